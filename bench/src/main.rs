@@ -1,0 +1,3 @@
+//! Side-by-side benchmarks against peers, reported as ratios.
+
+fn main() {}

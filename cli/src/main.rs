@@ -1,0 +1,3 @@
+//! The command `plimsoll`: arguments, exit codes, wiring.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Events, invitations, notices, scheduling: pure decisions over a snapshot of the store.

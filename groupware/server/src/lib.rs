@@ -1,0 +1,1 @@
+//! The HTTP front of the groupware: sign-in, limits, TLS, metrics, routes.

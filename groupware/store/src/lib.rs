@@ -1,0 +1,1 @@
+//! Ordered transactional records with group commit, on SQLite or in memory.

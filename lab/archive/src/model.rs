@@ -1,0 +1,221 @@
+//! The records of an archive: raw facts only, so that every figure can be recomputed from them.
+//!
+//! Times are milliseconds on the trial's clock: 0 is the start of the ramp, monotonic.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// `manifest.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// `plimsoll.archive/1`.
+    pub schema: String,
+    /// Name of the study.
+    pub study: String,
+    /// Its title.
+    pub title: String,
+    /// Hash of the study file's bytes, in hex, prefixed by the algorithm (`blake3:…`).
+    pub file_hash: String,
+    /// The seed used.
+    pub seed: u64,
+    /// The speed used; 1 is real time.
+    pub speed: f64,
+    /// `--set` overrides, as given.
+    pub overrides: Vec<(String, String)>,
+    /// When the run began, RFC 3339.
+    pub started: String,
+    /// The machine and how it was shared out.
+    pub environment: Environment,
+    /// Names of the step histograms: tag number → step name (`p` is the probe).
+    pub steps: Vec<String>,
+    /// Files kept under `files/`, the study first, then the workload.
+    pub files: Vec<String>,
+}
+
+/// The machine, as found at the start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// `uname -r`.
+    pub kernel: String,
+    /// Model name of the first CPU.
+    pub cpu: String,
+    /// CPUs online.
+    pub cores: u32,
+    /// Total memory.
+    pub memory_mb: u64,
+    /// Distribution, from os-release.
+    pub os: String,
+    /// File system under the data directory (`ext4`, `tmpfs` …).
+    pub data_filesystem: String,
+    /// Version of this program.
+    pub plimsoll_version: String,
+    /// Which cores the generator and the system had, in words and lists.
+    pub pinning: Pinning,
+}
+
+/// Which cores each side had.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pinning {
+    /// Cores of the load generator.
+    pub generator: Vec<u32>,
+    /// Cores of the system under test.
+    pub system: Vec<u32>,
+    /// Whether both share cores.
+    pub shared: bool,
+}
+
+/// `trial.json`: the raw facts of one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// `plimsoll.trial/1`.
+    pub schema: String,
+    /// As in the plan.
+    pub id: u32,
+    /// When the ramp began, RFC 3339.
+    pub started: String,
+    /// How the trial ended.
+    pub end: TrialEnd,
+    /// Length of the ramp as planned.
+    pub ramp_ms: u64,
+    /// Length of the hold as planned.
+    pub hold_ms: u64,
+    /// True time from the start of the ramp to the end of the hold.
+    pub elapsed_ms: u64,
+    /// Time that provisioning users took.
+    pub provision_ms: u64,
+    /// Time that setup took.
+    pub setup_ms: u64,
+    /// Transactions and errors of the setup.
+    pub setup_transactions: u64,
+    /// Errors of the setup.
+    pub setup_errors: u64,
+    /// Up to 20 examples of errors, in the order seen.
+    pub error_examples: Vec<ErrorExample>,
+    /// What the generator used during the hold.
+    pub generator: GeneratorHealth,
+    /// Size of the system's data before the ramp.
+    pub start_data_bytes: u64,
+    /// Settings the system was started with, for the reader.
+    pub system_settings: BTreeMap<String, String>,
+    /// Anything a reader must know, in sentences (what was padded, what differs …).
+    pub notes: Vec<String>,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "how")]
+pub enum TrialEnd {
+    /// Ran to the end of its hold.
+    Complete,
+    /// The system under test failed: did not start, or died.
+    SystemFailed {
+        /// What happened, with the last lines of its output.
+        message: String,
+    },
+}
+
+/// One failed request, for the reader.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ErrorExample {
+    /// When, on the trial's clock.
+    pub t_ms: u64,
+    /// The step.
+    pub step: String,
+    /// The class.
+    pub class: ErrorClass,
+    /// Status and first bytes of the answer, or the cause.
+    pub detail: String,
+}
+
+/// Classes of failed requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// An answer with a status that `expect` does not hold.
+    Status,
+    /// No whole answer within the request timeout.
+    Timeout,
+    /// No connection.
+    Connect,
+    /// The connection broke after sending began.
+    Reset,
+    /// The answer came but broke HTTP, a limit, or a capture.
+    Check,
+}
+
+/// What the generator itself used and suffered during the hold.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct GeneratorHealth {
+    /// Worker threads.
+    pub workers: u32,
+    /// CPU time of the workers ÷ (hold × workers), 0…1.
+    pub cpu_fraction: f64,
+    /// Time the workers waited for a CPU (`/proc/PID/task/TID/schedstat`) ÷ (hold × workers), 0…1.
+    pub run_queue_delay_fraction: f64,
+    /// Highest CPU fraction of a worker in any five seconds (or the hold, if shorter).
+    pub cpu_fraction_max: f64,
+    /// Peak resident memory of the generator's process.
+    pub rss_mb_max: f64,
+}
+
+/// One line of `windows.jsonl`: counts of one window, all workers merged.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WindowLine {
+    /// Start on the trial's clock.
+    pub start_ms: f64,
+    /// End on the trial's clock.
+    pub end_ms: f64,
+    /// Users in a session at the window's end.
+    pub users: u32,
+    /// Cycles begun.
+    pub cycles: u64,
+    /// Cycles that outlasted their pace.
+    pub overruns: u64,
+    /// Lateness of sends, in µs. Its histogram is in `steps.hlog` under tag `lateness`.
+    pub lateness: LatenessLine,
+    /// Steps that had something to count; keyed by the tag number of `manifest.steps`.
+    pub steps: BTreeMap<u16, StepLine>,
+}
+
+/// Lateness of the sends of a window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatenessLine {
+    /// Sends.
+    pub count: u64,
+    /// Sum, µs.
+    pub sum_us: u64,
+    /// Largest, µs.
+    pub max_us: u64,
+}
+
+/// One step in one window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepLine {
+    /// Answered requests that met their `expect`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ok: u64,
+    /// Failed requests by class.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors: BTreeMap<ErrorClass, u64>,
+    /// Steps skipped because a list was empty.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped: u64,
+    /// Waits done.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waits: u64,
+    /// Sum of waits as they really lasted, µs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wait_sum_us: u64,
+    /// Response bodies, bytes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde's skip_serializing_if asks for it"
+)]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}

@@ -1,0 +1,1 @@
+//! Runs a plan: systems, factors, trials, archive. Judges nothing.

@@ -1,0 +1,1 @@
+//! Virtual users: send times, protocol clients, recorder. Judges nothing.

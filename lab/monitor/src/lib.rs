@@ -1,0 +1,1 @@
+//! Samples counters of the host and of processes from /proc. Judges nothing.

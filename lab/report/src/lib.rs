@@ -1,0 +1,1 @@
+//! From an archive to result.json, terminal, HTML, Markdown, CSV. Pure: the same archive gives the same report.

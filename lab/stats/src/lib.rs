@@ -1,0 +1,1 @@
+//! Statistics for measurements: numbers in, numbers out.

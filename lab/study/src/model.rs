@@ -1,0 +1,257 @@
+//! The validated model of a study and its workload: what the driver and the conductor work from.
+//!
+//! Every value here has passed validation; a wrong state can't be written. It knows nothing of
+//! files and lines (see `load`), of time, or of sockets.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::template::Template;
+
+/// A whole study: one file, one question.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// Short name, `[a-z0-9-]+`; names the archive's folder.
+    pub name: String,
+    /// One line for the head of the report.
+    pub title: String,
+    /// The question and its background, in prose; may be empty.
+    pub about: String,
+    /// What the virtual users do, at speed 1.
+    pub workload: Arc<Workload>,
+    /// The varied factors, in file order. Never empty levels.
+    pub matrix: Vec<Factor>,
+    /// Number of blocks: how often each cell runs.
+    pub trials: u32,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Judgements on the server.
+    pub thresholds: Vec<Threshold>,
+    /// Published figures to set beside ours.
+    pub published: Vec<Published>,
+    /// The system and load as written, still with references to factors; see [`crate::plan`].
+    pub(crate) cell_template: crate::cell::CellTemplate,
+}
+
+/// One varied factor and its levels, in file order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Factor {
+    /// Name, as in `matrix:`.
+    pub name: String,
+    /// At least one level.
+    pub levels: Vec<Level>,
+}
+
+/// The value of a factor in a cell.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(untagged)]
+pub enum Level {
+    /// A whole number (users, threads …).
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// Text (a path, a name).
+    Text(String),
+    /// A switch.
+    Bool(bool),
+}
+
+/// One cell: level by factor name.
+pub type Cell = BTreeMap<String, Level>;
+
+/// What virtual users do.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    /// Short name.
+    pub name: String,
+    /// Prose.
+    pub about: String,
+    /// Variables of each user, evaluated once in this order with `index` (0-based) and `users`.
+    pub user: Vec<(String, Template)>,
+    /// Steps before measuring. All users finish a step before the next begins; waits are zero.
+    pub setup: Vec<Step>,
+    /// The repeated session.
+    pub session: Session,
+    /// A single request measured beside the load.
+    pub probe: Option<Probe>,
+    /// Every variable name a template may see: `user` variables and captures.
+    pub variables: Vec<String>,
+}
+
+/// The repeated cycle of one user.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// Fixed cycle time; `None` starts the next cycle at once.
+    pub pace: Option<Duration>,
+    /// At least one.
+    pub steps: Vec<Step>,
+}
+
+/// One step: a wait, then one or more requests.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// As shown in reports; unique in its session.
+    pub name: String,
+    /// Think time before the first request.
+    pub wait: Wait,
+    /// How often the step is done in a row (each time with its wait); 1 unless said.
+    pub repeat: u32,
+    /// At least one; one after the other.
+    pub requests: Vec<Request>,
+}
+
+/// Think time, drawn per user and step from the user's timing stream.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Wait {
+    /// No wait.
+    None,
+    /// Always the same.
+    Constant(Duration),
+    /// Uniform between the two, first ≤ second.
+    Uniform(Duration, Duration),
+    /// Exponential with this mean, cut at ten means.
+    Exponential(Duration),
+    /// Lognormal with this median and sigma (of the log), cut at 100 medians.
+    Lognormal(Duration, f64),
+}
+
+/// One HTTP request of a step.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Upper case, one of GET HEAD POST PUT PATCH DELETE OPTIONS.
+    pub method: String,
+    /// Path and query, or an absolute `http(s)://` URL.
+    pub target: Template,
+    /// In file order; `Host`, `Content-Length`, and cookies are the driver's.
+    pub headers: Vec<(String, Template)>,
+    /// The body and, by its kind, its default content type.
+    pub body: Body,
+    /// HTTP Basic credentials.
+    pub basic_auth: Option<(Template, Template)>,
+    /// Accepted statuses; never empty (200..=299 unless said).
+    pub expect: Vec<std::ops::RangeInclusive<u16>>,
+    /// Values kept for later requests of this user.
+    pub captures: Vec<Capture>,
+}
+
+/// A request body.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// None.
+    Empty,
+    /// A JSON document whose strings are templates, compiled to one text template
+    /// (values are escaped as JSON strings on substitution). `application/json`.
+    Json(Template),
+    /// `application/x-www-form-urlencoded`; values are percent-encoded on substitution.
+    Form(Vec<(String, Template)>),
+    /// As it is; content type from `headers`, else `text/plain; charset=utf-8`.
+    Text(Template),
+}
+
+/// Where a captured value comes from.
+#[derive(Debug, Clone)]
+pub struct Capture {
+    /// The variable it is kept in.
+    pub variable: String,
+    /// The place in the answer (or request).
+    pub source: CaptureSource,
+}
+
+/// The place that a capture reads.
+#[derive(Debug, Clone)]
+pub enum CaptureSource {
+    /// All matches of an RFC 9535 JSON path in the body, as a list of strings. An empty body or no
+    /// match gives an empty list.
+    JsonPath(Box<serde_json_path::JsonPath>),
+    /// As above, for a path that itself names variables: rendered and compiled per answer.
+    JsonPathTemplate(Template),
+    /// A response header, by lower-case name.
+    Header(String),
+    /// A cookie set by the answer.
+    Cookie(String),
+    /// The first group of a regular expression over the body.
+    Regex(Box<regex::Regex>),
+    /// The rendered path of this request (`request.path`).
+    RequestPath,
+}
+
+/// A single request measured beside the load.
+#[derive(Debug, Clone)]
+pub struct Probe {
+    /// Sent by user 0's variables, on its own connection.
+    pub request: Request,
+    /// Planned sends are this far apart.
+    pub every: Duration,
+}
+
+/// A judgement on the server, as k6 spells it: `response_time: ["p(95) < 300ms"]`.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Threshold {
+    /// What is judged.
+    pub metric: Metric,
+    /// `None` = all steps.
+    pub step: Option<String>,
+    /// Which figure of it.
+    pub aggregate: Aggregate,
+    /// The comparison that must hold.
+    pub comparison: Comparison,
+    /// Milliseconds for times, a fraction for rates, per second for throughput.
+    pub limit: f64,
+    /// As written.
+    pub text: String,
+}
+
+/// What a threshold judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// From the planned send where there is a plan.
+    ResponseTime,
+    /// From the actual send.
+    ServiceTime,
+    /// Errors ÷ (transactions + errors).
+    ErrorRate,
+    /// Transactions per second in the hold.
+    Throughput,
+}
+
+/// A figure of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aggregate {
+    /// `p(N)`, 0 < N < 100.
+    Percentile(f64),
+    /// `avg` or `mean`.
+    Mean,
+    /// `min`.
+    Min,
+    /// `max`.
+    Max,
+    /// `med`.
+    Median,
+    /// `rate`.
+    Rate,
+}
+
+/// A comparison operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+/// A CSV of published figures: its name and its text, `#` lines being its source.
+#[derive(Debug, Clone)]
+pub struct Published {
+    /// File name without folder.
+    pub name: String,
+    /// The whole file.
+    pub text: String,
+}

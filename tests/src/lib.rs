@@ -1,0 +1,1 @@
+//! Helpers shared by the whole-product tests: start the product, wait on conditions, clean up.
