@@ -1,0 +1,38 @@
+# Every target sets up what it needs; `make test` is what CI runs.
+CARGO ?= cargo
+STUDY ?= studies/calendar.study.yaml
+SPEED ?= 60
+
+.PHONY: test fmt lint docs tests bench demo deny fuzz help
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+
+test: fmt lint docs tests ## formatting, lints, docs, tidy, and all tests
+	@echo "all checks passed"
+
+fmt:
+	$(CARGO) fmt --all --check
+
+lint:
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+
+# The whole-product tests start the real program, so it is built first. Tidy is one of the tests.
+tests:
+	$(CARGO) build --locked --package plimsoll
+	$(CARGO) test --workspace --locked
+
+demo: ## run the calendar study at 60 times real speed and print where its report is
+	$(CARGO) run --release --locked -- run $(STUDY) --speed $(SPEED)
+
+bench: ## side-by-side benchmarks against peers, as ratios
+	bench/run.sh
+
+deny: ## licences, bans, advisories (needs cargo-deny)
+	$(CARGO) deny check
+
+fuzz: ## every fuzz target for a minute (needs cargo-fuzz and a nightly compiler)
+	cd fuzz && for target in $$($(CARGO) fuzz list); do $(CARGO) fuzz run $$target -- -max_total_time=60 || exit 1; done

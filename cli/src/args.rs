@@ -1,0 +1,221 @@
+//! The command line: what can be typed, with help and examples. Text only; nothing happens here.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Finds the load line of a server: how many users it carries, and whether a setting helped.
+#[derive(Debug, Parser)]
+#[command(
+    name = "plimsoll",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
+#[command(after_help = "\
+Examples:
+  plimsoll run studies/calendar.study.yaml --speed 60   run a study, 60 times faster
+  plimsoll plan studies/calendar.study.yaml             what it will do, and for how long
+  plimsoll report runs/calendar-load-…                  the report again, from the archive
+  plimsoll serve                                        the groupware server on loopback
+
+Exit codes: 0 success, 1 internal error, 99 a threshold failed, 104 bad file or flag,
+105 interrupted (go on with --resume), 110 the system under test failed,
+120 too few valid trials.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a study: start the system, drive the users, report
+    Run(RunArgs),
+    /// Show what a study will do: trials, order, time, limits of this machine
+    Plan(PlanArgs),
+    /// Validate study and workload files
+    Check(CheckArgs),
+    /// Report a finished run again, from its archive alone
+    Report(ReportArgs),
+    /// Serve the groupware: calendar with invitations over HTTP
+    Serve(Box<ServeArgs>),
+    /// Print the JSON Schema of study or workload files
+    Schema(SchemaArgs),
+}
+
+/// What changes a study without editing its file.
+#[derive(Debug, Args)]
+pub(crate) struct StudyArgs {
+    /// The study file (`*.study.yaml`)
+    pub(crate) study: PathBuf,
+    /// Divide waits, pace, ramp, and hold by this, and so multiply the load per user by it
+    #[arg(long, env = "PLIMSOLL_SPEED", default_value_t = 1.0, value_parser = speed)]
+    pub(crate) speed: f64,
+    /// Override a value of the study file, such as `matrix.users=[100]` or `trials=6`
+    #[arg(long, value_name = "KEY=VALUE", value_parser = override_pair)]
+    pub(crate) set: Vec<(String, String)>,
+    /// Seed of all randomness; the study's own unless given
+    #[arg(long, env = "PLIMSOLL_SEED")]
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll run studies/calendar.study.yaml --speed 60
+  plimsoll run studies/calendar.study.yaml --speed 60 --set matrix.users=[500]
+  plimsoll run studies/calendar.study.yaml --resume      go on with the newest unfinished run")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) study: StudyArgs,
+    /// Folder of the archive; `runs/STUDY-TIME` unless given
+    #[arg(long, env = "PLIMSOLL_OUT", value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with an interrupted run: the one in --out, or the newest of this study
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Plan and check everything, start nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) study: StudyArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Study or workload files
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll report runs/calendar-load-20261121-081500
+  plimsoll report runs/calendar-load-20261121-081500 --format csv > steps.csv")]
+pub(crate) struct ReportArgs {
+    /// The archive of a run
+    pub(crate) run: PathBuf,
+    /// What to print; `terminal` also writes the report files into the archive again
+    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Terminal,
+    Html,
+    Md,
+    Json,
+    Csv,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// Which kind of file
+    #[arg(value_enum)]
+    pub(crate) kind: SchemaKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaKind {
+    Study,
+    Workload,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll serve                                   on 127.0.0.1:8340, data in ./plimsoll-data
+  plimsoll serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem")]
+pub(crate) struct ServeArgs {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, env = "PLIMSOLL_LISTEN", default_value = "127.0.0.1:8340")]
+    pub(crate) listen: SocketAddr,
+    /// Folder of the store
+    #[arg(
+        long,
+        env = "PLIMSOLL_DATA",
+        default_value = "plimsoll-data",
+        value_name = "DIR"
+    )]
+    pub(crate) data: PathBuf,
+    /// Store engine
+    #[arg(long, env = "PLIMSOLL_ENGINE", value_enum, default_value_t = Engine::Sqlite)]
+    pub(crate) engine: Engine,
+    /// Requests worked on at once; one per core unless given
+    #[arg(long, env = "PLIMSOLL_HTTP_THREADS", value_name = "N")]
+    pub(crate) http_threads: Option<u32>,
+    /// File that receives the bound address once the server is ready
+    #[arg(long, env = "PLIMSOLL_PORT_FILE", value_name = "FILE")]
+    pub(crate) port_file: Option<PathBuf>,
+    /// File with the admin token; made, and the token printed once, if it is missing
+    #[arg(long, env = "PLIMSOLL_ADMIN_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) admin_token_file: Option<PathBuf>,
+    /// Fill each new mailbox to this many bytes
+    #[arg(
+        long,
+        env = "PLIMSOLL_MAILBOX_PAD",
+        default_value_t = 0,
+        value_name = "BYTES"
+    )]
+    pub(crate) mailbox_pad: u64,
+    /// Certificate chain (PEM) for TLS
+    #[arg(
+        long,
+        env = "PLIMSOLL_TLS_CERT",
+        requires = "tls_key",
+        value_name = "FILE"
+    )]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Private key (PEM) for TLS
+    #[arg(
+        long,
+        env = "PLIMSOLL_TLS_KEY",
+        requires = "tls_cert",
+        value_name = "FILE"
+    )]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Listen beyond loopback without TLS, behind a proxy that has it
+    #[arg(long, env = "PLIMSOLL_EXPOSE_WITHOUT_TLS")]
+    pub(crate) expose_without_tls: bool,
+    /// Write a line per request to stderr
+    #[arg(long, env = "PLIMSOLL_ACCESS_LOG")]
+    pub(crate) access_log: bool,
+    /// End when this process ends
+    #[arg(long, hide = true)]
+    pub(crate) parent_pid: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// Durable, in the data folder
+    Sqlite,
+    /// Gone at the end
+    Memory,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let value: f64 = text
+        .parse()
+        .map_err(|_| "a number, such as 60".to_owned())?;
+    if value.is_finite() && (0.01..=10_000.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err("between 0.01 and 10000".to_owned())
+    }
+}
+
+fn override_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => {
+            Ok((key.trim().to_owned(), value.to_owned()))
+        }
+        _ => Err("KEY=VALUE, such as trials=6".to_owned()),
+    }
+}
