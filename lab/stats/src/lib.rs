@@ -1,1 +1,16 @@
 //! Statistics for measurements: numbers in, numbers out.
+//!
+//! Every rule names its source. This crate knows no units, no trials, and no files: a caller hands
+//! it samples or histograms and learns what they support. A figure that its sample can't support is
+//! `None`, never a number.
+
+pub mod describe;
+pub mod histogram;
+pub mod interval;
+pub mod little;
+pub mod support;
+
+pub use describe::{WeightedMean, ratio, relative_difference};
+pub use histogram::{Merger, quantile};
+pub use interval::{Interval, mean_interval};
+pub use support::{needed_sample, supports};
