@@ -8,6 +8,40 @@
 //! RUN/trials/001/windows.jsonl one [`WindowLine`] a line
 //! RUN/trials/001/steps.hlog    HdrHistogram interval log, V2 deflate, µs, tag `NN/outcome/kind`
 //! RUN/trials/001/monitor.csv   `t_ms` and one column per counter; an empty field is a gap
+//! RUN/trials/001/system.log    what the system under test printed
+//! RUN/trials/002.partial/      a trial under way, or one that a killed run left behind
 //! ```
+//!
+//! `manifest.json` and `trial.json` also hold the size of the files that they stand for, so that a
+//! file cut off at a line's end is noticed. Data is synced before the rename that publishes it.
 
+pub mod error;
+mod hlog;
 pub mod model;
+mod monitor;
+mod names;
+mod reader;
+mod series;
+mod sink;
+mod wire;
+mod writer;
+
+pub use error::ArchiveError;
+pub use hlog::Interval;
+pub use model::{
+    Environment, ErrorClass, ErrorExample, GeneratorHealth, LatenessLine, Manifest, Pinning,
+    StepLine, TrialEnd, TrialRecord, WindowLine,
+};
+pub use monitor::MonitorTable;
+pub use reader::{Run, TrialData};
+pub use series::{Kind, Outcome, Series};
+pub use writer::{RunWriter, TrialWriter};
+
+/// Value of [`Manifest::schema`] that this version writes, and the only one that it reads.
+pub const ARCHIVE_SCHEMA: &str = "plimsoll.archive/1";
+
+/// Value of [`TrialRecord::schema`] that this version writes, and the only one that it reads.
+pub const TRIAL_SCHEMA: &str = "plimsoll.trial/1";
+
+/// Name of the probe in [`Manifest::steps`], where it is the last.
+pub const PROBE: &str = "probe";

@@ -27,7 +27,7 @@ pub struct Manifest {
     pub started: String,
     /// The machine and how it was shared out.
     pub environment: Environment,
-    /// Names of the step histograms: tag number → step name (`p` is the probe).
+    /// Names of the step histograms: tag number → step name. The probe, if any, is the last, `probe`.
     pub steps: Vec<String>,
     /// Files kept under `files/`, the study first, then the workload.
     pub files: Vec<String>,

@@ -1,0 +1,328 @@
+//! `steps.hlog`: HdrHistogram interval logs, readable by the standard tools. It knows no trials.
+//!
+//! A line is `Tag=NN/ok/response,START,LENGTH,MAX,BASE64`: seconds on the trial's clock with three
+//! decimals, the largest value in µs, and the histogram in the V2 deflate form.
+//!
+//! The reader keeps intervals in their uncompressed V2 form, some hundred bytes each, and builds
+//! histograms on demand: all histograms of an hour at once would be gigabytes. The library's
+//! decoder trusts lengths, so that a damaged file could make it ask for 4 GiB or overflow; here
+//! everything it relies on is checked when the file is read.
+
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogHistogram, IntervalLogIterator, IntervalLogWriterBuilder, IntervalLogWriterError,
+    LogEntry, Tag,
+};
+
+use crate::{ArchiveError, Series};
+
+/// First lines of the file; the legend's wording is what the Java tools write.
+pub(crate) const HEADER: &str = "\
+#[plimsoll steps: values in microseconds, times in seconds from the start of the ramp]
+#[Histogram log format version 1.3]
+#[StartTime: 0.000 (seconds since epoch)]
+\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"
+";
+
+/// A V2 histogram of five digits over all of u64 has at most 47 × 2^17 counts of 9 bytes.
+const MAX_INFLATED_BYTES: u64 = 64 << 20;
+/// Cookie, payload length, offset, digits, low, high, ratio.
+const V2_HEADER_BYTES: usize = 40;
+/// More counts than any histogram has.
+const MAX_COUNTS: u64 = 1 << 24;
+
+/// One histogram of one series over one interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interval {
+    /// What was counted.
+    pub series: Series,
+    /// Start, in whole ms on the trial's clock.
+    pub start_ms: u64,
+    /// End, in whole ms on the trial's clock.
+    pub end_ms: u64,
+    /// V2 form, checked.
+    encoded: Box<[u8]>,
+}
+
+impl Interval {
+    /// The histogram, in µs.
+    #[must_use]
+    pub fn histogram(&self) -> Histogram<u64> {
+        decode(&self.encoded).expect("it was decoded once when the file was read")
+    }
+
+    /// Adds the histogram's counts to another. Values beyond the other's range widen it if it may
+    /// resize itself, else they count as its largest value.
+    pub fn add_to(&self, sum: &mut Histogram<u64>) {
+        let histogram = self.histogram();
+        if sum.add(&histogram).is_err() {
+            for value in histogram.iter_recorded() {
+                sum.saturating_record_n(value.value_iterated_to(), value.count_at_value());
+            }
+        }
+    }
+}
+
+/// Encodes histograms as lines; keeps its buffers.
+#[derive(Default)]
+pub(crate) struct Encoder {
+    serializer: V2DeflateSerializer,
+    line: Vec<u8>,
+}
+
+impl std::fmt::Debug for Encoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Encoder").finish_non_exhaustive()
+    }
+}
+
+impl Encoder {
+    /// The line for one interval, with its end. Times round to whole ms.
+    pub(crate) fn line(
+        &mut self,
+        series: Series,
+        start: Duration,
+        end: Duration,
+        histogram: &Histogram<u64>,
+    ) -> Result<&[u8], String> {
+        let (start, end) = (whole_ms(start), whole_ms(end));
+        self.line.clear();
+        let tag = series.to_string();
+        IntervalLogWriterBuilder::new()
+            .begin_log_with(&mut self.line, &mut self.serializer)
+            .map_err(|e| e.to_string())?
+            .write_histogram(histogram, start, end.saturating_sub(start), Tag::new(&tag))
+            .map_err(|e| match e {
+                IntervalLogWriterError::SerializeError(e) => e.to_string(),
+                IntervalLogWriterError::IoError(e) => e.to_string(),
+            })?;
+        Ok(&self.line)
+    }
+}
+
+fn whole_ms(t: Duration) -> Duration {
+    let ms = t.saturating_add(Duration::from_micros(500)).as_millis();
+    Duration::from_millis(u64::try_from(ms).unwrap_or(u64::MAX))
+}
+
+/// Parses the whole file and checks every histogram in it.
+pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Interval>, ArchiveError> {
+    let mut intervals = Vec::new();
+    for (number, line) in (1..).zip(bytes.split_inclusive(|b| *b == b'\n')) {
+        let parsed = parse_line(line).map_err(|p| ArchiveError::damaged(path, Some(number), p))?;
+        intervals.extend(parsed);
+    }
+    Ok(intervals)
+}
+
+fn parse_line(line: &[u8]) -> Result<Option<Interval>, String> {
+    if !line.ends_with(b"\n") {
+        return Err("the line is cut off".to_owned());
+    }
+    match IntervalLogIterator::new(line).next() {
+        None | Some(Ok(LogEntry::StartTime(_) | LogEntry::BaseTime(_))) => Ok(None),
+        Some(Ok(LogEntry::Interval(entry))) => interval(&entry).map(Some),
+        Some(Err(_)) => Err("it is not an interval, a comment, or the legend".to_owned()),
+    }
+}
+
+fn interval(entry: &IntervalLogHistogram<'_>) -> Result<Interval, String> {
+    let tag = entry.tag().ok_or("the interval has no tag")?;
+    let series = tag.as_str().parse::<Series>().map_err(|e| e.to_string())?;
+    let start = whole_ms(entry.start_timestamp());
+    let end = start
+        .checked_add(whole_ms(entry.duration()))
+        .ok_or("the time is out of range")?;
+    let compressed = BASE64
+        .decode(entry.encoded_histogram())
+        .map_err(|e| format!("not base64: {e}"))?;
+    let encoded = inflate(&compressed)?;
+    check(&encoded)?;
+    decode(&encoded)?;
+    let ms = |t: Duration| u64::try_from(t.as_millis()).map_err(|_| "the time is out of range");
+    Ok(Interval {
+        series,
+        start_ms: ms(start)?,
+        end_ms: ms(end)?,
+        encoded: encoded.into(),
+    })
+}
+
+/// The V2 form inside a V2 deflate form: cookie, length, zlib stream (with its checksum).
+fn inflate(compressed: &[u8]) -> Result<Vec<u8>, String> {
+    let (head, stream) = compressed
+        .split_at_checked(8)
+        .ok_or("the histogram is cut off")?;
+    // Cookie base 0x1c849304 with the "one byte words" nibble, as HdrHistogram's V2 defines it.
+    if head[..4] != [0x1c, 0x84, 0x93, 0x14] {
+        return Err("it is not a V2 deflate histogram".to_owned());
+    }
+    if be_u32(&head[4..]) as usize != stream.len() {
+        return Err("the histogram is cut off".to_owned());
+    }
+    let mut inflated = Vec::new();
+    flate2::read::ZlibDecoder::new(stream)
+        .take(MAX_INFLATED_BYTES + 1)
+        .read_to_end(&mut inflated)
+        .map_err(|e| format!("the histogram does not inflate: {e}"))?;
+    if inflated.len() as u64 > MAX_INFLATED_BYTES {
+        return Err("the histogram inflates to more than 64 MiB".to_owned());
+    }
+    Ok(inflated)
+}
+
+/// Refuses what the library's decoder would take on trust.
+fn check(encoded: &[u8]) -> Result<(), String> {
+    let (head, payload) = encoded
+        .split_at_checked(V2_HEADER_BYTES)
+        .ok_or("the histogram is cut off")?;
+    if be_u32(&head[4..]) as usize != payload.len() {
+        return Err("the histogram's length is wrong".to_owned());
+    }
+    let mut counts = 0u64;
+    let mut rest = payload;
+    while !rest.is_empty() {
+        let (value, used) = varint(rest).ok_or("the histogram's counts are cut off")?;
+        rest = &rest[used..];
+        // Zigzag: odd numbers are negative, a run of zeros.
+        counts += if value & 1 == 1 {
+            (value >> 1).saturating_add(1).min(MAX_COUNTS + 1)
+        } else {
+            1
+        };
+        if counts > MAX_COUNTS {
+            return Err("the histogram has too many counts".to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn decode(encoded: &[u8]) -> Result<Histogram<u64>, String> {
+    Deserializer::new()
+        .deserialize(&mut &encoded[..])
+        .map_err(|e| e.to_string())
+}
+
+/// LEB128 with at most nine bytes, the ninth whole.
+fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0u64;
+    for (i, byte) in bytes.iter().enumerate().take(9) {
+        if i == 8 {
+            return Some((value | u64::from(*byte) << 56, 9));
+        }
+        value |= u64::from(byte & 0x7f) << (7 * i);
+        if byte & 0x80 == 0 {
+            return Some((value, i + 1));
+        }
+    }
+    None
+}
+
+fn be_u32(bytes: &[u8]) -> u32 {
+    bytes[..4].iter().fold(0, |n, b| n << 8 | u32::from(*b))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sample(values: &[u64]) -> Histogram<u64> {
+        let mut histogram = Histogram::new_with_bounds(1, 60_000_000, 3).unwrap();
+        for value in values {
+            histogram.saturating_record(*value);
+        }
+        histogram
+    }
+
+    fn line(values: &[u64]) -> Vec<u8> {
+        let (start, end) = (Duration::from_millis(1500), Duration::from_millis(2500));
+        Encoder::default()
+            .line(Series::Lateness, start, end, &sample(values))
+            .unwrap()
+            .to_vec()
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_read_back(
+            values in proptest::collection::vec(0u64..70_000_000, 0..200),
+            start in 0u64..10_000_000_000, length in 0u64..5_000_000,
+        ) {
+            let (start, end) = (Duration::from_micros(start), Duration::from_micros(start + length));
+            let histogram = sample(&values);
+            let mut encoder = Encoder::default();
+            let line = encoder.line(Series::Lateness, start, end, &histogram).unwrap();
+            let read = parse(Path::new("x"), line).unwrap();
+            prop_assert_eq!(read.len(), 1);
+            prop_assert_eq!(Duration::from_millis(read[0].start_ms), whole_ms(start));
+            prop_assert_eq!(Duration::from_millis(read[0].end_ms), whole_ms(end));
+            prop_assert_eq!(read[0].histogram(), histogram);
+        }
+
+        #[test]
+        fn a_damaged_line_is_an_error_or_another_line(
+            values in proptest::collection::vec(0u64..70_000_000, 0..50),
+            at in any::<prop::sample::Index>(), byte in any::<u8>(),
+        ) {
+            let mut line = line(&values);
+            let at = at.index(line.len());
+            line[at] = byte;
+            let _ = parse(Path::new("x"), &line);
+        }
+
+        #[test]
+        fn any_payload_is_checked_before_it_is_decoded(
+            digits in 0u32..7, low in prop_oneof![0u64..3, any::<u64>()], high in any::<u64>(),
+            payload in proptest::collection::vec(any::<u8>(), 0..64), lie in 0u32..3,
+        ) {
+            let mut encoded = vec![0x1c, 0x84, 0x93, 0x13];
+            encoded.extend((payload.len() as u32 + lie / 2).to_be_bytes());
+            encoded.extend(0u32.to_be_bytes());
+            encoded.extend(digits.to_be_bytes());
+            encoded.extend(low.to_be_bytes());
+            encoded.extend(high.to_be_bytes());
+            encoded.extend(1f64.to_be_bytes());
+            encoded.extend(payload);
+            let _ = check(&encoded).and_then(|()| decode(&encoded));
+        }
+    }
+
+    #[test]
+    fn a_cut_off_line_is_an_error() {
+        let whole = line(&[5, 500, 50_000]);
+        for length in 1..whole.len() {
+            assert!(parse(Path::new("x"), &whole[..length]).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn an_overlong_run_of_zeros_is_refused() {
+        let mut encoded = vec![0; V2_HEADER_BYTES];
+        encoded[4..8].copy_from_slice(&9u32.to_be_bytes());
+        encoded.extend([0xff; 9]);
+        assert!(check(&encoded).unwrap_err().contains("too many counts"));
+    }
+
+    #[test]
+    fn sums_keep_every_count() {
+        let read = parse(Path::new("x"), &line(&[1, 1000, 59_000_000])).unwrap();
+        let mut narrow = Histogram::<u64>::new_with_bounds(1, 10_000, 3).unwrap();
+        let mut wide = Histogram::<u64>::new(3).unwrap();
+        for sum in [&mut narrow, &mut wide] {
+            read[0].add_to(sum);
+            read[0].add_to(sum);
+            assert_eq!(sum.len(), 6);
+        }
+        assert!(wide.max() >= 59_000_000);
+    }
+}

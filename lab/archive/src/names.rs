@@ -1,0 +1,82 @@
+//! Names of the files and folders of an archive. It touches no disk.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::ArchiveError;
+
+pub(crate) const MANIFEST: &str = "manifest.json";
+pub(crate) const PLAN: &str = "plan.json";
+pub(crate) const FILES: &str = "files";
+pub(crate) const TRIALS: &str = "trials";
+pub(crate) const TRIAL: &str = "trial.json";
+pub(crate) const WINDOWS: &str = "windows.jsonl";
+pub(crate) const HLOG: &str = "steps.hlog";
+pub(crate) const MONITOR: &str = "monitor.csv";
+pub(crate) const SYSTEM_LOG: &str = "system.log";
+const PARTIAL: &str = ".partial";
+
+pub(crate) fn trial_folder(dir: &Path, id: u32) -> PathBuf {
+    dir.join(TRIALS).join(format!("{id:03}"))
+}
+
+pub(crate) fn partial_folder(dir: &Path, id: u32) -> PathBuf {
+    dir.join(TRIALS).join(format!("{id:03}{PARTIAL}"))
+}
+
+/// The trial that a folder's name stands for, and whether it is partial.
+pub(crate) fn parse_trial_folder(name: &str) -> Option<(u32, bool)> {
+    let (digits, partial) = match name.strip_suffix(PARTIAL) {
+        Some(digits) => (digits, true),
+        None => (name, false),
+    };
+    let id: u32 = digits.parse().ok()?;
+    (format!("{id:03}") == digits).then_some((id, partial))
+}
+
+/// Where a kept file lies: below `files/`, whatever its name says.
+pub(crate) fn kept_file(dir: &Path, name: &str) -> Result<PathBuf, ArchiveError> {
+    let plain = Path::new(name)
+        .components()
+        .all(|c| matches!(c, Component::Normal(_)));
+    if name.is_empty() || !plain {
+        return Err(ArchiveError::Name {
+            name: name.to_owned(),
+        });
+    }
+    Ok(dir.join(FILES).join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_names_read_back() {
+        for id in [1, 42, 999, 1000, u32::MAX] {
+            let name = |p: PathBuf| p.file_name().unwrap().to_str().unwrap().to_owned();
+            assert_eq!(
+                parse_trial_folder(&name(trial_folder(Path::new("r"), id))),
+                Some((id, false))
+            );
+            assert_eq!(
+                parse_trial_folder(&name(partial_folder(Path::new("r"), id))),
+                Some((id, true))
+            );
+        }
+        for other in ["", "1", "0001", "+01", ".partial", "001.old", "x"] {
+            assert_eq!(parse_trial_folder(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn kept_files_stay_below_their_folder() {
+        let dir = Path::new("r");
+        assert_eq!(
+            kept_file(dir, "a/b.yaml").unwrap(),
+            Path::new("r/files/a/b.yaml")
+        );
+        for bad in ["", "../x", "/etc/passwd", "a/../../x", "./x"] {
+            assert!(kept_file(dir, bad).is_err(), "{bad}");
+        }
+    }
+}

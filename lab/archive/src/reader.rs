@@ -1,0 +1,188 @@
+//! Reads an archive back, checking all of it. It judges no measurement.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::hlog::{self, Interval};
+use crate::monitor::{self, MonitorTable};
+use crate::wire::{self, ManifestFile, Sizes, TrialFile};
+use crate::writer::trial_folders;
+use crate::{
+    ARCHIVE_SCHEMA, ArchiveError, Manifest, Series, TRIAL_SCHEMA, TrialRecord, WindowLine, names,
+};
+
+/// A whole archive in memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The folder it was read from.
+    pub dir: PathBuf,
+    /// What ran.
+    pub manifest: Manifest,
+    /// The plan, as `lab-study` wrote it.
+    pub plan: Value,
+    /// Kept files by name, in the manifest's order: the study first, then the workload.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// Complete trials by id.
+    pub trials: Vec<TrialData>,
+    /// Ids of trials that were begun and not finished, in order.
+    pub incomplete: Vec<u32>,
+}
+
+/// One complete trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialData {
+    /// Facts of the whole trial.
+    pub record: TrialRecord,
+    /// Counts per window, in order of time.
+    pub windows: Vec<WindowLine>,
+    /// Histograms per window and series, in order of time.
+    pub hlog: Vec<Interval>,
+    /// Counters of host and processes.
+    pub monitor: MonitorTable,
+    /// What the system under test printed; `None` if nothing was kept.
+    pub output: Option<Vec<u8>>,
+}
+
+impl Run {
+    /// Reads and checks the archive in `dir`.
+    ///
+    /// A trial folder without `trial.json` is listed in [`Run::incomplete`] and left out.
+    ///
+    /// # Errors
+    /// [`ArchiveError::NotAnArchive`], [`ArchiveError::Version`]; [`ArchiveError::Damaged`] and
+    /// [`ArchiveError::Size`] name the file, and the line where it has lines.
+    pub fn open(dir: &Path) -> Result<Self, ArchiveError> {
+        let path = dir.join(names::MANIFEST);
+        if !path.exists() {
+            return Err(ArchiveError::NotAnArchive {
+                path: dir.to_path_buf(),
+            });
+        }
+        let bytes = wire::read(&path)?;
+        let ManifestFile {
+            manifest,
+            file_bytes,
+        } = wire::versioned(&path, &bytes, ARCHIVE_SCHEMA)?;
+        let path = dir.join(names::PLAN);
+        let plan = wire::json(&path, &wire::read_sized(&path, names::PLAN, &file_bytes)?)?;
+        let mut files = Vec::new();
+        for name in &manifest.files {
+            let key = format!("{}/{name}", names::FILES);
+            let bytes = wire::read_sized(&names::kept_file(dir, name)?, &key, &file_bytes)?;
+            files.push((name.clone(), bytes));
+        }
+        let mut run = Self {
+            dir: dir.to_path_buf(),
+            manifest,
+            plan,
+            files,
+            trials: vec![],
+            incomplete: vec![],
+        };
+        run.read_trials()?;
+        Ok(run)
+    }
+
+    fn read_trials(&mut self) -> Result<(), ArchiveError> {
+        let mut folders = trial_folders(&self.dir)?;
+        folders.sort_unstable();
+        for (id, partial) in folders {
+            let folder = names::trial_folder(&self.dir, id);
+            if partial || !folder.join(names::TRIAL).exists() {
+                self.incomplete.push(id);
+            } else {
+                self.trials
+                    .push(TrialData::read(&folder, id, self.manifest.steps.len())?);
+            }
+        }
+        self.incomplete.dedup();
+        let complete = |id: &u32| self.trials.iter().any(|t| t.record.id == *id);
+        let incomplete = std::mem::take(&mut self.incomplete);
+        self.incomplete = incomplete.into_iter().filter(|id| !complete(id)).collect();
+        Ok(())
+    }
+}
+
+impl TrialData {
+    fn read(folder: &Path, id: u32, steps: usize) -> Result<Self, ArchiveError> {
+        let path = folder.join(names::TRIAL);
+        let TrialFile { record, file_bytes } =
+            wire::versioned(&path, &wire::read(&path)?, TRIAL_SCHEMA)?;
+        if record.id != id {
+            let problem = format!("it is of trial {}", record.id);
+            return Err(ArchiveError::damaged(&path, None, problem));
+        }
+        let path = folder.join(names::WINDOWS);
+        let windows = windows(
+            &path,
+            &wire::read_sized(&path, names::WINDOWS, &file_bytes)?,
+            steps,
+        )?;
+        let path = folder.join(names::HLOG);
+        let hlog = hlog::parse(&path, &wire::read_sized(&path, names::HLOG, &file_bytes)?)?;
+        known_steps(&path, &hlog, steps)?;
+        let monitor = read_monitor(&folder.join(names::MONITOR), &file_bytes)?;
+        let output = folder.join(names::SYSTEM_LOG);
+        let output = if output.exists() {
+            Some(wire::read(&output)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            record,
+            windows,
+            hlog,
+            monitor,
+            output,
+        })
+    }
+
+    /// The intervals of one series, in order of time.
+    pub fn series(&self, series: Series) -> impl Iterator<Item = &Interval> {
+        self.hlog
+            .iter()
+            .filter(move |interval| interval.series == series)
+    }
+}
+
+fn windows(path: &Path, bytes: &[u8], steps: usize) -> Result<Vec<WindowLine>, ArchiveError> {
+    let mut windows = Vec::new();
+    for (number, line) in (1..).zip(bytes.split_inclusive(|b| *b == b'\n')) {
+        let damaged = |problem: String| ArchiveError::damaged(path, Some(number), problem);
+        if !line.ends_with(b"\n") {
+            return Err(damaged("the line is cut off".to_owned()));
+        }
+        let window: WindowLine =
+            serde_json::from_slice(line).map_err(|e| damaged(e.to_string()))?;
+        if let Some(step) = window
+            .steps
+            .keys()
+            .find(|step| usize::from(**step) >= steps)
+        {
+            return Err(damaged(format!(
+                "it counts step {step}; the manifest has {steps}"
+            )));
+        }
+        windows.push(window);
+    }
+    Ok(windows)
+}
+
+fn known_steps(path: &Path, hlog: &[Interval], steps: usize) -> Result<(), ArchiveError> {
+    let unknown = hlog.iter().find_map(|interval| match interval.series {
+        Series::Step { step, .. } if usize::from(step) >= steps => Some(step),
+        _ => None,
+    });
+    let Some(step) = unknown else { return Ok(()) };
+    let problem = format!("it has a histogram of step {step}; the manifest has {steps} steps");
+    Err(ArchiveError::damaged(path, None, problem))
+}
+
+/// A trial whose system never started has no samples and no file.
+fn read_monitor(path: &Path, sizes: &Sizes) -> Result<MonitorTable, ArchiveError> {
+    if !path.exists() && !sizes.contains_key(names::MONITOR) {
+        return Ok(MonitorTable::default());
+    }
+    monitor::parse(path, &wire::read_sized(path, names::MONITOR, sizes)?)
+}

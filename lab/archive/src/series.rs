@@ -1,0 +1,142 @@
+//! Names of the histogram series in `steps.hlog`. It knows no histograms.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// One series of interval histograms; its text form is the tag in `steps.hlog`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Series {
+    /// Times of one step: `NN/ok/response`.
+    Step {
+        /// Index into [`crate::Manifest::steps`].
+        step: u16,
+        /// Whether the requests met their `expect`.
+        outcome: Outcome,
+        /// Where the time counts from.
+        kind: Kind,
+    },
+    /// How much later than meant requests were sent: `lateness`.
+    Lateness,
+}
+
+/// Whether a request met its `expect`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// It did.
+    Ok,
+    /// It failed, in whatever way.
+    Error,
+}
+
+/// Where the time of a request counts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// From the planned send where there is a plan, else from the actual send.
+    Response,
+    /// From the actual send; kept apart only where there is a plan.
+    Service,
+}
+
+impl fmt::Display for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Step {
+            step,
+            outcome,
+            kind,
+        } = self
+        else {
+            return f.write_str("lateness");
+        };
+        let outcome = match outcome {
+            Outcome::Ok => "ok",
+            Outcome::Error => "error",
+        };
+        let kind = match kind {
+            Kind::Response => "response",
+            Kind::Service => "service",
+        };
+        write!(f, "{step:02}/{outcome}/{kind}")
+    }
+}
+
+/// A tag that names no series.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown tag {0:?}")]
+pub struct UnknownTag(String);
+
+impl FromStr for Series {
+    type Err = UnknownTag;
+
+    fn from_str(tag: &str) -> Result<Self, UnknownTag> {
+        parse(tag).ok_or_else(|| UnknownTag(tag.chars().take(40).collect()))
+    }
+}
+
+fn parse(tag: &str) -> Option<Series> {
+    if tag == "lateness" {
+        return Some(Series::Lateness);
+    }
+    let mut parts = tag.split('/');
+    let (step, outcome, kind) = (parts.next()?, parts.next()?, parts.next()?);
+    if parts.next().is_some() || !step.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let outcome = match outcome {
+        "ok" => Outcome::Ok,
+        "error" => Outcome::Error,
+        _ => return None,
+    };
+    let kind = match kind {
+        "response" => Kind::Response,
+        "service" => Kind::Service,
+        _ => return None,
+    };
+    Some(Series::Step {
+        step: step.parse().ok()?,
+        outcome,
+        kind,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_read_back() {
+        for step in [0, 7, 99, 100, u16::MAX] {
+            for outcome in [Outcome::Ok, Outcome::Error] {
+                for kind in [Kind::Response, Kind::Service] {
+                    let series = Series::Step {
+                        step,
+                        outcome,
+                        kind,
+                    };
+                    assert_eq!(series.to_string().parse(), Ok(series));
+                }
+            }
+        }
+        assert_eq!("lateness".parse(), Ok(Series::Lateness));
+        let first = Series::Step {
+            step: 3,
+            outcome: Outcome::Ok,
+            kind: Kind::Response,
+        };
+        assert_eq!(first.to_string(), "03/ok/response");
+    }
+
+    #[test]
+    fn other_tags_are_refused() {
+        for tag in [
+            "",
+            "ok",
+            "1/ok",
+            "1/ok/response/x",
+            "+1/ok/response",
+            "70000/ok/response",
+            "1/fine/response",
+        ] {
+            assert!(tag.parse::<Series>().is_err(), "{tag}");
+        }
+    }
+}

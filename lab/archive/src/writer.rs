@@ -1,0 +1,397 @@
+//! Writes an archive: complete after every trial, resumable after a kill.
+//!
+//! A trial is written in `trials/NNN.partial`, synced, and renamed. Whatever happens before the
+//! rename leaves the finished trials as they were.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde_json::Value;
+
+use crate::hlog::{self, Encoder};
+use crate::sink::{self, Sink};
+use crate::wire::{self, ManifestFile, Sizes, TrialFile};
+use crate::{
+    ARCHIVE_SCHEMA, ArchiveError, Manifest, Series, TRIAL_SCHEMA, TrialRecord, WindowLine, monitor,
+    names,
+};
+
+/// The archive of a run, being written. Holds a lock on its folder.
+#[derive(Debug)]
+pub struct RunWriter {
+    dir: PathBuf,
+    /// Its lock ends with it, also when the process is killed.
+    _lock: File,
+}
+
+impl RunWriter {
+    /// Begins an archive in `dir`, which must be empty or absent.
+    ///
+    /// `files` are the study, the workload, and published figures, byte for byte. The manifest's
+    /// `schema` and `files` are set here.
+    ///
+    /// # Errors
+    /// [`ArchiveError::NotEmpty`], [`ArchiveError::Busy`], [`ArchiveError::Name`] for a file name
+    /// that leads out of the archive, [`ArchiveError::Write`].
+    pub fn create(
+        dir: &Path,
+        manifest: &Manifest,
+        plan: &Value,
+        files: &[(String, Vec<u8>)],
+    ) -> Result<Self, ArchiveError> {
+        sink::folder(dir)?;
+        let lock = lock(dir)?;
+        let mut entries = fs::read_dir(dir).map_err(ArchiveError::read(dir))?;
+        if entries.next().is_some() {
+            return Err(ArchiveError::NotEmpty {
+                path: dir.to_path_buf(),
+            });
+        }
+        let mut sizes = Sizes::new();
+        for (name, bytes) in files {
+            keep_file(dir, name, bytes)?;
+            sizes.insert(format!("{}/{name}", names::FILES), bytes.len() as u64);
+        }
+        let plan = pretty(&dir.join(names::PLAN), plan)?;
+        sink::publish(&dir.join(names::PLAN), &plan)?;
+        sizes.insert(names::PLAN.to_owned(), plan.len() as u64);
+        sink::folder(&dir.join(names::TRIALS))?;
+        let mut manifest = manifest.clone();
+        ARCHIVE_SCHEMA.clone_into(&mut manifest.schema);
+        manifest.files = files.iter().map(|(name, _)| name.clone()).collect();
+        let path = dir.join(names::MANIFEST);
+        let bytes = pretty(
+            &path,
+            &ManifestFile {
+                manifest,
+                file_bytes: sizes,
+            },
+        )?;
+        sink::publish(&path, &bytes)?;
+        Ok(Self {
+            dir: dir.to_path_buf(),
+            _lock: lock,
+        })
+    }
+
+    /// Goes on with the archive in `dir`, made from the same study, seed, speed, plan, and files.
+    /// What a killed run left of an unfinished trial is removed.
+    ///
+    /// # Errors
+    /// [`ArchiveError::NotAnArchive`], [`ArchiveError::Different`], [`ArchiveError::Changed`],
+    /// [`ArchiveError::Busy`], and what reading and writing may give.
+    pub fn open_for_resume(
+        dir: &Path,
+        manifest: &Manifest,
+        plan: &Value,
+        files: &[(String, Vec<u8>)],
+    ) -> Result<Self, ArchiveError> {
+        let path = dir.join(names::MANIFEST);
+        if !path.exists() {
+            return Err(ArchiveError::NotAnArchive {
+                path: dir.to_path_buf(),
+            });
+        }
+        let lock = lock(dir)?;
+        let bytes = wire::read(&path)?;
+        let archived: ManifestFile = wire::versioned(&path, &bytes, ARCHIVE_SCHEMA)?;
+        same_run(dir, &archived, manifest, plan, files)?;
+        let writer = Self {
+            dir: dir.to_path_buf(),
+            _lock: lock,
+        };
+        for (id, partial) in writer.folders()? {
+            if partial {
+                sink::remove_folder(&names::partial_folder(dir, id))?;
+            }
+        }
+        Ok(writer)
+    }
+
+    /// The run's folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Trials that are complete.
+    ///
+    /// # Errors
+    /// If the folder can't be read.
+    pub fn completed(&self) -> Result<BTreeSet<u32>, ArchiveError> {
+        let folders = self.folders()?.into_iter().filter(|(_, partial)| !partial);
+        let complete = |id: &u32| {
+            names::trial_folder(&self.dir, *id)
+                .join(names::TRIAL)
+                .is_file()
+        };
+        Ok(folders.map(|(id, _)| id).filter(complete).collect())
+    }
+
+    /// Begins the trial `id`; an unfinished attempt at it is removed.
+    ///
+    /// # Errors
+    /// [`ArchiveError::TrialComplete`], [`ArchiveError::Write`].
+    pub fn trial(&self, id: u32) -> Result<TrialWriter, ArchiveError> {
+        if self.completed()?.contains(&id) {
+            return Err(ArchiveError::TrialComplete {
+                path: self.dir.clone(),
+                id,
+            });
+        }
+        let partial = names::partial_folder(&self.dir, id);
+        sink::remove_folder(&partial)?;
+        sink::remove_folder(&names::trial_folder(&self.dir, id))?;
+        sink::folder(&partial)?;
+        TrialWriter::begin(partial, names::trial_folder(&self.dir, id), id)
+    }
+
+    fn folders(&self) -> Result<Vec<(u32, bool)>, ArchiveError> {
+        trial_folders(&self.dir)
+    }
+}
+
+/// Trial folders of an archive: id, and whether it is partial. In no order.
+pub(crate) fn trial_folders(dir: &Path) -> Result<Vec<(u32, bool)>, ArchiveError> {
+    let trials = dir.join(names::TRIALS);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&trials).map_err(ArchiveError::read(&trials))? {
+        let name = entry.map_err(ArchiveError::read(&trials))?.file_name();
+        found.extend(name.to_str().and_then(names::parse_trial_folder));
+    }
+    Ok(found)
+}
+
+fn lock(dir: &Path) -> Result<File, ArchiveError> {
+    let file = File::open(dir).map_err(ArchiveError::read(dir))?;
+    match file.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => Err(ArchiveError::Busy {
+            path: dir.to_path_buf(),
+        }),
+        // A file system without locks is no reason not to measure.
+        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+fn keep_file(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), ArchiveError> {
+    let path = names::kept_file(dir, name)?;
+    if let Some(parent) = path.parent() {
+        sink::folder(parent)?;
+    }
+    sink::publish(&path, bytes)
+}
+
+fn pretty(path: &Path, value: &impl serde::Serialize) -> Result<Vec<u8>, ArchiveError> {
+    let mut bytes =
+        serde_json::to_vec_pretty(value).map_err(|e| ArchiveError::unwritable(path, e))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn same_run(
+    dir: &Path,
+    archived: &ManifestFile,
+    now: &Manifest,
+    plan: &Value,
+    files: &[(String, Vec<u8>)],
+) -> Result<(), ArchiveError> {
+    let old = &archived.manifest;
+    let overrides = |m: &Manifest| {
+        m.overrides
+            .iter()
+            .map(|(k, v)| format!("{k}={v}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let facts = [
+        ("study", old.study.clone(), now.study.clone()),
+        ("study file", old.file_hash.clone(), now.file_hash.clone()),
+        ("seed", old.seed.to_string(), now.seed.to_string()),
+        ("speed", old.speed.to_string(), now.speed.to_string()),
+        ("list of overrides", overrides(old), overrides(now)),
+    ];
+    for (what, archived, now) in facts {
+        if archived != now {
+            let path = dir.to_path_buf();
+            return Err(ArchiveError::Different {
+                path,
+                what,
+                archived,
+                now,
+            });
+        }
+    }
+    let changed = |what| ArchiveError::Changed {
+        path: dir.to_path_buf(),
+        what,
+    };
+    for (name, bytes) in files {
+        if wire::read(&names::kept_file(dir, name)?).ok().as_ref() != Some(bytes) {
+            return Err(changed(name.clone()));
+        }
+    }
+    let path = dir.join(names::PLAN);
+    let old_plan = wire::read_sized(&path, names::PLAN, &archived.file_bytes)?;
+    if old_plan != pretty(&path, plan)? {
+        return Err(changed("the plan that this version makes".to_owned()));
+    }
+    Ok(())
+}
+
+/// One trial, being written. Dropped before [`TrialWriter::finish`], it leaves an unfinished
+/// attempt that the next one removes.
+#[derive(Debug)]
+pub struct TrialWriter {
+    partial: PathBuf,
+    complete: PathBuf,
+    id: u32,
+    windows: Sink,
+    hlog: Sink,
+    encoder: Encoder,
+    monitor: Option<MonitorSink>,
+}
+
+#[derive(Debug)]
+struct MonitorSink {
+    sink: Sink,
+    columns: usize,
+}
+
+impl TrialWriter {
+    fn begin(partial: PathBuf, complete: PathBuf, id: u32) -> Result<Self, ArchiveError> {
+        let windows = Sink::create(partial.join(names::WINDOWS))?;
+        let mut hlog = Sink::create(partial.join(names::HLOG))?;
+        hlog.put(hlog::HEADER.as_bytes())?;
+        Ok(Self {
+            partial,
+            complete,
+            id,
+            windows,
+            hlog,
+            encoder: Encoder::default(),
+            monitor: None,
+        })
+    }
+
+    /// The file that the system's output goes to.
+    #[must_use]
+    pub fn output_path(&self) -> PathBuf {
+        self.partial.join(names::SYSTEM_LOG)
+    }
+
+    /// Writes a window, and hands all that was written before it to the system.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Write`], for a full disk too.
+    pub fn window(&mut self, line: &WindowLine) -> Result<(), ArchiveError> {
+        let mut bytes = serde_json::to_vec(line)
+            .map_err(|e| ArchiveError::unwritable(self.windows.path(), e))?;
+        bytes.push(b'\n');
+        self.windows.put(&bytes)?;
+        self.windows.flush()?;
+        self.hlog.flush()?;
+        self.monitor.as_mut().map_or(Ok(()), |m| m.sink.flush())
+    }
+
+    /// Writes one interval histogram (µs); times round to whole ms. An empty one is left out.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Write`], for a full disk too.
+    pub fn histogram(
+        &mut self,
+        series: Series,
+        start: Duration,
+        end: Duration,
+        histogram: &Histogram<u64>,
+    ) -> Result<(), ArchiveError> {
+        if histogram.is_empty() {
+            return Ok(());
+        }
+        let line = self.encoder.line(series, start, end, histogram);
+        let line = line.map_err(|e| ArchiveError::unwritable(self.hlog.path(), e))?;
+        self.hlog.put(line)
+    }
+
+    /// Begins `monitor.csv` with the names of its counters.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Write`]; [`ArchiveError::Unwritable`] if there is a header already.
+    pub fn monitor_header(&mut self, columns: &[String]) -> Result<(), ArchiveError> {
+        let path = self.partial.join(names::MONITOR);
+        if self.monitor.is_some() {
+            return Err(ArchiveError::unwritable(&path, "it has a header already"));
+        }
+        let mut sink = Sink::create(path)?;
+        let header = std::iter::once(monitor::TIME.to_owned()).chain(columns.iter().cloned());
+        let line = monitor::line(header).map_err(|e| ArchiveError::unwritable(sink.path(), e))?;
+        sink.put(&line)?;
+        self.monitor = Some(MonitorSink {
+            sink,
+            columns: columns.len(),
+        });
+        Ok(())
+    }
+
+    /// Writes one sample; `None` and numbers that are not finite are gaps.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Write`]; [`ArchiveError::Unwritable`] without a header or with another
+    /// number of values than the header has.
+    pub fn monitor_row(&mut self, t_ms: f64, row: &[Option<f64>]) -> Result<(), ArchiveError> {
+        let path = self.partial.join(names::MONITOR);
+        let Some(monitor) = &mut self.monitor else {
+            return Err(ArchiveError::unwritable(
+                &path,
+                "a row came before the header",
+            ));
+        };
+        if row.len() != monitor.columns || !t_ms.is_finite() {
+            return Err(ArchiveError::unwritable(
+                &path,
+                "a row does not fit the header",
+            ));
+        }
+        let line = monitor::line(monitor::fields(t_ms, row))
+            .map_err(|e| ArchiveError::unwritable(&path, e))?;
+        monitor.sink.put(&line)
+    }
+
+    /// Completes the trial: everything is synced, then the folder gets its final name. The
+    /// record's `schema` and `id` are set here.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Write`], for a full disk too; the trial then stays unfinished.
+    pub fn finish(self, record: &TrialRecord) -> Result<(), ArchiveError> {
+        let mut sizes = Sizes::new();
+        sizes.insert(names::WINDOWS.to_owned(), self.windows.seal()?);
+        sizes.insert(names::HLOG.to_owned(), self.hlog.seal()?);
+        if let Some(monitor) = self.monitor {
+            sizes.insert(names::MONITOR.to_owned(), monitor.sink.seal()?);
+        }
+        sync_output(&self.partial.join(names::SYSTEM_LOG))?;
+        let mut record = record.clone();
+        TRIAL_SCHEMA.clone_into(&mut record.schema);
+        record.id = self.id;
+        let path = self.partial.join(names::TRIAL);
+        let bytes = pretty(
+            &path,
+            &TrialFile {
+                record,
+                file_bytes: sizes,
+            },
+        )?;
+        sink::publish(&path, &bytes)?;
+        sink::rename(&self.partial, &self.complete)
+    }
+}
+
+fn sync_output(path: &Path) -> Result<(), ArchiveError> {
+    match File::open(path).and_then(|f| f.sync_all()) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(ArchiveError::write(path)(e)),
+        _ => Ok(()),
+    }
+}
