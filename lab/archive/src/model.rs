@@ -172,6 +172,12 @@ pub struct WindowLine {
     pub cycles: u64,
     /// Cycles that outlasted their pace.
     pub overruns: u64,
+    /// Connections opened.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub connects: u64,
+    /// Requests sent again on a fresh connection because the server had closed the idle one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stale_retries: u64,
     /// Lateness of sends, in µs. Its histogram is in `steps.hlog` under tag `lateness`.
     pub lateness: LatenessLine,
     /// Steps that had something to count; keyed by the tag number of `manifest.steps`.

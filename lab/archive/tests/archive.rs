@@ -98,6 +98,8 @@ fn window(start_ms: f64, ok: u64) -> WindowLine {
         users: 10,
         cycles: ok / 2,
         overruns: 0,
+        connects: 0,
+        stale_retries: 0,
         lateness: LatenessLine {
             count: ok,
             sum_us: 3 * ok,
@@ -206,12 +208,14 @@ fn step_line() -> impl Strategy<Value = StepLine> {
 
 fn window_line() -> impl Strategy<Value = WindowLine> {
     let steps = proptest::collection::btree_map(0u16..3, step_line(), 0..3);
-    (any::<[u32; 3]>(), any::<[u64; 5]>(), steps).prop_map(|(a, b, steps)| WindowLine {
+    (any::<[u32; 3]>(), any::<[u64; 7]>(), steps).prop_map(|(a, b, steps)| WindowLine {
         start_ms: f64::from(a[0]) / 8.0,
         end_ms: f64::from(a[1]) / 8.0,
         users: a[2],
         cycles: b[0],
         overruns: b[1],
+        connects: b[5],
+        stale_retries: b[6],
         lateness: LatenessLine {
             count: b[2],
             sum_us: b[3],
