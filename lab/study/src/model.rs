@@ -7,7 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::civil::Date;
+
+use crate::scope::Slot;
 use crate::template::Template;
+
+/// Day 0 of the date functions where a study names none: a Monday whose fortnight lies in one month.
+pub const DEFAULT_DATES_FROM: Date = jiff::civil::date(2026, 1, 5);
 
 /// A whole study: one file, one question.
 #[derive(Debug, Clone)]
@@ -30,8 +36,22 @@ pub struct Study {
     pub thresholds: Vec<Threshold>,
     /// Published figures to set beside ours.
     pub published: Vec<Published>,
+    /// The order of cells in a block.
+    pub order: Order,
+    /// Day 0 of the date functions.
+    pub dates_from: Date,
     /// The system and load as written, still with references to factors; see [`crate::plan`].
     pub(crate) cell_template: crate::cell::CellTemplate,
+}
+
+/// The order in which a block runs its cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// A new seeded order in each block, so that drift of the machine favours no cell.
+    #[default]
+    Shuffled,
+    /// As the file lists them.
+    Listed,
 }
 
 /// One varied factor and its levels, in file order.
@@ -75,8 +95,9 @@ pub struct Workload {
     pub session: Session,
     /// A single request measured beside the load.
     pub probe: Option<Probe>,
-    /// Every variable name a template may see: `user` variables and captures.
-    pub variables: Vec<String>,
+    /// Every variable a template may see, by slot: `user:` variables, `password`, captures, and
+    /// what `set:` sets.
+    pub variables: Arc<[String]>,
 }
 
 /// The repeated cycle of one user.
@@ -121,7 +142,8 @@ pub enum Wait {
 pub struct Request {
     /// Upper case, one of GET HEAD POST PUT PATCH DELETE OPTIONS.
     pub method: String,
-    /// Path and query, or an absolute `http(s)://` URL.
+    /// Path and query, or an absolute `http(s)://` URL. Render it before headers and body: it
+    /// also evaluates the step's `set:` variables.
     pub target: Template,
     /// In file order; `Host`, `Content-Length`, and cookies are the driver's.
     pub headers: Vec<(String, Template)>,
@@ -143,7 +165,7 @@ pub enum Body {
     /// A JSON document whose strings are templates, compiled to one text template
     /// (values are escaped as JSON strings on substitution). `application/json`.
     Json(Template),
-    /// `application/x-www-form-urlencoded`; values are percent-encoded on substitution.
+    /// `application/x-www-form-urlencoded`: names are percent-encoded, values render so.
     Form(Vec<(String, Template)>),
     /// As it is; content type from `headers`, else `text/plain; charset=utf-8`.
     Text(Template),
@@ -154,6 +176,8 @@ pub enum Body {
 pub struct Capture {
     /// The variable it is kept in.
     pub variable: String,
+    /// The slot of that variable, for [`crate::UserScope`].
+    pub slot: Slot,
     /// The place in the answer (or request).
     pub source: CaptureSource,
 }
@@ -254,4 +278,60 @@ pub struct Published {
     pub name: String,
     /// The whole file.
     pub text: String,
+}
+
+impl Workload {
+    /// The same workload with waits, pace, and probe interval divided by `speed`, a positive
+    /// number.
+    #[must_use]
+    pub fn at_speed(&self, speed: f64) -> Self {
+        let mut workload = self.clone();
+        for step in workload.setup.iter_mut().chain(&mut workload.session.steps) {
+            step.wait = step.wait.at_speed(speed);
+        }
+        workload.session.pace = workload.session.pace.map(|pace| divide(pace, speed));
+        if let Some(probe) = &mut workload.probe {
+            probe.every = divide(probe.every, speed);
+        }
+        workload
+    }
+
+    /// The slot of a variable.
+    #[must_use]
+    pub fn slot(&self, name: &str) -> Option<Slot> {
+        self.variables
+            .iter()
+            .position(|v| v == name)
+            .map(|i| i as Slot)
+    }
+}
+
+impl Wait {
+    /// The mean of its distribution, before the cut of its tail.
+    #[must_use]
+    pub fn mean(&self) -> Duration {
+        match *self {
+            Self::None => Duration::ZERO,
+            Self::Constant(d) | Self::Exponential(d) => d,
+            Self::Uniform(low, high) => (low + high) / 2,
+            Self::Lognormal(median, sigma) => {
+                let mean = median.as_secs_f64() * (sigma * sigma / 2.0).exp();
+                Duration::try_from_secs_f64(mean).unwrap_or(Duration::MAX)
+            }
+        }
+    }
+
+    fn at_speed(self, speed: f64) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Constant(d) => Self::Constant(divide(d, speed)),
+            Self::Uniform(low, high) => Self::Uniform(divide(low, speed), divide(high, speed)),
+            Self::Exponential(mean) => Self::Exponential(divide(mean, speed)),
+            Self::Lognormal(median, sigma) => Self::Lognormal(divide(median, speed), sigma),
+        }
+    }
+}
+
+fn divide(time: Duration, speed: f64) -> Duration {
+    Duration::try_from_secs_f64(time.as_secs_f64() / speed).unwrap_or(Duration::MAX)
 }

@@ -1,0 +1,53 @@
+//! The right name nearest to a wrong one.
+
+/// The choice most like `wrong`, if any is like enough to be meant.
+pub(crate) fn nearest<'a>(wrong: &str, choices: &[&'a str]) -> Option<&'a str> {
+    // Long names are compared by their beginning: the cost grows with the product of the lengths.
+    let wrong: String = wrong.chars().take(80).collect::<String>().to_lowercase();
+    let score = |choice: &str| strsim::jaro_winkler(&wrong, &choice.to_lowercase());
+    choices
+        .iter()
+        .map(|choice| (score(choice), *choice))
+        .filter(|(score, _)| *score >= 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, choice)| choice)
+}
+
+/// "`a`, `b`, and `c`"; at most twelve are named.
+pub(crate) fn one_of(choices: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    let mut names: Vec<String> = choices
+        .iter()
+        .take(SHOWN)
+        .map(|c| format!("`{c}`"))
+        .collect();
+    if choices.len() > SHOWN {
+        names.push(format!("{} more", choices.len() - SHOWN));
+    }
+    match names.as_slice() {
+        [] => "none".to_owned(),
+        [one] => one.clone(),
+        [one, two] => format!("{one} and {two}"),
+        [rest @ .., last] => format!("{}, and {last}", rest.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_finds_its_name_and_nonsense_finds_none() {
+        let names = ["users", "ramp", "hold", "thresholds"];
+        assert_eq!(nearest("user", &names), Some("users"));
+        assert_eq!(nearest("treshold", &names), Some("thresholds"));
+        assert_eq!(nearest("xyzzy", &names), None);
+    }
+
+    #[test]
+    fn lists_read_as_prose() {
+        assert_eq!(one_of(&["a"]), "`a`");
+        assert_eq!(one_of(&["a", "b"]), "`a` and `b`");
+        assert_eq!(one_of(&["a", "b", "c"]), "`a`, `b`, and `c`");
+    }
+}

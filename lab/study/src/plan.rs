@@ -1,0 +1,184 @@
+//! From a study to its trials: which cells, in which order, with what load, and what to expect.
+//!
+//! A plan is a function of the study, the seed, and the speed; the same three give the same bytes.
+
+mod predict;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::{self, CellError, CellTemplate, Load, SystemSpec};
+use crate::model::{Cell, Order, Study, Workload};
+use crate::timing;
+use predict::Predictor;
+pub use predict::{Prediction, StepPrediction};
+
+/// The version of [`Plan`]'s serialised form.
+pub const SCHEMA: &str = "plimsoll.plan/1";
+
+/// Most trials of a plan.
+pub const MAX_TRIALS: usize = 10_000;
+
+/// Slowest and fastest speed.
+pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.001..=100_000.0;
+
+/// What a plan takes from the command line.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanOptions {
+    /// Divides waits, pace, ramp, and hold.
+    pub speed: f64,
+    /// Replaces the study's seed.
+    pub seed: Option<u64>,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self {
+            speed: 1.0,
+            seed: None,
+        }
+    }
+}
+
+/// All trials of a study, in run order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The study's name.
+    pub study: String,
+    /// The study's title.
+    pub title: String,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// What waits, pace, ramp, and hold are divided by.
+    pub speed: f64,
+    /// Day 0 of the date functions.
+    pub dates_from: jiff::civil::Date,
+    /// In run order.
+    pub trials: Vec<Trial>,
+}
+
+/// One run of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// From 1, in run order.
+    pub id: u32,
+    /// From 0.
+    pub block: u32,
+    /// Level by factor.
+    pub cell: Cell,
+    /// How the system is set up.
+    pub system: SystemSpec,
+    /// What it is to carry.
+    pub load: LoadSpec,
+    /// What a server that answers at once would see; `None` where the workload neither waits nor
+    /// paces, so that the server alone decides.
+    pub prediction: Option<Prediction>,
+}
+
+/// The load of a trial, at the plan's speed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LoadSpec {
+    /// Virtual users.
+    pub users: u32,
+    /// User i starts at ramp × i ÷ users.
+    pub ramp_ms: u64,
+    /// The time at full load.
+    pub hold_ms: u64,
+    /// Length of a window: at least 250 fit into the hold where it is long enough.
+    pub window_ms: u64,
+}
+
+/// A study that can't be planned as asked.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// The speed is no number from 0.001 to 100,000.
+    #[error("a speed of {0} is not within 0.001 to 100,000")]
+    Speed(f64),
+    /// A setting makes no sense in a cell. Loading finds these first.
+    #[error("{0}")]
+    Cell(String),
+    /// Blocks × cells exceed [`MAX_TRIALS`].
+    #[error("{0} trials are more than 10,000")]
+    TooManyTrials(usize),
+}
+
+impl From<CellError> for PlanError {
+    fn from(error: CellError) -> Self {
+        Self::Cell(error.to_string())
+    }
+}
+
+/// Plans a study.
+///
+/// # Errors
+/// A speed out of range; settings that fail in a cell and too many trials, where the study wasn't
+/// loaded from a file.
+pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
+    if !SPEEDS.contains(&options.speed) {
+        return Err(PlanError::Speed(options.speed));
+    }
+    let seed = options.seed.unwrap_or(study.seed);
+    let cells = cell::cells(&study.matrix);
+    let count = cells.len().saturating_mul(study.trials as usize);
+    if count > MAX_TRIALS {
+        return Err(PlanError::TooManyTrials(count));
+    }
+    let set = cells
+        .iter()
+        .map(|cell| settings(&study.cell_template, cell, &study.workload, options.speed))
+        .collect::<Result<Vec<_>, _>>()?;
+    let workload = study.workload.at_speed(options.speed);
+    let mut predictor = Predictor::new(&workload, seed, count);
+    let mut trials = Vec::with_capacity(count);
+    for block in 0..study.trials {
+        let mut order: Vec<usize> = (0..cells.len()).collect();
+        if study.order == Order::Shuffled {
+            timing::shuffle(&mut order, seed, block);
+        }
+        for at in order {
+            let (system, load) = set[at].clone();
+            trials.push(Trial {
+                id: trials.len() as u32 + 1,
+                block,
+                cell: cells[at].clone(),
+                system,
+                load,
+                prediction: predictor.predict(block, &load),
+            });
+        }
+    }
+    Ok(Plan {
+        schema: SCHEMA.to_owned(),
+        study: study.name.clone(),
+        title: study.title.clone(),
+        seed,
+        speed: options.speed,
+        dates_from: study.dates_from,
+        trials,
+    })
+}
+
+fn settings(
+    template: &CellTemplate,
+    cell: &Cell,
+    workload: &Workload,
+    speed: f64,
+) -> Result<(SystemSpec, LoadSpec), PlanError> {
+    let system = template.system(cell)?;
+    let Load { users, ramp, hold } = template.load(cell, workload.session.pace)?;
+    let hold_ms = milliseconds(hold, speed).max(1);
+    let load = LoadSpec {
+        users,
+        ramp_ms: milliseconds(ramp, speed),
+        hold_ms,
+        window_ms: (hold_ms / 250).clamp(1, 1000),
+    };
+    Ok((system, load))
+}
+
+fn milliseconds(time: Duration, speed: f64) -> u64 {
+    (time.as_secs_f64() * 1e3 / speed).round() as u64
+}

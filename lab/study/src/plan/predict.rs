@@ -1,0 +1,204 @@
+//! What a trial would come to if the server answered at once: every user's waits, replayed from
+//! the very streams that the driver draws from.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::LoadSpec;
+use crate::model::{Step, Workload};
+use crate::timing::TimingStream;
+
+/// Waits that the predictions of one plan may replay together: a few seconds' work.
+const PLAN_WAITS: u64 = 400_000_000;
+/// Waits that one trial may replay.
+const TRIAL_WAITS: u64 = 40_000_000;
+
+/// What a trial comes to with a response time of zero.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// In the whole trial, ramp included.
+    pub transactions: f64,
+    /// In the hold.
+    pub hold_transactions: f64,
+    /// `hold_transactions` per second of hold.
+    pub offered_per_s: f64,
+    /// True when every user was replayed; false when a sample of the users stands for all.
+    pub exact: bool,
+    /// In the order of the session.
+    pub steps: Vec<StepPrediction>,
+}
+
+/// The part of one step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepPrediction {
+    /// The step's name.
+    pub name: String,
+    /// Requests in the whole trial.
+    pub requests: u64,
+    /// Mean of the waits that ended within the trial; 0 when there are none.
+    pub mean_wait_ms: f64,
+    /// How many those are.
+    pub waits: u64,
+}
+
+/// Predicts trials of one workload; trials alike in block and load share one replay.
+pub(super) struct Predictor<'a> {
+    workload: &'a Workload,
+    seed: u64,
+    budget: u64,
+    known: HashMap<(u32, LoadSpec), Option<Prediction>>,
+}
+
+impl<'a> Predictor<'a> {
+    pub(super) fn new(workload: &'a Workload, seed: u64, trials: usize) -> Self {
+        let budget = (PLAN_WAITS / trials.max(1) as u64).min(TRIAL_WAITS);
+        Self {
+            workload,
+            seed,
+            budget,
+            known: HashMap::new(),
+        }
+    }
+
+    pub(super) fn predict(&mut self, block: u32, load: &LoadSpec) -> Option<Prediction> {
+        if let Some(known) = self.known.get(&(block, *load)) {
+            return known.clone();
+        }
+        let prediction = self.replay(block, load);
+        self.known.insert((block, *load), prediction.clone());
+        prediction
+    }
+
+    fn replay(&self, block: u32, load: &LoadSpec) -> Option<Prediction> {
+        let per_user = self.waits_per_user(load)?;
+        let users = u64::from(load.users);
+        let affordable = ((self.budget as f64 / per_user) as u64).clamp(1, users);
+        if per_user > TRIAL_WAITS as f64 {
+            return None;
+        }
+        let stride = users.div_ceil(affordable);
+        let mut tally = Tally::new(self.workload, load);
+        let mut replayed = 0u64;
+        for index in (0..load.users).step_by(stride as usize) {
+            let mut stream = TimingStream::new(self.seed, block, index);
+            tally.user(
+                &mut stream,
+                u64::from(index) * load.ramp_ms * 1_000_000 / users,
+            );
+            replayed += 1;
+        }
+        Some(tally.finish(users as f64 / replayed as f64, stride == 1))
+    }
+
+    /// Waits of one user in a trial, roughly; `None` without any wait or pace.
+    fn waits_per_user(&self, load: &LoadSpec) -> Option<f64> {
+        let session = &self.workload.session;
+        let waits: f64 = session.steps.iter().map(|s| f64::from(s.repeat)).sum();
+        let waited: f64 = session
+            .steps
+            .iter()
+            .map(|s| f64::from(s.repeat) * s.wait.mean().as_secs_f64())
+            .sum();
+        let cycle = session
+            .pace
+            .map_or(waited, |pace| waited.max(pace.as_secs_f64()));
+        let length = (load.ramp_ms + load.hold_ms) as f64 / 1e3;
+        (cycle > 0.0).then(|| waits * (length / cycle + 1.0))
+    }
+}
+
+/// Counts of one replay. Times are nanoseconds since the start of the ramp.
+struct Tally<'a> {
+    workload: &'a Workload,
+    pace: Option<u64>,
+    ramp: u64,
+    end: u64,
+    hold_s: f64,
+    hold_requests: u64,
+    steps: Vec<Count>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    requests: u64,
+    waits: u64,
+    waited: u128,
+}
+
+impl<'a> Tally<'a> {
+    fn new(workload: &'a Workload, load: &LoadSpec) -> Self {
+        let ramp = load.ramp_ms * 1_000_000;
+        Self {
+            workload,
+            pace: workload.session.pace.map(|p| p.as_nanos() as u64),
+            ramp,
+            end: ramp + load.hold_ms * 1_000_000,
+            hold_s: load.hold_ms as f64 / 1e3,
+            hold_requests: 0,
+            steps: vec![Count::default(); workload.session.steps.len()],
+        }
+    }
+
+    /// One user from its start to the end of the hold.
+    fn user(&mut self, stream: &mut TimingStream, start: u64) {
+        let workload = self.workload;
+        let mut planned = start;
+        let mut now = start;
+        while now < self.end {
+            for (at, step) in workload.session.steps.iter().enumerate() {
+                for _ in 0..step.repeat {
+                    let wait = stream.next_wait(&step.wait).as_nanos() as u64;
+                    now = now.saturating_add(wait);
+                    if now >= self.end {
+                        return;
+                    }
+                    self.count(at, step, wait, now);
+                }
+            }
+            // A cycle that overran is followed at once, and planning goes on from there.
+            planned = self
+                .pace
+                .map_or(now, |pace| planned.saturating_add(pace))
+                .max(now);
+            now = planned;
+        }
+    }
+
+    fn count(&mut self, at: usize, step: &Step, wait: u64, now: u64) {
+        let requests = step.requests.len() as u64;
+        let count = &mut self.steps[at];
+        count.requests += requests;
+        count.waits += 1;
+        count.waited += u128::from(wait);
+        if now >= self.ramp {
+            self.hold_requests += requests;
+        }
+    }
+
+    fn finish(self, scale: f64, exact: bool) -> Prediction {
+        let scaled = |n: u64| (n as f64 * scale).round() as u64;
+        let step = |(step, count): (&Step, &Count)| StepPrediction {
+            name: step.name.clone(),
+            requests: scaled(count.requests),
+            mean_wait_ms: count.waited as f64 / 1e6 / count.waits.max(1) as f64,
+            waits: scaled(count.waits),
+        };
+        let total: u64 = self.steps.iter().map(|c| c.requests).sum();
+        let hold_transactions = self.hold_requests as f64 * scale;
+        Prediction {
+            transactions: total as f64 * scale,
+            hold_transactions,
+            offered_per_s: hold_transactions / self.hold_s,
+            exact,
+            steps: self
+                .workload
+                .session
+                .steps
+                .iter()
+                .zip(&self.steps)
+                .map(step)
+                .collect(),
+        }
+    }
+}

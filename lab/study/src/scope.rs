@@ -1,0 +1,379 @@
+//! What one virtual user knows while it runs: its variables, its captured lists, its choices.
+//!
+//! Kept small, since a trial holds thousands: values lie in slots, and a list shares the common
+//! beginning of its entries. It knows neither requests nor time.
+
+use std::sync::Arc;
+
+use jiff::civil::Date;
+
+use crate::model::Workload;
+use crate::template::RenderError;
+use crate::timing::ChoiceStream;
+
+/// The variable that provisioning gives: every workload has it.
+pub const PASSWORD: &str = "password";
+
+/// A variable's place in [`Workload::variables`].
+pub type Slot = u16;
+
+/// Which user of which trial.
+#[derive(Debug, Clone, Copy)]
+pub struct User {
+    /// 0-based.
+    pub index: u32,
+    /// How many there are; at least 1.
+    pub users: u32,
+    /// The plan's seed.
+    pub seed: u64,
+    /// The trial's block.
+    pub block: u32,
+    /// The plan's day 0 for date functions.
+    pub base_date: Date,
+}
+
+/// The variables of one user.
+#[derive(Debug)]
+pub struct UserScope {
+    names: Arc<[String]>,
+    values: Box<[Stored]>,
+    index: u32,
+    users: u32,
+    base_date: Date,
+    choice: ChoiceStream,
+}
+
+#[derive(Debug, Default)]
+enum Stored {
+    #[default]
+    Unset,
+    Text(Box<str>),
+    List(Box<TextList>),
+}
+
+impl UserScope {
+    /// A user of `workload`: its `user:` variables are evaluated in file order, then `extra`
+    /// (values from provisioning, such as a password) replace variables of the same name.
+    ///
+    /// # Errors
+    /// When a `user:` template fails, or `extra` names a variable that the workload doesn't have.
+    pub fn new(
+        workload: &Workload,
+        user: User,
+        extra: &[(String, String)],
+    ) -> Result<Self, RenderError> {
+        let mut scope = Self {
+            names: Arc::clone(&workload.variables),
+            values: workload.variables.iter().map(|_| Stored::Unset).collect(),
+            index: user.index,
+            users: user.users.max(1),
+            base_date: user.base_date,
+            choice: ChoiceStream::new(user.seed, user.block, user.index),
+        };
+        for (name, value) in extra {
+            let slot = scope.slot(name).ok_or_else(|| RenderError::Unknown {
+                variable: name.clone(),
+            })?;
+            scope.set_text(slot, value);
+        }
+        let mut text = String::new();
+        for (name, template) in &workload.user {
+            let slot = scope.slot(name).ok_or_else(|| RenderError::Unknown {
+                variable: name.clone(),
+            })?;
+            if extra.iter().any(|(given, _)| given == name) {
+                continue;
+            }
+            text.clear();
+            template.render(&mut scope, &mut text)?;
+            scope.set_text(slot, &text);
+        }
+        Ok(scope)
+    }
+
+    /// The slot of a variable.
+    #[must_use]
+    pub fn slot(&self, name: &str) -> Option<Slot> {
+        self.names.iter().position(|n| n == name).map(|i| i as Slot)
+    }
+
+    /// The name of a slot.
+    #[must_use]
+    pub fn name(&self, slot: Slot) -> &str {
+        self.names
+            .get(usize::from(slot))
+            .map_or("?", String::as_str)
+    }
+
+    /// Sets a variable to one text.
+    pub fn set_text(&mut self, slot: Slot, text: &str) {
+        if let Some(value) = self.values.get_mut(usize::from(slot)) {
+            *value = Stored::Text(text.into());
+        }
+    }
+
+    /// Sets a variable to a list; an empty list makes steps that need an entry be skipped.
+    pub fn set_list<T: AsRef<str>>(&mut self, slot: Slot, entries: &[T]) {
+        if let Some(value) = self.values.get_mut(usize::from(slot)) {
+            *value = Stored::List(Box::new(TextList::new(entries)));
+        }
+    }
+
+    /// Forgets a variable's value.
+    pub fn clear(&mut self, slot: Slot) {
+        if let Some(value) = self.values.get_mut(usize::from(slot)) {
+            *value = Stored::Unset;
+        }
+    }
+
+    /// The value of a variable by name, as text; the first entry of a list.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<String> {
+        let mut text = String::new();
+        self.write(self.slot(name)?, &mut text).then_some(text)
+    }
+
+    /// This user's index, from 0.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The number of users, at least 1.
+    #[must_use]
+    pub fn users(&self) -> u32 {
+        self.users
+    }
+
+    /// Day 0 of the plan's dates.
+    #[must_use]
+    pub fn base_date(&self) -> Date {
+        self.base_date
+    }
+
+    /// The user's random choices.
+    pub fn choice(&mut self) -> &mut ChoiceStream {
+        &mut self.choice
+    }
+
+    /// Entries left: of a list its length, of a text 1, of an unset variable 0.
+    #[must_use]
+    pub fn count(&self, slot: Slot) -> usize {
+        match self.values.get(usize::from(slot)) {
+            Some(Stored::Text(_)) => 1,
+            Some(Stored::List(list)) => list.len(),
+            Some(Stored::Unset) | None => 0,
+        }
+    }
+
+    /// Bytes on the heap and in place that this user's variables take.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        let heap = |stored: &Stored| match stored {
+            Stored::Unset => 0,
+            Stored::Text(text) => text.len(),
+            Stored::List(list) => size_of::<TextList>() + list.text.len() + list.ends.len() * 4,
+        };
+        size_of::<Self>()
+            + self.values.len() * size_of::<Stored>()
+            + self.values.iter().map(heap).sum::<usize>()
+    }
+
+    /// Why a variable has nothing to give: a captured value is used up, or a value that the system
+    /// under test was to provide is not there.
+    pub(crate) fn missing(&self, slot: Slot) -> RenderError {
+        let variable = self.name(slot).to_owned();
+        match variable.as_str() {
+            PASSWORD => RenderError::Unknown { variable },
+            _ => RenderError::EmptyList { variable },
+        }
+    }
+
+    /// Appends the variable (a list's first entry). False when there is nothing.
+    pub(crate) fn write(&self, slot: Slot, out: &mut String) -> bool {
+        match self.values.get(usize::from(slot)) {
+            Some(Stored::Text(text)) => {
+                out.push_str(text);
+                true
+            }
+            Some(Stored::List(list)) => list.write(0, out),
+            Some(Stored::Unset) | None => false,
+        }
+    }
+
+    /// Appends the first entry and removes it; a text is removed as a whole.
+    pub(crate) fn take(&mut self, slot: Slot, out: &mut String) -> bool {
+        match self.values.get_mut(usize::from(slot)) {
+            Some(Stored::List(list)) => list.take(out),
+            Some(value @ Stored::Text(_)) => {
+                if let Stored::Text(text) = std::mem::take(value) {
+                    out.push_str(&text);
+                }
+                true
+            }
+            Some(Stored::Unset) | None => false,
+        }
+    }
+
+    /// Appends a random entry and keeps it. An empty list takes no draw.
+    pub(crate) fn pick(&mut self, slot: Slot, out: &mut String) -> bool {
+        let count = self.count(slot);
+        if count < 2 {
+            return self.write(slot, out);
+        }
+        let at = self.choice.below(count as u64) as usize;
+        match self.values.get(usize::from(slot)) {
+            Some(Stored::List(list)) => list.write(at, out),
+            _ => self.write(slot, out),
+        }
+    }
+
+    /// The variable as a list of texts, and whether it is one; `None` when unset.
+    pub(crate) fn entries(&self, slot: Slot) -> Option<(Vec<String>, bool)> {
+        match self.values.get(usize::from(slot))? {
+            Stored::Unset => None,
+            Stored::Text(text) => Some((vec![text.to_string()], false)),
+            Stored::List(list) => Some((list.to_vec(), true)),
+        }
+    }
+}
+
+impl Default for UserScope {
+    /// A user without variables: what stands in while an expression borrows the real one.
+    fn default() -> Self {
+        Self {
+            names: Arc::from([]),
+            values: Box::from([]),
+            index: 0,
+            users: 1,
+            base_date: crate::model::DEFAULT_DATES_FROM,
+            choice: ChoiceStream::new(0, 0, 0),
+        }
+    }
+}
+
+/// A list of texts in two allocations: the beginning that all share, then the rest of each.
+/// Links of one server share half their length.
+#[derive(Debug)]
+struct TextList {
+    text: Box<str>,
+    ends: Box<[u32]>,
+    prefix: u32,
+    next: u32,
+}
+
+impl TextList {
+    fn new<T: AsRef<str>>(entries: &[T]) -> Self {
+        let prefix = shared_prefix(entries);
+        let total = prefix
+            + entries
+                .iter()
+                .map(|e| e.as_ref().len() - prefix)
+                .sum::<usize>();
+        let mut text = String::with_capacity(total);
+        let mut ends = Vec::with_capacity(entries.len());
+        text.push_str(entries.first().map_or("", |e| &e.as_ref()[..prefix]));
+        for entry in entries {
+            text.push_str(&entry.as_ref()[prefix..]);
+            ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
+        }
+        Self {
+            text: text.into(),
+            ends: ends.into(),
+            prefix: prefix as u32,
+            next: 0,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len() - self.next as usize
+    }
+
+    /// Appends the entry `at` places after the first one left.
+    fn write(&self, at: usize, out: &mut String) -> bool {
+        let place = self.next as usize + at;
+        let Some(&end) = self.ends.get(place) else {
+            return false;
+        };
+        let start = if place == 0 {
+            self.prefix
+        } else {
+            self.ends[place - 1]
+        };
+        let (Some(head), Some(tail)) = (
+            self.text.get(..self.prefix as usize),
+            self.text.get(start as usize..end as usize),
+        ) else {
+            return false;
+        };
+        out.push_str(head);
+        out.push_str(tail);
+        true
+    }
+
+    fn take(&mut self, out: &mut String) -> bool {
+        let found = self.write(0, out);
+        self.next += u32::from(found);
+        found
+    }
+
+    fn to_vec(&self) -> Vec<String> {
+        let entry = |at| {
+            let mut text = String::new();
+            self.write(at, &mut text);
+            text
+        };
+        (0..self.len()).map(entry).collect()
+    }
+}
+
+/// Length of the longest beginning that all entries share, on a character border.
+fn shared_prefix<T: AsRef<str>>(entries: &[T]) -> usize {
+    let Some(first) = entries.first().map(AsRef::as_ref) else {
+        return 0;
+    };
+    let common = |other: &str| {
+        first
+            .bytes()
+            .zip(other.bytes())
+            .take_while(|(a, b)| a == b)
+            .count()
+    };
+    let mut length = entries
+        .iter()
+        .map(|e| common(e.as_ref()))
+        .min()
+        .unwrap_or(0);
+    while !first.is_char_boundary(length) {
+        length -= 1;
+    }
+    length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_gives_back_what_it_was_given() {
+        let check = |entries: &[&str]| {
+            let list = TextList::new(entries);
+            assert_eq!(list.to_vec(), entries);
+        };
+        check(&[]);
+        check(&["one"]);
+        check(&["/mail/a/1", "/mail/a/2", "/mail/b"]);
+        check(&["ä1", "á2"]);
+        check(&["", "x"]);
+        check(&["same", "same"]);
+    }
+
+    #[test]
+    fn taking_empties_a_list_from_the_front() {
+        let mut list = TextList::new(&["/a/1", "/a/2"]);
+        let mut out = String::new();
+        assert!(list.take(&mut out) && list.take(&mut out) && !list.take(&mut out));
+        assert_eq!(out, "/a/1/a/2");
+        assert_eq!(list.len(), 0);
+    }
+}

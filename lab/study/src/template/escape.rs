@@ -1,0 +1,133 @@
+//! How a substituted value is written into its surroundings.
+
+/// The surroundings of a substituted value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Escape {
+    /// As it is.
+    None,
+    /// Inside a JSON string.
+    JsonText,
+    /// As a whole JSON value: a number stays a number, anything else becomes a JSON string.
+    JsonValue,
+    /// As a value of `application/x-www-form-urlencoded`.
+    Form,
+}
+
+impl Escape {
+    /// Escapes what `out` holds from `start` on. Allocates only where something must change.
+    pub(crate) fn apply(self, out: &mut String, start: usize) {
+        match self {
+            Self::None => {}
+            Self::JsonText => escape_json(out, start),
+            Self::JsonValue => {
+                escape_json(out, start);
+                out.insert(start, '"');
+                out.push('"');
+            }
+            Self::Form => {
+                if !out[start..].bytes().all(is_plain_in_form) {
+                    let raw = out.split_off(start);
+                    push_form(&raw, out);
+                }
+            }
+        }
+    }
+}
+
+fn escape_json(out: &mut String, start: usize) {
+    let plain = |b: u8| b >= 0x20 && b != b'"' && b != b'\\';
+    if !out[start..].bytes().all(plain) {
+        let raw = out.split_off(start);
+        push_json(&raw, out);
+    }
+}
+
+/// Appends `raw` as the inside of a JSON string (RFC 8259, section 7).
+pub(crate) fn push_json(raw: &str, out: &mut String) {
+    for c in raw.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 0x20 => {
+                out.push_str("\\u00");
+                push_hex(c as u8, out);
+            }
+            c => out.push(c),
+        }
+    }
+}
+
+/// Appends `raw` in the URL standard's form encoding.
+pub(crate) fn push_form(raw: &str, out: &mut String) {
+    for byte in raw.bytes() {
+        match byte {
+            b' ' => out.push('+'),
+            b if is_plain_in_form(b) => out.push(char::from(b)),
+            b => {
+                out.push('%');
+                push_hex(b, out);
+            }
+        }
+    }
+}
+
+/// Appends `raw` percent-encoded as one segment of a path or one value of a query (RFC 3986,
+/// unreserved characters stay).
+pub(crate) fn push_url(raw: &str, out: &mut String) {
+    for byte in raw.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            push_hex(byte, out);
+        }
+    }
+}
+
+fn is_plain_in_form(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'*' | b'-' | b'.' | b'_')
+}
+
+fn push_hex(byte: u8, out: &mut String) {
+    for digit in [byte >> 4, byte & 15] {
+        let c = char::from_digit(u32::from(digit), 16).unwrap_or('0');
+        out.push(c.to_ascii_uppercase());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn escaped(escape: Escape, raw: &str) -> String {
+        let mut out = String::from("before ");
+        out.push_str(raw);
+        escape.apply(&mut out, 7);
+        out.split_off(7)
+    }
+
+    #[test]
+    fn plain_values_stay_as_they_are() {
+        assert_eq!(escaped(Escape::None, "a\"b c"), "a\"b c");
+        assert_eq!(escaped(Escape::JsonText, "user 1/é"), "user 1/é");
+        assert_eq!(escaped(Escape::Form, "user1"), "user1");
+    }
+
+    #[test]
+    fn form_values_follow_the_url_standard() {
+        assert_eq!(escaped(Escape::Form, "a b&c=é*"), "a+b%26c%3D%C3%A9*");
+    }
+
+    proptest! {
+        #[test]
+        fn a_json_parser_reads_back_what_was_escaped(raw in any::<String>()) {
+            let json = escaped(Escape::JsonValue, &raw);
+            prop_assert_eq!(serde_json::from_str::<String>(&json).unwrap(), raw);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The functions that templates may call, once, for both ways of calling them.
+
+use std::fmt::Write as _;
+
+use jiff::civil::Date;
+
+use crate::scope::UserScope;
+use crate::timing::ChoiceStream;
+
+/// What a function takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The name of a captured value or list.
+    List,
+    /// Whole numbers, this many.
+    Numbers(usize),
+}
+
+/// A function of the template language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Function {
+    /// As called.
+    pub name: &'static str,
+    /// As explained in an error's help.
+    pub usage: &'static str,
+    /// Its arguments.
+    pub kind: Kind,
+    pub(crate) call: Call,
+}
+
+/// The function's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    Take,
+    Pick,
+    Pad,
+    Neighbour,
+    Uuid,
+    Date,
+    DateIn,
+    MonthStart,
+    MonthEnd,
+    IntIn,
+    TextOfSize,
+}
+
+const fn function(name: &'static str, usage: &'static str, kind: Kind, call: Call) -> Function {
+    Function {
+        name,
+        usage,
+        kind,
+        call,
+    }
+}
+
+/// All functions, in the order of the documentation.
+pub const FUNCTIONS: &[Function] = &[
+    function(
+        "take",
+        "take(list): the first entry, which is removed",
+        Kind::List,
+        Call::Take,
+    ),
+    function(
+        "pick",
+        "pick(list): a random entry, which stays",
+        Kind::List,
+        Call::Pick,
+    ),
+    function(
+        "pad",
+        "pad(number, width): with leading zeros",
+        Kind::Numbers(2),
+        Call::Pad,
+    ),
+    function(
+        "neighbour",
+        "neighbour(k): the index of the user k places on in the ring of all users",
+        Kind::Numbers(1),
+        Call::Neighbour,
+    ),
+    function(
+        "uuid",
+        "uuid(): a random UUID",
+        Kind::Numbers(0),
+        Call::Uuid,
+    ),
+    function(
+        "date",
+        "date(days): the date that many days after day 0",
+        Kind::Numbers(1),
+        Call::Date,
+    ),
+    function(
+        "date_in",
+        "date_in(from, to): a random date between these days after day 0, both included",
+        Kind::Numbers(2),
+        Call::DateIn,
+    ),
+    function(
+        "month_start",
+        "month_start(days): the first day of the month of that date",
+        Kind::Numbers(1),
+        Call::MonthStart,
+    ),
+    function(
+        "month_end",
+        "month_end(days): the first day after the month of that date",
+        Kind::Numbers(1),
+        Call::MonthEnd,
+    ),
+    function(
+        "int_in",
+        "int_in(from, to): a random whole number, both included",
+        Kind::Numbers(2),
+        Call::IntIn,
+    ),
+    function(
+        "text_of_size",
+        "text_of_size(bytes): filler text",
+        Kind::Numbers(1),
+        Call::TextOfSize,
+    ),
+];
+
+/// The function called `name`.
+pub(crate) fn find(name: &str) -> Option<&'static Function> {
+    FUNCTIONS.iter().find(|f| f.name == name)
+}
+
+/// A function's number, or that it appended a text.
+pub(crate) enum Outcome {
+    Number(i64),
+    Text,
+}
+
+/// Calls a function of whole numbers. Text goes to `out`, a number is returned.
+///
+/// `numbers` has as many entries as the function's [`Kind::Numbers`] says.
+pub(crate) fn call_numbers(
+    call: Call,
+    numbers: &[i64],
+    scope: &mut UserScope,
+    out: &mut String,
+) -> Result<Outcome, String> {
+    let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
+    match call {
+        Call::Take | Call::Pick => return Err("it takes the name of a list".into()),
+        Call::Neighbour => {
+            let ring = i64::from(scope.users());
+            return Ok(Outcome::Number(
+                (i64::from(scope.index()) + number(0).rem_euclid(ring)) % ring,
+            ));
+        }
+        Call::IntIn => {
+            return random_between(scope.choice(), number(0), number(1)).map(Outcome::Number);
+        }
+        Call::Pad => pad(number(0), number(1), out)?,
+        Call::Uuid => uuid(scope.choice(), out),
+        Call::Date => write_date(day(scope.base_date(), number(0))?, out),
+        Call::DateIn => {
+            let days = random_between(scope.choice(), number(0), number(1))?;
+            write_date(day(scope.base_date(), days)?, out);
+        }
+        Call::MonthStart => write_date(day(scope.base_date(), number(0))?.first_of_month(), out),
+        Call::MonthEnd => {
+            let last = day(scope.base_date(), number(0))?.last_of_month();
+            write_date(day(last, 1)?, out);
+        }
+        Call::TextOfSize => filler(scope.choice(), number(0), out)?,
+    }
+    Ok(Outcome::Text)
+}
+
+fn pad(number: i64, width: i64, out: &mut String) -> Result<(), String> {
+    if !(0..=100).contains(&width) {
+        return Err(format!("a width of {width} is not within 0 to 100"));
+    }
+    // Writing to a string can't fail.
+    let _ = write!(out, "{number:0width$}", width = width as usize);
+    Ok(())
+}
+
+fn random_between(choice: &mut ChoiceStream, from: i64, to: i64) -> Result<i64, String> {
+    if from > to {
+        return Err(format!("{from} is greater than {to}"));
+    }
+    let span = to.abs_diff(from).saturating_add(1);
+    Ok(from.wrapping_add_unsigned(choice.below(span)))
+}
+
+/// A version 4 UUID from the user's own stream, so that a trial repeats.
+fn uuid(choice: &mut ChoiceStream, out: &mut String) {
+    let bits = (u128::from(choice.bits()) << 64) | u128::from(choice.bits());
+    let id = uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid();
+    let mut buffer = uuid::Uuid::encode_buffer();
+    out.push_str(id.hyphenated().encode_lower(&mut buffer));
+}
+
+fn day(base: Date, days: i64) -> Result<Date, String> {
+    let out_of_range = || format!("{days} days after {base} is beyond the calendar");
+    let days = i32::try_from(days).map_err(|_| out_of_range())?;
+    let span = jiff::Span::new()
+        .try_days(days)
+        .map_err(|_| out_of_range())?;
+    base.checked_add(span).map_err(|_| out_of_range())
+}
+
+fn write_date(date: Date, out: &mut String) {
+    // Writing to a string can't fail.
+    let _ = write!(
+        out,
+        "{:04}-{:02}-{:02}",
+        date.year(),
+        date.month(),
+        date.day()
+    );
+}
+
+/// Letters, digits, and spaces without a pattern that a compressor would find.
+fn filler(choice: &mut ChoiceStream, bytes: i64, out: &mut String) -> Result<(), String> {
+    const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789";
+    let limit = super::MAX_RENDERED_BYTES as i64;
+    if !(0..=limit).contains(&bytes) {
+        return Err(format!("{bytes} bytes is not within 0 to {limit}"));
+    }
+    let mut left = bytes as usize;
+    out.reserve(left);
+    while left > 0 {
+        let mut bits = choice.bits();
+        for _ in 0..left.min(10) {
+            out.push(char::from(LETTERS[(bits & 63) as usize]));
+            bits >>= 6;
+        }
+        left -= left.min(10);
+    }
+    Ok(())
+}

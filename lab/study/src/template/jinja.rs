@@ -1,0 +1,362 @@
+//! Expressions and statements that the plain pieces don't cover, by minijinja.
+//!
+//! A user's scope moves into a shared cell for the time of one evaluation, so that functions can
+//! change it (`take`) and draw from it (`pick`), and moves back afterwards.
+
+use std::fmt;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Enumerator, Object, ObjectRepr, Value, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, Expression, State, UndefinedBehavior};
+
+use super::RenderError;
+use super::function::{self, Call, FUNCTIONS, Kind, Outcome};
+use crate::model::{Cell, Level};
+use crate::scope::{Slot, UserScope};
+
+/// The filters of the language, by name: those of minijinja that make sense in a request, and
+/// `urlencode`.
+pub const FILTERS: &[&str] = &[
+    "abs",
+    "bool",
+    "capitalize",
+    "default",
+    "d",
+    "first",
+    "float",
+    "int",
+    "join",
+    "last",
+    "length",
+    "count",
+    "list",
+    "lower",
+    "max",
+    "min",
+    "replace",
+    "reverse",
+    "round",
+    "slice",
+    "sort",
+    "split",
+    "string",
+    "sum",
+    "title",
+    "trim",
+    "unique",
+    "upper",
+    "urlencode",
+];
+
+/// Names that minijinja itself gives a meaning.
+pub(super) const GLOBALS: &[&str] = &["range", "dict", "loop", "true", "false", "none"];
+
+/// Work that one rendering may do, in minijinja's instructions: some milliseconds.
+const FUEL: u64 = 1_000_000;
+
+/// How the user's scope is reached from a function: no template can write this name.
+const SCOPE: &str = " scope";
+
+/// A compiled expression or a whole text with statements.
+pub(super) enum Jinja {
+    Expression {
+        source: Box<str>,
+        compiled: Expression<'static, 'static>,
+    },
+    Text {
+        source: Box<str>,
+        environment: Environment<'static>,
+    },
+}
+
+/// What an evaluation appended.
+pub(super) enum Output {
+    /// A number, boolean, or null, written as JSON writes it.
+    Json,
+    Text,
+}
+
+static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(environment);
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_fuel(Some(FUEL));
+    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    if let Ok(syntax) = SyntaxConfig::builder().keep_trailing_newline(true).build() {
+        environment.set_syntax(syntax);
+    }
+    environment.add_filter("urlencode", |text: String| {
+        let mut out = String::new();
+        super::escape::push_url(&text, &mut out);
+        out
+    });
+    for function in FUNCTIONS {
+        match function.kind {
+            Kind::List => {
+                environment.add_function(function.name, move |state: &State, name: String| {
+                    call_list(function.call, state, &name)
+                });
+            }
+            Kind::Numbers(count) => {
+                environment.add_function(
+                    function.name,
+                    move |state: &State, numbers: minijinja::value::Rest<i64>| {
+                        call_numbers(function, count, state, &numbers)
+                    },
+                );
+            }
+        }
+    }
+    environment
+}
+
+impl Jinja {
+    /// Compiles one expression.
+    pub(super) fn expression(source: &str) -> Result<Self, Error> {
+        let compiled = ENVIRONMENT.compile_expression_owned(source.to_owned())?;
+        Ok(Self::Expression {
+            source: source.into(),
+            compiled,
+        })
+    }
+
+    /// Compiles a text with statements.
+    pub(super) fn text(source: &str) -> Result<Self, Error> {
+        let mut environment = ENVIRONMENT.clone();
+        environment.add_template_owned("", source.to_owned())?;
+        Ok(Self::Text {
+            source: source.into(),
+            environment,
+        })
+    }
+
+    /// Names that the source uses and doesn't set itself.
+    pub(super) fn undeclared(&self) -> Vec<String> {
+        let names = match self {
+            Self::Expression { compiled, .. } => compiled.undeclared_variables(false),
+            Self::Text { environment, .. } => environment
+                .get_template("")
+                .map(|template| template.undeclared_variables(false))
+                .unwrap_or_default(),
+        };
+        let mut names: Vec<String> = names.into_iter().collect();
+        names.sort();
+        names
+    }
+
+    /// Appends the value.
+    pub(super) fn render(
+        &self,
+        scope: &mut UserScope,
+        out: &mut String,
+    ) -> Result<Output, RenderError> {
+        let cell = Arc::new(ScopeCell(Mutex::new(Borrowed {
+            scope: std::mem::take(scope),
+            empty: None,
+        })));
+        let result = self.evaluate(Value::from_dyn_object(Arc::clone(&cell)), out);
+        let mut borrowed = cell.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *scope = std::mem::take(&mut borrowed.scope);
+        result.map_err(|error| match borrowed.empty {
+            Some(slot) => scope.missing(slot),
+            None => RenderError::Failed {
+                template: self.source().trim().to_owned(),
+                cause: cause(&error),
+            },
+        })
+    }
+
+    /// Appends the value in a context of its own, without a user.
+    pub(super) fn render_with(&self, context: Value, out: &mut String) -> Result<(), RenderError> {
+        let failed = |error: Error| RenderError::Failed {
+            template: self.source().trim().to_owned(),
+            cause: cause(&error),
+        };
+        self.evaluate(context, out).map(drop).map_err(failed)
+    }
+
+    fn evaluate(&self, context: Value, out: &mut String) -> Result<Output, Error> {
+        match self {
+            Self::Expression { compiled, .. } => {
+                let value = compiled.eval(context)?;
+                push_value(&value, out)
+            }
+            Self::Text { environment, .. } => {
+                out.push_str(&environment.get_template("")?.render(context)?);
+                Ok(Output::Text)
+            }
+        }
+    }
+
+    fn source(&self) -> &str {
+        match self {
+            Self::Expression { source, .. } | Self::Text { source, .. } => source,
+        }
+    }
+}
+
+/// A cell's levels as variables.
+pub(super) fn values(cell: &Cell) -> Value {
+    let value = |level: &Level| match level {
+        Level::Int(n) => Value::from(*n),
+        Level::Float(n) => Value::from(*n),
+        Level::Text(text) => Value::from(text.as_str()),
+        Level::Bool(b) => Value::from(*b),
+    };
+    cell.iter()
+        .map(|(name, level)| (name.as_str(), value(level)))
+        .collect()
+}
+
+/// minijinja's own words, without its name of the template.
+pub(super) fn cause(error: &Error) -> String {
+    match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    }
+}
+
+fn push_value(value: &Value, out: &mut String) -> Result<Output, Error> {
+    use std::fmt::Write as _;
+    match value.kind() {
+        ValueKind::Undefined => return Err(Error::from(ErrorKind::UndefinedError)),
+        ValueKind::None => {
+            out.push_str("null");
+            return Ok(Output::Json);
+        }
+        ValueKind::Bool | ValueKind::Number => {
+            let _ = write!(out, "{value}");
+            return Ok(Output::Json);
+        }
+        _ => {}
+    }
+    match value.as_str() {
+        Some(text) => out.push_str(text),
+        None => {
+            let _ = write!(out, "{value}");
+        }
+    }
+    Ok(Output::Text)
+}
+
+/// A user's scope while an evaluation has it, and the first variable found without a value.
+struct Borrowed {
+    scope: UserScope,
+    empty: Option<Slot>,
+}
+
+struct ScopeCell(Mutex<Borrowed>);
+
+impl ScopeCell {
+    fn with<T>(&self, act: impl FnOnce(&mut Borrowed) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for ScopeCell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("user")
+    }
+}
+
+impl Object for ScopeCell {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        match key.as_str()? {
+            SCOPE => Some(Value::from_dyn_object(Arc::clone(self))),
+            "index" => Some(self.with(|b| Value::from(b.scope.index()))),
+            "users" => Some(self.with(|b| Value::from(b.scope.users()))),
+            name => self.with(|borrowed| {
+                let slot = borrowed.scope.slot(name)?;
+                match borrowed.scope.entries(slot) {
+                    Some((mut texts, false)) => texts.pop().map(Value::from),
+                    Some((texts, true)) if !texts.is_empty() => {
+                        Some(Value::from_object(Captured(texts)))
+                    }
+                    _ => {
+                        borrowed.empty.get_or_insert(slot);
+                        None
+                    }
+                }
+            }),
+        }
+    }
+}
+
+/// A captured list: a sequence that prints as its first entry, as in the plain pieces.
+#[derive(Debug)]
+struct Captured(Vec<String>);
+
+impl Object for Captured {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.0.get(key.as_usize()?).cloned().map(Value::from)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Seq(self.0.len())
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.first().map_or("", String::as_str))
+    }
+}
+
+fn with_scope<T>(
+    state: &State,
+    act: impl FnOnce(&mut Borrowed) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let value = state.lookup(SCOPE);
+    match value
+        .as_ref()
+        .and_then(Value::downcast_object_ref::<ScopeCell>)
+    {
+        Some(cell) => cell.with(act),
+        None => Err(invalid("there is no user here".into())),
+    }
+}
+
+fn call_list(call: Call, state: &State, name: &str) -> Result<String, Error> {
+    with_scope(state, |borrowed| {
+        let Some(slot) = borrowed.scope.slot(name) else {
+            return Err(invalid(format!("there is no list `{name}`")));
+        };
+        let mut text = String::new();
+        let found = match call {
+            Call::Take => borrowed.scope.take(slot, &mut text),
+            _ => borrowed.scope.pick(slot, &mut text),
+        };
+        if found {
+            return Ok(text);
+        }
+        borrowed.empty = Some(slot);
+        Err(invalid(format!("`{name}` has no entry left")))
+    })
+}
+
+fn call_numbers(
+    function: &function::Function,
+    count: usize,
+    state: &State,
+    numbers: &[i64],
+) -> Result<Value, Error> {
+    if numbers.len() != count {
+        return Err(invalid(function.usage.into()));
+    }
+    with_scope(state, |borrowed| {
+        let mut text = String::new();
+        match function::call_numbers(function.call, numbers, &mut borrowed.scope, &mut text) {
+            Ok(Outcome::Number(number)) => Ok(Value::from(number)),
+            Ok(Outcome::Text) => Ok(Value::from(text)),
+            Err(cause) => Err(invalid(cause)),
+        }
+    })
+}
+
+fn invalid(detail: String) -> Error {
+    Error::new(ErrorKind::InvalidOperation, detail)
+}

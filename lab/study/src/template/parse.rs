@@ -1,0 +1,523 @@
+//! From a template's text to its pieces, with every unknown name found and placed.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::escape::{Escape, push_form, push_json};
+use super::function::{self, Call, FUNCTIONS, Kind};
+use super::jinja::{self, FILTERS, GLOBALS, Jinja};
+use super::piece::{Piece, Plain};
+use crate::nearest::{nearest, one_of};
+use crate::scope::Slot;
+use crate::text_error::TextError;
+
+/// Deepest nesting of calls in a plain expression; deeper ones go to minijinja, which has a limit.
+const MAX_DEPTH: usize = 8;
+
+/// Variables that every template knows besides the workload's own.
+pub(super) const BUILT_IN: &[&str] = &["index", "users"];
+
+/// Compiles `text`.
+pub(super) fn pieces(
+    text: &str,
+    variables: &[String],
+    escape: Escape,
+) -> Result<Vec<Piece>, TextError> {
+    let parser = Parser {
+        text,
+        variables,
+        language: Language::Request,
+    };
+    if needs_statements(text) {
+        let tokens = code_tokens(text);
+        let expression = Arc::new(parser.jinja(0..text.len(), &tokens, Jinja::text)?);
+        let escape = if escape == Escape::JsonValue {
+            Escape::JsonText
+        } else {
+            escape
+        };
+        return Ok(quoted(vec![Piece::Jinja { expression, escape }], escape));
+    }
+    parser.split(escape)
+}
+
+/// Compiles a setting: its expressions know the study's factors and no functions of users.
+pub(super) fn setting(text: &str, factors: &[String]) -> Result<Vec<Piece>, TextError> {
+    Parser {
+        text,
+        variables: factors,
+        language: Language::Setting,
+    }
+    .split(Escape::None)
+}
+
+/// Where a template stands, and so what it may name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Language {
+    Request,
+    Setting,
+}
+
+/// Statements, comments, and whitespace control take the whole text to minijinja.
+fn needs_statements(text: &str) -> bool {
+    ["{%", "{#", "{{-", "{{+", "-}}", "+}}"]
+        .iter()
+        .any(|mark| text.contains(mark))
+}
+
+fn quoted(mut pieces: Vec<Piece>, escape: Escape) -> Vec<Piece> {
+    if escape == Escape::JsonText {
+        pieces.insert(0, Piece::Literal("\"".into()));
+        pieces.push(Piece::Literal("\"".into()));
+    }
+    pieces
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    variables: &'a [String],
+    language: Language,
+}
+
+impl Parser<'_> {
+    /// Splits the text at its `{{ … }}`.
+    fn split(&self, escape: Escape) -> Result<Vec<Piece>, TextError> {
+        let mut holes = Vec::new();
+        let mut at = 0;
+        while let Some(found) = self.text[at..].find("{{") {
+            let open = at + found;
+            let Some(close) = closing(self.text, open + 2) else {
+                let help = Some("end it with `}}`".to_owned());
+                return Err(error("`{{` is not closed", open..open + 2, help));
+            };
+            holes.push(open..close + 2);
+            at = close + 2;
+        }
+        let whole = holes.len() == 1 && holes[0] == (0..self.text.len());
+        let (inner, quote) = match escape {
+            Escape::JsonValue if !whole => (Escape::JsonText, true),
+            other => (other, false),
+        };
+        let mut pieces = Vec::with_capacity(holes.len() * 2 + 1);
+        let mut at = 0;
+        for hole in holes {
+            pieces.push(literal(&self.text[at..hole.start], inner));
+            at = hole.end;
+            pieces.push(self.hole(hole.start + 2..hole.end - 2, inner)?);
+        }
+        pieces.push(literal(&self.text[at..], inner));
+        Ok(if quote {
+            quoted(pieces, Escape::JsonText)
+        } else {
+            pieces
+        })
+    }
+
+    /// One `{{ … }}`, given the range between the braces.
+    fn hole(&self, range: Range<usize>, escape: Escape) -> Result<Piece, TextError> {
+        let source = self.text[range.clone()].trim();
+        if source.is_empty() {
+            let help = Some("name a variable or call a function".to_owned());
+            return Err(error(
+                "`{{ }}` is empty",
+                range.start - 2..range.end + 2,
+                help,
+            ));
+        }
+        if let Some(expression) = self.plain(source) {
+            return Ok(Piece::Plain {
+                source: source.into(),
+                expression,
+                escape,
+            });
+        }
+        let tokens = tokens(&self.text[range.clone()]);
+        let expression = Arc::new(self.jinja(range, &tokens, Jinja::expression)?);
+        Ok(Piece::Jinja { expression, escape })
+    }
+
+    /// The expression, if it is one that needs no minijinja. Wrong names are left to
+    /// [`Parser::jinja`], which places them.
+    fn plain(&self, source: &str) -> Option<Plain> {
+        if self.language == Language::Setting {
+            return None;
+        }
+        let tokens = tokens(source);
+        let mut at = 0;
+        let plain = self.plain_at(&tokens, &mut at, 0)?;
+        (at == tokens.len()).then_some(plain)
+    }
+
+    fn plain_at(&self, tokens: &[Token], at: &mut usize, depth: usize) -> Option<Plain> {
+        let token = tokens.get(*at)?;
+        *at += 1;
+        match token.kind {
+            TokenKind::Number => return token.text.parse().ok().map(Plain::Number),
+            TokenKind::Text => {
+                return Some(Plain::Text(token.text[1..token.text.len() - 1].into()));
+            }
+            TokenKind::Name => {}
+            TokenKind::Mark if token.text == "-" => {
+                let number = tokens.get(*at).filter(|t| t.kind == TokenKind::Number)?;
+                *at += 1;
+                return number.text.parse::<i64>().ok().map(|n| Plain::Number(-n));
+            }
+            TokenKind::Mark => return None,
+        }
+        if !mark(tokens, *at, "(") {
+            return self.variable(token.text);
+        }
+        let function = function::find(token.text).filter(|_| depth < MAX_DEPTH)?;
+        *at += 1;
+        match function.kind {
+            Kind::List => {
+                let name = tokens.get(*at)?;
+                let slot = self.slot(name.text)?;
+                *at += 1;
+                expect(tokens, at, ")")?;
+                Some(if function.call == Call::Take {
+                    Plain::Take(slot)
+                } else {
+                    Plain::Pick(slot)
+                })
+            }
+            Kind::Numbers(count) => {
+                let mut arguments = Vec::with_capacity(count);
+                for i in 0..count {
+                    if i > 0 {
+                        expect(tokens, at, ",")?;
+                    }
+                    arguments.push(self.plain_at(tokens, at, depth + 1)?);
+                }
+                expect(tokens, at, ")")?;
+                Some(Plain::Numbers(function.call, arguments.into()))
+            }
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<Plain> {
+        match name {
+            "index" => Some(Plain::Index),
+            "users" => Some(Plain::Users),
+            _ => self.slot(name).map(Plain::Variable),
+        }
+    }
+
+    fn built_in(&self) -> &'static [&'static str] {
+        if self.language == Language::Request {
+            BUILT_IN
+        } else {
+            &[]
+        }
+    }
+
+    fn functions(&self) -> Vec<&'static str> {
+        let functions = if self.language == Language::Request {
+            FUNCTIONS
+        } else {
+            &[]
+        };
+        functions.iter().map(|f| f.name).collect()
+    }
+
+    fn slot(&self, name: &str) -> Option<Slot> {
+        self.variables
+            .iter()
+            .position(|v| v == name)
+            .map(|i| i as Slot)
+    }
+
+    /// Compiles a range of the text with minijinja and checks its names.
+    fn jinja(
+        &self,
+        range: Range<usize>,
+        tokens: &[Token],
+        compile: fn(&str) -> Result<Jinja, minijinja::Error>,
+    ) -> Result<Jinja, TextError> {
+        let source = &self.text[range.clone()];
+        let place =
+            |token: &Token| range.start + token.at..range.start + token.at + token.text.len();
+        for (i, token) in tokens.iter().enumerate() {
+            self.check_filter(tokens, i)
+                .map_err(|e| e.at(place(token)))?;
+        }
+        let rewritten = self
+            .name_lists(source, tokens)
+            .map_err(|(i, e)| e.at(place(&tokens[i])))?;
+        let compiled = compile(&rewritten).map_err(|e| syntax_error(&e, range.clone()))?;
+        for name in compiled.undeclared() {
+            let known =
+                GLOBALS.contains(&name.as_str()) || self.built_in().contains(&name.as_str());
+            if known || self.slot(&name).is_some() {
+                continue;
+            }
+            let token = tokens.iter().enumerate().find(|(_, t)| t.text == name);
+            let called = token.is_some_and(|(i, _)| mark(tokens, i + 1, "("));
+            if called && self.functions().contains(&name.as_str()) {
+                continue;
+            }
+            let at = token.map_or(range.clone(), |(_, t)| place(t));
+            return Err(self.unknown(&name, called).at(at));
+        }
+        Ok(compiled)
+    }
+
+    /// A filter's name, after `|`, must be a known one.
+    fn check_filter(&self, tokens: &[Token], i: usize) -> Result<(), Problem> {
+        let after_bar = i > 0 && mark(tokens, i - 1, "|") && !(i > 1 && mark(tokens, i - 2, "|"));
+        let token = &tokens[i];
+        if !after_bar || token.kind != TokenKind::Name || FILTERS.contains(&token.text) {
+            return Ok(());
+        }
+        let help = nearest(token.text, FILTERS)
+            .map(|near| format!("did you mean `{near}`?"))
+            .unwrap_or_else(|| format!("the filters are {}", one_of(FILTERS)));
+        Err(Problem {
+            message: format!("there is no filter `{}`", token.text),
+            help: Some(help),
+        })
+    }
+
+    /// `take(invitations)` names a list rather than passing its value: minijinja gets the name.
+    fn name_lists(&self, source: &str, tokens: &[Token]) -> Result<String, (usize, Problem)> {
+        let mut rewritten = String::with_capacity(source.len() + 8);
+        let mut copied = 0;
+        for (i, token) in tokens.iter().enumerate() {
+            let is_list = function::find(token.text).is_some_and(|f| f.kind == Kind::List);
+            if !is_list || token.kind != TokenKind::Name || !mark(tokens, i + 1, "(") {
+                continue;
+            }
+            let name = tokens
+                .get(i + 2)
+                .filter(|t| t.kind == TokenKind::Name && mark(tokens, i + 3, ")"));
+            let Some(name) = name else {
+                let message = format!("`{}()` takes the name of a captured list", token.text);
+                let usage = function::find(token.text).map(|f| f.usage.to_owned());
+                return Err((
+                    i,
+                    Problem {
+                        message,
+                        help: usage,
+                    },
+                ));
+            };
+            if self.slot(name.text).is_none() {
+                return Err((i + 2, self.unknown(name.text, false)));
+            }
+            rewritten.push_str(&source[copied..name.at]);
+            rewritten.push('\'');
+            rewritten.push_str(name.text);
+            rewritten.push('\'');
+            copied = name.at + name.text.len();
+        }
+        rewritten.push_str(&source[copied..]);
+        Ok(rewritten)
+    }
+
+    fn unknown(&self, name: &str, called: bool) -> Problem {
+        let functions = self.functions();
+        let variables: Vec<&str> = self
+            .variables
+            .iter()
+            .map(String::as_str)
+            .chain(self.built_in().iter().copied())
+            .collect();
+        let (what, choices) = match called {
+            true => ("function", functions),
+            false => ("variable", variables),
+        };
+        let help = nearest(name, &choices)
+            .map(|near| format!("did you mean `{near}`?"))
+            .unwrap_or_else(|| format!("the {what}s here are {}", one_of(&choices)));
+        Problem {
+            message: format!("there is no {what} `{name}`"),
+            help: Some(help),
+        }
+    }
+}
+
+/// An error that has no place yet.
+struct Problem {
+    message: String,
+    help: Option<String>,
+}
+
+impl Problem {
+    fn at(self, at: Range<usize>) -> TextError {
+        TextError {
+            message: self.message,
+            at,
+            help: self.help,
+        }
+    }
+}
+
+fn error(message: &str, at: Range<usize>, help: Option<String>) -> TextError {
+    TextError {
+        message: message.to_owned(),
+        at,
+        help,
+    }
+}
+
+fn syntax_error(error: &minijinja::Error, range: Range<usize>) -> TextError {
+    let inner = error
+        .range()
+        .filter(|r| r.end <= range.len() && !r.is_empty());
+    let at = inner.map_or(range.clone(), |r| {
+        range.start + r.start..range.start + r.end
+    });
+    TextError {
+        message: jinja::cause(error),
+        at,
+        help: None,
+    }
+}
+
+/// Literal text, escaped once and for all.
+fn literal(text: &str, escape: Escape) -> Piece {
+    let mut out = String::with_capacity(text.len());
+    match escape {
+        Escape::None => out.push_str(text),
+        Escape::JsonText | Escape::JsonValue => push_json(text, &mut out),
+        Escape::Form => push_form(text, &mut out),
+    }
+    Piece::Literal(out.into())
+}
+
+/// The offset of the `}}` that ends the expression starting at `from`: one outside of quotes and
+/// of the expression's own braces.
+fn closing(text: &str, from: usize) -> Option<usize> {
+    let mut quote = None;
+    let mut depth = 0usize;
+    let bytes = text.as_bytes();
+    let mut i = from;
+    while i < bytes.len() {
+        match (quote, bytes[i]) {
+            (Some(_), b'\\') => i += 1,
+            (Some(open), b) if b == open => quote = None,
+            (Some(_), _) => {}
+            (None, b @ (b'"' | b'\'')) => quote = Some(b),
+            (None, b'{') => depth += 1,
+            (None, b'}') if depth > 0 => depth -= 1,
+            (None, b'}') if bytes.get(i + 1) == Some(&b'}') => return Some(i),
+            (None, _) => {}
+        }
+        i += 1;
+    }
+    None
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TokenKind {
+    Name,
+    Number,
+    /// A quoted text without a backslash.
+    Text,
+    Mark,
+}
+
+/// A word of an expression.
+#[derive(Debug, Clone, Copy)]
+struct Token<'a> {
+    kind: TokenKind,
+    text: &'a str,
+    at: usize,
+}
+
+fn mark(tokens: &[Token], at: usize, text: &str) -> bool {
+    tokens
+        .get(at)
+        .is_some_and(|t| t.kind == TokenKind::Mark && t.text == text)
+}
+
+fn expect(tokens: &[Token], at: &mut usize, text: &str) -> Option<()> {
+    let found = mark(tokens, *at, text);
+    *at += 1;
+    found.then_some(())
+}
+
+/// Words of an expression; an attribute (`.name`) is one mark, since it is no variable.
+fn tokens(source: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(first) = source[at..].chars().next() {
+        let rest = &source[at..];
+        let run = |test: fn(char) -> bool| rest.find(|c| !test(c)).unwrap_or(rest.len());
+        let (kind, length) = if first.is_whitespace() {
+            at += first.len_utf8();
+            continue;
+        } else if first.is_alphabetic() || first == '_' {
+            (TokenKind::Name, run(|c| c.is_alphanumeric() || c == '_'))
+        } else if first.is_ascii_digit() {
+            (
+                TokenKind::Number,
+                run(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_'),
+            )
+        } else if first == '.' {
+            (
+                TokenKind::Mark,
+                1 + rest[1..]
+                    .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+                    .unwrap_or(rest.len() - 1),
+            )
+        } else if let ('"' | '\'', Some(length)) = (first, quoted_length(rest, first)) {
+            let kind = if rest[..length].contains('\\') {
+                TokenKind::Mark
+            } else {
+                TokenKind::Text
+            };
+            (kind, length)
+        } else {
+            (TokenKind::Mark, first.len_utf8())
+        };
+        tokens.push(Token {
+            kind,
+            text: &rest[..length],
+            at,
+        });
+        at += length;
+    }
+    tokens
+}
+
+/// Words of the code in a text with statements; what lies between is text, not code.
+fn code_tokens(text: &str) -> Vec<Token<'_>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(open) = text[at..].find('{').map(|i| at + i) {
+        at = open + 1;
+        let end = match text[at..].chars().next() {
+            Some('{') => "}}",
+            Some('%') => "%}",
+            Some('#') => {
+                at = text[at..].find("#}").map_or(text.len(), |i| at + i + 2);
+                continue;
+            }
+            _ => continue,
+        };
+        let close = text[at + 1..].find(end).map_or(text.len(), |i| at + 1 + i);
+        let code = &text[at + 1..close];
+        found.extend(tokens(code).into_iter().map(|t| Token {
+            at: t.at + at + 1,
+            ..t
+        }));
+        at = close;
+    }
+    found
+}
+
+/// Length of the quoted text that `rest` begins with, quotes included.
+fn quoted_length(rest: &str, quote: char) -> Option<usize> {
+    let mut escaped = false;
+    for (i, c) in rest.char_indices().skip(1) {
+        if escaped {
+            escaped = false;
+        } else if c == '\\' {
+            escaped = true;
+        } else if c == quote {
+            return Some(i + 1);
+        }
+    }
+    None
+}

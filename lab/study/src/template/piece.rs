@@ -1,0 +1,143 @@
+//! The compiled form of a template: literal text, plain expressions, and minijinja's.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::RenderError;
+use super::escape::Escape;
+use super::function::{self, Call, Outcome};
+use super::jinja::{Jinja, Output};
+use crate::scope::{Slot, UserScope};
+
+/// One stretch of a template.
+#[derive(Clone)]
+pub(super) enum Piece {
+    Literal(Box<str>),
+    Plain {
+        source: Box<str>,
+        expression: Plain,
+        escape: Escape,
+    },
+    Jinja {
+        expression: Arc<Jinja>,
+        escape: Escape,
+    },
+}
+
+/// An expression that renders without minijinja.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Plain {
+    Variable(Slot),
+    Index,
+    Users,
+    Number(i64),
+    Text(Box<str>),
+    Take(Slot),
+    Pick(Slot),
+    Numbers(Call, Box<[Plain]>),
+}
+
+impl Piece {
+    pub(super) fn write(&self, scope: &mut UserScope, out: &mut String) -> Result<(), RenderError> {
+        match self {
+            Self::Literal(text) => out.push_str(text),
+            Self::Plain {
+                source,
+                expression,
+                escape,
+            } => {
+                let start = out.len();
+                match expression.write(source, scope, out)? {
+                    Outcome::Number(number) => {
+                        // Digits need no escape, and writing to a string can't fail.
+                        let _ = write!(out, "{number}");
+                    }
+                    Outcome::Text => escape.apply(out, start),
+                }
+            }
+            Self::Jinja { expression, escape } => {
+                let start = out.len();
+                match (expression.render(scope, out)?, *escape) {
+                    (Output::Json, Escape::JsonValue) => {}
+                    _ => escape.apply(out, start),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Plain {
+    fn write(
+        &self,
+        source: &str,
+        scope: &mut UserScope,
+        out: &mut String,
+    ) -> Result<Outcome, RenderError> {
+        let found = match self {
+            Self::Index => return Ok(Outcome::Number(i64::from(scope.index()))),
+            Self::Users => return Ok(Outcome::Number(i64::from(scope.users()))),
+            Self::Number(number) => return Ok(Outcome::Number(*number)),
+            Self::Numbers(call, arguments) => {
+                return call_plain(*call, arguments, source, scope, out);
+            }
+            Self::Text(text) => {
+                out.push_str(text);
+                true
+            }
+            Self::Variable(slot) => scope.write(*slot, out),
+            Self::Take(slot) => scope.take(*slot, out),
+            Self::Pick(slot) => scope.pick(*slot, out),
+        };
+        match self {
+            Self::Variable(slot) | Self::Take(slot) | Self::Pick(slot) if !found => {
+                Err(scope.missing(*slot))
+            }
+            _ => Ok(Outcome::Text),
+        }
+    }
+
+    /// The value as a whole number, for an argument.
+    fn number(&self, source: &str, scope: &mut UserScope) -> Result<i64, RenderError> {
+        let mut text = String::new();
+        match self.write(source, scope, &mut text)? {
+            Outcome::Number(number) => Ok(number),
+            Outcome::Text => text.trim().parse().map_err(|_| RenderError::Failed {
+                template: source.to_owned(),
+                cause: format!("`{text}` is not a whole number"),
+            }),
+        }
+    }
+}
+
+fn call_plain(
+    call: Call,
+    arguments: &[Plain],
+    source: &str,
+    scope: &mut UserScope,
+    out: &mut String,
+) -> Result<Outcome, RenderError> {
+    let mut numbers = [0i64; 2];
+    for (number, argument) in numbers.iter_mut().zip(arguments) {
+        *number = argument.number(source, scope)?;
+    }
+    function::call_numbers(call, &numbers, scope, out).map_err(|cause| RenderError::Failed {
+        template: source.to_owned(),
+        cause,
+    })
+}
+
+/// Joins neighbouring literals and drops empty ones.
+pub(super) fn merge_literals(pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut merged: Vec<Piece> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        match (merged.last_mut(), piece) {
+            (_, Piece::Literal(text)) if text.is_empty() => {}
+            (Some(Piece::Literal(before)), Piece::Literal(text)) => {
+                *before = format!("{before}{text}").into();
+            }
+            (_, piece) => merged.push(piece),
+        }
+    }
+    merged
+}

@@ -1,0 +1,30 @@
+//! What is wrong with one text of a file, and where in that text.
+
+use std::ops::Range;
+
+/// An error in a text that a person wrote: a duration, a threshold, a template.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct TextError {
+    /// What is wrong.
+    pub message: String,
+    /// Where, in bytes of the text.
+    pub at: Range<usize>,
+    /// How to put it right.
+    pub help: Option<String>,
+}
+
+impl TextError {
+    pub(crate) fn new(message: impl Into<String>, at: Range<usize>) -> Self {
+        Self {
+            message: message.into(),
+            at,
+            help: None,
+        }
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}

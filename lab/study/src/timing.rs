@@ -1,0 +1,260 @@
+//! The two random streams of a virtual user: when it acts, and what it chooses.
+//!
+//! Both come from (study seed, block, user index) alone, so that every cell of a block sees the
+//! same draws and every block sees new ones. The streams are apart so that a choice (a `pick`, a
+//! `uuid`) never shifts a later wait. Nothing here knows a clock.
+
+use std::time::Duration;
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::model::Wait;
+
+/// Which stream of a user: part of its seed.
+#[derive(Clone, Copy)]
+enum Purpose {
+    Timing = 1,
+    Choice = 2,
+    Order = 3,
+}
+
+/// The waits of one user: one draw per wait, whatever its kind.
+#[derive(Debug, Clone)]
+pub struct TimingStream(Xoshiro256PlusPlus);
+
+impl TimingStream {
+    /// The stream of user `index` in `block`.
+    #[must_use]
+    pub fn new(seed: u64, block: u32, index: u32) -> Self {
+        Self(generator(seed, block, index, Purpose::Timing))
+    }
+
+    /// The next wait. Takes exactly one draw, also for [`Wait::None`] and [`Wait::Constant`], so
+    /// that a workload edited in one step keeps the draws of the others.
+    pub fn next_wait(&mut self, wait: &Wait) -> Duration {
+        sample(wait, unit(&mut self.0))
+    }
+}
+
+/// The choices of one user: list entries, identifiers, dates, filler text.
+#[derive(Debug, Clone)]
+pub struct ChoiceStream(Xoshiro256PlusPlus);
+
+impl ChoiceStream {
+    /// The stream of user `index` in `block`.
+    #[must_use]
+    pub fn new(seed: u64, block: u32, index: u32) -> Self {
+        Self(generator(seed, block, index, Purpose::Choice))
+    }
+
+    /// A number in `0..bound`; 0 when `bound` is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        // Multiply-shift: its bias is bound ÷ 2⁶⁴, far below anything a trial can show.
+        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+/// Puts `items` into the run order of `block`: a seeded Fisher–Yates shuffle.
+pub(crate) fn shuffle<T>(items: &mut [T], seed: u64, block: u32) {
+    let mut stream = ChoiceStream(generator(seed, block, 0, Purpose::Order));
+    for last in (1..items.len()).rev() {
+        let other = stream.below(last as u64 + 1) as usize;
+        items.swap(last, other);
+    }
+}
+
+fn generator(seed: u64, block: u32, index: u32, purpose: Purpose) -> Xoshiro256PlusPlus {
+    let place = (u64::from(block) << 32) | u64::from(index);
+    let mixed = mix(mix(mix(seed) ^ place) ^ purpose as u64);
+    Xoshiro256PlusPlus::seed_from_u64(mixed)
+}
+
+/// SplitMix64's output function (Steele, Lea, Flood 2014): neighbouring inputs, unrelated outputs.
+fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A number in [0, 1) with 53 random bits.
+fn unit(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+}
+
+/// The wait at quantile `u` of its distribution.
+fn sample(wait: &Wait, u: f64) -> Duration {
+    let seconds = match *wait {
+        Wait::None => return Duration::ZERO,
+        Wait::Constant(d) => return d,
+        Wait::Uniform(low, high) => {
+            low.as_secs_f64() + u * (high.saturating_sub(low)).as_secs_f64()
+        }
+        Wait::Exponential(mean) => {
+            let mean = mean.as_secs_f64();
+            (-(1.0 - u).ln() * mean).min(10.0 * mean)
+        }
+        Wait::Lognormal(median, sigma) => {
+            let median = median.as_secs_f64();
+            // u = 0 would be minus infinity; half a step of the 53-bit grid stands in for it.
+            let z = normal_quantile(u.max(f64::EPSILON / 4.0));
+            (median * (sigma * z).exp()).min(100.0 * median)
+        }
+    };
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}
+
+/// The standard normal quantile by Acklam's rational approximation (2003): relative error below
+/// 1.15e-9. One draw gives one value, which the polar and ziggurat methods can't promise.
+fn normal_quantile(p: f64) -> f64 {
+    const A: [f64; 6] = [
+        -3.969_683_028_665_376e1,
+        2.209_460_984_245_205e2,
+        -2.759_285_104_469_687e2,
+        1.383_577_518_672_69e2,
+        -3.066_479_806_614_716e1,
+        2.506_628_277_459_239,
+    ];
+    const B: [f64; 6] = [
+        -5.447_609_879_822_406e1,
+        1.615_858_368_580_409e2,
+        -1.556_989_798_598_866e2,
+        6.680_131_188_771_972e1,
+        -1.328_068_155_288_572e1,
+        1.0,
+    ];
+    const C: [f64; 6] = [
+        -7.784_894_002_430_293e-3,
+        -3.223_964_580_411_365e-1,
+        -2.400_758_277_161_838,
+        -2.549_732_539_343_734,
+        4.374_664_141_464_968,
+        2.938_163_982_698_783,
+    ];
+    const D: [f64; 5] = [
+        7.784_695_709_041_462e-3,
+        3.224_671_290_700_398e-1,
+        2.445_134_137_142_996,
+        3.754_408_661_907_416,
+        1.0,
+    ];
+    const LOW: f64 = 0.02425;
+    let tail = |q: f64| polynomial(&C, q) / polynomial(&D, q);
+    if p < LOW {
+        tail((-2.0 * p.ln()).sqrt())
+    } else if p > 1.0 - LOW {
+        -tail((-2.0 * (1.0 - p).ln()).sqrt())
+    } else {
+        let q = p - 0.5;
+        let r = q * q;
+        polynomial(&A, r) * q / polynomial(&B, r)
+    }
+}
+
+/// Horner's rule, highest power first.
+fn polynomial(coefficients: &[f64], x: f64) -> f64 {
+    coefficients.iter().fold(0.0, |sum, c| sum * x + c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(n: u64) -> Duration {
+        Duration::from_secs(n)
+    }
+
+    fn draws(seed: u64, block: u32, index: u32) -> Vec<Duration> {
+        let mut stream = TimingStream::new(seed, block, index);
+        let wait = Wait::Uniform(seconds(5), seconds(15));
+        (0..50).map(|_| stream.next_wait(&wait)).collect()
+    }
+
+    #[test]
+    fn a_stream_is_its_seed_block_and_user() {
+        assert_eq!(draws(1, 0, 7), draws(1, 0, 7));
+        assert_ne!(draws(1, 0, 7), draws(1, 0, 8));
+        assert_ne!(draws(1, 0, 7), draws(1, 1, 7));
+        assert_ne!(draws(1, 0, 7), draws(2, 0, 7));
+    }
+
+    #[test]
+    fn every_kind_of_wait_takes_one_draw() {
+        let kinds = [
+            Wait::None,
+            Wait::Constant(seconds(1)),
+            Wait::Uniform(seconds(1), seconds(2)),
+            Wait::Exponential(seconds(1)),
+            Wait::Lognormal(seconds(1), 0.5),
+        ];
+        let after = |kind: &Wait| {
+            let mut stream = TimingStream::new(3, 0, 0);
+            stream.next_wait(kind);
+            stream.next_wait(&Wait::Uniform(Duration::ZERO, seconds(1)))
+        };
+        for kind in &kinds {
+            assert_eq!(after(kind), after(&Wait::None), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn means_and_cuts_are_those_of_the_distributions() {
+        let check = |wait: Wait, expected: f64, low: f64, high: f64| {
+            let mut stream = TimingStream::new(11, 0, 0);
+            let n = 200_000;
+            let mut sum = 0.0;
+            for _ in 0..n {
+                let w = stream.next_wait(&wait).as_secs_f64();
+                assert!(w >= low && w <= high, "{wait:?} gave {w}");
+                sum += w;
+            }
+            let mean = sum / f64::from(n);
+            assert!(
+                (mean / expected - 1.0).abs() < 0.01,
+                "{wait:?}: mean {mean}, not {expected}"
+            );
+        };
+        check(Wait::Uniform(seconds(5), seconds(15)), 10.0, 5.0, 15.0);
+        // Cutting at ten means takes e⁻¹⁰ of the mean away: nothing visible here.
+        check(Wait::Exponential(seconds(10)), 10.0, 0.0, 100.0);
+        // Mean of a lognormal: median × exp(σ²/2).
+        check(
+            Wait::Lognormal(seconds(10), 0.5),
+            10.0 * 0.125f64.exp(),
+            0.0,
+            1000.0,
+        );
+    }
+
+    #[test]
+    fn normal_quantiles_match_the_tables() {
+        for (p, z) in [
+            (0.5, 0.0),
+            (0.975, 1.959_963_985),
+            (0.001, -3.090_232_306),
+            (0.99, 2.326_347_874),
+        ] {
+            assert!((normal_quantile(p) - z).abs() < 1e-7, "{p}");
+        }
+    }
+
+    #[test]
+    fn a_shuffle_keeps_every_item_and_moves_with_the_block() {
+        let mut first: Vec<u32> = (0..40).collect();
+        let mut again = first.clone();
+        let mut other = first.clone();
+        shuffle(&mut first, 5, 0);
+        shuffle(&mut again, 5, 0);
+        shuffle(&mut other, 5, 1);
+        assert_eq!(first, again);
+        assert_ne!(first, other);
+        first.sort_unstable();
+        assert_eq!(first, (0..40).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,516 @@
+//! The small languages of a study file: durations, waits, sizes, counts, thresholds, statuses.
+//!
+//! Each parser takes one text and says where in it an error lies.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::cell::Engine;
+use crate::model::{Aggregate, Comparison, Metric, Threshold, Wait};
+use crate::nearest::{nearest, one_of};
+use crate::text_error::TextError;
+
+/// Longest wait, pace, or interval.
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(86_400);
+/// Largest sigma of a lognormal wait; beyond it nearly every wait is cut.
+const MAX_SIGMA: f64 = 5.0;
+/// Most cycles that a hold may count.
+const MAX_CYCLES: u64 = 1_000_000;
+
+const DURATION_HELP: &str = "write a number and a unit: `250ms`, `15s`, `12m`, `1h30m`";
+
+/// The length of a hold as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    Time(Duration),
+    Cycles(u32),
+}
+
+fn whole(text: &str) -> std::ops::Range<usize> {
+    0..text.len()
+}
+
+/// A whole number within `range`.
+pub(crate) fn whole_number(text: &str, range: RangeInclusive<u64>) -> Result<u64, TextError> {
+    let trimmed = text.trim();
+    let bounds = format!("{} to {}", grouped(*range.start()), grouped(*range.end()));
+    if trimmed.is_empty() || !trimmed.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(
+            TextError::new(format!("`{trimmed}` is not a whole number"), whole(text))
+                .help(format!("write digits only; it may be {bounds}")),
+        );
+    }
+    match trimmed.parse::<u64>() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(TextError::new(
+            format!("{trimmed} is not within {bounds}"),
+            whole(text),
+        )),
+    }
+}
+
+/// Digits in groups of three: `1,000,000`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A duration such as `12m`, `1h30m`, `1.5s`.
+pub(crate) fn duration(text: &str, max: Duration) -> Result<Duration, TextError> {
+    let bad = |message: String| TextError::new(message, whole(text)).help(DURATION_HELP);
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(bad("a duration is missing".into()));
+    }
+    let mut seconds = 0.0f64;
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+            .unwrap_or(rest.len());
+        let Ok(number) = rest[..digits].parse::<f64>() else {
+            return Err(bad(format!("`{}` is not a duration", text.trim())));
+        };
+        rest = rest[digits..].trim_start();
+        let letters = rest
+            .find(|c: char| !c.is_alphabetic())
+            .unwrap_or(rest.len());
+        let unit = match &rest[..letters] {
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            "" => return Err(bad(format!("`{}` has no unit", text.trim()))),
+            other => return Err(bad(format!("`{other}` is not a unit of time"))),
+        };
+        seconds += number * unit;
+        rest = rest[letters..].trim_start();
+    }
+    let over = || TextError::new(format!("it is longer than {}", describe(max)), whole(text));
+    let value = Duration::try_from_secs_f64(seconds).map_err(|_| over())?;
+    if value > max { Err(over()) } else { Ok(value) }
+}
+
+/// A duration in the largest unit that gives a whole number.
+pub(crate) fn describe(value: Duration) -> String {
+    let nanos = value.as_nanos();
+    let units = [
+        (86_400_000_000_000, "d"),
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "m"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "us"),
+    ];
+    let exact = units
+        .iter()
+        .find(|(size, _)| nanos >= *size && nanos.is_multiple_of(*size));
+    match exact {
+        Some((size, unit)) => format!("{}{unit}", nanos / size),
+        None => format!("{}s", value.as_secs_f64()),
+    }
+}
+
+/// A wait: `5s..15s`, `10s`, `exponential(10s)`, `lognormal(10s, 0.5)`, `none`.
+pub(crate) fn wait(text: &str) -> Result<Wait, TextError> {
+    let trimmed = text.trim();
+    if trimmed == "none" {
+        return Ok(Wait::None);
+    }
+    if let Some((name, arguments)) = call(trimmed) {
+        return distribution(text, name, arguments);
+    }
+    let Some((low, high)) = trimmed.split_once("..") else {
+        let value = duration(text, MAX_WAIT)?;
+        return Ok(if value.is_zero() {
+            Wait::None
+        } else {
+            Wait::Constant(value)
+        });
+    };
+    let low_value = within(text, low, duration(low, MAX_WAIT))?;
+    let high_value = within(text, high, duration(high, MAX_WAIT))?;
+    if low_value > high_value {
+        let (low, high) = (low.trim(), high.trim());
+        return Err(TextError::new(
+            format!("the range begins at {low} and ends before it, at {high}"),
+            whole(text),
+        )
+        .help(format!("did you mean `{high}..{low}`?")));
+    }
+    Ok(Wait::Uniform(low_value, high_value))
+}
+
+/// Moves an error in `part` to its place in `text`.
+fn within<T>(text: &str, part: &str, result: Result<T, TextError>) -> Result<T, TextError> {
+    result.map_err(|mut error| {
+        let start = part.as_ptr() as usize - text.as_ptr() as usize;
+        error.at = match part.trim().is_empty() {
+            true => whole(text),
+            false => start + error.at.start..start + error.at.end,
+        };
+        error
+    })
+}
+
+/// `name(arguments)` taken apart.
+fn call(text: &str) -> Option<(&str, &str)> {
+    let (name, rest) = text.split_once('(')?;
+    Some((name.trim(), rest.strip_suffix(')')?))
+}
+
+fn distribution(text: &str, name: &str, arguments: &str) -> Result<Wait, TextError> {
+    match name {
+        "exponential" => {
+            let mean = within(text, arguments, duration(arguments, MAX_WAIT))?;
+            Ok(Wait::Exponential(mean))
+        }
+        "lognormal" => {
+            let (median, sigma) = arguments.split_once(',').unwrap_or((arguments, ""));
+            let median = within(text, median, duration(median, MAX_WAIT))?;
+            match sigma.trim().parse::<f64>() {
+                Ok(sigma) if (0.0..=MAX_SIGMA).contains(&sigma) => {
+                    Ok(Wait::Lognormal(median, sigma))
+                }
+                _ => Err(
+                    TextError::new("lognormal needs a sigma from 0 to 5", whole(text))
+                        .help("write `lognormal(median, sigma)`, such as `lognormal(10s, 0.5)`"),
+                ),
+            }
+        }
+        "uniform" => {
+            let help = "write a range: `5s..15s`";
+            Err(TextError::new("`uniform` is written as a range", whole(text)).help(help))
+        }
+        other => {
+            let names = ["exponential", "lognormal"];
+            let help = match nearest(other, &names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!(
+                    "the distributions are {}, or a range `5s..15s`",
+                    one_of(&names)
+                ),
+            };
+            Err(
+                TextError::new(format!("there is no distribution `{other}`"), whole(text))
+                    .help(help),
+            )
+        }
+    }
+}
+
+/// A hold: `4 cycles` or a duration.
+pub(crate) fn hold(text: &str, max: Duration) -> Result<Hold, TextError> {
+    let trimmed = text.trim();
+    let cycles = trimmed
+        .strip_suffix("cycles")
+        .or_else(|| trimmed.strip_suffix("cycle"));
+    match cycles {
+        Some(count) => {
+            let count = within(
+                text,
+                count.trim(),
+                whole_number(count.trim(), 1..=MAX_CYCLES),
+            )?;
+            Ok(Hold::Cycles(count as u32))
+        }
+        None => duration(text, max)
+            .map(Hold::Time)
+            .map_err(|error| match error.help {
+                Some(help) => TextError {
+                    help: Some(format!("{help}, or `4 cycles`")),
+                    ..error
+                },
+                None => error,
+            }),
+    }
+}
+
+/// A size: `4096`, `64 KiB`, `30 MB`.
+pub(crate) fn size(text: &str, max: u64) -> Result<u64, TextError> {
+    let trimmed = text.trim();
+    let digits = trimmed
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(trimmed.len());
+    let bad = || {
+        TextError::new(format!("`{trimmed}` is not a size"), whole(text))
+            .help("write a number and a unit: `64 KiB`, `30 MB`")
+    };
+    let number: f64 = trimmed[..digits].parse().map_err(|_| bad())?;
+    let unit: f64 = match trimmed[digits..].trim() {
+        "" | "B" => 1.0,
+        "kB" | "KB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(bad()),
+    };
+    let bytes = number * unit;
+    if bytes > max as f64 {
+        return Err(TextError::new(
+            format!("it is more than {max} bytes"),
+            whole(text),
+        ));
+    }
+    Ok(bytes.round() as u64)
+}
+
+/// A store engine.
+pub(crate) fn engine(text: &str) -> Result<Engine, TextError> {
+    match text.trim() {
+        "sqlite" => Ok(Engine::Sqlite),
+        "memory" => Ok(Engine::Memory),
+        other => {
+            let names = ["sqlite", "memory"];
+            let help = match nearest(other, &names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the engines are {}", one_of(&names)),
+            };
+            Err(TextError::new(format!("there is no engine `{other}`"), whole(text)).help(help))
+        }
+    }
+}
+
+/// Accepted statuses: `200`, `2xx`, `200..204`.
+pub(crate) fn statuses(text: &str) -> Result<RangeInclusive<u16>, TextError> {
+    let trimmed = text.trim();
+    let bad = || {
+        TextError::new(
+            format!("`{trimmed}` is not a status or a range of them"),
+            whole(text),
+        )
+        .help("write a status (`201`), a class (`2xx`), or a range (`200..204`)")
+    };
+    let status = |part: &str| match part.trim().parse::<u16>() {
+        Ok(n) if (100..=599).contains(&n) => Ok(n),
+        _ => Err(bad()),
+    };
+    if let Some(class) = trimmed.strip_suffix("xx") {
+        return match class.parse::<u16>() {
+            Ok(n) if (1..=5).contains(&n) => Ok(n * 100..=n * 100 + 99),
+            _ => Err(bad()),
+        };
+    }
+    match trimmed.split_once("..") {
+        Some((low, high)) => {
+            let range = status(low)?..=status(high)?;
+            if range.is_empty() {
+                Err(bad())
+            } else {
+                Ok(range)
+            }
+        }
+        None => status(trimmed).map(|n| n..=n),
+    }
+}
+
+/// One threshold of `metric`: `p(95) < 300ms`, `rate < 0.1%`.
+pub(crate) fn threshold(
+    metric: Metric,
+    step: Option<&str>,
+    text: &str,
+) -> Result<Threshold, TextError> {
+    let operator = text.find(['<', '>']).ok_or_else(|| {
+        TextError::new(
+            "a threshold compares: `<`, `<=`, `>`, or `>=` is missing",
+            whole(text),
+        )
+        .help(example(metric))
+    })?;
+    let or_equal = text[operator + 1..].starts_with('=');
+    let comparison = match (text.as_bytes()[operator], or_equal) {
+        (b'<', false) => Comparison::Less,
+        (b'<', true) => Comparison::LessOrEqual,
+        (_, false) => Comparison::Greater,
+        (_, true) => Comparison::GreaterOrEqual,
+    };
+    let (left, right) = (
+        &text[..operator],
+        &text[operator + 1 + usize::from(or_equal)..],
+    );
+    let aggregate = within(text, left, aggregate(metric, left))?;
+    let limit = within(text, right, limit(metric, right))?;
+    Ok(Threshold {
+        metric,
+        step: step.map(str::to_owned),
+        aggregate,
+        comparison,
+        limit,
+        text: text.trim().to_owned(),
+    })
+}
+
+fn example(metric: Metric) -> &'static str {
+    match metric {
+        Metric::ResponseTime | Metric::ServiceTime => "write `p(95) < 300ms` or `avg < 100ms`",
+        Metric::ErrorRate => "write `rate < 0.1%` or `rate < 0.001`",
+        Metric::Throughput => "write `rate > 1000/s`",
+    }
+}
+
+fn aggregate(metric: Metric, text: &str) -> Result<Aggregate, TextError> {
+    let trimmed = text.trim();
+    let bad = |message: String| TextError::new(message, whole(text)).help(example(metric));
+    if matches!(metric, Metric::ErrorRate | Metric::Throughput) {
+        return match trimmed {
+            "rate" => Ok(Aggregate::Rate),
+            other => Err(bad(format!("`{other}` is not a figure of this metric"))),
+        };
+    }
+    match (trimmed, call(trimmed)) {
+        ("avg" | "mean", _) => Ok(Aggregate::Mean),
+        ("min", _) => Ok(Aggregate::Min),
+        ("max", _) => Ok(Aggregate::Max),
+        ("med", _) => Ok(Aggregate::Median),
+        (_, Some(("p", percent))) => match percent.trim().parse::<f64>() {
+            Ok(p) if p > 0.0 && p < 100.0 => Ok(Aggregate::Percentile(p)),
+            _ => Err(bad(format!(
+                "`{percent}` is not a percentile between 0 and 100"
+            ))),
+        },
+        (other, _) => Err(bad(format!("`{other}` is not a figure of a time"))),
+    }
+}
+
+/// Milliseconds, a fraction, or per second.
+fn limit(metric: Metric, text: &str) -> Result<f64, TextError> {
+    let trimmed = text.trim();
+    let number = |part: &str| {
+        part.trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|n| n.is_finite() && *n >= 0.0)
+    };
+    let bad =
+        || TextError::new(format!("`{trimmed}` is not a limit"), whole(text)).help(example(metric));
+    match metric {
+        // k6 writes milliseconds without a unit.
+        Metric::ResponseTime | Metric::ServiceTime => match number(trimmed) {
+            Some(ms) => Ok(ms),
+            None => duration(text, MAX_WAIT).map(|d| d.as_secs_f64() * 1e3),
+        },
+        Metric::ErrorRate => {
+            let (part, scale) = trimmed
+                .strip_suffix('%')
+                .map_or((trimmed, 1.0), |p| (p, 100.0));
+            number(part)
+                .map(|n| n / scale)
+                .filter(|n| *n <= 1.0)
+                .ok_or_else(bad)
+        }
+        Metric::Throughput => number(trimmed.strip_suffix("/s").unwrap_or(trimmed)).ok_or_else(bad),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message<T: std::fmt::Debug>(result: Result<T, TextError>) -> String {
+        let error = result.unwrap_err();
+        format!(
+            "{}..{} {error} / {}",
+            error.at.start,
+            error.at.end,
+            error.help.as_deref().unwrap_or_default()
+        )
+    }
+
+    #[test]
+    fn durations_have_units() {
+        let check = |text: &str, ms: u64| {
+            assert_eq!(
+                duration(text, MAX_WAIT).unwrap(),
+                Duration::from_millis(ms),
+                "{text}"
+            );
+        };
+        check("250ms", 250);
+        check("15s", 15_000);
+        check("1.5 s", 1_500);
+        check("12m", 720_000);
+        check("1h30m", 5_400_000);
+        check("0s", 0);
+        for bad in [
+            "",
+            "15",
+            "s",
+            "-5s",
+            "5 parsecs",
+            "1e400s",
+            "..",
+            "5s5",
+            "NaNs",
+        ] {
+            assert!(duration(bad, MAX_WAIT).is_err(), "{bad}");
+        }
+        assert!(duration("25h", MAX_WAIT).is_err());
+    }
+
+    #[test]
+    fn waits_are_ranges_constants_and_distributions() {
+        let seconds = Duration::from_secs;
+        assert_eq!(
+            wait("5s..15s").unwrap(),
+            Wait::Uniform(seconds(5), seconds(15))
+        );
+        assert_eq!(wait("10s").unwrap(), Wait::Constant(seconds(10)));
+        assert_eq!(wait("0s").unwrap(), Wait::None);
+        assert_eq!(wait("none").unwrap(), Wait::None);
+        assert_eq!(
+            wait("exponential(10s)").unwrap(),
+            Wait::Exponential(seconds(10))
+        );
+        assert_eq!(
+            wait("lognormal(10s, 0.5)").unwrap(),
+            Wait::Lognormal(seconds(10), 0.5)
+        );
+        insta::assert_snapshot!(message(wait("15s..5s")), @"0..7 the range begins at 15s and ends before it, at 5s / did you mean `5s..15s`?");
+        insta::assert_snapshot!(message(wait("5s..15")), @"4..6 `15` has no unit / write a number and a unit: `250ms`, `15s`, `12m`, `1h30m`");
+        insta::assert_snapshot!(message(wait("exponentail(1s)")), @"0..15 there is no distribution `exponentail` / did you mean `exponential`?");
+    }
+
+    #[test]
+    fn sizes_and_statuses() {
+        assert_eq!(size("30 MB", u64::MAX).unwrap(), 30_000_000);
+        assert_eq!(size("64KiB", u64::MAX).unwrap(), 65_536);
+        assert!(size("lots", u64::MAX).is_err());
+        assert_eq!(statuses("201").unwrap(), 201..=201);
+        assert_eq!(statuses("2xx").unwrap(), 200..=299);
+        assert_eq!(statuses("200..204").unwrap(), 200..=204);
+        for bad in ["", "99", "600", "204..200", "9xx", "ok"] {
+            assert!(statuses(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn thresholds_are_those_of_k6_with_units() {
+        let t = threshold(Metric::ResponseTime, None, "p(95) < 300ms").unwrap();
+        assert_eq!(
+            (t.aggregate, t.comparison, t.limit),
+            (Aggregate::Percentile(95.0), Comparison::Less, 300.0)
+        );
+        let t = threshold(Metric::ResponseTime, None, "p(99.9)<=2").unwrap();
+        assert_eq!((t.comparison, t.limit), (Comparison::LessOrEqual, 2.0));
+        let t = threshold(Metric::ErrorRate, None, "rate < 0.1%").unwrap();
+        assert_eq!((t.aggregate, t.limit), (Aggregate::Rate, 0.001));
+        let t = threshold(Metric::Throughput, None, "rate >= 1000/s").unwrap();
+        assert_eq!(
+            (t.comparison, t.limit),
+            (Comparison::GreaterOrEqual, 1000.0)
+        );
+        insta::assert_snapshot!(message(threshold(Metric::ResponseTime, None, "p(100) < 1s")), @"0..7 `100` is not a percentile between 0 and 100 / write `p(95) < 300ms` or `avg < 100ms`");
+        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, None, "rate < 150%")), @"6..11 `150%` is not a limit / write `rate < 0.1%` or `rate < 0.001`");
+        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, None, "rate 1%")), @"0..7 a threshold compares: `<`, `<=`, `>`, or `>=` is missing / write `rate < 0.1%` or `rate < 0.001`");
+    }
+}
