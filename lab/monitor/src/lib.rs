@@ -1,1 +1,151 @@
-//! Samples counters of the host and of processes from /proc. Judges nothing.
+//! Samples counters of the host and of processes from `/proc`. Judges nothing.
+//!
+//! It reads no clock: a sample's time comes in, and rates are between it and the one before. A
+//! counter that can't be read (an old kernel, a container, a process that ended) is a gap, never
+//! an error: a measurement goes on without it.
+//!
+//! # What the columns mean
+//!
+//! | column | meaning |
+//! |---|---|
+//! | `host.cpu_percent` | time not idle and not waiting for a disk; 100 = all cores busy |
+//! | `host.cpu_user_percent`, `…system…` | user with nice; system with interrupts |
+//! | `host.cpu_iowait_percent`, `…steal…` | as the kernel counts them |
+//! | `host.disk_transfers_per_s` | reads and writes completed by the device under the data folder |
+//! | `host.disk_{read,write}_kb_per_s`, `host.disk_kb_per_s` | 1 KB = 1024 bytes |
+//! | `host.disk_merged_per_s` | requests merged with another before they reached the device |
+//! | `host.disk_queue_length` | mean number of requests waiting or under way |
+//! | `host.disk_busy_percent` | time with at least one request under way |
+//! | `host.disk_service_ms` | busy time ÷ transfers, `svctm` of sar; a gap without transfers |
+//! | `host.memory_committed_mb` | `Committed_AS`; the percentage is of memory and swap, `%commit` of sar |
+//! | `host.memory_available_mb` | `MemAvailable` |
+//! | `host.scan_rate_pages_per_s` | pages looked at for reclaim, by whatever thread |
+//! | `host.network_kb_per_s` | received and sent by devices; what goes over loopback counts once |
+//! | `host.context_switches_per_s` | of all cores |
+//! | `host.pressure_*_some_percent` | time in which some task waited for it |
+//! | `NAME.cpu_percent` … | of the process and its descendants; 100 = one core |
+//! | `NAME.cpu_ms_total` | user and system time since the processes began |
+//! | `NAME.rss_mb` | resident memory; pages shared within the tree count more than once |
+//! | `NAME.{read,write}_kb_per_s` | to and from storage, as the kernel charges it |
+//! | `NAME.threads`, `NAME.open_files` | now |
+//! | `NAME.context_switches_per_s` | times that a thread got a core |
+
+mod device;
+mod host;
+mod ledger;
+mod process;
+mod tree;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::host::{Host, HostRates};
+use crate::process::Process;
+use crate::tree::ProcessTable;
+
+/// What to sample.
+#[derive(Debug, Clone, Default)]
+pub struct MonitorSpec {
+    /// A folder; the disk columns are of the device under it. `None` leaves them gaps.
+    pub data_dir: Option<PathBuf>,
+    /// Processes by the name that their columns get. A process that is below another one of these
+    /// counts for itself only.
+    pub processes: Vec<(String, u32)>,
+    /// Where the kernel's files are.
+    pub roots: Roots,
+}
+
+/// Where the kernel's files are; others than the default only in tests.
+#[derive(Debug, Clone)]
+pub struct Roots {
+    /// `/proc`
+    pub proc: PathBuf,
+    /// `/sys`
+    pub sys: PathBuf,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self {
+            proc: PathBuf::from("/proc"),
+            sys: PathBuf::from("/sys"),
+        }
+    }
+}
+
+/// Samples one host and some of its processes.
+#[derive(Debug)]
+pub struct Monitor {
+    columns: Vec<String>,
+    host: Host,
+    table: ProcessTable,
+    processes: Vec<Process>,
+    previous: Option<Duration>,
+}
+
+impl Monitor {
+    /// Finds the device and names the columns; reads no counter yet.
+    #[must_use]
+    pub fn new(spec: &MonitorSpec) -> Self {
+        let device = spec
+            .data_dir
+            .as_deref()
+            .and_then(|dir| device::under(&spec.roots, dir));
+        let roots: Vec<i32> = spec
+            .processes
+            .iter()
+            .filter_map(|(_, pid)| i32::try_from(*pid).ok())
+            .collect();
+        let mut columns: Vec<String> = HostRates::COLUMNS
+            .iter()
+            .map(|name| format!("host.{name}"))
+            .collect();
+        for (name, _) in &spec.processes {
+            columns.extend(
+                process::COLUMNS
+                    .iter()
+                    .map(|column| format!("{name}.{column}")),
+            );
+        }
+        Self {
+            columns,
+            host: Host::new(&spec.roots, device),
+            table: ProcessTable::new(spec.roots.proc.clone(), roots),
+            processes: spec
+                .processes
+                .iter()
+                .map(|(_, pid)| Process::new(*pid))
+                .collect(),
+            previous: None,
+        }
+    }
+
+    /// Names of the columns, in the order of [`Monitor::sample`]'s values.
+    #[must_use]
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Name of the block device under the data folder, if there is one (`vda`, `nvme0n1`).
+    #[must_use]
+    pub fn device(&self) -> Option<&str> {
+        self.host.device()
+    }
+
+    /// Reads everything once. `at` is the time of the sample on any monotonic clock, later than
+    /// the one before; rates are gaps in the first sample.
+    pub fn sample(&mut self, at: Duration) -> Vec<Option<f64>> {
+        let passed = self
+            .previous
+            .and_then(|previous| at.checked_sub(previous))
+            .filter(|passed| !passed.is_zero());
+        self.previous = Some(at);
+        let mut values = Vec::with_capacity(self.columns.len());
+        values.extend(self.host.sample(passed).values());
+        self.table.refresh(self.host.forks());
+        for process in &mut self.processes {
+            values.extend(process.sample(&self.table, passed));
+        }
+        values
+    }
+}

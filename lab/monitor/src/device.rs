@@ -1,0 +1,136 @@
+//! Finds the block device under a folder. It reads no counters.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use procfs::FromRead;
+use procfs::process::MountInfos;
+
+use crate::Roots;
+
+/// A whole disk, not a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Device {
+    /// As in `/proc/diskstats`.
+    pub(crate) name: String,
+    pub(crate) major: i32,
+    pub(crate) minor: i32,
+}
+
+/// The device under `dir`; `None` where there is none (tmpfs, overlay, network).
+pub(crate) fn under(roots: &Roots, dir: &Path) -> Option<Device> {
+    let number = fs::metadata(dir).ok()?.dev();
+    let (major, minor) = (major(number), minor(number));
+    let entry = match major {
+        // No device of its own: some file systems over a device (btrfs) have such numbers.
+        0 => mounted_device(roots, &format!("0:{minor}"))?,
+        _ => roots.sys.join(format!("dev/block/{major}:{minor}")),
+    };
+    whole_disk(&entry)
+}
+
+/// The device that `/proc/self/mountinfo` names for a file system.
+fn mounted_device(roots: &Roots, number: &str) -> Option<PathBuf> {
+    let mounts = MountInfos::from_file(roots.proc.join("self/mountinfo")).ok()?;
+    let mount = mounts.into_iter().find(|mount| mount.majmin == number)?;
+    let source = mount
+        .mount_source
+        .filter(|source| source.starts_with("/dev/"))?;
+    // `/dev/mapper/x` is a link to `/dev/dm-0`.
+    let source = fs::canonicalize(&source).unwrap_or_else(|_| PathBuf::from(source));
+    Some(roots.sys.join("class/block").join(source.file_name()?))
+}
+
+/// From a device's or partition's folder in `/sys` to the disk.
+fn whole_disk(entry: &Path) -> Option<Device> {
+    let mut folder = fs::canonicalize(entry).ok()?;
+    if folder.join("partition").exists() {
+        folder.pop();
+    }
+    let number = fs::read_to_string(folder.join("dev")).ok()?;
+    let (major, minor) = number.trim().split_once(':')?;
+    Some(Device {
+        name: folder.file_name()?.to_str()?.to_owned(),
+        major: major.parse().ok()?,
+        minor: minor.parse().ok()?,
+    })
+}
+
+/// As glibc splits `dev_t`.
+fn major(number: u64) -> u64 {
+    (number >> 8 & 0xfff) | (number >> 32 & 0xffff_f000)
+}
+
+fn minor(number: u64) -> u64 {
+    (number & 0xff) | (number >> 12 & 0xffff_ff00)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A `/sys` with the disk `sda`, its partition, and the names that lead to them.
+    fn roots(dir: &Path, entry: &str) -> Roots {
+        let sys = dir.join("sys");
+        let partition = sys.join("devices/pci/block/sda/sda1");
+        fs::create_dir_all(&partition).unwrap();
+        fs::write(partition.join("partition"), "1\n").unwrap();
+        fs::write(partition.join("dev"), "8:1\n").unwrap();
+        fs::write(sys.join("devices/pci/block/sda/dev"), "8:0\n").unwrap();
+        let link = sys.join(entry);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(&partition, link).unwrap();
+        fs::create_dir_all(dir.join("proc/self")).unwrap();
+        Roots {
+            proc: dir.join("proc"),
+            sys,
+        }
+    }
+
+    fn sda() -> Option<Device> {
+        Some(Device {
+            name: "sda".to_owned(),
+            major: 8,
+            minor: 0,
+        })
+    }
+
+    #[test]
+    fn a_partition_leads_to_its_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = roots(dir.path(), "dev/block/8:1");
+        assert_eq!(whole_disk(&roots.sys.join("dev/block/8:1")), sda());
+        assert_eq!(whole_disk(&roots.sys.join("devices/pci/block/sda")), sda());
+        assert_eq!(whole_disk(&roots.sys.join("dev/block/9:9")), None);
+    }
+
+    #[test]
+    fn a_file_system_without_a_device_number_is_found_by_its_mount() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = roots(dir.path(), "class/block/sda1");
+        let mounts = "36 35 0:41 / /data rw,noatime shared:1 - btrfs /dev/sda1 rw\n\
+                      37 35 0:42 / /tmp rw shared:2 - tmpfs tmpfs rw\n\
+                      38 35 0:43 / /o rw shared:3 - overlay overlay rw\n";
+        fs::write(roots.proc.join("self/mountinfo"), mounts).unwrap();
+        let found = |number| mounted_device(&roots, number).and_then(|entry| whole_disk(&entry));
+        assert_eq!(found("0:41"), sda());
+        assert_eq!(found("0:42"), None);
+        assert_eq!(found("0:43"), None);
+        assert_eq!(found("0:99"), None);
+    }
+
+    #[test]
+    fn device_numbers_split_as_the_kernel_makes_them() {
+        let number = nix_style(8, 1);
+        assert_eq!((major(number), minor(number)), (8, 1));
+        let number = nix_style(0x1234, 0x5_6789);
+        assert_eq!((major(number), minor(number)), (0x1234, 0x5_6789));
+    }
+
+    fn nix_style(major: u64, minor: u64) -> u64 {
+        (major & 0xfff) << 8 | (major & !0xfff) << 32 | (minor & 0xff) | (minor & !0xff) << 12
+    }
+}

@@ -1,0 +1,237 @@
+//! Counters of one process and its descendants, summed.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use procfs::FromRead;
+use procfs::process::Io;
+
+use crate::ledger::{Ledger, rate};
+use crate::tree::ProcessTable;
+
+/// Columns of a process, without its name.
+pub(crate) const COLUMNS: [&str; 10] = [
+    "cpu_percent",
+    "cpu_user_percent",
+    "cpu_system_percent",
+    "cpu_ms_total",
+    "rss_mb",
+    "read_kb_per_s",
+    "write_kb_per_s",
+    "threads",
+    "open_files",
+    "context_switches_per_s",
+];
+
+/// What is needed of `/proc/PID/stat`. Parsed here and not by the library: this runs for each new
+/// process of the machine, and the library's parser fills fifty fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) parent: i32,
+    user_ticks: u64,
+    system_ticks: u64,
+    threads: u64,
+    /// Ticks after boot; with the id it names a process for good.
+    started: u64,
+    rss_pages: u64,
+}
+
+impl Stat {
+    pub(crate) fn read(proc: &Path, pid: i32) -> Option<Self> {
+        Self::parse(&fs::read(proc.join(pid.to_string()).join("stat")).ok()?)
+    }
+
+    /// `PID (NAME) STATE PARENT …`; the name may hold anything, so fields count from its end.
+    fn parse(line: &[u8]) -> Option<Self> {
+        let end = line.iter().rposition(|b| *b == b')')?;
+        let fields: Vec<&str> = std::str::from_utf8(&line[end + 1..])
+            .ok()?
+            .split_ascii_whitespace()
+            .collect();
+        // proc_pid_stat(5) numbers the state as field 3.
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        Some(Self {
+            parent: i32::try_from(number(4)?).ok()?,
+            user_ticks: number(14)?,
+            system_ticks: number(15)?,
+            threads: number(20)?,
+            started: number(22)?,
+            rss_pages: number(24)?,
+        })
+    }
+}
+
+/// One process with its descendants, and what they counted so far.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pid: i32,
+    user: Ledger<(i32, u64)>,
+    system: Ledger<(i32, u64)>,
+    read: Ledger<(i32, u64)>,
+    write: Ledger<(i32, u64)>,
+    switches: Ledger<i32>,
+    last: Totals,
+}
+
+/// Sums over the tree since the processes began.
+#[derive(Debug, Default, Clone, Copy)]
+struct Totals {
+    user_ticks: Option<u64>,
+    system_ticks: Option<u64>,
+    read_bytes: Option<u64>,
+    write_bytes: Option<u64>,
+    switches: Option<u64>,
+}
+
+impl Process {
+    pub(crate) fn new(pid: u32) -> Self {
+        Self {
+            // No process has an id beyond i32; such a one is never found.
+            pid: i32::try_from(pid).unwrap_or(-1),
+            user: Ledger::default(),
+            system: Ledger::default(),
+            read: Ledger::default(),
+            write: Ledger::default(),
+            switches: Ledger::default(),
+            last: Totals::default(),
+        }
+    }
+
+    pub(crate) fn sample(
+        &mut self,
+        table: &ProcessTable,
+        passed: Option<Duration>,
+    ) -> [Option<f64>; COLUMNS.len()] {
+        let proc = table.proc();
+        let tree = table.tree(self.pid);
+        let stats: Vec<(i32, Stat)> = tree
+            .into_iter()
+            .filter_map(|pid| Some((pid, Stat::read(proc, pid)?)))
+            .collect();
+        if stats.iter().all(|(pid, _)| *pid != self.pid) {
+            return [None; COLUMNS.len()];
+        }
+        let before = self.last;
+        let now = self.totals(proc, &stats);
+        self.last = now;
+        let ticks_per_s = procfs::ticks_per_second() as f64;
+        let percent = |b, n| rate(b, n, passed).map(|ticks| 100.0 * ticks / ticks_per_s);
+        let user = percent(before.user_ticks, now.user_ticks);
+        let system = percent(before.system_ticks, now.system_ticks);
+        let ticks = now
+            .user_ticks
+            .zip(now.system_ticks)
+            .map(|(user, system)| user + system);
+        let sum = |f: fn(&Stat) -> u64| stats.iter().map(|(_, stat)| f(stat)).sum::<u64>() as f64;
+        let kb = |b, n| rate(b, n, passed).map(|bytes| bytes / 1024.0);
+        [
+            user.zip(system).map(|(user, system)| user + system),
+            user,
+            system,
+            ticks.map(|ticks| 1000.0 * ticks as f64 / ticks_per_s),
+            Some(sum(|s| s.rss_pages) * procfs::page_size() as f64 / (1024.0 * 1024.0)),
+            kb(before.read_bytes, now.read_bytes),
+            kb(before.write_bytes, now.write_bytes),
+            Some(sum(|s| s.threads)),
+            open_files(proc, &stats),
+            rate(before.switches, now.switches, passed),
+        ]
+    }
+
+    fn totals(&mut self, proc: &Path, stats: &[(i32, Stat)]) -> Totals {
+        let key = |(pid, stat): &(i32, Stat)| (*pid, stat.started);
+        let io: Option<Vec<_>> = stats
+            .iter()
+            .map(|s| Some((key(s), storage(proc, s.0)?)))
+            .collect();
+        let switches = switches(proc, stats);
+        Totals {
+            user_ticks: Some(
+                self.user
+                    .update(stats.iter().map(|s| (key(s), s.1.user_ticks))),
+            ),
+            system_ticks: Some(
+                self.system
+                    .update(stats.iter().map(|s| (key(s), s.1.system_ticks))),
+            ),
+            read_bytes: io
+                .as_ref()
+                .map(|io| self.read.update(io.iter().map(|(k, (r, _))| (*k, *r)))),
+            write_bytes: io
+                .as_ref()
+                .map(|io| self.write.update(io.iter().map(|(k, (_, w))| (*k, *w)))),
+            switches: switches.map(|switches| self.switches.update(switches)),
+        }
+    }
+}
+
+/// Bytes read from and written to storage.
+fn storage(proc: &Path, pid: i32) -> Option<(u64, u64)> {
+    let io = Io::from_file(proc.join(pid.to_string()).join("io")).ok()?;
+    Some((io.read_bytes, io.write_bytes))
+}
+
+/// Times that each thread got a core: the third number of `schedstat`. `status` counts the main
+/// thread only and is ten times as long.
+fn switches(proc: &Path, stats: &[(i32, Stat)]) -> Option<Vec<(i32, u64)>> {
+    let mut found = Vec::new();
+    for (pid, _) in stats {
+        let tasks = fs::read_dir(proc.join(pid.to_string()).join("task")).ok()?;
+        for task in tasks.flatten() {
+            let Some(tid) = task.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            // A thread may end between the two reads.
+            let Ok(text) = fs::read_to_string(task.path().join("schedstat")) else {
+                continue;
+            };
+            let count = text
+                .split_ascii_whitespace()
+                .nth(2)
+                .and_then(|n| n.parse().ok());
+            found.extend(count.map(|count| (tid, count)));
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// Since Linux 6.2 the size of the folder is the number of descriptors; before, they are counted
+/// one by one.
+fn open_files(proc: &Path, stats: &[(i32, Stat)]) -> Option<f64> {
+    let mut sum = 0;
+    for (pid, _) in stats {
+        let folder = proc.join(pid.to_string()).join("fd");
+        let meta = fs::metadata(&folder).ok()?;
+        // A real folder has the size of its blocks; that of procfs has none.
+        let counted = meta.len() > 0 && std::os::unix::fs::MetadataExt::blocks(&meta) == 0;
+        sum += if counted {
+            meta.len()
+        } else {
+            fs::read_dir(&folder).ok()?.count() as u64
+        };
+    }
+    Some(sum as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_parentheses_do_no_harm() {
+        let line = b"7 (a) b (c)) S 5 7 7 0 -1 0 0 0 0 0 11 22 0 0 20 0 3 0 444 1000 66 18446744073709551615\n";
+        let stat = Stat {
+            parent: 5,
+            user_ticks: 11,
+            system_ticks: 22,
+            threads: 3,
+            started: 444,
+            rss_pages: 66,
+        };
+        assert_eq!(Stat::parse(line), Some(stat));
+        for cut in 0..line.len() - 25 {
+            assert_eq!(Stat::parse(&line[..cut]), None, "{cut}");
+        }
+    }
+}
