@@ -1,1 +1,17 @@
 //! Virtual users: send times, protocol clients, recorder. Judges nothing.
+//!
+//! [`Driver::start`] takes a [`Drive`] and tells what happens as [`DriverEvent`]s. The engine owns
+//! *when*: it knows users, waits, pace, and windows, and no protocol. A client owns *how*: see
+//! [`http`]. Each worker is one thread with a single-threaded runtime, its slice of the users, and
+//! its own histograms, so that no request takes a lock or touches a shared counter.
+
+mod clock;
+mod drive;
+mod event;
+
+pub use clock::Clock;
+pub use drive::{BaseUrl, BaseUrlError, Drive, Limits, TlsOptions};
+pub use event::{
+    DriveSummary, DriverEvent, ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow, Window,
+    new_histogram,
+};

@@ -1,0 +1,69 @@
+//! The clock: the only place of this crate that reads the time.
+//!
+//! Everything else gets a [`Clock`] or the nanoseconds it read. It knows nothing of trials but
+//! their zero point.
+
+use std::time::{Duration, Instant, SystemTime};
+
+/// The clock of a trial: 0 is the moment of [`crate::Driver::begin`], monotonic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    zero: Instant,
+}
+
+impl Clock {
+    /// A clock that reads 0 now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { zero: read() }
+    }
+
+    /// A clock whose 0 lies `offset` after this one's.
+    #[must_use]
+    pub fn shifted(self, offset: Duration) -> Self {
+        Self {
+            zero: self.zero + offset,
+        }
+    }
+
+    /// Time since 0; 0 before that.
+    #[must_use]
+    pub fn now(self) -> Duration {
+        read().saturating_duration_since(self.zero)
+    }
+
+    /// The monotonic moment of 0.
+    #[must_use]
+    pub fn instant0(self) -> Instant {
+        self.zero
+    }
+
+    /// Nanoseconds since 0; they last for 584 years.
+    #[inline]
+    pub(crate) fn nanos(self) -> Nanos {
+        let passed = read().saturating_duration_since(self.zero);
+        passed.as_secs() * 1_000_000_000 + u64::from(passed.subsec_nanos())
+    }
+}
+
+/// A point or a span of time on a worker's clock.
+pub(crate) type Nanos = u64;
+
+/// A duration in nanoseconds, at most [`u64::MAX`].
+pub(crate) fn nanos(duration: Duration) -> Nanos {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The calendar's time in seconds since 1970, for the expiry dates of cookies.
+#[expect(clippy::disallowed_methods, reason = "the clock module")]
+pub(crate) fn unix_seconds() -> i64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |d| i64::try_from(d.as_secs()).unwrap_or(i64::MAX))
+}
+
+#[inline]
+#[expect(clippy::disallowed_methods, reason = "the clock module")]
+fn read() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,198 @@
+//! What the driver tells while it runs: events, windows, and the summary at the end.
+//!
+//! Facts only; nothing here judges them.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+/// Most error examples that a driver reports.
+pub const MAX_ERROR_EXAMPLES: usize = 20;
+
+/// Longest time that a histogram can hold; longer ones are recorded as this.
+pub const MAX_RECORDED: Duration = Duration::from_secs(3600);
+
+/// An empty histogram as the driver makes them: 1 µs … 1 h, three significant digits, growing as
+/// needed (16 KiB while all values are below 2 ms, 180 KiB at most).
+#[must_use]
+pub fn new_histogram() -> Histogram<u64> {
+    Histogram::new(3).expect("three significant digits are within 0..=5")
+}
+
+/// Why a request failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorClass {
+    /// An answer with a status that `expect` does not hold.
+    Status,
+    /// No whole answer within the request timeout.
+    Timeout,
+    /// No connection.
+    Connect,
+    /// The connection broke after sending began.
+    Reset,
+    /// The answer came but broke HTTP, a limit, or a capture; or the request could not be made.
+    Check,
+}
+
+impl ErrorClass {
+    /// All classes, in the order of [`StepWindow::errors`].
+    pub const ALL: [Self; 5] = [
+        Self::Status,
+        Self::Timeout,
+        Self::Connect,
+        Self::Reset,
+        Self::Check,
+    ];
+
+    /// Index into [`StepWindow::errors`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name as archives and reports spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Timeout => "timeout",
+            Self::Connect => "connect",
+            Self::Reset => "reset",
+            Self::Check => "check",
+        }
+    }
+}
+
+/// What happens, in order. `SetupProgress`* `SetupDone` (`Window` | `ErrorExample`)* `Done`;
+/// examples can come during setup too.
+#[derive(Debug, Clone)]
+pub enum DriverEvent {
+    /// Setup goes on; a few times a second at most.
+    SetupProgress {
+        /// 0-based number of the step that is being done.
+        step: usize,
+        /// Number of setup steps.
+        steps: usize,
+        /// Users that are through with this step.
+        users_done: u32,
+        /// Answered requests so far, over all steps.
+        transactions: u64,
+        /// Failed requests so far, over all steps.
+        errors: u64,
+    },
+    /// All users are through with setup; the driver waits for [`crate::Driver::begin`].
+    SetupDone {
+        /// Answered requests.
+        transactions: u64,
+        /// Failed requests.
+        errors: u64,
+        /// Steps skipped because a list was empty.
+        skipped: u64,
+        /// How long setup took.
+        elapsed: Duration,
+    },
+    /// One window, all workers merged; without gaps, in order.
+    Window(Box<Window>),
+    /// A failed request; at most [`MAX_ERROR_EXAMPLES`] per driver.
+    ErrorExample {
+        /// When, on the trial's clock; 0 during setup.
+        t: Duration,
+        /// Name of the step.
+        step: String,
+        /// Why.
+        class: ErrorClass,
+        /// Status and first bytes of the answer, or the cause.
+        detail: String,
+    },
+    /// The last event: all workers have ended.
+    Done,
+}
+
+/// Counts of one window, all workers merged.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// Start on the trial's clock.
+    pub start: Duration,
+    /// End on the trial's clock.
+    pub end: Duration,
+    /// Users in a session at the window's end.
+    pub users: u32,
+    /// Cycles begun.
+    pub cycles: u64,
+    /// Cycles that outlasted their pace.
+    pub overruns: u64,
+    /// Connections opened.
+    pub connects: u64,
+    /// Requests sent a second time on a fresh connection because the kept one had been closed by
+    /// the server while it was idle; see [`crate::http`] for the rule.
+    pub stale_retries: u64,
+    /// How much later than meant requests were sent, µs (0 counts as 1).
+    pub lateness: Histogram<u64>,
+    /// The steps of the session in order; the probe, if there is one, comes last.
+    pub steps: Vec<StepWindow>,
+}
+
+/// Counts of one step in one window. A request counts in the window in which it was answered, a
+/// wait in the one in which it ended.
+#[derive(Debug, Clone)]
+pub struct StepWindow {
+    /// Response times of requests that met their `expect`, µs.
+    pub ok: Histogram<u64>,
+    /// Times to failure of those that did not, µs.
+    pub error: Histogram<u64>,
+    /// Failed requests by [`ErrorClass::index`].
+    pub errors: [u64; 5],
+    /// Steps skipped because a list was empty.
+    pub skipped: u64,
+    /// Waits done.
+    pub waits: u64,
+    /// Sum of the waits as they really lasted, µs.
+    pub wait_sum_us: u64,
+    /// Response bodies, bytes, chunk framing taken off.
+    pub bytes: u64,
+}
+
+impl StepWindow {
+    /// Requests that met their `expect`.
+    #[must_use]
+    pub fn transactions(&self) -> u64 {
+        self.ok.len()
+    }
+
+    /// Failed requests of all classes.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.errors.iter().sum()
+    }
+}
+
+/// The sums of a whole drive, setup apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DriveSummary {
+    /// Requests that met their `expect`; those of the probe are not among them.
+    pub transactions: u64,
+    /// Failed requests; those of the probe are not among them.
+    pub errors: u64,
+    /// Steps skipped because a list was empty.
+    pub skipped: u64,
+    /// Cycles begun.
+    pub cycles: u64,
+    /// Cycles that outlasted their pace.
+    pub overruns: u64,
+    /// Requests of the probe that met their `expect`.
+    pub probe_transactions: u64,
+    /// Failed requests of the probe.
+    pub probe_errors: u64,
+    /// Connections opened.
+    pub connects: u64,
+    /// See [`Window::stale_retries`].
+    pub stale_retries: u64,
+    /// Answered requests of the setup.
+    pub setup_transactions: u64,
+    /// Failed requests of the setup.
+    pub setup_errors: u64,
+    /// End of the last window on the trial's clock.
+    pub elapsed: Duration,
+    /// Whether [`crate::Driver::stop`] or a failure ended it before the end of the hold.
+    pub stopped_early: bool,
+}
