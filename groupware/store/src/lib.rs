@@ -1,1 +1,28 @@
 //! Ordered transactional records with group commit, on SQLite or in memory.
+//!
+//! Records are keyed by (partition, key): a partition is a short name, such as a mailbox; keys
+//! are bytes, kept in order within their partition. Reads see one consistent snapshot. Writes
+//! are [`Batch`]es: asserts about what is stored, and what to change if they all hold. One
+//! writer thread takes whatever batches wait, applies them one after another in one transaction,
+//! makes them durable with one sync of the disk, and only then replies.
+//!
+//! The crate does not know what the records mean, who may see them, or what time it is.
+
+mod batch;
+mod error;
+mod handle;
+mod lock;
+mod memory;
+mod snapshot;
+mod sqlite;
+mod stats;
+mod writer;
+
+pub use batch::{
+    Assert, Batch, Committed, MAX_BATCH_BYTES, MAX_BATCH_OPS, MAX_KEY_BYTES, MAX_PARTITION_BYTES,
+    Op,
+};
+pub use error::{CommitError, OpenError, StoreError};
+pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store, StoreOptions};
+pub use snapshot::{Record, Snapshot};
+pub use stats::{GROUP_BUCKETS, StoreStats};

@@ -1,0 +1,313 @@
+//! What a writer asks for: asserts and changes that take effect together or not at all.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+/// Most operations and asserts, together, in one batch.
+pub const MAX_BATCH_OPS: usize = 100_000;
+/// Most bytes of partitions, keys, and values in one batch.
+pub const MAX_BATCH_BYTES: usize = 64 << 20;
+/// Longest name of a partition, in bytes.
+pub const MAX_PARTITION_BYTES: usize = 256;
+/// Longest key, in bytes.
+pub const MAX_KEY_BYTES: usize = 1024;
+
+/// A condition on what is stored when the batch's turn comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Assert {
+    /// No record has this key.
+    Absent {
+        /// The partition looked at.
+        partition: Arc<str>,
+        /// The key that must be free.
+        key: Vec<u8>,
+    },
+    /// A record has this key, whatever its revision.
+    Exists {
+        /// The partition looked at.
+        partition: Arc<str>,
+        /// The key that must be taken.
+        key: Vec<u8>,
+    },
+    /// A record has this key and was last written by this revision.
+    Revision {
+        /// The partition looked at.
+        partition: Arc<str>,
+        /// The record's key.
+        key: Vec<u8>,
+        /// The revision that was read with the record.
+        revision: u64,
+    },
+}
+
+impl Assert {
+    /// The partition and key that the assert is about.
+    pub fn target(&self) -> (&str, &[u8]) {
+        match self {
+            Self::Absent { partition, key }
+            | Self::Exists { partition, key }
+            | Self::Revision { partition, key, .. } => (partition, key),
+        }
+    }
+
+    /// Whether the assert holds where the record has the revision `found`.
+    pub(crate) fn holds(&self, found: Option<u64>) -> bool {
+        match self {
+            Self::Absent { .. } => found.is_none(),
+            Self::Exists { .. } => found.is_some(),
+            Self::Revision { revision, .. } => found == Some(*revision),
+        }
+    }
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// Writes a record, new or not.
+    Put {
+        /// The record's partition; it comes into being with its first record.
+        partition: Arc<str>,
+        /// The record's key.
+        key: Vec<u8>,
+        /// The record's new content.
+        value: Bytes,
+    },
+    /// Removes a record if there is one.
+    Delete {
+        /// The record's partition.
+        partition: Arc<str>,
+        /// The record's key.
+        key: Vec<u8>,
+    },
+    /// Removes every record with `from <= key < to`.
+    DeleteRange {
+        /// The partition to delete in.
+        partition: Arc<str>,
+        /// The first key to go.
+        from: Vec<u8>,
+        /// The first key to stay.
+        to: Vec<u8>,
+    },
+    /// Removes every record of a partition.
+    DeletePartition {
+        /// The partition to empty.
+        partition: Arc<str>,
+    },
+}
+
+/// Asserts and changes that take effect together: first every assert is checked, then the
+/// changes are applied in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// What must hold, in the order in which it is checked.
+    pub asserts: Vec<Assert>,
+    /// What changes, in the order in which it is applied.
+    pub ops: Vec<Op>,
+}
+
+/// The reply to a batch that took effect and is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Committed {
+    /// The revision that every record written by the batch now has. Later batches get higher
+    /// ones, also after a restart; not every number is used.
+    pub revision: u64,
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Demands that no record has this key.
+    pub fn assert_absent(
+        &mut self,
+        partition: impl Into<Arc<str>>,
+        key: impl Into<Vec<u8>>,
+    ) -> &mut Self {
+        self.asserts.push(Assert::Absent {
+            partition: partition.into(),
+            key: key.into(),
+        });
+        self
+    }
+
+    /// Demands that a record has this key.
+    pub fn assert_exists(
+        &mut self,
+        partition: impl Into<Arc<str>>,
+        key: impl Into<Vec<u8>>,
+    ) -> &mut Self {
+        self.asserts.push(Assert::Exists {
+            partition: partition.into(),
+            key: key.into(),
+        });
+        self
+    }
+
+    /// Demands that the record has not been written since it was read with this revision.
+    pub fn assert_revision(
+        &mut self,
+        partition: impl Into<Arc<str>>,
+        key: impl Into<Vec<u8>>,
+        revision: u64,
+    ) -> &mut Self {
+        let (partition, key) = (partition.into(), key.into());
+        self.asserts.push(Assert::Revision {
+            partition,
+            key,
+            revision,
+        });
+        self
+    }
+
+    /// Writes a record.
+    pub fn put(
+        &mut self,
+        partition: impl Into<Arc<str>>,
+        key: impl Into<Vec<u8>>,
+        value: impl Into<Bytes>,
+    ) -> &mut Self {
+        self.ops.push(Op::Put {
+            partition: partition.into(),
+            key: key.into(),
+            value: value.into(),
+        });
+        self
+    }
+
+    /// Removes a record if there is one.
+    pub fn delete(&mut self, partition: impl Into<Arc<str>>, key: impl Into<Vec<u8>>) -> &mut Self {
+        self.ops.push(Op::Delete {
+            partition: partition.into(),
+            key: key.into(),
+        });
+        self
+    }
+
+    /// Removes every record with `from <= key < to`.
+    pub fn delete_range(
+        &mut self,
+        partition: impl Into<Arc<str>>,
+        from: impl Into<Vec<u8>>,
+        to: impl Into<Vec<u8>>,
+    ) -> &mut Self {
+        self.ops.push(Op::DeleteRange {
+            partition: partition.into(),
+            from: from.into(),
+            to: to.into(),
+        });
+        self
+    }
+
+    /// Removes every record of a partition.
+    pub fn delete_partition(&mut self, partition: impl Into<Arc<str>>) -> &mut Self {
+        self.ops.push(Op::DeletePartition {
+            partition: partition.into(),
+        });
+        self
+    }
+
+    /// Whether the batch neither asserts nor changes anything.
+    pub fn is_empty(&self) -> bool {
+        self.asserts.is_empty() && self.ops.is_empty()
+    }
+
+    /// The bytes of partitions, keys, and values in the batch.
+    pub fn bytes(&self) -> usize {
+        self.asserts.iter().map(assert_bytes).sum::<usize>()
+            + self.ops.iter().map(op_bytes).sum::<usize>()
+    }
+
+    /// The batch's size if it keeps every limit, `None` otherwise.
+    pub(crate) fn checked_bytes(&self) -> Option<usize> {
+        let bytes = self.bytes();
+        let within = self.asserts.len() + self.ops.len() <= MAX_BATCH_OPS
+            && bytes <= MAX_BATCH_BYTES
+            && self.asserts.iter().all(|assert| {
+                let (partition, key) = assert.target();
+                name_fits(partition) && key.len() <= MAX_KEY_BYTES
+            })
+            && self.ops.iter().all(op_fits);
+        within.then_some(bytes)
+    }
+}
+
+fn assert_bytes(assert: &Assert) -> usize {
+    let (partition, key) = assert.target();
+    partition.len() + key.len()
+}
+
+fn op_bytes(op: &Op) -> usize {
+    match op {
+        Op::Put {
+            partition,
+            key,
+            value,
+        } => partition.len() + key.len() + value.len(),
+        Op::Delete { partition, key } => partition.len() + key.len(),
+        Op::DeleteRange {
+            partition,
+            from,
+            to,
+        } => partition.len() + from.len() + to.len(),
+        Op::DeletePartition { partition } => partition.len(),
+    }
+}
+
+fn name_fits(partition: &str) -> bool {
+    (1..=MAX_PARTITION_BYTES).contains(&partition.len())
+}
+
+fn op_fits(op: &Op) -> bool {
+    match op {
+        Op::Put { partition, key, .. } | Op::Delete { partition, key } => {
+            name_fits(partition) && key.len() <= MAX_KEY_BYTES
+        }
+        Op::DeleteRange {
+            partition,
+            from,
+            to,
+        } => name_fits(partition) && from.len() <= MAX_KEY_BYTES && to.len() <= MAX_KEY_BYTES,
+        Op::DeletePartition { partition } => name_fits(partition),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_checked_at_their_edges() {
+        let fits = |batch: &Batch| batch.checked_bytes().is_some();
+        let mut batch = Batch::new();
+        batch.put("p", vec![0; MAX_KEY_BYTES], "");
+        assert!(fits(&batch));
+        batch.delete("p", vec![0; MAX_KEY_BYTES + 1]);
+        assert!(!fits(&batch));
+
+        let mut batch = Batch::new();
+        batch.put("p", "k", vec![0; MAX_BATCH_BYTES - 2]);
+        assert!(fits(&batch));
+        batch.assert_absent("p", "");
+        assert!(!fits(&batch));
+
+        let mut batch = Batch::new();
+        batch.delete_partition("p".repeat(MAX_PARTITION_BYTES));
+        assert!(fits(&batch));
+        batch.delete_partition("");
+        assert!(!fits(&batch));
+
+        let mut batch = Batch::new();
+        batch.ops = vec![
+            Op::DeletePartition {
+                partition: "p".into()
+            };
+            MAX_BATCH_OPS
+        ];
+        assert!(fits(&batch));
+        batch.assert_exists("p", "k");
+        assert!(!fits(&batch));
+    }
+}

@@ -1,0 +1,110 @@
+//! What can go wrong when a store is opened, read, or written.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why a data folder could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another process, or another store of this one, holds the folder.
+    #[error("the data folder {} is in use by another process", folder.display())]
+    InUse {
+        /// The data folder.
+        folder: PathBuf,
+    },
+    /// The file is a database of something else, or no database at all.
+    #[error("{} is not a Plimsoll database", file.display())]
+    Foreign {
+        /// The file that was found.
+        file: PathBuf,
+    },
+    /// The file was written by a later version of the program.
+    #[error(
+        "{} has schema version {found}, and this program knows versions up to {known}",
+        file.display()
+    )]
+    Newer {
+        /// The database file.
+        file: PathBuf,
+        /// The schema version in the file.
+        found: i64,
+        /// The newest schema version that this program can use.
+        known: i64,
+    },
+    /// The folder or a file in it could not be made or reached.
+    #[error("cannot use {}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The database could not be opened or set up.
+    #[error("cannot open {}", file.display())]
+    Database {
+        /// The database file.
+        file: PathBuf,
+        /// What the database said.
+        source: StoreError,
+    },
+}
+
+/// Why stored records could not be read or written.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The database engine failed: the disk, or a damaged file.
+    #[error("the database failed")]
+    Sqlite(#[source] Arc<rusqlite::Error>),
+    /// The store's thread could not be started.
+    #[error("cannot start the writer thread")]
+    Thread(#[source] Arc<io::Error>),
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(Arc::new(error))
+    }
+}
+
+/// Why a batch did not take effect.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// An assert did not hold. Nothing was changed; other batches are not affected.
+    #[error("assert {index} of the batch does not hold")]
+    Conflict {
+        /// The first failed assert, as an index into [`Batch::asserts`](crate::Batch::asserts).
+        index: usize,
+    },
+    /// The disk or the store's quota is full, or the disk refuses writes. Reads go on, and a
+    /// later batch may succeed.
+    #[error("no room left to store the batch")]
+    Full,
+    /// The store was closed before the batch's turn came, or the reply was lost: after this
+    /// error alone, the batch may or may not have taken effect.
+    #[error("the store is closed")]
+    Closed,
+    /// The batch, a key, or a partition's name exceeds its limit. Nothing was changed.
+    #[error("the batch, one of its keys, or a partition's name is too large")]
+    TooLarge,
+    /// The engine failed. Nothing was changed as far as readers can see.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl CommitError {
+    /// Sorts an engine's failure to write into "no room" and the rest.
+    ///
+    /// An I/O error counts as "no room": a file system with delayed allocation reports a full
+    /// disk as a failed write or sync.
+    pub(crate) fn from_write(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
+        match error.sqlite_error_code() {
+            Some(DiskFull | SystemIoFailure) => Self::Full,
+            _ => Self::Store(error.into()),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The store as its users hold it: reads on their own thread, writes through the queue.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
+
+use crate::lock::FolderLock;
+use crate::stats::Counters;
+use crate::writer::{self, Engine, Job, Outcome};
+use crate::{Batch, CommitError, Committed, OpenError, Snapshot, StoreError, StoreStats};
+use crate::{memory, sqlite};
+
+/// Most batches that wait for the writer; a caller beyond that waits for room.
+pub const QUEUE_BATCHES: usize = 4096;
+/// Most bytes of large batches (of 64 KiB or more) under way at once; a caller beyond that waits.
+pub const QUEUE_LARGE_BYTES: usize = 256 << 20;
+const LARGE_BATCH_BYTES: usize = 64 << 10;
+/// The unit in which large batches are counted, so that the count fits a semaphore's permits.
+const LARGE_UNIT_BYTES: usize = 1 << 10;
+
+/// Settings of a store.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct StoreOptions {
+    /// Most bytes that the records may take on disk; batches beyond that fail with
+    /// [`CommitError::Full`]. Without it, the disk is the limit.
+    pub quota_bytes: Option<u64>,
+}
+
+impl StoreOptions {
+    /// Sets the most bytes that the records may take.
+    pub fn quota_bytes(mut self, bytes: u64) -> Self {
+        self.quota_bytes = Some(bytes);
+        self
+    }
+}
+
+/// A store of records. Clones are handles of the same store; it ends with [`Store::close`] or
+/// with its last handle.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Taken when the last handle goes, so that the writer sees the end of its queue.
+    queue: Option<mpsc::Sender<Job>>,
+    writer: OnceLock<JoinHandle<()>>,
+    reader: Reader,
+    large: Semaphore,
+    counters: Arc<Counters>,
+    _lock: Option<FolderLock>,
+}
+
+enum Reader {
+    Sqlite(sqlite::ReadPool),
+    Memory(memory::Shared),
+}
+
+impl Store {
+    /// Opens the SQLite store in `folder`, which is made if it isn't there.
+    ///
+    /// # Errors
+    /// When another process holds the folder, when its file isn't a store or is of a later
+    /// version, or when the disk refuses.
+    pub fn open_sqlite(folder: &Path, options: StoreOptions) -> Result<Self, OpenError> {
+        std::fs::create_dir_all(folder).map_err(|source| OpenError::Io {
+            path: folder.into(),
+            source,
+        })?;
+        let lock = FolderLock::take(folder)?;
+        let (engine, pool) = sqlite::open(folder, &options)?;
+        Self::start(Box::new(engine), Reader::Sqlite(pool), Some(lock)).map_err(|source| {
+            OpenError::Database {
+                file: folder.join(sqlite::FILE_NAME),
+                source,
+            }
+        })
+    }
+
+    /// Opens a store that lives in memory and ends with its last handle. Its transactions are
+    /// those of the SQLite store; nothing of it is durable.
+    ///
+    /// # Errors
+    /// When the writer thread can't be started.
+    pub fn memory(options: StoreOptions) -> Result<Self, StoreError> {
+        let (engine, shared) = memory::open(&options);
+        Self::start(Box::new(engine), Reader::Memory(shared), None)
+    }
+
+    fn start(
+        engine: Box<dyn Engine>,
+        reader: Reader,
+        lock: Option<FolderLock>,
+    ) -> Result<Self, StoreError> {
+        let (queue, jobs) = mpsc::channel(QUEUE_BATCHES);
+        let inner = Arc::new(Inner {
+            queue: Some(queue),
+            writer: OnceLock::new(),
+            reader,
+            large: Semaphore::new(QUEUE_LARGE_BYTES / LARGE_UNIT_BYTES),
+            counters: Arc::new(Counters::default()),
+            _lock: lock,
+        });
+        let counters = Arc::clone(&inner.counters);
+        let writer = std::thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(move || writer::run(engine, jobs, &counters))
+            .map_err(|error| StoreError::Thread(Arc::new(error)))?;
+        inner
+            .writer
+            .set(writer)
+            .expect("the writer is set once, here");
+        Ok(Self { inner })
+    }
+
+    /// Reads within one consistent snapshot, on the calling thread.
+    ///
+    /// # Errors
+    /// What `read` returns, or the engine's failure to start the snapshot.
+    pub fn read<T, E: From<StoreError>>(
+        &self,
+        read: impl FnOnce(&dyn Snapshot) -> Result<T, E>,
+    ) -> Result<T, E> {
+        match &self.inner.reader {
+            Reader::Sqlite(pool) => {
+                let session = pool.begin()?;
+                read(&session)
+            }
+            Reader::Memory(shared) => read(&shared.snapshot()),
+        }
+    }
+
+    /// Hands a batch to the writer and waits until it is durable. A batch whose caller stops
+    /// waiting may still take effect.
+    ///
+    /// # Errors
+    /// See [`CommitError`]; whichever it is, the batch has not taken effect in part.
+    pub async fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
+        let bytes = batch.checked_bytes().ok_or(CommitError::TooLarge)?;
+        let _room = self.room(bytes).await?;
+        let (job, answer) = job(batch);
+        self.queue()
+            .send(job)
+            .await
+            .map_err(|_| CommitError::Closed)?;
+        answer.await.map_err(|_| CommitError::Closed)?
+    }
+
+    /// As [`Store::commit`], for a thread that runs no asynchronous tasks. Large batches are
+    /// bounded by the number of threads that wait here.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    ///
+    /// # Panics
+    /// When called from within an asynchronous task.
+    pub fn commit_blocking(&self, batch: Batch) -> Result<Committed, CommitError> {
+        batch.checked_bytes().ok_or(CommitError::TooLarge)?;
+        let (job, answer) = job(batch);
+        self.queue()
+            .blocking_send(job)
+            .map_err(|_| CommitError::Closed)?;
+        answer.blocking_recv().map_err(|_| CommitError::Closed)?
+    }
+
+    /// Writes what is queued, then ends the writer. Later commits fail with
+    /// [`CommitError::Closed`]; reads go on until the last handle is gone, and only then may
+    /// another store open the folder.
+    pub async fn close(&self) {
+        let (done, closed) = oneshot::channel();
+        if self.queue().send(Job::Close { done }).await.is_ok() {
+            let _ = closed.await;
+        }
+    }
+
+    /// The bytes that records and their index take, free pages included.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    pub fn data_bytes(&self) -> Result<u64, StoreError> {
+        match &self.inner.reader {
+            Reader::Sqlite(pool) => pool.begin()?.data_bytes(),
+            Reader::Memory(shared) => Ok(shared.snapshot().bytes()),
+        }
+    }
+
+    /// What the writer has done so far.
+    pub fn stats(&self) -> StoreStats {
+        self.inner.counters.read()
+    }
+
+    fn queue(&self) -> &mpsc::Sender<Job> {
+        self.inner
+            .queue
+            .as_ref()
+            .expect("the queue is taken only when the last handle is dropped")
+    }
+
+    async fn room(&self, bytes: usize) -> Result<Option<SemaphorePermit<'_>>, CommitError> {
+        if bytes < LARGE_BATCH_BYTES {
+            return Ok(None);
+        }
+        let permit = self.inner.large.acquire_many(large_units(bytes)).await;
+        permit.map(Some).map_err(|_| CommitError::Closed)
+    }
+}
+
+fn job(batch: Batch) -> (Job, oneshot::Receiver<Outcome>) {
+    let (reply, answer) = oneshot::channel();
+    (Job::Commit { batch, reply }, answer)
+}
+
+fn large_units(bytes: usize) -> u32 {
+    u32::try_from(bytes / LARGE_UNIT_BYTES).expect("a batch is bounded by MAX_BATCH_BYTES")
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let engine = match self.inner.reader {
+            Reader::Sqlite(_) => "sqlite",
+            Reader::Memory(_) => "memory",
+        };
+        f.debug_struct("Store")
+            .field("engine", &engine)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(writer) = self.writer.take() {
+            // A panic of the writer was reported when it happened.
+            let _ = writer.join();
+        }
+    }
+}

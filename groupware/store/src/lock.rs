@@ -1,0 +1,36 @@
+//! Keeps a second process, or a second store of this one, out of a data folder.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+
+use crate::OpenError;
+
+/// Held as long as the folder is open; the system lets go of it when the process ends, however
+/// it ends.
+#[derive(Debug)]
+pub(crate) struct FolderLock {
+    _file: File,
+}
+
+impl FolderLock {
+    pub(crate) fn take(folder: &Path) -> Result<Self, OpenError> {
+        let path = folder.join("lock");
+        let io = |source| OpenError::Io {
+            path: path.clone(),
+            source,
+        };
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(OpenError::InUse {
+                folder: folder.into(),
+            }),
+            Err(TryLockError::Error(source)) => Err(io(source)),
+        }
+    }
+}

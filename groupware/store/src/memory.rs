@@ -1,0 +1,191 @@
+//! The engine without a disk: for tests, and for measuring what the disk costs.
+//!
+//! A snapshot is a reference to the whole state; the writer copies the partitions that it
+//! changes only while somebody holds one.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::writer::{Engine, Outcome};
+use crate::{Batch, CommitError, Committed, Op, Record, Snapshot, StoreError, StoreOptions};
+
+type Partition = BTreeMap<Vec<u8>, Record>;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct State {
+    partitions: BTreeMap<Arc<str>, Arc<Partition>>,
+    bytes: u64,
+}
+
+/// The state that the next snapshot will see.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shared(Arc<Mutex<Arc<State>>>);
+
+impl Shared {
+    pub(crate) fn snapshot(&self) -> Arc<State> {
+        Arc::clone(&self.lock())
+    }
+
+    /// A writer that panicked half-way leaves a state that no reader may take for committed, but
+    /// nothing in `apply` panics, so that a poisoned lock only says that a reader was killed.
+    fn lock(&self) -> MutexGuard<'_, Arc<State>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) fn open(options: &StoreOptions) -> (MemoryEngine, Shared) {
+    let shared = Shared::default();
+    let quota_bytes = options.quota_bytes.unwrap_or(u64::MAX);
+    (
+        MemoryEngine {
+            shared: shared.clone(),
+            revision: 0,
+            quota_bytes,
+        },
+        shared,
+    )
+}
+
+pub(crate) struct MemoryEngine {
+    shared: Shared,
+    revision: u64,
+    quota_bytes: u64,
+}
+
+impl Engine for MemoryEngine {
+    fn apply(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
+        let mut slot = self.shared.lock();
+        let state = Arc::make_mut(&mut slot);
+        for batch in group {
+            let revision = self.revision + 1;
+            let outcome = state.apply(batch, revision, self.quota_bytes);
+            if outcome.is_ok() {
+                self.revision = revision;
+            }
+            outcomes.push(outcome);
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn apply(&mut self, batch: &Batch, revision: u64, quota_bytes: u64) -> Outcome {
+        let failed = batch.asserts.iter().position(|assert| {
+            let (partition, key) = assert.target();
+            !assert.holds(self.record(partition, key).map(|record| record.revision))
+        });
+        if let Some(index) = failed {
+            return Err(CommitError::Conflict { index });
+        }
+        let written: u64 = batch.ops.iter().map(put_bytes).sum();
+        if written > 0 && self.bytes + written > quota_bytes {
+            return Err(CommitError::Full);
+        }
+        for op in &batch.ops {
+            self.change(op, revision);
+        }
+        Ok(Committed { revision })
+    }
+
+    fn record(&self, partition: &str, key: &[u8]) -> Option<&Record> {
+        self.partitions.get(partition)?.get(key)
+    }
+
+    fn change(&mut self, op: &Op, revision: u64) {
+        match op {
+            Op::Put {
+                partition,
+                key,
+                value,
+            } => {
+                let records = self.partitions.entry(Arc::clone(partition)).or_default();
+                let record = Record {
+                    value: value.clone(),
+                    revision,
+                };
+                self.bytes += record_bytes(key, &record);
+                if let Some(old) = Arc::make_mut(records).insert(key.clone(), record) {
+                    self.bytes -= record_bytes(key, &old);
+                }
+            }
+            Op::Delete { partition, key } => self.remove(partition, |records| {
+                records.remove_entry(key.as_slice()).into_iter().collect()
+            }),
+            Op::DeleteRange {
+                partition,
+                from,
+                to,
+            } if from < to => {
+                self.remove(partition, |records| {
+                    let mut gone = records.split_off(from.as_slice());
+                    records.append(&mut gone.split_off(to.as_slice()));
+                    gone
+                });
+            }
+            Op::DeleteRange { .. } => {}
+            Op::DeletePartition { partition } => self.remove(partition, std::mem::take),
+        }
+    }
+
+    fn remove(&mut self, partition: &str, take: impl FnOnce(&mut Partition) -> Partition) {
+        let Some(records) = self.partitions.get_mut(partition) else {
+            return;
+        };
+        let records = Arc::make_mut(records);
+        let gone = take(records);
+        self.bytes -= gone
+            .iter()
+            .map(|(key, record)| record_bytes(key, record))
+            .sum::<u64>();
+        if records.is_empty() {
+            self.partitions.remove(partition);
+        }
+    }
+}
+
+fn put_bytes(op: &Op) -> u64 {
+    match op {
+        Op::Put { key, value, .. } => (key.len() + value.len()) as u64,
+        _ => 0,
+    }
+}
+
+fn record_bytes(key: &[u8], record: &Record) -> u64 {
+    (key.len() + record.value.len()) as u64
+}
+
+impl Snapshot for Arc<State> {
+    fn get(&self, partition: &str, key: &[u8]) -> Result<Option<Record>, StoreError> {
+        Ok(self.record(partition, key).cloned())
+    }
+
+    fn scan(
+        &self,
+        partition: &str,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+        visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let Some(records) = self.partitions.get(partition) else {
+            return Ok(());
+        };
+        if to.is_some_and(|to| to <= from) {
+            return Ok(());
+        }
+        let end = to.map_or(Bound::Unbounded, Bound::Excluded);
+        for (key, record) in records
+            .range::<[u8], _>((Bound::Included(from), end))
+            .take(limit)
+        {
+            if visit(key, record.clone()).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,39 @@
+//! What a reader sees: one state of the store, whatever is written meanwhile.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+
+use crate::StoreError;
+
+/// A stored record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The content.
+    pub value: Bytes,
+    /// The revision that wrote it, for [`Batch::assert_revision`](crate::Batch::assert_revision).
+    pub revision: u64,
+}
+
+/// One consistent state of all records.
+pub trait Snapshot {
+    /// The record of a key.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn get(&self, partition: &str, key: &[u8]) -> Result<Option<Record>, StoreError>;
+
+    /// Visits the records with `from <= key`, and `key < to` if there is a `to`, in key order,
+    /// until `limit` of them were visited or `visit` breaks off.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn scan(
+        &self,
+        partition: &str,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+        visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
+    ) -> Result<(), StoreError>;
+}

@@ -1,0 +1,117 @@
+//! Moves pages from the log back into the database file without making writers wait for it.
+//!
+//! A log starts over only when a checkpoint has caught up with it, and one that runs beside a
+//! busy writer never does. So a helper thread copies the bulk while the writer goes on, and then
+//! the writer, between two groups, copies the few pages that came meanwhile.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+
+use super::open::open_helper;
+use crate::StoreError;
+
+/// A log of 16 MiB is copied back. Larger logs save copies of pages that change often; smaller
+/// ones are faster to look up pages in.
+const BEGIN_PAGES: u32 = 4096;
+/// A log of 256 MiB is copied back whoever waits: the helper can't keep up.
+const FORCE_PAGES: u32 = 65_536;
+
+const IDLE: u8 = 0;
+const RUNNING: u8 = 1;
+const CAUGHT_UP: u8 = 2;
+
+thread_local! {
+    /// Pages in the log after the writer's last commit. The hook has no other place to put it.
+    static LOG_PAGES: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Has the log's length noted after every commit of this connection, for [`log_pages`] on the
+/// thread that commits.
+pub(super) fn watch_log(connection: &Connection) {
+    connection.wal_hook(Some(|_, pages| {
+        LOG_PAGES.set(pages.unsigned_abs());
+        Ok(())
+    }));
+}
+
+pub(super) fn log_pages() -> u32 {
+    LOG_PAGES.get()
+}
+
+pub(super) struct Checkpointer {
+    state: Arc<AtomicU8>,
+    wake: Option<SyncSender<()>>,
+    helper: Option<JoinHandle<()>>,
+}
+
+impl Checkpointer {
+    pub(super) fn start(file: &Path) -> Result<Self, StoreError> {
+        let connection = open_helper(file)?;
+        let state = Arc::new(AtomicU8::new(IDLE));
+        let (wake, woken) = sync_channel(1);
+        let helper = std::thread::Builder::new()
+            .name("store-checkpoint".into())
+            .spawn({
+                let state = Arc::clone(&state);
+                move || help(&connection, &woken, &state)
+            })
+            .map_err(|error| StoreError::Thread(Arc::new(error)))?;
+        Ok(Self {
+            state,
+            wake: Some(wake),
+            helper: Some(helper),
+        })
+    }
+
+    /// Called by the writer between groups.
+    pub(super) fn tend(&self, writer: &Connection, log_pages: u32) {
+        if log_pages < BEGIN_PAGES {
+            return;
+        }
+        if log_pages >= FORCE_PAGES {
+            checkpoint(writer, "PRAGMA wal_checkpoint(RESTART)");
+            return;
+        }
+        match self.state.load(Ordering::Acquire) {
+            IDLE => {
+                self.state.store(RUNNING, Ordering::Release);
+                if let Some(wake) = &self.wake {
+                    let _ = wake.try_send(());
+                }
+            }
+            CAUGHT_UP => {
+                checkpoint(writer, "PRAGMA wal_checkpoint(PASSIVE)");
+                self.state.store(IDLE, Ordering::Release);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        drop(self.wake.take());
+        if let Some(helper) = self.helper.take() {
+            let _ = helper.join();
+        }
+    }
+}
+
+fn help(connection: &Connection, woken: &Receiver<()>, state: &AtomicU8) {
+    while woken.recv().is_ok() {
+        checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)");
+        state.store(CAUGHT_UP, Ordering::Release);
+    }
+}
+
+/// A checkpoint that fails, on a full disk say, leaves everything in the log, where it is safe
+/// and readable; the next one tries again.
+fn checkpoint(connection: &Connection, pragma: &str) {
+    let _ = connection.query_row(pragma, [], |row| row.get::<_, i64>(0));
+}

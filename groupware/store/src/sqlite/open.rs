@@ -1,0 +1,163 @@
+//! Opens the database file: is it ours, is it of this version, how is it tuned.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use super::checkpoint::Checkpointer;
+use super::read::ReadPool;
+use super::write::SqliteEngine;
+use crate::{OpenError, StoreError, StoreOptions};
+
+pub(crate) const FILE_NAME: &str = "groupware.sqlite";
+
+/// "PLIM", in the header of every file of ours.
+const APPLICATION_ID: i64 = 0x504C_494D;
+/// Version of the tables. A change of their shape gets the next number and a step from the last.
+const SCHEMA_VERSION: i64 = 1;
+
+const PAGE_BYTES: i64 = 4096;
+/// A reader's window on the file: reads within it copy nothing. Address space, not memory.
+const MMAP_BYTES: i64 = 256 << 20;
+/// The writer keeps its pages between transactions; a reader's are void after every commit.
+const WRITER_CACHE_KIB: i64 = 64 << 10;
+const READER_CACHE_KIB: i64 = 2 << 10;
+/// A log that grew beyond this is cut back when it starts over.
+const LOG_KEEP_BYTES: i64 = 64 << 20;
+/// Only housekeeping of our own can hold a lock, and never for long.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+
+const SCHEMA: &str = "
+    CREATE TABLE records (
+        partition TEXT NOT NULL,
+        key BLOB NOT NULL,
+        revision INTEGER NOT NULL,
+        value BLOB NOT NULL,
+        PRIMARY KEY (partition, key)
+    ) WITHOUT ROWID;
+    CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+    INSERT INTO counters VALUES ('revision_limit', 0);
+";
+
+pub(crate) fn open(
+    folder: &Path,
+    options: &StoreOptions,
+) -> Result<(SqliteEngine, ReadPool), OpenError> {
+    let file = folder.join(FILE_NAME);
+    let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => OpenError::Foreign { file: file.clone() },
+        _ => OpenError::Database {
+            file: file.clone(),
+            source: error.into(),
+        },
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(&file, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    let found = identify(&connection).map_err(failed)?;
+    match found {
+        Found::Empty => create(&mut connection).map_err(failed)?,
+        Found::Ours(SCHEMA_VERSION) => {}
+        Found::Ours(found) => {
+            return Err(OpenError::Newer {
+                file: file.clone(),
+                found,
+                known: SCHEMA_VERSION,
+            });
+        }
+        Found::Foreign => return Err(OpenError::Foreign { file: file.clone() }),
+    }
+    tune_writer(&connection, options).map_err(failed)?;
+    sync_folder(folder)?;
+    let pool = ReadPool::new(file.clone());
+    let checkpointer = Checkpointer::start(&file).map_err(|source| OpenError::Database {
+        file: file.clone(),
+        source,
+    })?;
+    let engine = SqliteEngine::new(connection, checkpointer).map_err(failed)?;
+    Ok((engine, pool))
+}
+
+enum Found {
+    Empty,
+    Ours(i64),
+    Foreign,
+}
+
+fn identify(connection: &Connection) -> rusqlite::Result<Found> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(
+        match (number("application_id")?, number("user_version")?, tables) {
+            (APPLICATION_ID, version, _) if version >= 1 => Found::Ours(version),
+            (0, 0, 0) => Found::Empty,
+            _ => Found::Foreign,
+        },
+    )
+}
+
+fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(SCHEMA)?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    transaction.commit()
+}
+
+fn tune_writer(connection: &Connection, options: &StoreOptions) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    // FULL: the log is synced before a commit returns. NORMAL would lose the last commits.
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "journal_size_limit", LOG_KEEP_BYTES)?;
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    connection.pragma_update(None, "temp_store", "memory")?;
+    if let Some(quota) = options.quota_bytes {
+        connection.pragma_update(None, "max_page_count", quota_pages(quota))?;
+    }
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(())
+}
+
+/// The quota in pages; at least one, since SQLite takes 0 for "leave it as it is".
+fn quota_pages(quota_bytes: u64) -> i64 {
+    i64::try_from(quota_bytes).map_or(i64::from(u32::MAX - 1), |bytes| (bytes / PAGE_BYTES).max(1))
+}
+
+/// A connection that only reads, set up for short transactions.
+pub(super) fn open_reader(file: &PathBuf) -> Result<Connection, StoreError> {
+    let connection = open_helper(file)?;
+    connection.pragma_update(None, "query_only", true)?;
+    connection.pragma_update(None, "mmap_size", MMAP_BYTES)?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+    connection.set_prepared_statement_cache_capacity(16);
+    Ok(connection)
+}
+
+/// A further connection to a database that is known to be there.
+pub(super) fn open_helper(file: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(file, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    Ok(connection)
+}
+
+/// Makes the entries of new files durable: without it a crash may lose the file, not its content.
+fn sync_folder(folder: &Path) -> Result<(), OpenError> {
+    let io = |source| OpenError::Io {
+        path: folder.into(),
+        source,
+    };
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(io)
+}

@@ -1,0 +1,155 @@
+//! Read transactions, each on a connection of its own while it lasts.
+//!
+//! Connections are pooled, last used first: with N threads that read, N connections are open and
+//! each thread mostly gets the one it had before.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
+
+use super::open::open_reader;
+use crate::{Record, Snapshot, StoreError};
+
+/// Most connections kept open without work.
+const IDLE_CONNECTIONS: usize = 128;
+
+const GET: &str = "SELECT revision, value FROM records WHERE partition = ?1 AND key = ?2";
+const SCAN_FROM: &str = "SELECT key, revision, value FROM records
+    WHERE partition = ?1 AND key >= ?2 ORDER BY key LIMIT ?3";
+const SCAN_RANGE: &str = "SELECT key, revision, value FROM records
+    WHERE partition = ?1 AND key >= ?2 AND key < ?4 ORDER BY key LIMIT ?3";
+const SIZE: &str = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+
+pub(crate) struct ReadPool {
+    file: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl ReadPool {
+    pub(super) fn new(file: PathBuf) -> Self {
+        Self {
+            file,
+            idle: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Starts a read transaction; its snapshot is taken by its first read.
+    pub(crate) fn begin(&self) -> Result<Session<'_>, StoreError> {
+        let pooled = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let connection = match pooled {
+            Some(connection) => connection,
+            None => open_reader(&self.file)?,
+        };
+        connection.prepare_cached("BEGIN")?.execute([])?;
+        Ok(Session {
+            pool: self,
+            connection: Some(connection),
+        })
+    }
+
+    fn put_back(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_CONNECTIONS {
+            idle.push(connection);
+        }
+    }
+}
+
+/// One read transaction.
+pub(crate) struct Session<'pool> {
+    pool: &'pool ReadPool,
+    /// Taken when the session ends.
+    connection: Option<Connection>,
+}
+
+impl Session<'_> {
+    fn connection(&self) -> &Connection {
+        self.connection
+            .as_ref()
+            .expect("the connection is taken only by drop")
+    }
+
+    pub(crate) fn data_bytes(&self) -> Result<u64, StoreError> {
+        let bytes: i64 = self
+            .connection()
+            .prepare_cached(SIZE)?
+            .query_row([], |row| row.get(0))?;
+        Ok(bytes.unsigned_abs())
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
+        let ended = connection
+            .prepare_cached("COMMIT")
+            .and_then(|mut end| end.execute([]));
+        // A connection whose transaction can't end is closed, not used again.
+        if ended.is_ok() {
+            self.pool.put_back(connection);
+        }
+    }
+}
+
+impl Snapshot for Session<'_> {
+    fn get(&self, partition: &str, key: &[u8]) -> Result<Option<Record>, StoreError> {
+        let mut get = self.connection().prepare_cached(GET)?;
+        Ok(get
+            .query_row((partition, key), |row| record(row, 0))
+            .optional()?)
+    }
+
+    fn scan(
+        &self,
+        partition: &str,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+        visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        match to {
+            Some(to) => {
+                let mut scan = self.connection().prepare_cached(SCAN_RANGE)?;
+                visit_rows(scan.query(params![partition, from, limit, to])?, visit)
+            }
+            None => {
+                let mut scan = self.connection().prepare_cached(SCAN_FROM)?;
+                visit_rows(scan.query(params![partition, from, limit])?, visit)
+            }
+        }
+    }
+}
+
+fn visit_rows(
+    mut rows: Rows<'_>,
+    visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    while let Some(row) = rows.next()? {
+        let record = record(row, 1)?;
+        let key = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
+        if visit(key, record).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The record whose revision is in column `at` and whose value is in the next one.
+fn record(row: &Row<'_>, at: usize) -> rusqlite::Result<Record> {
+    let revision: i64 = row.get(at)?;
+    let value = row.get_ref(at + 1)?.as_blob()?;
+    Ok(Record {
+        value: Bytes::copy_from_slice(value),
+        revision: revision.unsigned_abs(),
+    })
+}

@@ -1,0 +1,71 @@
+//! Counters of the writer: what metrics and benchmarks read.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Number of group sizes that are told apart: 1, 2–3, 4–7, … and from 2048 up.
+pub const GROUP_BUCKETS: usize = 12;
+
+/// What the writer has done since the store was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StoreStats {
+    /// Batches that took effect.
+    pub commits: u64,
+    /// Batches whose assert failed.
+    pub conflicts: u64,
+    /// Batches that failed for want of room or by a fault of the engine.
+    pub failures: u64,
+    /// Transactions, each made durable by one sync.
+    pub groups: u64,
+    /// Groups by their number of batches: bucket i counts those with 2^i up to 2^(i+1) − 1.
+    pub group_sizes: [u64; GROUP_BUCKETS],
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    commits: AtomicU64,
+    conflicts: AtomicU64,
+    failures: AtomicU64,
+    groups: AtomicU64,
+    group_sizes: [AtomicU64; GROUP_BUCKETS],
+}
+
+impl Counters {
+    pub(crate) fn group(&self, batches: usize) {
+        let bucket = (batches.max(1).ilog2() as usize).min(GROUP_BUCKETS - 1);
+        self.groups.fetch_add(1, Relaxed);
+        self.group_sizes[bucket].fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn outcomes(&self, commits: u64, conflicts: u64, failures: u64) {
+        self.commits.fetch_add(commits, Relaxed);
+        self.conflicts.fetch_add(conflicts, Relaxed);
+        self.failures.fetch_add(failures, Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> StoreStats {
+        StoreStats {
+            commits: self.commits.load(Relaxed),
+            conflicts: self.conflicts.load(Relaxed),
+            failures: self.failures.load(Relaxed),
+            groups: self.groups.load(Relaxed),
+            group_sizes: std::array::from_fn(|i| self.group_sizes[i].load(Relaxed)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn group_sizes_fall_into_powers_of_two() {
+        let counters = Counters::default();
+        for batches in [1, 2, 3, 4, 2047, 2048, 100_000] {
+            counters.group(batches);
+        }
+        let stats = counters.read();
+        assert_eq!(stats.groups, 7);
+        assert_eq!(stats.group_sizes[..3], [1, 2, 1]);
+        assert_eq!(stats.group_sizes[GROUP_BUCKETS - 2..], [1, 2]);
+    }
+}
