@@ -1,1 +1,55 @@
 //! Events, invitations, notices, scheduling: pure decisions over a snapshot of the store.
+//!
+//! The interface is Domino's calendar service. A decision reads a [`Snapshot`], and gives back
+//! an answer and, if something changes, a [`Batch`] whose asserts make lost updates impossible:
+//! on a conflict the caller decides again on a new snapshot. No clock, no randomness, no I/O of
+//! its own: the moment and the new identifiers come in with [`Context`].
+//!
+//! **Scheduling is implicit.** Nobody writes a notice. Creating a meeting puts it on the
+//! organizer's calendar and an invitation into each local attendee's, in one batch; an answer
+//! moves the attendee's entry and marks the organizer's copy, in one batch. See [`create`],
+//! [`answer`], [`update`], [`delete`] for who sees what.
+//!
+//! Recurring events are refused, not flattened. Attendees that are no local users stay on the
+//! event and get no invitation.
+//!
+//! [`Snapshot`]: groupware_store::Snapshot
+//! [`Batch`]: groupware_store::Batch
+
+mod answer;
+mod context;
+mod create;
+mod delete;
+mod entry;
+mod error;
+mod event;
+mod icalendar;
+mod json;
+mod keys;
+pub mod limits;
+mod list;
+mod mailbox;
+mod query;
+mod read;
+mod render;
+mod time;
+mod update;
+
+pub use answer::{Action, ActionBody, Target, answer};
+pub use context::{Context, Decision, Directory, Ids};
+pub use create::create;
+pub use delete::delete;
+pub use entry::{Entry, State};
+pub use error::{CalendarError, Reason, error_body};
+pub use event::{
+    Answer, Attendee, Class, Details, Event, Organizer, Role, Status, Transparency, UserType,
+};
+pub use icalendar::{parse_icalendar, write_icalendar};
+pub use json::{NewAttendee, NewEvent, parse_json_events};
+pub use keys::{event_path, notice_path};
+pub use list::{EventPage, event_notices, events, invitations};
+pub use query::{EventQuery, Format, InvitationQuery};
+pub use read::{event, notice};
+pub use render::{event_document, notice_document};
+pub use time::Moment;
+pub use update::{UpdateOptions, update};

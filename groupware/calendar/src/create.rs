@@ -1,0 +1,180 @@
+//! Creating an event, and with it the invitations.
+
+use crate::{
+    Answer, Attendee, CalendarError, Context, Decision, Directory, Entry, Event, Ids, NewAttendee,
+    NewEvent, Organizer, Reason, Role, State,
+    error::shortened,
+    limits,
+    mailbox::{self, Changes},
+};
+
+/// Puts a new event on the owner's calendar and, if `workflow`, an invitation into the calendar
+/// of each attendee that is a local user, in one batch. With `workflow` off the attendees are
+/// noted and nobody is told.
+///
+/// # Errors
+/// 409 if the owner or an attendee holds another event with this UID; 400 if the organizer is
+/// not the owner, or a bound is passed.
+pub fn create(
+    context: &Context<'_>,
+    new: NewEvent,
+    workflow: bool,
+) -> Result<Decision, CalendarError> {
+    let mut ids = context.ids;
+    let event = first_version(context, new, &mut ids)?;
+    let entry = Entry {
+        state: State::Own,
+        event,
+    };
+    entry.check_size()?;
+    let uid = entry.event.uid.as_str();
+    if mailbox::load(context.snapshot, context.mailbox, uid)?.is_some() {
+        return Err(entry_exists(uid));
+    }
+    let mut changes = Changes::default();
+    changes.replace(context.mailbox, uid, None, Some(&entry));
+    if workflow {
+        for user in entry.event.invited_users() {
+            invite(context, &mut changes, &entry.event, user, &mut ids)?;
+        }
+    }
+    Ok(Decision {
+        batch: changes.into_batch(),
+        entry: Some(entry),
+    })
+}
+
+/// The event that a client's description makes on this calendar.
+fn first_version(
+    context: &Context<'_>,
+    new: NewEvent,
+    ids: &mut Ids,
+) -> Result<Event, CalendarError> {
+    let organizer = organizer(context, &new)?;
+    let attendees = resolve_all(context.directory, new.attendees, &organizer)?;
+    Ok(Event {
+        uid: new.uid.unwrap_or_else(|| ids.take()),
+        sequence: new.sequence.unwrap_or(0),
+        created: context.now,
+        modified: context.now,
+        organizer,
+        attendees,
+        details: new.details,
+    })
+}
+
+/// The owner of the calendar as organizer.
+///
+/// # Errors
+/// 400 if the client names somebody else: storing another's meeting as the owner's own would
+/// send out invitations in the wrong name.
+pub(crate) fn organizer(context: &Context<'_>, new: &NewEvent) -> Result<Organizer, CalendarError> {
+    if let Some(address) = &new.organizer
+        && context.directory.user(address)?.as_deref() != Some(context.mailbox)
+    {
+        return Err(CalendarError::bad_request(format!(
+            "The organizer must be the owner of the calendar, not {}.",
+            shortened(address)
+        )));
+    }
+    Ok(Organizer {
+        user: context.mailbox.to_owned(),
+        email: context.directory.email(context.mailbox),
+        display_name: new.organizer_name.clone(),
+    })
+}
+
+/// The attendees with their users, each person once, in the client's order.
+pub(crate) fn resolve_all(
+    directory: &dyn Directory,
+    new: Vec<NewAttendee>,
+    organizer: &Organizer,
+) -> Result<Vec<Attendee>, CalendarError> {
+    if new.len() > limits::ATTENDEES {
+        return Err(too_many_attendees());
+    }
+    let mut attendees: Vec<Attendee> = Vec::with_capacity(new.len());
+    for person in new {
+        let attendee = resolve(directory, person, organizer)?;
+        if !attendees.iter().any(|known| known.is_same(&attendee)) {
+            attendees.push(attendee);
+        }
+    }
+    let alone = attendees
+        .iter()
+        .all(|attendee| attendee.user.as_ref() == Some(&organizer.user));
+    Ok(if alone { Vec::new() } else { attendees })
+}
+
+/// One attendee. Nobody has answered yet, whatever the client says; the organizer comes.
+fn resolve(
+    directory: &dyn Directory,
+    new: NewAttendee,
+    organizer: &Organizer,
+) -> Result<Attendee, CalendarError> {
+    let user = directory.user(&new.address)?;
+    let is_organizer = user.as_ref() == Some(&organizer.user);
+    Ok(Attendee {
+        email: user
+            .as_deref()
+            .map_or(new.address, |user| directory.email(user)),
+        user,
+        display_name: new.display_name,
+        role: if is_organizer { Role::Chair } else { new.role },
+        user_type: new.user_type,
+        status: if is_organizer {
+            Answer::Accepted
+        } else {
+            Answer::NeedsAction
+        },
+        rsvp: new.rsvp,
+        delegated_to: None,
+        delegated_from: None,
+        member: new.member,
+        sent_by: new.sent_by,
+        dir: new.dir,
+    })
+}
+
+/// Puts an unanswered invitation into a user's calendar, in place of whatever they held of the
+/// same meeting.
+///
+/// # Errors
+/// 409 if they hold an event of somebody else's with this UID.
+pub(crate) fn invite(
+    context: &Context<'_>,
+    changes: &mut Changes,
+    event: &Event,
+    user: &str,
+    ids: &mut Ids,
+) -> Result<(), CalendarError> {
+    let held = mailbox::load(context.snapshot, user, &event.uid)?;
+    if let Some(held) = &held
+        && held.entry.event.organizer.user != event.organizer.user
+    {
+        return Err(entry_exists(&event.uid));
+    }
+    let invitation = Entry {
+        state: State::Invited {
+            notice: ids.take(),
+            received: context.now,
+        },
+        event: event.for_attendee(),
+    };
+    changes.replace(user, &event.uid, held.as_ref(), Some(&invitation));
+    Ok(())
+}
+
+pub(crate) fn too_many_attendees() -> CalendarError {
+    CalendarError::bad_request(format!(
+        "An event has at most {} attendees.",
+        limits::ATTENDEES
+    ))
+}
+
+fn entry_exists(uid: &str) -> CalendarError {
+    CalendarError::refused(
+        Reason::EntryExists,
+        format!("An entry with this identifier exists: {}", shortened(uid)),
+    )
+}

@@ -1,0 +1,100 @@
+//! Deleting an event, and what the others of the meeting see of it.
+
+use crate::{
+    Answer, CalendarError, Context, Decision, Entry, Event, State,
+    mailbox::{self, Changes, Held},
+    read::refuse_ghost,
+};
+
+/// Removes an event from the owner's calendar.
+///
+/// With `workflow`, in the same batch: if the owner is the organizer, unanswered invitations
+/// disappear, and the copies of those who said yes or perhaps are marked cancelled and take up no
+/// time, so that nobody loses an appointment unseen; deleting a cancelled copy removes it. If the
+/// owner is an attendee, the organizer sees them decline. Without `workflow` nobody is told.
+///
+/// # Errors
+/// 404; 400 for an invitation that is not accepted yet.
+pub fn delete(context: &Context<'_>, uid: &str, workflow: bool) -> Result<Decision, CalendarError> {
+    let held = mailbox::require(context.snapshot, context.mailbox, uid)?;
+    refuse_ghost(&held.entry)?;
+    let mut changes = Changes::default();
+    changes.replace(context.mailbox, uid, Some(&held), None);
+    if workflow {
+        match held.entry.state {
+            State::Own => {
+                for user in held.entry.event.invited_users() {
+                    withdraw(context, &mut changes, &held.entry.event, user)?;
+                }
+            }
+            State::Accepted | State::Tentative => {
+                tell_organizer(context, &mut changes, &held, Answer::Declined)?;
+            }
+            State::Cancelled | State::Invited { .. } => {}
+        }
+    }
+    Ok(Decision {
+        batch: changes.into_batch(),
+        entry: None,
+    })
+}
+
+/// Takes a meeting back from an attendee's calendar: an unanswered invitation disappears, an
+/// accepted copy is marked cancelled.
+pub(crate) fn withdraw(
+    context: &Context<'_>,
+    changes: &mut Changes,
+    event: &Event,
+    user: &str,
+) -> Result<(), CalendarError> {
+    let held = mailbox::load(context.snapshot, user, &event.uid)?
+        .filter(|held| held.entry.event.organizer.user == event.organizer.user);
+    let Some(held) = held else { return Ok(()) };
+    match held.entry.state {
+        State::Invited { .. } => changes.replace(user, &event.uid, Some(&held), None),
+        State::Accepted | State::Tentative => {
+            let mut copy = Entry {
+                state: State::Cancelled,
+                event: held.entry.event.clone(),
+            };
+            copy.event.modified = context.now;
+            changes.replace(user, &event.uid, Some(&held), Some(&copy));
+        }
+        State::Cancelled | State::Own => {}
+    }
+    Ok(())
+}
+
+/// The organizer's own entry of a meeting that the owner holds a copy of.
+pub(crate) fn organizers_entry(
+    context: &Context<'_>,
+    copy: &Entry,
+) -> Result<Option<Held>, CalendarError> {
+    let event = &copy.event;
+    let held = mailbox::load(context.snapshot, &event.organizer.user, &event.uid)?;
+    Ok(held.filter(|held| held.entry.state == State::Own))
+}
+
+/// Marks the owner's answer in the organizer's copy; nothing if the organizer has dropped the
+/// meeting, or the owner from it, without telling.
+pub(crate) fn tell_organizer(
+    context: &Context<'_>,
+    changes: &mut Changes,
+    copy: &Held,
+    answer: Answer,
+) -> Result<Option<Event>, CalendarError> {
+    let Some(held) = organizers_entry(context, &copy.entry)? else {
+        return Ok(None);
+    };
+    let mut entry = held.entry.clone();
+    let Some(attendee) = entry.event.attendee_mut(context.mailbox) else {
+        return Ok(None);
+    };
+    attendee.status = answer;
+    if answer != Answer::Delegated {
+        attendee.delegated_to = None;
+    }
+    let organizer = entry.event.organizer.user.clone();
+    changes.replace(&organizer, &entry.event.uid, Some(&held), Some(&entry));
+    Ok(Some(entry.event))
+}

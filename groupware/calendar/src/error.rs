@@ -1,0 +1,225 @@
+//! Why a calendar request is refused, and how Domino's wire format says so.
+//!
+//! Knows status numbers and the error body; knows no HTTP library.
+
+use std::borrow::Cow;
+
+use groupware_store::StoreError;
+
+/// Domino counts its calendar errors from here: `cserror` = base + n.
+const CSERROR_BASE: u16 = 1024;
+
+/// Why a request could not be decided.
+#[derive(Debug, thiserror::Error)]
+pub enum CalendarError {
+    /// The request can't be carried out as asked; nothing was changed.
+    #[error("{message}")]
+    Refused {
+        /// What kind of refusal, which fixes status and `cserror`.
+        reason: Reason,
+        /// A sentence for the person who reads the answer.
+        message: Cow<'static, str>,
+    },
+    /// The store failed while the decision read from it.
+    #[error("reading the mailbox failed")]
+    Store(#[from] StoreError),
+    /// A stored record can't be understood: written by a newer version, or damaged.
+    #[error("record {key} can't be read: {cause}")]
+    Corrupt {
+        /// Key of the record, for the administrator.
+        key: String,
+        /// What the decoder said.
+        cause: String,
+    },
+}
+
+/// The kinds of refusal, after Domino's table of calendar errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// A parameter or the body is not valid (400, no `cserror`).
+    BadRequest,
+    /// The resource is not there in this context (404, no `cserror`).
+    NoResource,
+    /// A body of a kind this resource does not take (415).
+    UnsupportedMediaType,
+    /// An identifier that can't be one (400, n = 1).
+    BadIdentifier,
+    /// A newer version of the entry exists (409, n = 3).
+    NewerVersion,
+    /// The action exists but not here (400, n = 4).
+    ActionNotSupported,
+    /// The entry is an invitation that is not accepted yet (400, n = 5).
+    InviteNotAccepted,
+    /// No entry or notice with this identifier (404, n = 7).
+    NotFound,
+    /// An entry with this identifier exists already (409, n = 8).
+    EntryExists,
+    /// The action makes no sense on this entry (400, n = 9).
+    BadAction,
+    /// The iCalendar text can't be used (400, n = 10).
+    InvalidICalendar,
+}
+
+impl Reason {
+    /// The HTTP status of the answer.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::BadRequest
+            | Self::BadIdentifier
+            | Self::ActionNotSupported
+            | Self::InviteNotAccepted
+            | Self::BadAction
+            | Self::InvalidICalendar => 400,
+            Self::NoResource | Self::NotFound => 404,
+            Self::NewerVersion | Self::EntryExists => 409,
+            Self::UnsupportedMediaType => 415,
+        }
+    }
+
+    /// Domino's `cserror`, for the refusals that have one.
+    pub fn cserror(self) -> Option<u16> {
+        let n = match self {
+            Self::BadRequest | Self::NoResource | Self::UnsupportedMediaType => return None,
+            Self::BadIdentifier => 1,
+            Self::NewerVersion => 3,
+            Self::ActionNotSupported => 4,
+            Self::InviteNotAccepted => 5,
+            Self::NotFound => 7,
+            Self::EntryExists => 8,
+            Self::BadAction => 9,
+            Self::InvalidICalendar => 10,
+        };
+        Some(CSERROR_BASE + n)
+    }
+}
+
+impl CalendarError {
+    /// A refusal with its sentence.
+    pub fn refused(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::Refused {
+            reason,
+            message: message.into(),
+        }
+    }
+
+    /// A 400 for a parameter or body that is not valid.
+    pub fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::refused(Reason::BadRequest, message)
+    }
+
+    /// A 404 for an identifier that names nothing in this mailbox.
+    pub(crate) fn not_found(what: &str, id: &str) -> Self {
+        Self::refused(
+            Reason::NotFound,
+            format!("{what} not found: {}", shortened(id)),
+        )
+    }
+
+    /// The HTTP status of the answer.
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Refused { reason, .. } => reason.status(),
+            Self::Store(_) | Self::Corrupt { .. } => 500,
+        }
+    }
+
+    /// Domino's `cserror`; every failure of the store is its "internal" one.
+    pub fn cserror(&self) -> Option<u16> {
+        match self {
+            Self::Refused { reason, .. } => reason.cserror(),
+            Self::Store(_) | Self::Corrupt { .. } => Some(CSERROR_BASE),
+        }
+    }
+
+    /// The answer's body, `application/json`. An internal failure names no key and no path.
+    pub fn to_json(&self) -> Vec<u8> {
+        let status = self.status();
+        let message = match self {
+            Self::Refused { message, .. } => message.as_ref(),
+            Self::Store(_) | Self::Corrupt { .. } => "Error reading the calendar.",
+        };
+        error_body(status, self.cserror(), message)
+    }
+}
+
+/// An error body in Domino's shape: `{"code","text","cserror"?,"message"}`.
+pub fn error_body(status: u16, cserror: Option<u16>, message: &str) -> Vec<u8> {
+    #[derive(serde::Serialize)]
+    struct Body<'a> {
+        code: u16,
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cserror: Option<u16>,
+        message: &'a str,
+    }
+    let body = Body {
+        code: status,
+        text: status_text(status),
+        cserror,
+        message,
+    };
+    serde_json::to_vec(&body).expect("strings and numbers always serialise")
+}
+
+/// The words beside a status number.
+fn status_text(status: u16) -> &'static str {
+    match status {
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        409 => "Conflict",
+        413 => "Content Too Large",
+        415 => "Unsupported Media Type",
+        503 => "Service Unavailable",
+        507 => "Insufficient Storage",
+        _ => "Internal Server Error",
+    }
+}
+
+/// At most 80 characters of what a client sent, so that an error is never longer than its cause.
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+    const LIMIT: usize = 80;
+    match text.char_indices().nth(LIMIT) {
+        Some((at, _)) => Cow::Owned(format!("{}…", &text[..at])),
+        None => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn body_has_dominos_shape() {
+        let error = CalendarError::refused(Reason::BadAction, "Nothing to answer.");
+        let body = String::from_utf8(error.to_json()).unwrap();
+        assert_eq!(
+            body,
+            r#"{"code":400,"text":"Bad Request","cserror":1033,"message":"Nothing to answer."}"#
+        );
+    }
+
+    #[test]
+    fn plain_refusals_carry_no_cserror() {
+        let error = CalendarError::bad_request("Action type not specified.");
+        assert_eq!((error.status(), error.cserror()), (400, None));
+    }
+
+    #[test]
+    fn internal_failures_tell_nothing_of_the_store() {
+        let error = CalendarError::Corrupt {
+            key: "c/e/secret".into(),
+            cause: "x".into(),
+        };
+        let body = String::from_utf8(error.to_json()).unwrap();
+        assert!(body.contains("1024") && !body.contains("secret"), "{body}");
+    }
+
+    #[test]
+    fn long_identifiers_are_cut_at_a_character() {
+        assert_eq!(shortened(&"é".repeat(100)).chars().count(), 81);
+        assert_eq!(shortened("short"), "short");
+    }
+}

@@ -1,0 +1,120 @@
+//! Where a calendar lies in its mailbox, and the paths that name its resources.
+//!
+//! ```text
+//! c/e/{uid}              the entry: state and event; its revision guards all that is derived
+//! c/i/{start}/{uid}      derived: the entry's line in the event list, rendered JSON
+//! c/n/{received}/{id}    derived: an invitation's line in the notice list
+//! c/m/{id}               derived: which entry the notice {id} is about
+//! ```
+//! Times are sixteen bytes that sort as moments do. Every calendar key starts with `c/`.
+
+use crate::time::compact;
+
+/// One past the last key of a family: `/` + 1.
+const AFTER_SLASH: u8 = b'/' + 1;
+
+/// Key of an entry.
+pub(crate) fn entry(uid: &str) -> Vec<u8> {
+    joined("c/e/", uid)
+}
+
+/// Key of an entry's line in the event list.
+pub(crate) fn line(start: i64, uid: &str) -> Vec<u8> {
+    joined(&format!("c/i/{}/", compact(start)), uid)
+}
+
+/// First key of the event list at or after a moment.
+pub(crate) fn lines_from(start: i64) -> Vec<u8> {
+    joined("c/i/", &compact(start))
+}
+
+/// Length of a line's key before the UID begins.
+pub(crate) const LINE_UID_AT: usize = "c/i/20260105T090000Z/".len();
+
+/// Key of an invitation's line in the notice list.
+pub(crate) fn notice_line(received: i64, id: &str) -> Vec<u8> {
+    joined(&format!("c/n/{}/", compact(received)), id)
+}
+
+/// First key of the notice list at or after a moment; from the beginning without one.
+pub(crate) fn notice_lines_from(received: Option<i64>) -> Vec<u8> {
+    joined("c/n/", &received.map(compact).unwrap_or_default())
+}
+
+/// First key after the notice list.
+pub(crate) fn notice_lines_end() -> Vec<u8> {
+    vec![b'c', b'/', b'n', AFTER_SLASH]
+}
+
+/// Key of the pointer from a notice to its entry.
+pub(crate) fn notice(id: &str) -> Vec<u8> {
+    joined("c/m/", id)
+}
+
+fn joined(family: &str, rest: &str) -> Vec<u8> {
+    [family.as_bytes(), rest.as_bytes()].concat()
+}
+
+/// Path of an event of a mailbox, ready to be requested.
+pub fn event_path(mailbox: &str, uid: &str) -> String {
+    resource(mailbox, "events/", uid)
+}
+
+/// Path of a notice of a mailbox, ready to be requested.
+pub fn notice_path(mailbox: &str, id: &str) -> String {
+    resource(mailbox, "notices/", id)
+}
+
+fn resource(mailbox: &str, family: &str, id: &str) -> String {
+    let mut path = String::with_capacity(mailbox.len() + family.len() + id.len() + 24);
+    path.push_str("/mail/");
+    push_encoded(&mut path, mailbox);
+    path.push_str("/api/calendar/");
+    path.push_str(family);
+    push_encoded(&mut path, id);
+    path
+}
+
+/// Percent-encodes all but RFC 3986's unreserved characters and `@`, which a segment may hold.
+fn push_encoded(path: &mut String, segment: &str) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in segment.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@') {
+            path.push(char::from(byte));
+        } else {
+            path.push('%');
+            path.push(char::from(HEX[usize::from(byte >> 4)]));
+            path.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_hold_one_segment_per_name() {
+        assert_eq!(
+            event_path("user00001", "a/b c%é"),
+            "/mail/user00001/api/calendar/events/a%2Fb%20c%25%C3%A9"
+        );
+        assert_eq!(
+            notice_path("ann@x", "F0"),
+            "/mail/ann@x/api/calendar/notices/F0"
+        );
+    }
+
+    #[test]
+    fn a_line_lies_within_its_moment() {
+        let key = line(86_401, "uid");
+        assert!(lines_from(86_401) <= key && key < lines_from(86_402));
+        assert_eq!(&key[LINE_UID_AT..], b"uid");
+    }
+
+    #[test]
+    fn every_notice_line_lies_in_the_list() {
+        let key = notice_line(i64::MAX, "FF");
+        assert!(notice_lines_from(None) < key && key < notice_lines_end());
+    }
+}

@@ -1,0 +1,19 @@
+//! The stated bounds of a calendar.
+//!
+//! Together they keep one decision's batch well under the store's limits: 200 attendees with an
+//! event of 64 KiB each make 13 MB and about 1,000 operations.
+
+/// Longest UID, in bytes. RFC 7986 §5.3 advises no more than 255 octets.
+pub const UID_BYTES: usize = 255;
+/// Most attendees of one event, delegates included.
+pub const ATTENDEES: usize = 200;
+/// Largest event, in its stored form.
+pub const EVENT_BYTES: usize = 64 * 1024;
+/// Largest request body that the parsers look at.
+pub const BODY_BYTES: usize = 256 * 1024;
+/// Most entries of one page of the event list, as Domino has it.
+pub const PAGE_ENTRIES: usize = 100;
+/// Entries of a page that asks for no number, as Domino has it.
+pub const DEFAULT_PAGE_ENTRIES: usize = 50;
+/// Most notices of one answer. The list has no pages; a client narrows it by `receivedsince`.
+pub const NOTICES: usize = 5_000;

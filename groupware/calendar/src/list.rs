@@ -1,0 +1,207 @@
+//! The lists: events, invitations, notices of one event. Rendered lines are put together; nothing
+//! is parsed unless the client asks for some fields only, or for iCalendar.
+
+use std::ops::ControlFlow;
+
+use groupware_store::Snapshot;
+
+use crate::{
+    CalendarError, Entry, EventQuery, Format, InvitationQuery, icalendar, keys, limits, mailbox,
+    render, time,
+};
+
+/// One page of the event list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventPage {
+    /// The answer's body, in the form that the query asked for.
+    pub body: Vec<u8>,
+    /// Number of the page's first entry, from 0; for `Content-Range: items first-last`.
+    pub first: usize,
+    /// Number of the page's last entry.
+    pub last: usize,
+}
+
+/// The events that start in the asked range, in the order of their start; `None` if there are
+/// none on this page, which is answered by 200 with no content type and no body.
+///
+/// # Errors
+/// The store's.
+pub fn events(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    query: &EventQuery,
+) -> Result<Option<EventPage>, CalendarError> {
+    let (body, found) = match query.format {
+        Format::Json => json_events(snapshot, mailbox, query)?,
+        Format::ICalendar => icalendar_events(snapshot, mailbox, query)?,
+    };
+    Ok((found > 0).then(|| EventPage {
+        body,
+        first: query.start,
+        last: query.start + found - 1,
+    }))
+}
+
+/// Visits the page's lines with their keys; gives their number.
+fn page(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    query: &EventQuery,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), CalendarError>,
+) -> Result<usize, CalendarError> {
+    let from = keys::lines_from(query.since);
+    let to = keys::lines_from(query.before);
+    let (mut seen, mut found, mut failure) = (0, 0, None);
+    let limit = query.start + query.count;
+    mailbox::scan(snapshot, mailbox, (&from, &to), limit, |key, line| {
+        seen += 1;
+        if seen <= query.start {
+            return ControlFlow::Continue(());
+        }
+        found += 1;
+        match visit(key, line) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failure.map_or(Ok(found), Err)
+}
+
+fn json_events(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    query: &EventQuery,
+) -> Result<(Vec<u8>, usize), CalendarError> {
+    const USUAL_LINE_BYTES: usize = 512;
+    let mut body = Vec::with_capacity(USUAL_LINE_BYTES * query.count.min(32));
+    body.extend_from_slice(br#"{"events":["#);
+    let empty = body.len();
+    let found = page(snapshot, mailbox, query, |key, line| {
+        if body.len() > empty {
+            body.push(b',');
+        }
+        match &query.fields {
+            None => body.extend_from_slice(line),
+            Some(fields) => {
+                let picked = render::pick_fields(line, fields)
+                    .map_err(|error| corrupt(key, &error.to_string()))?;
+                body.extend_from_slice(&picked);
+            }
+        }
+        Ok(())
+    })?;
+    body.extend_from_slice(b"]}");
+    Ok((body, found))
+}
+
+/// Whole events as iCalendar; the lines only say which. `fields` does not apply.
+fn icalendar_events(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    query: &EventQuery,
+) -> Result<(Vec<u8>, usize), CalendarError> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let found = page(snapshot, mailbox, query, |key, _| {
+        let uid = key
+            .get(keys::LINE_UID_AT..)
+            .and_then(|uid| std::str::from_utf8(uid).ok())
+            .ok_or_else(|| corrupt(key, "no identifier"))?;
+        let held = mailbox::load(snapshot, mailbox, uid)?
+            .ok_or_else(|| corrupt(key, "a line without its entry"))?;
+        entries.push(held.entry);
+        Ok(())
+    })?;
+    Ok((icalendar::write_icalendar(&entries).into_bytes(), found))
+}
+
+/// The unanswered invitations in the order they came in, `{"notices":[…]}`; `None` if there are
+/// none, which is answered by 200 with no content type and no body.
+///
+/// # Errors
+/// The store's.
+pub fn invitations(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    query: &InvitationQuery,
+) -> Result<Option<Vec<u8>>, CalendarError> {
+    if let Some(uid) = &query.uid {
+        return invitation_of(snapshot, mailbox, uid, query);
+    }
+    let from = keys::notice_lines_from(query.received_since);
+    let to = keys::notice_lines_end();
+    let since = query.since.map(time::compact);
+    let mut body = br#"{"notices":["#.to_vec();
+    let empty = body.len();
+    mailbox::scan(
+        snapshot,
+        mailbox,
+        (&from, &to),
+        limits::NOTICES,
+        |_, line| {
+            let (start, json) = line.split_at(render::NOTICE_START_BYTES.min(line.len()));
+            if since.as_ref().is_none_or(|since| start >= since.as_bytes()) {
+                if body.len() > empty {
+                    body.push(b',');
+                }
+                body.extend_from_slice(json);
+            }
+            ControlFlow::Continue(())
+        },
+    )?;
+    let found = body.len() > empty;
+    body.extend_from_slice(b"]}");
+    Ok(found.then_some(body))
+}
+
+/// The invitation to one event, if it is unanswered and within the query's times.
+fn invitation_of(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    uid: &str,
+    query: &InvitationQuery,
+) -> Result<Option<Vec<u8>>, CalendarError> {
+    if uid.len() > limits::UID_BYTES {
+        return Ok(None);
+    }
+    let Some(held) = mailbox::load(snapshot, mailbox, uid)? else {
+        return Ok(None);
+    };
+    let crate::State::Invited { received, .. } = held.entry.state else {
+        return Ok(None);
+    };
+    let start = held.entry.event.details.start.instant();
+    let wanted = query.since.is_none_or(|since| start >= since)
+        && query.received_since.is_none_or(|since| received >= since);
+    Ok(wanted.then(|| notices_of(mailbox, &held.entry)).flatten())
+}
+
+/// The unapplied notices of one event: its invitation, if that is unanswered.
+///
+/// # Errors
+/// 404 if there is no such event; the store's.
+pub fn event_notices(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    uid: &str,
+) -> Result<Option<Vec<u8>>, CalendarError> {
+    let held = mailbox::require(snapshot, mailbox, uid)?;
+    Ok(notices_of(mailbox, &held.entry))
+}
+
+fn notices_of(mailbox: &str, entry: &Entry) -> Option<Vec<u8>> {
+    let id = entry.notice()?;
+    let mut body = br#"{"notices":["#.to_vec();
+    body.extend_from_slice(&render::notice_summary(mailbox, id, &entry.event));
+    body.extend_from_slice(b"]}");
+    Some(body)
+}
+
+fn corrupt(key: &[u8], cause: &str) -> CalendarError {
+    CalendarError::Corrupt {
+        key: String::from_utf8_lossy(key).into_owned(),
+        cause: cause.to_owned(),
+    }
+}

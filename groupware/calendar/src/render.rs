@@ -1,0 +1,374 @@
+//! Writes events and notices in Domino's JSON.
+//!
+//! List lines are rendered when an entry is written, so that reading a list is one range scan.
+
+use serde::Serialize;
+use serde_json::{Value, value::RawValue};
+
+use crate::{
+    Answer, Attendee, Event, Moment, Role, Status, Transparency, UserType,
+    entry::{Entry, State},
+    event::is_default,
+    keys, time,
+};
+
+/// A property of Domino's own: `{"data":"3"}`.
+#[derive(Serialize)]
+struct Data<'a> {
+    data: &'a str,
+}
+
+/// `{"date":…,"time":…,"utc":true}`, or `tzid` in place of `utc`; a day has neither time nor zone.
+#[derive(Serialize)]
+struct WireMoment<'a> {
+    date: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    utc: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tzid: Option<&'a str>,
+}
+
+impl<'a> WireMoment<'a> {
+    fn new(moment: &'a Moment) -> Self {
+        let (date, clock) = match moment {
+            Moment::Day(date) => (*date, None),
+            Moment::Utc(t) | Moment::Floating(t) | Moment::Zoned { local: t, .. } => {
+                (t.date(), Some(t.time()))
+            }
+        };
+        Self {
+            date: format!("{:04}-{:02}-{:02}", date.year(), date.month(), date.day()),
+            time: clock.map(|t| format!("{:02}:{:02}:{:02}", t.hour(), t.minute(), t.second())),
+            utc: matches!(moment, Moment::Utc(_)).then_some(true),
+            tzid: moment.tzid(),
+        }
+    }
+}
+
+/// What a list line and a whole event have in common, in the order of the wire.
+#[derive(Serialize)]
+struct Head<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    href: Option<String>,
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    start: WireMoment<'a>,
+    end: WireMoment<'a>,
+    class: &'a str,
+    transparency: &'a str,
+    status: &'a str,
+    sequence: u32,
+    #[serde(rename = "last-modified")]
+    last_modified: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<u8>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    categories: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
+}
+
+impl<'a> Head<'a> {
+    fn new(entry: &'a Entry, href: Option<String>, description: bool) -> Self {
+        let Event { uid, details, .. } = &entry.event;
+        let cancelled = entry.state == State::Cancelled;
+        Self {
+            href,
+            id: uid,
+            summary: details.summary.as_deref(),
+            location: details.location.as_deref(),
+            description: details.description.as_deref().filter(|_| description),
+            start: WireMoment::new(&details.start),
+            end: WireMoment::new(&details.end),
+            class: details.class.as_str(),
+            transparency: match cancelled {
+                true => Transparency::Transparent.as_str(),
+                false => details.transparency.as_str(),
+            },
+            status: match cancelled {
+                true => Status::Cancelled.as_str(),
+                false => details.status.as_str(),
+            },
+            sequence: entry.event.sequence,
+            last_modified: time::extended(entry.event.modified),
+            priority: details.priority,
+            categories: &details.categories,
+            url: details.url.as_deref(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
+    #[serde(rename = "x-lotus-appttype")]
+    appointment_type: Data<'a>,
+    #[serde(rename = "x-lotus-organizer")]
+    organizer: Data<'a>,
+    #[serde(rename = "x-lotus-noticetype", skip_serializing_if = "Option::is_none")]
+    notice_type: Option<Data<'a>>,
+}
+
+/// The entry's line in the event list. An unanswered invitation is a ghost: its line says
+/// `"x-lotus-noticetype":{"data":"I"}`.
+pub(crate) fn event_line(mailbox: &str, entry: &Entry) -> Vec<u8> {
+    let event = &entry.event;
+    let href = keys::event_path(mailbox, &event.uid);
+    to_json(&Line {
+        head: Head::new(entry, Some(href), false),
+        appointment_type: Data {
+            data: appointment_type(event),
+        },
+        organizer: Data {
+            data: &event.organizer.email,
+        },
+        notice_type: entry.notice().map(|_| Data { data: "I" }),
+    })
+}
+
+/// Domino's numbers: 0 appointment, 2 all-day event, 3 meeting.
+fn appointment_type(event: &Event) -> &'static str {
+    if event.is_meeting() {
+        "3"
+    } else if event.details.start.is_day() {
+        "2"
+    } else {
+        "0"
+    }
+}
+
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    organizer: Option<WireOrganizer<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attendees: Vec<WireAttendee<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alarm: Option<&'a Value>,
+    #[serde(rename = "x-lotus-appttype")]
+    appointment_type: Data<'a>,
+    #[serde(rename = "x-lotus-organizer")]
+    lotus_organizer: Data<'a>,
+    #[serde(flatten)]
+    extra: Extra<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireOrganizer<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    display_name: Option<&'a str>,
+    email: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireAttendee<'a> {
+    role: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<&'a str>,
+    status: &'a str,
+    #[serde(skip_serializing_if = "is_default")]
+    rsvp: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delegated_to: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delegated_from: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    display_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent_by: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dir: Option<&'a str>,
+    email: &'a str,
+}
+
+impl<'a> WireAttendee<'a> {
+    fn new(attendee: &'a Attendee) -> Self {
+        let role: Role = attendee.role;
+        let status: Answer = attendee.status;
+        Self {
+            role: role.as_str(),
+            user_type: (attendee.user_type != UserType::Individual)
+                .then(|| attendee.user_type.as_str()),
+            member: attendee.member.as_deref(),
+            status: status.as_str(),
+            rsvp: attendee.rsvp,
+            delegated_to: attendee.delegated_to.as_deref(),
+            delegated_from: attendee.delegated_from.as_deref(),
+            display_name: attendee.display_name.as_deref(),
+            sent_by: attendee.sent_by.as_deref(),
+            dir: attendee.dir.as_deref(),
+            email: &attendee.email,
+        }
+    }
+}
+
+/// The properties of other makers, as the members of an object.
+struct Extra<'a>(&'a [(String, Value)]);
+
+impl Serialize for Extra<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+impl<'a> Whole<'a> {
+    fn new(entry: &'a Entry, href: Option<String>) -> Self {
+        let event = &entry.event;
+        Self {
+            head: Head::new(entry, href, true),
+            organizer: event.is_meeting().then(|| WireOrganizer {
+                display_name: event.organizer.display_name.as_deref(),
+                email: &event.organizer.email,
+            }),
+            attendees: event.attendees.iter().map(WireAttendee::new).collect(),
+            alarm: event.details.alarm.as_ref(),
+            appointment_type: Data {
+                data: appointment_type(event),
+            },
+            lotus_organizer: Data {
+                data: &event.organizer.email,
+            },
+            extra: Extra(&event.details.extra),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct EventDocument<'a> {
+    events: [Whole<'a>; 1],
+}
+
+/// A whole event: `{"events":[{…}]}`.
+pub fn event_document(mailbox: &str, entry: &Entry) -> Vec<u8> {
+    let href = keys::event_path(mailbox, &entry.event.uid);
+    to_json(&EventDocument {
+        events: [Whole::new(entry, Some(href))],
+    })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NoticeDocument<'a> {
+    href: String,
+    schedule_method: &'a str,
+    events: [Whole<'a>; 1],
+}
+
+/// A whole notice: `{"href","scheduleMethod","events":[{…}]}`; the event inside has no href.
+pub fn notice_document(mailbox: &str, id: &str, entry: &Entry) -> Vec<u8> {
+    to_json(&NoticeDocument {
+        href: keys::notice_path(mailbox, id),
+        schedule_method: REQUEST,
+        events: [Whole::new(entry, None)],
+    })
+}
+
+/// What every notice of ours is: an invitation.
+const REQUEST: &str = "request";
+
+/// Bytes before a notice line's JSON: the event's start, which the list filters by.
+pub(crate) const NOTICE_START_BYTES: usize = 16;
+
+/// An invitation's line in the notice list: the event's start, then the JSON.
+pub(crate) fn notice_line(mailbox: &str, id: &str, event: &Event) -> Vec<u8> {
+    let mut line = time::compact(event.details.start.instant()).into_bytes();
+    line.extend_from_slice(&notice_summary(mailbox, id, event));
+    line
+}
+
+/// `{"summary","scheduleMethod","href"}`.
+pub(crate) fn notice_summary(mailbox: &str, id: &str, event: &Event) -> Vec<u8> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Summary<'a> {
+        summary: &'a str,
+        schedule_method: &'a str,
+        href: String,
+    }
+    to_json(&Summary {
+        summary: event.details.summary.as_deref().unwrap_or_default(),
+        schedule_method: REQUEST,
+        href: keys::notice_path(mailbox, id),
+    })
+}
+
+/// Keeps only some members of a rendered line; `href` always stays.
+pub(crate) fn pick_fields(line: &[u8], fields: &[&str]) -> Result<Vec<u8>, serde_json::Error> {
+    let members: Members<'_> = serde_json::from_slice(line)?;
+    let mut out = vec![b'{'];
+    for (name, value) in &members.0 {
+        if *name == "href" || fields.contains(name) {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            serde_json::to_writer(&mut out, name)?;
+            out.push(b':');
+            out.extend_from_slice(value.get().as_bytes());
+        }
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+/// The members of an object in their order, values untouched.
+struct Members<'a>(Vec<(&'a str, &'a RawValue)>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+fn to_json(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(768);
+    serde_json::to_writer(&mut bytes, value).expect("wire types always serialise to memory");
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_picked_in_the_lines_order() {
+        let line = br#"{"href":"/e","id":"1","start":{"date":"2026-01-05"},"class":"public"}"#;
+        let picked = pick_fields(line, &["class", "start"]).unwrap();
+        assert_eq!(
+            String::from_utf8(picked).unwrap(),
+            r#"{"href":"/e","start":{"date":"2026-01-05"},"class":"public"}"#
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! Dates and times as the calendar stores, sorts, and writes them.
+//!
+//! Holds no clock: "now" is always an argument. Zone names are resolved by calcard, which knows
+//! IANA names and the usual Windows and mail-client spellings.
+
+use calcard::common::{PartialDateTime, timezone::Tz};
+use jiff::{
+    Timestamp,
+    civil::{Date, DateTime, Time},
+    tz::Offset,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::CalendarError;
+
+/// When an event starts or ends. Build it with the constructors: they refuse what can't be sorted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Moment {
+    /// A whole day, in whatever zone the reader is.
+    Day(Date),
+    /// A moment in UTC.
+    Utc(DateTime),
+    /// A wall-clock time in whatever zone the reader is; sorts as if it were UTC.
+    Floating(DateTime),
+    /// A wall-clock time in a named zone.
+    Zoned {
+        /// The wall clock.
+        local: DateTime,
+        /// The zone as the client named it.
+        tzid: String,
+        /// Seconds since 1970 of that moment, resolved once.
+        instant: i64,
+    },
+}
+
+impl Moment {
+    /// A wall-clock time in the zone `tzid`.
+    ///
+    /// # Errors
+    /// 400 if no such zone is known.
+    pub fn zoned(local: DateTime, tzid: &str) -> Result<Self, CalendarError> {
+        let unknown = || {
+            CalendarError::bad_request(format!(
+                "Unknown time zone: {}",
+                crate::error::shortened(tzid)
+            ))
+        };
+        let zone: Tz = tzid.parse().map_err(|()| unknown())?;
+        let instant = local_to_instant(local, zone).ok_or_else(unknown)?;
+        Ok(Self::Zoned {
+            local,
+            tzid: tzid.to_owned(),
+            instant,
+        })
+    }
+
+    /// Seconds since 1970; what the event list is sorted and filtered by.
+    pub fn instant(&self) -> i64 {
+        match self {
+            Self::Day(date) => seconds(date.to_datetime(Time::midnight())),
+            Self::Utc(time) | Self::Floating(time) => seconds(*time),
+            Self::Zoned { instant, .. } => *instant,
+        }
+    }
+
+    /// The same kind of moment (same zone) `span` later; `None` past the end of the calendar.
+    pub(crate) fn plus(&self, span: jiff::Span) -> Option<Self> {
+        match self {
+            Self::Day(date) => date.checked_add(span).ok().map(Self::Day),
+            Self::Utc(time) => time.checked_add(span).ok().map(Self::Utc),
+            Self::Floating(time) => time.checked_add(span).ok().map(Self::Floating),
+            Self::Zoned { local, tzid, .. } => {
+                Self::zoned(local.checked_add(span).ok()?, tzid).ok()
+            }
+        }
+    }
+
+    /// Whether this is a whole day.
+    pub fn is_day(&self) -> bool {
+        matches!(self, Self::Day(_))
+    }
+
+    /// The zone's name, if the moment has one.
+    pub fn tzid(&self) -> Option<&str> {
+        match self {
+            Self::Zoned { tzid, .. } => Some(tzid),
+            _ => None,
+        }
+    }
+}
+
+/// Seconds since 1970 of a wall clock read as UTC.
+pub(crate) fn seconds(time: DateTime) -> i64 {
+    const DAY: i64 = 86_400;
+    let epoch = Date::constant(1970, 1, 1);
+    // Days between two civil dates never fail; `Date` only holds years -9999..=9999.
+    let days = (time.date() - epoch).get_days();
+    i64::from(days) * DAY
+        + i64::from(time.hour()) * 3600
+        + i64::from(time.minute()) * 60
+        + i64::from(time.second())
+}
+
+/// The moment of a wall clock in a zone. In a gap (clocks go forward) and in a fold (clocks go
+/// back) the offset before the change counts, as RFC 5545 §3.3.5 asks.
+fn local_to_instant(local: DateTime, zone: Tz) -> Option<i64> {
+    const STEPS_HOURS: [i64; 3] = [0, 1, 24];
+    STEPS_HOURS.into_iter().find_map(|hours| {
+        let earlier = local.checked_sub(jiff::Span::new().hours(hours)).ok()?;
+        let moment = partial(earlier).to_date_time_with_tz(zone)?;
+        Some(moment.timestamp() + hours * 3600)
+    })
+}
+
+/// A civil time in calcard's terms, without zone.
+pub(crate) fn partial(time: DateTime) -> PartialDateTime {
+    PartialDateTime {
+        year: u16::try_from(time.year()).ok(),
+        month: u8::try_from(time.month()).ok(),
+        day: u8::try_from(time.day()).ok(),
+        hour: u8::try_from(time.hour()).ok(),
+        minute: u8::try_from(time.minute()).ok(),
+        second: u8::try_from(time.second()).ok(),
+        ..PartialDateTime::default()
+    }
+}
+
+/// The UTC wall clock of a second; seconds outside the years 1..=9999 are pulled to the edge.
+pub(crate) fn utc(second: i64) -> DateTime {
+    let first = DateTime::constant(1, 1, 1, 0, 0, 0, 0);
+    let stamp = Timestamp::from_second(second).unwrap_or(if second < 0 {
+        Timestamp::MIN
+    } else {
+        Timestamp::MAX
+    });
+    Offset::UTC.to_datetime(stamp).max(first)
+}
+
+/// Sixteen bytes, `20260105T090000Z`, that sort as the moments do.
+pub(crate) fn compact(second: i64) -> String {
+    let t = utc(second);
+    format!(
+        "{:04}{:02}{:02}T{:02}{:02}{:02}Z",
+        t.year(),
+        t.month(),
+        t.day(),
+        t.hour(),
+        t.minute(),
+        t.second()
+    )
+}
+
+/// `2026-01-05T09:00:00Z`.
+pub(crate) fn extended(second: i64) -> String {
+    let t = utc(second);
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
+        t.year(),
+        t.month(),
+        t.day(),
+        t.hour(),
+        t.minute(),
+        t.second()
+    )
+}
+
+/// Reads exactly `yyyy-MM-ddTHH:mm:ssZ`, the one form Domino's query parameters take.
+pub(crate) fn parse_extended(text: &str) -> Option<i64> {
+    let (date, rest) = text.split_at_checked(10)?;
+    let time = rest.strip_prefix('T')?.strip_suffix('Z')?;
+    Some(seconds(parse_date(date)?.to_datetime(parse_time(time)?)))
+}
+
+/// Reads exactly `yyyy-MM-dd`, years 1 to 9999.
+pub(crate) fn parse_date(text: &str) -> Option<Date> {
+    let bytes = text.as_bytes();
+    if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
+        return None;
+    }
+    let year = i16::try_from(digits(&bytes[..4])?).ok()?;
+    let month = i8::try_from(digits(&bytes[5..7])?).ok()?;
+    let day = i8::try_from(digits(&bytes[8..])?).ok()?;
+    (year >= 1).then(|| Date::new(year, month, day).ok())?
+}
+
+/// Reads exactly `HH:mm:ss`; a leap second reads as 59.
+pub(crate) fn parse_time(text: &str) -> Option<Time> {
+    let bytes = text.as_bytes();
+    if bytes.len() != 8 || bytes[2] != b':' || bytes[5] != b':' {
+        return None;
+    }
+    let part = |range: std::ops::Range<usize>| i8::try_from(digits(&bytes[range])?).ok();
+    let second = part(6..8)?;
+    let second = if second == 60 { 59 } else { second };
+    Time::new(part(0..2)?, part(3..5)?, second, 0).ok()
+}
+
+/// A number of ASCII digits only: no sign, no blank.
+fn digits(bytes: &[u8]) -> Option<u32> {
+    bytes.iter().try_fold(0u32, |sum, byte| {
+        byte.is_ascii_digit()
+            .then(|| sum * 10 + u32::from(byte - b'0'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(text: &str) -> DateTime {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn only_the_one_form_is_read() {
+        assert_eq!(parse_extended("1970-01-02T00:00:01Z"), Some(86_401));
+        for wrong in [
+            "",
+            "2026-01-05",
+            "2026-01-05T09:00:00",
+            "2026-01-05T09:00Z",
+            "2026-13-05T09:00:00Z",
+            "2026-02-30T09:00:00Z",
+            "2026-01-05T24:00:00Z",
+            "2026-01-05t09:00:00z",
+            "+026-01-05T09:00:00Z",
+            "0000-01-05T09:00:00Z",
+            "2026-01-05T09:00:00+01:00",
+            "2026-01-05T09:00:00.5Z",
+            "２026-01-05T09:00:00Z",
+        ] {
+            assert_eq!(parse_extended(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn zones_follow_daylight_saving() {
+        let summer = Moment::zoned(at("2026-07-01T09:00:00"), "Europe/Berlin").unwrap();
+        assert_eq!(extended(summer.instant()), "2026-07-01T07:00:00Z");
+        let winter = Moment::zoned(at("2026-01-05T09:00:00"), "Europe/Berlin").unwrap();
+        assert_eq!(extended(winter.instant()), "2026-01-05T08:00:00Z");
+    }
+
+    #[test]
+    fn gaps_and_folds_take_the_offset_before_the_change() {
+        let gap = Moment::zoned(at("2026-03-29T02:30:00"), "Europe/Berlin").unwrap();
+        assert_eq!(extended(gap.instant()), "2026-03-29T01:30:00Z");
+        let fold = Moment::zoned(at("2026-10-25T02:30:00"), "Europe/Berlin").unwrap();
+        assert_eq!(extended(fold.instant()), "2026-10-25T00:30:00Z");
+    }
+
+    #[test]
+    fn unknown_zones_are_refused() {
+        let error = Moment::zoned(at("2026-01-05T09:00:00"), "Middle/Earth").unwrap_err();
+        assert_eq!(error.status(), 400);
+    }
+
+    proptest! {
+        #[test]
+        fn parse_reads_what_extended_writes(second in -62_135_596_800i64..=253_402_207_200) {
+            prop_assert_eq!(parse_extended(&extended(second)), Some(second));
+        }
+
+        #[test]
+        fn compact_sorts_as_time_does(a in any::<i64>(), b in -62_135_596_800i64..=253_402_207_200) {
+            let clamped = a.clamp(-62_135_596_800, 253_402_207_200);
+            prop_assert_eq!(compact(clamped).cmp(&compact(b)), clamped.cmp(&b));
+            prop_assert_eq!(compact(a).len(), 16);
+        }
+    }
+}

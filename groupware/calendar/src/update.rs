@@ -1,0 +1,215 @@
+//! Changing an event, and what its attendees see of it.
+
+use crate::{
+    Answer, CalendarError, Context, Decision, Entry, Event, Ids, NewEvent, Reason, State,
+    create::{invite, organizer, resolve_all},
+    delete::withdraw,
+    mailbox::{self, Changes},
+    read::refuse_ghost,
+};
+
+/// How a change is to be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UpdateOptions {
+    /// Whether attendees are told. Without, their copies stay as they are.
+    pub workflow: bool,
+    /// Whether a missing description means none, rather than the old one.
+    pub literally: bool,
+    /// Whether the client's sequence counts as it is, rather than being raised.
+    pub strict_sequence: bool,
+}
+
+impl Default for UpdateOptions {
+    fn default() -> Self {
+        Self {
+            workflow: true,
+            literally: false,
+            strict_sequence: false,
+        }
+    }
+}
+
+/// Puts a new version of the owner's event in place of the old one and raises its sequence.
+///
+/// What attendees that are local users see, in the same batch: if time or place changed, they
+/// are asked again (a new notice; their answer is forgotten, except that who has delegated stays
+/// out); otherwise their copies follow. New attendees are invited, removed ones have the meeting
+/// withdrawn. Answers that the client sends along are ignored: attendees answer for themselves.
+///
+/// # Errors
+/// 404; 400 for an invitation that is not accepted, for a meeting of another organizer, and for
+/// another UID than the path's; 409 for a sequence older than the stored one.
+pub fn update(
+    context: &Context<'_>,
+    uid: &str,
+    new: NewEvent,
+    options: UpdateOptions,
+) -> Result<Decision, CalendarError> {
+    let held = mailbox::require(context.snapshot, context.mailbox, uid)?;
+    refuse_ghost(&held.entry)?;
+    if held.entry.state != State::Own {
+        return Err(CalendarError::refused(
+            Reason::ActionNotSupported,
+            "Only the organizer can change this meeting.",
+        ));
+    }
+    if new.uid.as_deref().is_some_and(|given| given != uid) {
+        return Err(CalendarError::refused(
+            Reason::BadIdentifier,
+            "The identifier in the body is not the path's.",
+        ));
+    }
+    let old = &held.entry.event;
+    let event = next_version(context, old, new, options)?;
+    let asked_again = options.workflow && old.details.differs_in_time_or_place(&event.details);
+    let mut entry = Entry {
+        state: State::Own,
+        event,
+    };
+    keep_answers(old, &mut entry.event, asked_again);
+    entry.check_size()?;
+    let mut changes = Changes::default();
+    changes.replace(context.mailbox, uid, Some(&held), Some(&entry));
+    if options.workflow {
+        tell(context, &mut changes, old, &entry.event, asked_again)?;
+    }
+    Ok(Decision {
+        batch: changes.into_batch(),
+        entry: Some(entry),
+    })
+}
+
+/// The new version, nobody's answers in it yet.
+fn next_version(
+    context: &Context<'_>,
+    old: &Event,
+    new: NewEvent,
+    options: UpdateOptions,
+) -> Result<Event, CalendarError> {
+    let organizer = organizer(context, &new)?;
+    let attendees = resolve_all(context.directory, new.attendees, &organizer)?;
+    let mut details = new.details;
+    if details.description.is_none() && !options.literally {
+        details.description.clone_from(&old.details.description);
+    }
+    Ok(Event {
+        uid: old.uid.clone(),
+        sequence: next_sequence(old.sequence, new.sequence, options.strict_sequence)?,
+        created: old.created,
+        modified: context.now,
+        organizer,
+        attendees,
+        details,
+    })
+}
+
+/// The next version's number: one more than the stored one, or the client's if that is higher;
+/// in strict mode the client's as it is.
+fn next_sequence(old: u32, given: Option<u32>, strict: bool) -> Result<u32, CalendarError> {
+    let given = if strict {
+        Some(given.unwrap_or(0))
+    } else {
+        given
+    };
+    match given {
+        Some(given) if given < old => Err(CalendarError::refused(
+            Reason::NewerVersion,
+            format!("A newer version exists: sequence {old}."),
+        )),
+        Some(given) if strict => Ok(given),
+        given => Ok(given.unwrap_or(0).max(old.saturating_add(1))),
+    }
+}
+
+/// Carries the answers of people who stay invited into the new version.
+fn keep_answers(old: &Event, new: &mut Event, asked_again: bool) {
+    for attendee in &mut new.attendees {
+        let Some(known) = old.attendees.iter().find(|known| known.is_same(attendee)) else {
+            continue;
+        };
+        attendee.delegated_to.clone_from(&known.delegated_to);
+        attendee.delegated_from.clone_from(&known.delegated_from);
+        let is_organizer = attendee.user.as_ref() == Some(&new.organizer.user);
+        let stays = known.status == Answer::Delegated || !asked_again || is_organizer;
+        attendee.status = if stays {
+            known.status
+        } else {
+            Answer::NeedsAction
+        };
+    }
+}
+
+/// Brings the attendees' calendars in line with the new version.
+fn tell(
+    context: &Context<'_>,
+    changes: &mut Changes,
+    old: &Event,
+    new: &Event,
+    asked_again: bool,
+) -> Result<(), CalendarError> {
+    let mut ids = context.ids;
+    for user in new.invited_users() {
+        let status = new.attendee(user).map(|attendee| attendee.status);
+        if status == Some(Answer::Delegated) {
+            continue;
+        }
+        if asked_again || old.attendee(user).is_none() {
+            invite(context, changes, new, user, &mut ids)?;
+        } else {
+            refresh(context, changes, new, user, &mut ids)?;
+        }
+    }
+    for user in old.invited_users() {
+        if new.attendee(user).is_none() {
+            withdraw(context, changes, old, user)?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts the new version into an attendee's copy, answer and notice as they are. An attendee who
+/// was never told (a change without workflow), or who threw the notice away unanswered, is
+/// invited now.
+fn refresh(
+    context: &Context<'_>,
+    changes: &mut Changes,
+    event: &Event,
+    user: &str,
+    ids: &mut Ids,
+) -> Result<(), CalendarError> {
+    let held = mailbox::load(context.snapshot, user, &event.uid)?
+        .filter(|held| held.entry.event.organizer.user == event.organizer.user);
+    let unanswered = event
+        .attendee(user)
+        .is_some_and(|attendee| attendee.status == Answer::NeedsAction);
+    match held {
+        Some(held) if held.entry.state != State::Cancelled => {
+            let copy = Entry {
+                state: held.entry.state.clone(),
+                event: event.for_attendee(),
+            };
+            changes.replace(user, &event.uid, Some(&held), Some(&copy));
+            Ok(())
+        }
+        _ if unanswered => invite(context, changes, event, user, ids),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sequence_rises_unless_the_client_insists() {
+        assert_eq!(next_sequence(3, None, false).unwrap(), 4);
+        assert_eq!(next_sequence(3, Some(3), false).unwrap(), 4);
+        assert_eq!(next_sequence(3, Some(9), false).unwrap(), 9);
+        assert_eq!(next_sequence(3, Some(3), true).unwrap(), 3);
+        assert_eq!(next_sequence(u32::MAX, None, false).unwrap(), u32::MAX);
+        for (given, strict) in [(Some(2), false), (Some(2), true), (None, true)] {
+            let error = next_sequence(3, given, strict).unwrap_err();
+            assert_eq!((error.status(), error.cserror()), (409, Some(1027)));
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The lists and documents: ranges, pages, fields, and the shapes that clients read.
+
+mod support;
+
+use groupware_calendar::{Target, event_notices};
+use serde_json::{Value, json};
+use support::{NOW, World, meeting, refusal, user};
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap()
+}
+
+/// A world in which user 1 has accepted the first of two meetings of user 0.
+fn two_meetings() -> World {
+    let mut world = World::new(10);
+    for day in [5, 6] {
+        let mut event = meeting(day, &[1, 2]);
+        event["id"] = json!(format!("UID{day}"));
+        event["description"] = json!("agenda");
+        world.create(0, &event).unwrap();
+        world.now += 60;
+    }
+    let first = world.notice_ids(1).remove(0);
+    world
+        .act(1, Target::Notice(&first), "accept", &Value::Null)
+        .unwrap();
+    world
+}
+
+#[test]
+fn shape_of_the_event_list() {
+    let world = two_meetings();
+    insta::assert_snapshot!(pretty(&json!(world.events(1, &[]))));
+}
+
+#[test]
+fn shape_of_an_event() {
+    let world = two_meetings();
+    insta::assert_snapshot!(pretty(&world.event(1, "UID5").unwrap()));
+}
+
+#[test]
+fn shape_of_the_invitations_and_a_notice() {
+    let world = two_meetings();
+    let lines = world.invitations(1, &[]);
+    let notice = world.notice(1, &world.notice_ids(1)[0]).unwrap();
+    insta::assert_snapshot!(pretty(&json!({"list": lines, "notice": notice})));
+}
+
+#[test]
+fn shape_of_an_all_day_appointment_with_everything() {
+    let mut world = World::new(2);
+    let event = json!({
+        "id": "UID",
+        "summary": "Holiday",
+        "start": {"date": "2026-01-05"},
+        "class": "PRIVATE",
+        "transparency": "transparent",
+        "status": "tentative",
+        "priority": 1,
+        "categories": "home, family",
+        "url": "https://example.org/",
+        "sequence": 3,
+        "alarm": [{"trigger": "-PT15M"}],
+        "x-mine": {"data": "7", "type": "integer"},
+        "x-lotus-noticetype": {"data": "I"},
+    });
+    world.create(0, &event).unwrap();
+    let both = json!({"line": world.events(0, &[])[0], "event": world.event(0, "UID").unwrap()});
+    insta::assert_snapshot!(pretty(&both));
+}
+
+#[test]
+fn shape_of_a_zoned_event() {
+    let mut world = World::new(2);
+    let event = json!({"events": [{
+        "id": "UID",
+        "start": {"date": "2026-01-05", "time": "09:00:00", "tzid": "Europe/Berlin"},
+        "duration": "PT45M",
+    }]});
+    world.create(0, &event).unwrap();
+    insta::assert_snapshot!(pretty(&world.event(0, "UID").unwrap()));
+}
+
+#[test]
+fn ranges_go_by_start_and_end_before_the_end() {
+    let mut world = World::new(2);
+    for day in 5..10 {
+        world.create(0, &meeting(day, &[])).unwrap();
+    }
+    let days = |query: &[(&str, &str)]| -> Vec<String> {
+        let lines = world.events(0, query);
+        lines
+            .iter()
+            .map(|line| line["start"]["date"].as_str().unwrap()[8..].to_owned())
+            .collect()
+    };
+    let since = ("since", "2026-01-06T09:00:00Z");
+    let before = ("before", "2026-01-08T09:00:00Z");
+    assert_eq!(days(&[since, before]), ["06", "07"]);
+    assert_eq!(days(&[since]), ["06", "07", "08", "09"]);
+    assert_eq!(days(&[before]), ["05", "06", "07"]);
+    assert_eq!(days(&[since, ("days", "1")]), ["06"]);
+    assert_eq!(days(&[("sincenow", "5"), ("days", "2")]), ["06", "07"]);
+    assert_eq!(days(&[("count", "2")]), ["05", "06"]);
+    assert_eq!(days(&[("count", "2"), ("start", "3")]), ["08", "09"]);
+    assert!(days(&[("start", "5")]).is_empty());
+    assert!(days(&[("since", "2026-02-01T00:00:00Z")]).is_empty());
+}
+
+#[test]
+fn a_page_holds_fifty_unless_asked() {
+    let mut world = World::new(2);
+    for number in 0..60 {
+        let mut event = meeting(5 + number % 20, &[]);
+        event["summary"] = json!(number);
+        event["summary"] = json!(number.to_string());
+        world.create(0, &event).unwrap();
+    }
+    assert_eq!(world.events(0, &[]).len(), 50);
+    assert_eq!(world.events(0, &[("start", "50")]).len(), 10);
+    assert_eq!(world.events(0, &[("count", "100")]).len(), 60);
+}
+
+#[test]
+fn fields_narrow_the_lines() {
+    let world = two_meetings();
+    let names = |fields: &str| -> Vec<String> {
+        let line = &world.events(1, &[("fields", fields)])[0];
+        line.as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(names("start,summary"), ["href", "start", "summary"]);
+    assert_eq!(names("nothing-known").len(), names("").len());
+    assert!(names("").len() > 10);
+}
+
+#[test]
+fn invitations_narrow_by_start_receipt_and_identifier() {
+    let mut world = World::new(4);
+    for (number, day) in [(0, 8), (1, 7), (2, 6)] {
+        world.now = NOW + number;
+        let mut event = meeting(day, &[3]);
+        event["id"] = json!(format!("UID{day}"));
+        world.create(0, &event).unwrap();
+    }
+    let summaries = |query: &[(&str, &str)]| -> Vec<String> {
+        let lines = world.invitations(3, query);
+        lines
+            .iter()
+            .map(|line| line["summary"].as_str().unwrap()[11..].to_owned())
+            .collect()
+    };
+    assert_eq!(summaries(&[]), ["8", "7", "6"], "in the order they came in");
+    assert_eq!(
+        summaries(&[("receivedsince", "2026-01-01T00:00:01Z")]),
+        ["7", "6"]
+    );
+    assert_eq!(summaries(&[("since", "2026-01-07T00:00:00Z")]), ["8", "7"]);
+    assert_eq!(summaries(&[("id", "UID7")]), ["7"]);
+    assert!(summaries(&[("id", "UID7"), ("since", "2026-01-08T00:00:00Z")]).is_empty());
+    assert!(summaries(&[("id", "another")]).is_empty());
+    assert!(summaries(&[("since", "2027-01-01T00:00:00Z")]).is_empty());
+}
+
+#[test]
+fn notices_of_an_event_are_its_unanswered_invitation() {
+    let world = two_meetings();
+    let of = |uid: &str| {
+        world
+            .store
+            .read(|snapshot| event_notices(snapshot, &user(1), uid))
+    };
+    assert_eq!(of("UID5").unwrap(), None);
+    let body: Value = serde_json::from_slice(&of("UID6").unwrap().unwrap()).unwrap();
+    assert_eq!(body["notices"][0]["scheduleMethod"], "request");
+    assert_eq!(refusal(of("UID7")), (404, Some(1031)));
+}
+
+#[test]
+fn what_is_not_there_is_404() {
+    let world = two_meetings();
+    assert_eq!(refusal(world.event(0, "nothing")), (404, Some(1031)));
+    assert_eq!(refusal(world.event(5, "UID5")), (404, Some(1031)));
+    assert_eq!(refusal(world.notice(0, "nothing")), (404, Some(1031)));
+    assert_eq!(
+        refusal(world.notice(0, &"F".repeat(5000))),
+        (404, Some(1031))
+    );
+    let theirs = world.notice_ids(1).remove(0);
+    assert_eq!(
+        refusal(world.notice(2, &theirs)),
+        (404, Some(1031)),
+        "another's notice"
+    );
+}
