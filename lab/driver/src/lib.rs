@@ -5,12 +5,23 @@
 //! [`http`]. Each worker is one thread with a single-threaded runtime, its slice of the users, and
 //! its own histograms, so that no request takes a lock or touches a shared counter.
 
+mod client;
 mod clock;
+mod control;
 mod drive;
+mod driver;
 mod event;
+pub mod http;
+mod merger;
+mod recorder;
+mod script;
+mod timers;
+mod user;
+mod worker;
 
 pub use clock::Clock;
 pub use drive::{BaseUrl, BaseUrlError, Drive, Limits, TlsOptions};
+pub use driver::{Driver, DriverError};
 pub use event::{
     DriveSummary, DriverEvent, ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow, Window,
     new_histogram,

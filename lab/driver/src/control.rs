@@ -1,0 +1,51 @@
+//! What the workers are asked to do: the next setup step, begin, stop. Never taken back.
+
+use tokio::sync::watch;
+
+use crate::clock::Nanos;
+
+/// The order to all workers.
+#[derive(Debug)]
+pub(crate) struct Control(watch::Sender<Order>);
+
+/// How far the workers may go.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Order {
+    /// The setup step to do; all earlier ones are done by all users.
+    pub(crate) setup_step: usize,
+    /// The trial's 0 on the workers' clock, once it has begun.
+    pub(crate) zero: Option<Nanos>,
+    /// End at once.
+    pub(crate) stop: bool,
+}
+
+impl Control {
+    pub(crate) fn new() -> Self {
+        Self(watch::Sender::new(Order::default()))
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Order> {
+        self.0.subscribe()
+    }
+
+    pub(crate) fn setup_step(&self, step: usize) {
+        self.0.send_modify(|order| order.setup_step = step);
+    }
+
+    /// Sets the trial's 0, once; later calls change nothing. Gives the one that holds.
+    pub(crate) fn begin(&self, zero: Nanos) -> Nanos {
+        self.0.send_modify(|order| {
+            order.zero.get_or_insert(zero);
+        });
+        self.0.borrow().zero.unwrap_or(zero)
+    }
+
+    /// The trial's 0, if it has begun.
+    pub(crate) fn zero(&self) -> Option<Nanos> {
+        self.0.borrow().zero
+    }
+
+    pub(crate) fn stop(&self) {
+        self.0.send_modify(|order| order.stop = true);
+    }
+}

@@ -1,0 +1,243 @@
+//! Starts the workers, tells them when to begin and to stop, and collects the summary.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::control::Control;
+use crate::drive::{BaseUrl, Drive};
+use crate::event::{DriveSummary, DriverEvent};
+use crate::http::HttpClient;
+use crate::http::tls::tls_config;
+use crate::merger::{Merger, Outbox, QUEUE};
+use crate::script::Script;
+use crate::timers::Timers;
+use crate::worker::Worker;
+
+/// Emptied windows that may wait for their worker.
+const EMPTIED: usize = 4;
+
+/// Why a drive could not start, or did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    /// The drive contradicts itself, such as no users or a window of no length.
+    #[error("this load can't be driven: {0}")]
+    Drive(&'static str),
+    /// The server's name has no address.
+    #[error("{base} has no address")]
+    Resolve {
+        /// The server.
+        base: BaseUrl,
+        /// What the resolver said.
+        source: io::Error,
+    },
+    /// The TLS options are unusable.
+    #[error("TLS can't be set up: {0}")]
+    Tls(String),
+    /// A worker thread, its runtime, or its timer could not be made.
+    #[error("a worker can't be started")]
+    Runtime(#[source] io::Error),
+    /// A worker could not be pinned to its core.
+    #[error("a worker can't be pinned to core {core}")]
+    Pin {
+        /// The core.
+        core: usize,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A user's own variables could not be made.
+    #[error("the variables of user {index} can't be made: {detail}")]
+    User {
+        /// Its index.
+        index: u32,
+        /// Why.
+        detail: String,
+    },
+    /// A thread of the driver ended by a panic: a defect of this program.
+    #[error("a thread of the driver failed")]
+    Panicked,
+}
+
+/// A running drive: setup at once, ramp and hold after [`Driver::begin`].
+///
+/// Events must be received until [`DriverEvent::Done`], or their receiver dropped: a full queue of
+/// events in the end holds up the workers. Dropping the driver stops it without awaiting it.
+#[derive(Debug)]
+pub struct Driver {
+    clock: Clock,
+    control: Arc<Control>,
+    threads: Vec<i32>,
+    workers: Vec<JoinHandle<()>>,
+    merger: Option<JoinHandle<DriveSummary>>,
+}
+
+impl Driver {
+    /// Starts the workers and, at once, setup: step by step, each step after all users are through
+    /// with the one before, [`crate::Limits::setup_concurrency`] users at a time, without waits.
+    ///
+    /// # Errors
+    /// When the drive is unusable, or a worker can't be started.
+    pub fn start(drive: Drive, events: SyncSender<DriverEvent>) -> Result<Self, DriverError> {
+        let addresses = resolve(&drive.base)?;
+        let tls = tls_config(&drive.tls).map_err(DriverError::Tls)?;
+        let make = move |drive: &Arc<Drive>, timers: &Timers| {
+            Ok(HttpClient::new(
+                drive,
+                addresses.clone(),
+                Arc::clone(&tls),
+                timers.clock(),
+            ))
+        };
+        Self::start_with(drive, events, make)
+    }
+
+    /// As `start`, with another protocol.
+    pub(crate) fn start_with<C: Client>(
+        drive: Drive,
+        events: SyncSender<DriverEvent>,
+        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError> + Clone + Send + 'static,
+    ) -> Result<Self, DriverError> {
+        validate(&drive)?;
+        let drive = Arc::new(drive);
+        let script = Arc::new(Script::new(&drive.workload));
+        let clock = Clock::start();
+        let control = Arc::new(Control::new());
+        let mut driver = Self {
+            clock,
+            control: Arc::clone(&control),
+            threads: Vec::new(),
+            workers: Vec::new(),
+            merger: None,
+        };
+        let count = drive.cores.len().max(1);
+        let (queue, reports) = sync_channel(QUEUE);
+        let (ready, started) = sync_channel(count);
+        let mut returns = Vec::new();
+        for number in 0..count {
+            let (give_back, emptied) = sync_channel(EMPTIED);
+            returns.push(give_back);
+            let worker = Worker {
+                number,
+                workers: count,
+                drive: Arc::clone(&drive),
+                script: Arc::clone(&script),
+                clock,
+                orders: control.subscribe(),
+                outbox: Outbox {
+                    worker: number,
+                    queue: queue.clone(),
+                },
+                emptied,
+            };
+            let (make, ready, drive) = (make.clone(), ready.clone(), Arc::clone(&drive));
+            let run = move || worker.run(move |timers: &Timers| make(&drive, timers), ready);
+            driver.workers.push(spawn(format!("users-{number}"), run)?);
+        }
+        drop((queue, ready));
+        let merger = Merger::new(script, clock, control, events, returns);
+        driver.merger = Some(spawn("merger".to_owned(), move || merger.run(&reports))?);
+        driver.threads = thread_ids(&started, count)?;
+        Ok(driver)
+    }
+
+    /// Starts ramp and hold; to be called after [`DriverEvent::SetupDone`]. The trial's clock reads
+    /// 0 now. A second call changes nothing.
+    pub fn begin(&self) -> Clock {
+        let zero = self.control.begin(self.clock.nanos());
+        self.clock.shifted(std::time::Duration::from_nanos(zero))
+    }
+
+    /// The trial's clock; before [`Driver::begin`] it counts from the start of the driver.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        let zero = self.control.zero().unwrap_or(0);
+        self.clock.shifted(std::time::Duration::from_nanos(zero))
+    }
+
+    /// Kernel thread ids of the workers, for `/proc/self/task/TID`.
+    #[must_use]
+    pub fn worker_threads(&self) -> Vec<i32> {
+        self.threads.clone()
+    }
+
+    /// Ends the drive at once. The window under way is still told.
+    pub fn stop(&self) {
+        self.control.stop();
+    }
+
+    /// Awaits the end of all workers.
+    ///
+    /// # Errors
+    /// When a thread of the driver panicked.
+    pub fn join(mut self) -> Result<DriveSummary, DriverError> {
+        let workers: Vec<_> = self.workers.drain(..).map(JoinHandle::join).collect();
+        let merger = self.merger.take().ok_or(DriverError::Panicked)?;
+        let summary = merger.join().map_err(|_| DriverError::Panicked)?;
+        if workers.iter().any(Result::is_err) {
+            return Err(DriverError::Panicked);
+        }
+        Ok(summary)
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.control.stop();
+    }
+}
+
+fn validate(drive: &Drive) -> Result<(), DriverError> {
+    if drive.users == 0 {
+        return Err(DriverError::Drive("it has no users"));
+    }
+    if drive.window.is_zero() {
+        return Err(DriverError::Drive("its windows have no length"));
+    }
+    if !drive.user_extra.is_empty() && drive.user_extra.len() != drive.users as usize {
+        return Err(DriverError::Drive(
+            "it has variables for another number of users",
+        ));
+    }
+    if drive.workload.session.steps.is_empty() {
+        return Err(DriverError::Drive("its session has no steps"));
+    }
+    Ok(())
+}
+
+fn resolve(base: &BaseUrl) -> Result<Arc<[SocketAddr]>, DriverError> {
+    let fail = |source| DriverError::Resolve {
+        base: base.clone(),
+        source,
+    };
+    let found = (base.host.as_str(), base.port)
+        .to_socket_addrs()
+        .map_err(fail)?;
+    let addresses: Arc<[SocketAddr]> = found.collect();
+    if addresses.is_empty() {
+        return Err(fail(io::ErrorKind::NotFound.into()));
+    }
+    Ok(addresses)
+}
+
+fn spawn<T: Send + 'static>(
+    name: String,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, DriverError> {
+    std::thread::Builder::new()
+        .name(name)
+        .spawn(run)
+        .map_err(DriverError::Runtime)
+}
+
+fn thread_ids(
+    started: &Receiver<Result<i32, DriverError>>,
+    count: usize,
+) -> Result<Vec<i32>, DriverError> {
+    (0..count)
+        .map(|_| started.recv().unwrap_or(Err(DriverError::Panicked)))
+        .collect()
+}

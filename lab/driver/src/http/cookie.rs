@@ -1,0 +1,292 @@
+//! The cookies of one user, as lean as a load generator may keep them: host-only, in memory.
+//!
+//! Follows RFC 6265 where it matters to a session: path, `Secure`, and removal by `Max-Age` or
+//! `Expires`. It knows neither connections nor users.
+
+use crate::clock::unix_seconds;
+
+/// Most cookies per user; the oldest gives way.
+const MAX_COOKIES: usize = 32;
+/// Longest name and value; longer ones are ignored.
+const MAX_COOKIE_BYTES: usize = 4096;
+
+/// One user's cookies.
+#[derive(Debug, Default)]
+pub(crate) struct Jar {
+    cookies: Vec<Cookie>,
+}
+
+#[derive(Debug)]
+struct Cookie {
+    /// `name=value`.
+    pair: Box<str>,
+    name: usize,
+    path: Box<str>,
+    secure: bool,
+    /// Seconds since 1970; `None` for the session's length.
+    expires: Option<i64>,
+}
+
+impl Cookie {
+    fn name(&self) -> &str {
+        &self.pair[..self.name]
+    }
+
+    fn matches(&self, secure: bool, path: &str) -> bool {
+        (secure || !self.secure) && path_matches(&self.path, path)
+    }
+}
+
+impl Jar {
+    /// Takes a `Set-Cookie` value from an answer to a request for `path` on `host`. Gives the
+    /// cookie's name and value, also when the cookie is removed or not for us.
+    pub(crate) fn store<'a>(
+        &mut self,
+        value: &'a str,
+        host: &str,
+        path: &str,
+    ) -> Option<(&'a str, &'a str)> {
+        let mut parts = value.split(';');
+        let pair = parts.next()?.trim();
+        let (name, text) = pair.split_once('=')?;
+        let (name, text) = (name.trim(), text.trim());
+        let printable = |s: &str| s.bytes().all(|b| b >= 0x20 && b != 0x7f);
+        if name.is_empty() || pair.len() > MAX_COOKIE_BYTES || !printable(pair) {
+            return None;
+        }
+        let attributes = Attributes::parse(parts);
+        if attributes
+            .domain
+            .is_some_and(|domain| !domain_matches(host, domain))
+        {
+            return Some((name, text));
+        }
+        let cookie = Cookie {
+            pair: format!("{name}={text}").into(),
+            name: name.len(),
+            path: attributes.path.unwrap_or_else(|| default_path(path)).into(),
+            secure: attributes.secure,
+            expires: attributes.expires,
+        };
+        self.put(cookie);
+        Some((name, text))
+    }
+
+    fn put(&mut self, cookie: Cookie) {
+        self.cookies
+            .retain(|c| c.name() != cookie.name() || c.path != cookie.path);
+        if cookie.expires.is_some_and(|at| at <= unix_seconds()) {
+            return;
+        }
+        if self.cookies.len() == MAX_COOKIES {
+            self.cookies.remove(0);
+        }
+        self.cookies.push(cookie);
+        self.cookies.shrink_to_fit();
+    }
+
+    /// Appends `Cookie: …` with its line end, if there is any cookie for this request.
+    pub(crate) fn write(&mut self, secure: bool, path: &str, out: &mut String) {
+        if self.cookies.iter().any(|cookie| cookie.expires.is_some()) {
+            let now = unix_seconds();
+            self.cookies
+                .retain(|cookie| cookie.expires.is_none_or(|at| at > now));
+        }
+        let path = path.split(['?', '#']).next().unwrap_or(path);
+        let mut lead = "Cookie: ";
+        for cookie in self
+            .cookies
+            .iter()
+            .filter(|cookie| cookie.matches(secure, path))
+        {
+            out.push_str(lead);
+            out.push_str(&cookie.pair);
+            lead = "; ";
+        }
+        if lead == "; " {
+            out.push_str("\r\n");
+        }
+    }
+}
+
+#[derive(Default)]
+struct Attributes<'a> {
+    path: Option<&'a str>,
+    domain: Option<&'a str>,
+    secure: bool,
+    expires: Option<i64>,
+}
+
+impl<'a> Attributes<'a> {
+    fn parse(parts: impl Iterator<Item = &'a str>) -> Self {
+        let mut found = Self::default();
+        let mut by_age = false;
+        for part in parts {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let (name, value) = (name.trim(), value.trim());
+            if name.eq_ignore_ascii_case("path") {
+                found.path = value.starts_with('/').then_some(value);
+            } else if name.eq_ignore_ascii_case("domain") {
+                found.domain = Some(value.trim_start_matches('.')).filter(|d| !d.is_empty());
+            } else if name.eq_ignore_ascii_case("secure") {
+                found.secure = true;
+            } else if name.eq_ignore_ascii_case("max-age") {
+                if let Ok(age) = value.parse::<i64>() {
+                    by_age = true;
+                    found.expires = Some(if age <= 0 {
+                        0
+                    } else {
+                        unix_seconds().saturating_add(age)
+                    });
+                }
+            } else if name.eq_ignore_ascii_case("expires") && !by_age {
+                found.expires = date(value).or(found.expires);
+            }
+        }
+        found
+    }
+}
+
+fn domain_matches(host: &str, domain: &str) -> bool {
+    let Some(at) = host.len().checked_sub(domain.len()) else {
+        return false;
+    };
+    host.is_char_boundary(at)
+        && host[at..].eq_ignore_ascii_case(domain)
+        && (at == 0 || host.as_bytes()[at - 1] == b'.')
+}
+
+fn path_matches(cookie: &str, path: &str) -> bool {
+    path.strip_prefix(cookie)
+        .is_some_and(|rest| rest.is_empty() || cookie.ends_with('/') || rest.starts_with('/'))
+}
+
+/// The folder of the request's path (RFC 6265, section 5.1.4).
+fn default_path(path: &str) -> &str {
+    let path = path.split(['?', '#']).next().unwrap_or(path);
+    match path.rfind('/') {
+        Some(at) if at > 0 && path.starts_with('/') => &path[..at],
+        _ => "/",
+    }
+}
+
+/// A cookie's date in any of the forms that servers write, in seconds since 1970 (RFC 6265,
+/// section 5.1.1).
+fn date(text: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
+    let (mut time, mut day, mut month, mut year) = (None, None, None, None);
+    for token in text.split(|c: char| !c.is_ascii_alphanumeric() && c != ':') {
+        let number = token.parse::<i16>().ok().filter(|n| *n >= 0);
+        if time.is_none() && token.contains(':') {
+            time = clock_time(token);
+        } else if let (None, Some(n), 1..=2) = (day, number, token.len()) {
+            day = Some(n);
+        } else if let (None, Some(n), 2 | 4) = (year, number, token.len()) {
+            year = Some(match n {
+                0..=69 if token.len() == 2 => n + 2000,
+                70..=99 if token.len() == 2 => n + 1900,
+                _ => n,
+            });
+        } else if let (None, Some(name)) = (month, token.get(..3)) {
+            month = MONTHS
+                .iter()
+                .position(|m| name.eq_ignore_ascii_case(m))
+                .map(|m| m as i8 + 1);
+        }
+    }
+    let (hour, minute, second) = time?;
+    let day = i8::try_from(day?).ok()?;
+    let moment = jiff::civil::DateTime::new(year?, month?, day, hour, minute, second, 0).ok()?;
+    let moment = moment.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(moment.timestamp().as_second())
+}
+
+fn clock_time(token: &str) -> Option<(i8, i8, i8)> {
+    let mut parts = token.split(':').map(|part| part.parse::<i8>().ok());
+    Some((parts.next()??, parts.next()??, parts.next()??))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(jar: &mut Jar, secure: bool, path: &str) -> String {
+        let mut out = String::new();
+        jar.write(secure, path, &mut out);
+        out
+    }
+
+    #[test]
+    fn a_cookie_comes_back_under_its_path() {
+        let mut jar = Jar::default();
+        assert_eq!(
+            jar.store("s=1; Path=/mail", "h", "/login"),
+            Some(("s", "1"))
+        );
+        assert_eq!(sent(&mut jar, false, "/mail/a?x=/b"), "Cookie: s=1\r\n");
+        assert_eq!(sent(&mut jar, false, "/mailbox"), "");
+        jar.store("t=2; HttpOnly; SameSite=Lax", "h", "/mail/login?next=/x");
+        assert_eq!(sent(&mut jar, false, "/mail/a"), "Cookie: s=1; t=2\r\n");
+        jar.store("s=3; Path=/mail", "h", "/");
+        assert_eq!(sent(&mut jar, false, "/mail"), "Cookie: t=2; s=3\r\n");
+    }
+
+    #[test]
+    fn removal_by_age_and_by_date() {
+        for gone in [
+            "s=; Max-Age=0; Path=/",
+            "s=x; max-age=-1; path=/; Expires=Fri, 01 Jan 2100 00:00:00 GMT",
+            "s=x; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT",
+            "s=x; path=/; expires=Thursday, 01-Jan-70 00:00:01 GMT",
+            "s=x; path=/; expires=Thu Jan  1 00:00:01 1970",
+        ] {
+            let mut jar = Jar::default();
+            jar.store("s=1; Path=/; Max-Age=1000", "h", "/");
+            assert_eq!(sent(&mut jar, false, "/"), "Cookie: s=1\r\n");
+            jar.store(gone, "h", "/");
+            assert!(jar.cookies.is_empty(), "{gone}");
+        }
+    }
+
+    #[test]
+    fn secure_and_foreign_cookies_stay_at_home() {
+        let mut jar = Jar::default();
+        jar.store("a=1; Secure; Path=/", "h", "/");
+        assert_eq!(sent(&mut jar, false, "/"), "");
+        assert_eq!(sent(&mut jar, true, "/"), "Cookie: a=1\r\n");
+        assert_eq!(
+            jar.store("b=1; Domain=other.org", "h.org", "/"),
+            Some(("b", "1"))
+        );
+        jar.store("c=1; Domain=.h.org; Path=/", "www.h.org", "/");
+        assert_eq!(sent(&mut jar, true, "/"), "Cookie: a=1; c=1\r\n");
+    }
+
+    #[test]
+    fn nonsense_is_ignored_and_the_number_limited() {
+        let mut jar = Jar::default();
+        for value in ["", "=x", "novalue", "a\n=b", "; Path=/"] {
+            assert_eq!(jar.store(value, "h", "/"), None, "{value:?}");
+        }
+        for i in 0..100 {
+            jar.store(&format!("c{i}=1"), "h", "/");
+        }
+        assert_eq!(jar.cookies.len(), MAX_COOKIES);
+        assert_eq!(jar.cookies[MAX_COOKIES - 1].name(), "c99");
+    }
+
+    #[test]
+    fn dates_are_read_as_the_rfc_says() {
+        for (text, seconds) in [
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(784_111_777)),
+            ("Sunday, 06-Nov-94 08:49:37 GMT", Some(784_111_777)),
+            ("Sun Nov  6 08:49:37 1994", Some(784_111_777)),
+            ("Sun, 31 Feb 1994 08:49:37 GMT", None),
+            ("yesterday", None),
+        ] {
+            assert_eq!(date(text), seconds, "{text}");
+        }
+    }
+}

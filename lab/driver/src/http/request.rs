@@ -1,0 +1,309 @@
+//! A request of the workload, prepared once and rendered for a user into a reused buffer.
+//!
+//! It knows neither connections nor time.
+
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lab_study::model::{Body, Capture, CaptureSource, Request};
+use lab_study::{RenderError, Template, UserScope};
+
+use super::cookie::Jar;
+use crate::drive::BaseUrl;
+
+/// Headers that are the driver's own: it alone frames a message and keeps cookies.
+const OURS: [&str; 4] = ["host", "content-length", "transfer-encoding", "cookie"];
+
+/// A prepared request.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    method: Box<str>,
+    target: Template,
+    /// ` HTTP/1.1`, and the headers that are the same in each rendering but for `Host`.
+    fixed: Box<str>,
+    varying: Vec<(Box<str>, Template)>,
+    basic: Option<(Template, Template)>,
+    body: Body,
+    /// The whole message without its final empty line, where nothing varies but cookies.
+    constant: Option<Box<str>>,
+    pub(crate) expect: Vec<RangeInclusive<u16>>,
+    pub(crate) captures: Vec<Capture>,
+    pub(crate) keeps_body: bool,
+    pub(crate) reads_headers: bool,
+}
+
+/// Buffers for rendering, reused for request after request.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    body: String,
+    value: String,
+}
+
+/// Why a request can't be made.
+#[derive(Debug)]
+pub(crate) enum Unmade {
+    /// A list has no entry: the step is to be skipped.
+    Empty,
+    /// Anything else.
+    Failed(Box<str>),
+}
+
+impl From<RenderError> for Unmade {
+    fn from(error: RenderError) -> Self {
+        match error {
+            RenderError::EmptyList { .. } => Self::Empty,
+            other => Self::Failed(other.to_string().into()),
+        }
+    }
+}
+
+impl Prepared {
+    pub(crate) fn new(request: &Request, base: &BaseUrl) -> Self {
+        let mut fixed = String::from(" HTTP/1.1\r\n");
+        let mut varying = Vec::new();
+        let given = |name: &str| {
+            request
+                .headers
+                .iter()
+                .any(|(n, _)| n.eq_ignore_ascii_case(name))
+        };
+        if !given("user-agent") {
+            fixed.push_str(concat!(
+                "User-Agent: plimsoll/",
+                env!("CARGO_PKG_VERSION"),
+                "\r\n"
+            ));
+        }
+        if let (Some(kind), false) = (content_type(&request.body), given("content-type")) {
+            push_header(&mut fixed, "Content-Type", kind);
+        }
+        for (name, value) in &request.headers {
+            if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+                continue;
+            }
+            match value.as_literal() {
+                Some(text) if sound_value(text) => push_header(&mut fixed, name, text.trim()),
+                _ => varying.push((name.as_str().into(), value.clone())),
+            }
+        }
+        let from_body = |c: &Capture| {
+            use CaptureSource::{JsonPath, JsonPathTemplate, Regex};
+            matches!(c.source, JsonPath(_) | JsonPathTemplate(_) | Regex(_))
+        };
+        let from_headers = |c: &Capture| {
+            matches!(
+                c.source,
+                CaptureSource::Header(_) | CaptureSource::Cookie(_)
+            )
+        };
+        let mut prepared = Self {
+            method: request.method.as_str().into(),
+            target: request.target.clone(),
+            fixed: fixed.into(),
+            varying,
+            basic: request.basic_auth.clone(),
+            body: request.body.clone(),
+            constant: None,
+            expect: request.expect.clone(),
+            captures: request.captures.clone(),
+            keeps_body: request.captures.iter().any(from_body),
+            reads_headers: request.captures.iter().any(from_headers),
+        };
+        prepared.constant = prepared.constant(base);
+        prepared
+    }
+
+    pub(crate) fn is_head(&self) -> bool {
+        &*self.method == "HEAD"
+    }
+
+    /// Whether a status is one that the workload expects.
+    pub(crate) fn expects(&self, status: u16) -> bool {
+        self.expect.iter().any(|range| range.contains(&status))
+    }
+
+    /// The head but its empty line, if that is all there is and nothing in it varies.
+    fn constant(&self, base: &BaseUrl) -> Option<Box<str>> {
+        let target = self.target.as_literal()?;
+        let plain = self.varying.is_empty() && self.basic.is_none();
+        if !plain || !matches!(self.body, Body::Empty) || !target.starts_with('/') {
+            return None;
+        }
+        let mut out = String::new();
+        self.push_line(target, base, &mut out);
+        self.push_no_body(&mut out);
+        Some(out.into())
+    }
+
+    /// Renders the whole message into `out`, which must be empty. Gives the server if it is
+    /// another than `base`.
+    pub(crate) fn render(
+        &self,
+        base: &BaseUrl,
+        scope: &mut UserScope,
+        jar: &mut Jar,
+        scratch: &mut Scratch,
+        out: &mut String,
+    ) -> Result<Option<Box<BaseUrl>>, Unmade> {
+        if let Some(constant) = &self.constant {
+            out.push_str(constant);
+            let target = self.target.as_literal().unwrap_or("/");
+            jar.write(base.secure, target, out);
+            out.push_str("\r\n");
+            return Ok(None);
+        }
+        scratch.value.clear();
+        self.target.render(scope, &mut scratch.value)?;
+        let (other, path) = resolve(&scratch.value, base)?;
+        self.push_line(path, other.as_deref().unwrap_or(base), out);
+        if other.is_none() {
+            jar.write(base.secure, path, out);
+        }
+        self.push_varying(scope, scratch, out)?;
+        self.push_body(scope, scratch, out)?;
+        Ok(other)
+    }
+
+    fn push_line(&self, target: &str, server: &BaseUrl, out: &mut String) {
+        out.push_str(&self.method);
+        out.push(' ');
+        push_target(target, out);
+        out.push_str(&self.fixed);
+        push_header(out, "Host", &server.authority());
+    }
+
+    fn push_varying(
+        &self,
+        scope: &mut UserScope,
+        scratch: &mut Scratch,
+        out: &mut String,
+    ) -> Result<(), Unmade> {
+        for (name, template) in &self.varying {
+            scratch.value.clear();
+            template.render(scope, &mut scratch.value)?;
+            if !sound_value(&scratch.value) {
+                let text = format!("the value of header `{name}` holds a control character");
+                return Err(Unmade::Failed(text.into()));
+            }
+            push_header(out, name, scratch.value.trim());
+        }
+        if let Some((user, password)) = &self.basic {
+            scratch.value.clear();
+            user.render(scope, &mut scratch.value)?;
+            scratch.value.push(':');
+            password.render(scope, &mut scratch.value)?;
+            out.push_str("Authorization: Basic ");
+            STANDARD.encode_string(&scratch.value, out);
+            out.push_str("\r\n");
+        }
+        Ok(())
+    }
+
+    fn push_body(
+        &self,
+        scope: &mut UserScope,
+        scratch: &mut Scratch,
+        out: &mut String,
+    ) -> Result<(), Unmade> {
+        let body = &mut scratch.body;
+        body.clear();
+        match &self.body {
+            Body::Empty => {
+                self.push_no_body(out);
+                out.push_str("\r\n");
+                return Ok(());
+            }
+            Body::Json(template) | Body::Text(template) => template.render(scope, body)?,
+            Body::Form(fields) => {
+                for (name, value) in fields {
+                    if !body.is_empty() {
+                        body.push('&');
+                    }
+                    body.push_str(name);
+                    body.push('=');
+                    value.render(scope, body)?;
+                }
+            }
+        }
+        // Writing to a string can't fail.
+        let _infallible = write!(out, "Content-Length: {}\r\n\r\n", body.len());
+        out.push_str(body);
+        if body.capacity() > super::POOLED_BYTES {
+            *body = String::new();
+        }
+        Ok(())
+    }
+
+    /// Methods that usually carry a body say that they carry none (RFC 9110, section 8.6).
+    fn push_no_body(&self, out: &mut String) {
+        if matches!(&*self.method, "POST" | "PUT" | "PATCH") {
+            push_header(out, "Content-Length", "0");
+        }
+    }
+}
+
+/// The path of a rendered message, without its query.
+pub(crate) fn path_of(message: &str) -> &str {
+    let target = message.split(' ').nth(1).unwrap_or("/");
+    target.split('?').next().unwrap_or(target)
+}
+
+fn content_type(body: &Body) -> Option<&'static str> {
+    match body {
+        Body::Empty => None,
+        Body::Json(_) => Some("application/json"),
+        Body::Form(_) => Some("application/x-www-form-urlencoded"),
+        Body::Text(_) => Some("text/plain; charset=utf-8"),
+    }
+}
+
+fn push_header(out: &mut String, name: &str, value: &str) {
+    out.push_str(name);
+    out.push_str(": ");
+    out.push_str(value);
+    out.push_str("\r\n");
+}
+
+/// No value may end its line and begin another header.
+fn sound_value(value: &str) -> bool {
+    value
+        .bytes()
+        .all(|b| (b >= 0x20 && b != 0x7f) || b == b'\t')
+}
+
+/// Splits a rendered target into another server than `base`, if it names one, and the path.
+fn resolve<'a>(target: &'a str, base: &BaseUrl) -> Result<(Option<Box<BaseUrl>>, &'a str), Unmade> {
+    if target.starts_with('/') {
+        return Ok((None, target));
+    }
+    match BaseUrl::split(target) {
+        Ok((server, path)) if server == *base => Ok((None, path)),
+        Ok((server, path)) => Ok((Some(Box::new(server)), path)),
+        Err(_) => {
+            let shown: String = target.chars().take(100).collect();
+            let text = format!("the target “{shown}” is neither a path from / nor an absolute URL");
+            Err(Unmade::Failed(text.into()))
+        }
+    }
+}
+
+/// Appends a path with query, percent-encoding what a request line can't hold.
+fn push_target(target: &str, out: &mut String) {
+    if !target.starts_with('/') {
+        out.push('/');
+    }
+    let target = target.split('#').next().unwrap_or(target);
+    if target.bytes().all(|b| b.is_ascii_graphic()) {
+        out.push_str(target);
+        return;
+    }
+    for byte in target.bytes() {
+        if byte.is_ascii_graphic() {
+            out.push(char::from(byte));
+        } else {
+            let _infallible = write!(out, "%{byte:02X}");
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The merger: one thread that holds the barriers of setup, merges the workers' windows in order,
+//! and tells it all as events. It does nothing per request.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::clock::{Clock, Nanos};
+use crate::control::Control;
+use crate::event::{
+    DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, StepWindow, Window, new_histogram,
+};
+use crate::recorder::{Example, WorkerWindow};
+use crate::script::Script;
+
+/// How many reports may wait for the merger, over all workers.
+pub(crate) const QUEUE: usize = 256;
+
+/// What a worker tells.
+pub(crate) enum Report {
+    /// Setup went on.
+    Setup(SetupCounts),
+    /// All of this worker's users are through with the setup step that was asked for.
+    SetupStepDone(SetupCounts),
+    /// A window is full, or the trial over; `end` on the trial's clock.
+    Window {
+        index: u64,
+        end: Nanos,
+        window: Box<WorkerWindow>,
+    },
+    /// A failed request.
+    Example(Example),
+    /// The worker has ended; `cut` when at the end of its trial.
+    Ended { cut: bool },
+}
+
+/// What a worker's setup has come to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SetupCounts {
+    pub(crate) users_done: u32,
+    pub(crate) transactions: u64,
+    pub(crate) errors: u64,
+    pub(crate) skipped: u64,
+}
+
+/// A worker's end of the queue to the merger.
+#[derive(Clone)]
+pub(crate) struct Outbox {
+    pub(crate) worker: usize,
+    pub(crate) queue: SyncSender<(usize, Report)>,
+}
+
+impl Outbox {
+    /// Blocks while the merger is a whole queue behind: late sends then show that the generator
+    /// was held up, where silence would lose counts. Without a merger there is nobody to tell.
+    pub(crate) fn send(&self, report: Report) {
+        let _gone = self.queue.send((self.worker, report));
+    }
+}
+
+/// The merger's state.
+pub(crate) struct Merger {
+    pub(crate) script: Arc<Script>,
+    pub(crate) clock: Clock,
+    pub(crate) control: Arc<Control>,
+    pub(crate) events: SyncSender<DriverEvent>,
+    /// Where each worker gets its emptied windows back.
+    pub(crate) emptied: Vec<SyncSender<Box<WorkerWindow>>>,
+    pub(crate) setup: Setup,
+    pub(crate) windows: BTreeMap<u64, Pending>,
+    pub(crate) next_window: u64,
+    pub(crate) last_end: Nanos,
+    pub(crate) ended: usize,
+    pub(crate) examples: usize,
+    pub(crate) summary: DriveSummary,
+}
+
+/// Where setup stands.
+#[derive(Default)]
+pub(crate) struct Setup {
+    step: usize,
+    /// Workers through with the current step.
+    through: usize,
+    /// By worker.
+    counts: Vec<SetupCounts>,
+}
+
+/// A window that not all workers have handed over.
+pub(crate) struct Pending {
+    merged: Box<Window>,
+    parts: usize,
+}
+
+impl Merger {
+    pub(crate) fn new(
+        script: Arc<Script>,
+        clock: Clock,
+        control: Arc<Control>,
+        events: SyncSender<DriverEvent>,
+        emptied: Vec<SyncSender<Box<WorkerWindow>>>,
+    ) -> Self {
+        let counts = vec![SetupCounts::default(); emptied.len()];
+        Self {
+            script,
+            clock,
+            control,
+            events,
+            emptied,
+            setup: Setup {
+                counts,
+                ..Setup::default()
+            },
+            windows: BTreeMap::new(),
+            next_window: 0,
+            last_end: 0,
+            ended: 0,
+            examples: 0,
+            summary: DriveSummary::default(),
+        }
+    }
+
+    /// Runs until all workers have ended.
+    pub(crate) fn run(mut self, reports: &Receiver<(usize, Report)>) -> DriveSummary {
+        if self.script.setup.is_empty() {
+            self.setup_done();
+        }
+        let workers = self.emptied.len();
+        while self.ended < workers {
+            let Ok((worker, report)) = reports.recv() else {
+                break;
+            };
+            match report {
+                Report::Setup(counts) => self.setup_progress(worker, counts),
+                Report::SetupStepDone(counts) => self.setup_step_done(worker, counts),
+                Report::Window { index, end, window } => self.window(worker, index, end, window),
+                Report::Example(example) => self.example(example),
+                Report::Ended { cut } => self.worker_ended(cut),
+            }
+        }
+        self.emit_windows(true);
+        self.summary.elapsed = Duration::from_nanos(self.last_end);
+        self.tell(DriverEvent::Done);
+        self.summary
+    }
+
+    /// Whoever ordered the drive may have stopped listening.
+    fn tell(&self, event: DriverEvent) {
+        let _gone = self.events.send(event);
+    }
+
+    fn setup_progress(&mut self, worker: usize, counts: SetupCounts) {
+        self.setup.counts[worker] = counts;
+        let sum = self.setup.sum();
+        self.tell(DriverEvent::SetupProgress {
+            step: self.setup.step,
+            steps: self.script.setup.len(),
+            users_done: sum.users_done,
+            transactions: sum.transactions,
+            errors: sum.errors,
+        });
+    }
+
+    fn setup_step_done(&mut self, worker: usize, counts: SetupCounts) {
+        self.setup_progress(worker, counts);
+        self.setup.through += 1;
+        if self.setup.through < self.emptied.len() {
+            return;
+        }
+        self.setup.through = 0;
+        self.setup.step += 1;
+        for counts in &mut self.setup.counts {
+            counts.users_done = 0;
+        }
+        if self.setup.step == self.script.setup.len() {
+            self.setup_done();
+        } else {
+            self.control.setup_step(self.setup.step);
+        }
+    }
+
+    fn setup_done(&mut self) {
+        let sum = self.setup.sum();
+        self.summary.setup_transactions = sum.transactions;
+        self.summary.setup_errors = sum.errors;
+        self.tell(DriverEvent::SetupDone {
+            transactions: sum.transactions,
+            errors: sum.errors,
+            skipped: sum.skipped,
+            elapsed: self.clock.now(),
+        });
+    }
+
+    fn example(&mut self, example: Example) {
+        // Half of them are left for the trial.
+        let limit = MAX_ERROR_EXAMPLES / if example.setup { 2 } else { 1 };
+        if self.examples >= limit {
+            return;
+        }
+        self.examples += 1;
+        let name = if example.setup {
+            &self.script.setup[example.step].name
+        } else {
+            self.script.recorded_name(example.step)
+        };
+        self.tell(DriverEvent::ErrorExample {
+            t: Duration::from_nanos(example.t),
+            step: name.to_owned(),
+            class: example.class,
+            detail: example.detail.into_string(),
+        });
+    }
+
+    /// One worker that ends early ends the drive: a part of the load is no load.
+    fn worker_ended(&mut self, cut: bool) {
+        self.ended += 1;
+        if !cut {
+            self.summary.stopped_early = true;
+            self.control.stop();
+        }
+    }
+
+    fn window(&mut self, worker: usize, index: u64, end: Nanos, mut part: Box<WorkerWindow>) {
+        let steps = self.script.recorded_steps();
+        let pending = self.windows.entry(index).or_insert_with(|| Pending {
+            merged: Box::new(Window::empty(steps)),
+            parts: 0,
+        });
+        pending.merged.end = pending.merged.end.max(Duration::from_nanos(end));
+        pending.merged.add(&part);
+        pending.parts += 1;
+        part.reset();
+        // A worker that has enough of them, or has ended, needs none.
+        let _not_needed = self.emptied[worker].try_send(part);
+        self.emit_windows(false);
+    }
+
+    /// Emits the windows that are whole; at the end (`all`) those too that a stop left partial.
+    fn emit_windows(&mut self, all: bool) {
+        while let Some(entry) = self.windows.first_entry() {
+            let whole = entry.get().parts == self.emptied.len();
+            let next = whole && *entry.key() == self.next_window;
+            if !next && !all {
+                return;
+            }
+            self.next_window = entry.key() + 1;
+            let mut window = entry.remove().merged;
+            window.start = Duration::from_nanos(self.last_end);
+            window.end = window.end.max(window.start);
+            self.last_end = window.end.as_nanos() as Nanos;
+            self.count(&window);
+            self.tell(DriverEvent::Window(window));
+        }
+    }
+
+    fn count(&mut self, window: &Window) {
+        let sum = &mut self.summary;
+        sum.cycles += window.cycles;
+        sum.overruns += window.overruns;
+        sum.connects += window.connects;
+        sum.stale_retries += window.stale_retries;
+        for (index, step) in window.steps.iter().enumerate() {
+            if index < self.script.session.len() {
+                sum.transactions += step.transactions();
+                sum.errors += step.failed();
+                sum.skipped += step.skipped;
+            } else {
+                sum.probe_transactions += step.transactions();
+                sum.probe_errors += step.failed();
+            }
+        }
+    }
+}
+
+impl Setup {
+    fn sum(&self) -> SetupCounts {
+        self.counts
+            .iter()
+            .fold(SetupCounts::default(), |a, b| SetupCounts {
+                users_done: a.users_done + b.users_done,
+                transactions: a.transactions + b.transactions,
+                errors: a.errors + b.errors,
+                skipped: a.skipped + b.skipped,
+            })
+    }
+}
+
+impl Window {
+    fn empty(steps: usize) -> Self {
+        Self {
+            start: Duration::ZERO,
+            end: Duration::ZERO,
+            users: 0,
+            cycles: 0,
+            overruns: 0,
+            connects: 0,
+            stale_retries: 0,
+            lateness: new_histogram(),
+            steps: (0..steps).map(|_| StepWindow::empty()).collect(),
+        }
+    }
+
+    fn add(&mut self, part: &WorkerWindow) {
+        self.users += part.users;
+        self.cycles += part.cycles;
+        self.overruns += part.overruns;
+        self.connects += part.client.connects;
+        self.stale_retries += part.client.stale_retries;
+        add(&mut self.lateness, &part.lateness);
+        for (sum, step) in self.steps.iter_mut().zip(&part.steps) {
+            add(&mut sum.ok, &step.ok);
+            add(&mut sum.error, &step.error);
+            for (sum, count) in sum.errors.iter_mut().zip(step.errors) {
+                *sum += count;
+            }
+            sum.skipped += step.skipped;
+            sum.waits += step.waits;
+            sum.wait_sum_us += step.wait_sum_us;
+            sum.bytes += step.bytes;
+        }
+    }
+}
+
+fn add(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
+    sum.add(part)
+        .expect("a growing histogram takes what another of its kind holds");
+}

@@ -1,0 +1,310 @@
+//! What one worker records: its own histograms and counts, no lock, no allocation per request.
+//!
+//! A window is filled in place and handed over as a whole; an emptied one comes back for it. Time
+//! comes in as an argument.
+
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::client::{ClientCounts, Failure};
+use crate::clock::{Nanos, nanos};
+use crate::event::{ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow, new_histogram};
+use crate::merger::{Outbox, Report};
+
+/// Counts of one window of one worker.
+pub(crate) struct WorkerWindow {
+    pub(crate) users: u32,
+    pub(crate) cycles: u64,
+    pub(crate) overruns: u64,
+    pub(crate) client: ClientCounts,
+    pub(crate) lateness: Histogram<u64>,
+    pub(crate) steps: Vec<StepWindow>,
+}
+
+/// The figures of a request that ended.
+pub(crate) struct Sample {
+    /// When.
+    pub(crate) ended: Nanos,
+    /// Its response time.
+    pub(crate) took: Nanos,
+    /// How much later than meant it was sent.
+    pub(crate) late: Nanos,
+    /// Bytes of the answer's body.
+    pub(crate) bytes: u64,
+}
+
+/// An error that a reader may want to see.
+#[derive(Debug, Clone)]
+pub(crate) struct Example {
+    /// On the trial's clock.
+    pub(crate) t: Nanos,
+    /// Index of the step: of a window's steps, or of setup's.
+    pub(crate) step: usize,
+    pub(crate) setup: bool,
+    pub(crate) class: ErrorClass,
+    pub(crate) detail: Box<str>,
+}
+
+impl StepWindow {
+    pub(crate) fn empty() -> Self {
+        Self {
+            ok: new_histogram(),
+            error: new_histogram(),
+            errors: [0; 5],
+            skipped: 0,
+            waits: 0,
+            wait_sum_us: 0,
+            bytes: 0,
+        }
+    }
+
+    fn reset(&mut self) {
+        reset(&mut self.ok);
+        reset(&mut self.error);
+        self.errors = [0; 5];
+        self.skipped = 0;
+        self.waits = 0;
+        self.wait_sum_us = 0;
+        self.bytes = 0;
+    }
+}
+
+impl WorkerWindow {
+    pub(crate) fn new(steps: usize) -> Self {
+        Self {
+            users: 0,
+            cycles: 0,
+            overruns: 0,
+            client: ClientCounts::default(),
+            lateness: new_histogram(),
+            steps: (0..steps).map(|_| StepWindow::empty()).collect(),
+        }
+    }
+
+    /// Empties it and keeps its memory.
+    pub(crate) fn reset(&mut self) {
+        self.users = 0;
+        self.cycles = 0;
+        self.overruns = 0;
+        self.client = ClientCounts::default();
+        reset(&mut self.lateness);
+        self.steps.iter_mut().for_each(StepWindow::reset);
+    }
+}
+
+/// Most histograms of a window are empty; clearing those would cost more than filling the rest.
+fn reset(histogram: &mut Histogram<u64>) {
+    if !histogram.is_empty() {
+        histogram.reset();
+    }
+}
+
+/// Records what a worker's users do, window after window.
+pub(crate) struct Recorder {
+    current: Box<WorkerWindow>,
+    window: Nanos,
+    /// The trial's 0 on the worker's clock, as all times here.
+    zero: Nanos,
+    /// End of the current window.
+    window_end: Nanos,
+    /// End of the trial: nothing that ends later counts.
+    end: Nanos,
+    index: u64,
+    users: u32,
+    examples_left: usize,
+    outbox: Outbox,
+    emptied: Receiver<Box<WorkerWindow>>,
+}
+
+impl Recorder {
+    /// A recorder for windows of so many steps. It counts nothing before [`Recorder::begin`].
+    pub(crate) fn new(steps: usize, outbox: Outbox, emptied: Receiver<Box<WorkerWindow>>) -> Self {
+        Self {
+            current: Box::new(WorkerWindow::new(steps)),
+            window: Nanos::MAX,
+            zero: 0,
+            window_end: 0,
+            end: 0,
+            index: 0,
+            users: 0,
+            examples_left: MAX_ERROR_EXAMPLES,
+            outbox,
+            emptied,
+        }
+    }
+
+    /// The trial's 0 is `zero`; it lasts for `length` and is cut into windows of `window`.
+    pub(crate) fn begin(&mut self, zero: Nanos, window: Duration, length: Duration) {
+        self.zero = zero;
+        self.window = nanos(window).max(1);
+        self.end = zero.saturating_add(nanos(length));
+        self.window_end = zero.saturating_add(self.window).min(self.end);
+    }
+
+    /// Whether the trial is over at `now`.
+    pub(crate) fn over(&self, now: Nanos) -> bool {
+        now >= self.end
+    }
+
+    /// End of the current window.
+    pub(crate) fn window_end(&self) -> Nanos {
+        self.window_end
+    }
+
+    /// A user's session began.
+    pub(crate) fn user_started(&mut self) {
+        self.users += 1;
+    }
+
+    /// A cycle began.
+    pub(crate) fn cycle(&mut self, now: Nanos) {
+        if let Some(window) = self.at(now) {
+            window.cycles += 1;
+        }
+    }
+
+    /// A cycle outlasted its pace.
+    pub(crate) fn overrun(&mut self, now: Nanos) {
+        if let Some(window) = self.at(now) {
+            window.overruns += 1;
+        }
+    }
+
+    /// A wait before `step` ended.
+    pub(crate) fn waited(&mut self, now: Nanos, step: usize, lasted: Nanos) {
+        if let Some(window) = self.at(now) {
+            let step = &mut window.steps[step];
+            step.waits += 1;
+            // To the nearest, so that the mean of many short waits isn't half a microsecond low.
+            step.wait_sum_us += (lasted + 500) / 1000;
+        }
+    }
+
+    /// A step was skipped.
+    pub(crate) fn skipped(&mut self, now: Nanos, step: usize) {
+        if let Some(window) = self.at(now) {
+            window.steps[step].skipped += 1;
+        }
+    }
+
+    /// A request ended.
+    pub(crate) fn request(&mut self, step: usize, sample: Sample, result: Result<(), Failure>) {
+        let Sample {
+            ended: now,
+            took,
+            late,
+            bytes,
+        } = sample;
+        let Some(window) = self.at(now) else { return };
+        record(&mut window.lateness, late);
+        let counts = &mut window.steps[step];
+        counts.bytes += bytes;
+        match result {
+            Ok(()) => record(&mut counts.ok, took),
+            Err(failure) => {
+                record(&mut counts.error, took);
+                counts.errors[failure.class.index()] += 1;
+                self.example(now, step, failure);
+            }
+        }
+    }
+
+    /// A request could not even be made.
+    pub(crate) fn unmade(&mut self, now: Nanos, step: usize, detail: Box<str>) {
+        let Some(window) = self.at(now) else { return };
+        let counts = &mut window.steps[step];
+        record(&mut counts.error, 0);
+        counts.errors[ErrorClass::Check.index()] += 1;
+        self.example(
+            now,
+            step,
+            Failure {
+                class: ErrorClass::Check,
+                detail,
+            },
+        );
+    }
+
+    /// Hands on an example from setup, as long as half of them are left for the trial.
+    pub(crate) fn setup_example(&mut self, step: usize, failure: Failure) {
+        if self.examples_left > MAX_ERROR_EXAMPLES / 2 {
+            self.examples_left -= 1;
+            self.tell_example(0, step, true, failure);
+        }
+    }
+
+    fn example(&mut self, now: Nanos, step: usize, failure: Failure) {
+        if self.examples_left > 0 {
+            self.examples_left -= 1;
+            self.tell_example(now.saturating_sub(self.zero), step, false, failure);
+        }
+    }
+
+    fn tell_example(&self, t: Nanos, step: usize, setup: bool, failure: Failure) {
+        let Failure { class, detail } = failure;
+        self.outbox.send(Report::Example(Example {
+            t,
+            step,
+            setup,
+            class,
+            detail,
+        }));
+    }
+
+    /// Hands over all windows that end by `now`; `counts` are the client's since the last call.
+    pub(crate) fn roll(&mut self, now: Nanos, counts: ClientCounts) {
+        self.current.client.connects += counts.connects;
+        self.current.client.stale_retries += counts.stale_retries;
+        while self.window_end <= now && self.window_end < self.end {
+            self.hand_over(self.window_end);
+        }
+    }
+
+    /// Hands over everything, the last window ending at `now` or the end of the trial.
+    pub(crate) fn finish(&mut self, now: Nanos, counts: ClientCounts) {
+        self.roll(now, counts);
+        self.hand_over(now.min(self.end));
+    }
+
+    /// The window that holds `now`; none once the trial is over.
+    fn at(&mut self, now: Nanos) -> Option<&mut WorkerWindow> {
+        if now >= self.window_end {
+            if now >= self.end {
+                return None;
+            }
+            self.roll(now, ClientCounts::default());
+        }
+        Some(&mut self.current)
+    }
+
+    fn hand_over(&mut self, end: Nanos) {
+        let steps = self.current.steps.len();
+        let next = self
+            .emptied
+            .try_recv()
+            .unwrap_or_else(|_| Box::new(WorkerWindow::new(steps)));
+        let mut full = std::mem::replace(&mut self.current, next);
+        full.users = self.users;
+        let index = self.index;
+        self.index += 1;
+        self.window_end = self.window_end.saturating_add(self.window).min(self.end);
+        let end = end.saturating_sub(self.zero);
+        self.outbox.send(Report::Window {
+            index,
+            end,
+            window: full,
+        });
+    }
+}
+
+/// Records nanoseconds as whole microseconds, 1 µs … 1 h.
+#[inline]
+fn record(histogram: &mut Histogram<u64>, value: Nanos) {
+    let limit = MAX_RECORDED.as_micros() as u64;
+    let micros = ((value + 500) / 1000).clamp(1, limit);
+    histogram
+        .record(micros)
+        .expect("growing histograms hold an hour");
+}

@@ -1,0 +1,75 @@
+//! A workload as the engine sees it: waits and numbers of requests, no protocol.
+
+use std::time::Duration;
+
+use lab_study::model::{Request, Step, Wait, Workload};
+
+use crate::client::RequestId;
+
+/// The steps of a workload.
+#[derive(Debug, Clone)]
+pub(crate) struct Script {
+    pub(crate) setup: Vec<ScriptStep>,
+    pub(crate) session: Vec<ScriptStep>,
+    pub(crate) pace: Option<Duration>,
+    pub(crate) probe: Option<(RequestId, Duration)>,
+}
+
+/// One step.
+#[derive(Debug, Clone)]
+pub(crate) struct ScriptStep {
+    pub(crate) name: String,
+    pub(crate) wait: Wait,
+    pub(crate) repeat: u32,
+    pub(crate) requests: std::ops::Range<RequestId>,
+}
+
+impl Script {
+    pub(crate) fn new(workload: &Workload) -> Self {
+        let mut next = 0;
+        let mut steps = |steps: &[Step]| -> Vec<ScriptStep> {
+            steps
+                .iter()
+                .map(|step| script_step(step, &mut next))
+                .collect()
+        };
+        let setup = steps(&workload.setup);
+        let session = steps(&workload.session.steps);
+        let probe = workload.probe.as_ref().map(|probe| (next, probe.every));
+        Self {
+            setup,
+            session,
+            pace: workload.session.pace,
+            probe,
+        }
+    }
+
+    /// Steps in a window: those of the session, then the probe.
+    pub(crate) fn recorded_steps(&self) -> usize {
+        self.session.len() + usize::from(self.probe.is_some())
+    }
+
+    /// Name of a step of a window.
+    pub(crate) fn recorded_name(&self, step: usize) -> &str {
+        self.session.get(step).map_or("probe", |s| &s.name)
+    }
+}
+
+fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
+    let first = *next;
+    *next += step.requests.len() as RequestId;
+    ScriptStep {
+        name: step.name.clone(),
+        wait: step.wait,
+        repeat: step.repeat,
+        requests: first..*next,
+    }
+}
+
+/// All requests of a workload in the order of their [`RequestId`].
+pub(crate) fn requests(workload: &Workload) -> impl Iterator<Item = &Request> {
+    let steps = workload.setup.iter().chain(&workload.session.steps);
+    steps
+        .flat_map(|step| &step.requests)
+        .chain(workload.probe.as_ref().map(|p| &p.request))
+}

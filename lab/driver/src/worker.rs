@@ -1,0 +1,392 @@
+//! One worker thread: its core, its single-threaded runtime, its slice of the users.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::Duration;
+
+use lab_study::timing::TimingStream;
+use lab_study::{User as Identity, UserScope};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::{Pid, gettid};
+use tokio::sync::watch;
+use tokio::task::{JoinSet, LocalSet};
+
+use crate::client::{Client, Exchange};
+use crate::clock::{Clock, nanos};
+use crate::control::Order;
+use crate::drive::Drive;
+use crate::driver::DriverError;
+use crate::event::ErrorClass;
+use crate::merger::{Outbox, Report, SetupCounts};
+use crate::recorder::{Recorder, WorkerWindow};
+use crate::script::Script;
+use crate::timers::Timers;
+use crate::user::{Shared, User, run_probe, run_session, start_offset, unanswered};
+
+/// How often a worker tells how far setup is.
+const SETUP_REPORT: Duration = Duration::from_millis(250);
+
+/// What a worker thread is given.
+pub(crate) struct Worker {
+    pub(crate) number: usize,
+    pub(crate) workers: usize,
+    pub(crate) drive: Arc<Drive>,
+    pub(crate) script: Arc<Script>,
+    pub(crate) clock: Clock,
+    pub(crate) orders: watch::Receiver<Order>,
+    pub(crate) outbox: Outbox,
+    pub(crate) emptied: Receiver<Box<WorkerWindow>>,
+}
+
+/// Tells the merger of the worker's end, however it ends.
+struct EndNotice {
+    outbox: Outbox,
+    cut: bool,
+}
+
+impl Drop for EndNotice {
+    fn drop(&mut self) {
+        self.outbox.send(Report::Ended { cut: self.cut });
+    }
+}
+
+type Slots<C> = Rc<RefCell<Vec<Option<Box<User<C>>>>>>;
+
+impl Worker {
+    /// The thread's whole life. `ready` gets its kernel thread id, or why it could not begin.
+    pub(crate) fn run<C: Client>(
+        self,
+        make: impl FnOnce(&Timers) -> Result<C, DriverError>,
+        ready: SyncSender<Result<i32, DriverError>>,
+    ) {
+        let mut notice = EndNotice {
+            outbox: self.outbox.clone(),
+            cut: false,
+        };
+        let runtime = match self.runtime() {
+            Ok(runtime) => runtime,
+            Err(error) => return tell(&ready, Err(error)),
+        };
+        let local = LocalSet::new();
+        let work = self.work(make, &ready);
+        notice.cut = local.block_on(&runtime, work);
+        // The users, and with them their connections, end before the notice is given.
+        drop(local);
+    }
+
+    fn runtime(&self) -> Result<tokio::runtime::Runtime, DriverError> {
+        if let Some(&core) = self.drive.cores.get(self.number) {
+            let mut set = CpuSet::new();
+            set.set(core)
+                .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
+                .map_err(|errno| DriverError::Pin {
+                    core,
+                    source: errno.into(),
+                })?;
+        }
+        let builder = &mut tokio::runtime::Builder::new_current_thread();
+        builder.enable_io().build().map_err(DriverError::Runtime)
+    }
+
+    /// Setup, then the trial. True when it ran to its end.
+    async fn work<C: Client>(
+        mut self,
+        make: impl FnOnce(&Timers) -> Result<C, DriverError>,
+        ready: &SyncSender<Result<i32, DriverError>>,
+    ) -> bool {
+        let (shared, users) = match self.prepare(make) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                tell(ready, Err(error));
+                return false;
+            }
+        };
+        let timers = shared.timers.clone();
+        tokio::task::spawn_local(async move { timers.serve().await });
+        tell(ready, Ok(gettid().as_raw()));
+        if !self.setup(&shared, &users).await {
+            return false;
+        }
+        self.trial(&shared, &users).await
+    }
+
+    fn prepare<C: Client>(
+        &mut self,
+        make: impl FnOnce(&Timers) -> Result<C, DriverError>,
+    ) -> Result<(Rc<Shared<C>>, Slots<C>), DriverError> {
+        let timers = Timers::new(self.clock).map_err(DriverError::Runtime)?;
+        let client = make(&timers)?;
+        let (_, nothing_yet) = std::sync::mpsc::sync_channel(0);
+        let emptied = std::mem::replace(&mut self.emptied, nothing_yet);
+        let recorder = Recorder::new(self.script.recorded_steps(), self.outbox.clone(), emptied);
+        let shared = Rc::new(Shared {
+            client,
+            script: Arc::clone(&self.script),
+            timers,
+            clock: self.clock,
+            recorder: RefCell::new(recorder),
+            failure_pause: nanos(self.drive.limits.failure_pause),
+        });
+        let mine = (self.number as u32..self.drive.users).step_by(self.workers);
+        let users: Result<Vec<_>, _> = mine
+            .map(|index| self.user(&shared.client, index).map(Some))
+            .collect();
+        Ok((shared, Rc::new(RefCell::new(users?))))
+    }
+
+    fn user<C: Client>(&self, client: &C, index: u32) -> Result<Box<User<C>>, DriverError> {
+        let session = client.session();
+        Ok(Box::new(User {
+            index,
+            scope: self.scope(index)?,
+            timing: TimingStream::new(self.drive.seed, self.drive.block, index),
+            session,
+        }))
+    }
+
+    fn scope(&self, index: u32) -> Result<UserScope, DriverError> {
+        let drive = &self.drive;
+        let extra = drive
+            .user_extra
+            .get(index as usize)
+            .map_or(&[][..], Vec::as_slice);
+        let identity = Identity {
+            index,
+            users: drive.users,
+            seed: drive.seed,
+            block: drive.block,
+            base_date: drive.base_date,
+        };
+        UserScope::new(&drive.workload, identity, extra).map_err(|error| DriverError::User {
+            index,
+            detail: error.to_string(),
+        })
+    }
+
+    /// All setup steps, each after all users of all workers are through with the one before.
+    /// False when told to stop.
+    async fn setup<C: Client>(&mut self, shared: &Rc<Shared<C>>, users: &Slots<C>) -> bool {
+        let counts = Rc::new(Cell::new(SetupCounts::default()));
+        for step in 0..self.script.setup.len() {
+            let may = |order: &Order| order.stop || order.setup_step >= step;
+            if !matches!(self.orders.wait_for(may).await, Ok(order) if !order.stop) {
+                return false;
+            }
+            counts.set(SetupCounts {
+                users_done: 0,
+                ..counts.get()
+            });
+            let run = SetupRun {
+                shared: Rc::clone(shared),
+                users: Rc::clone(users),
+                next: Rc::default(),
+                counts: Rc::clone(&counts),
+                reported: Rc::new(Cell::new(self.clock.now())),
+                outbox: self.outbox.clone(),
+                step,
+            };
+            let share = self
+                .drive
+                .limits
+                .setup_concurrency
+                .div_ceil(self.workers as u32)
+                .max(1);
+            let mut runners = JoinSet::new();
+            for _ in 0..share.min(users.borrow().len() as u32) {
+                runners.spawn_local(run.clone().run());
+            }
+            tokio::select! {
+                () = async { while runners.join_next().await.is_some() {} } => {}
+                _ = self.orders.wait_for(|order| order.stop) => return false,
+            }
+            self.outbox.send(Report::SetupStepDone(counts.get()));
+        }
+        true
+    }
+
+    /// Ramp and hold.
+    async fn trial<C: Client>(&mut self, shared: &Rc<Shared<C>>, users: &Slots<C>) -> bool {
+        let may = |order: &Order| order.stop || order.zero.is_some();
+        let zero = match self.orders.wait_for(may).await {
+            Ok(order) if !order.stop => order.zero.unwrap_or_default(),
+            _ => return false,
+        };
+        let length = self.drive.ramp.saturating_add(self.drive.hold);
+        shared
+            .recorder
+            .borrow_mut()
+            .begin(zero, self.drive.window, length);
+        let mut sessions = JoinSet::new();
+        self.spawn_probe(shared, users, zero, &mut sessions);
+        for user in users.borrow_mut().drain(..).flatten() {
+            let offset = start_offset(self.drive.ramp, user.index, self.drive.users);
+            let start = zero.saturating_add(offset);
+            sessions.spawn_local(run_session(Rc::clone(shared), user, start));
+        }
+        let over = async {
+            loop {
+                let end = shared.recorder.borrow().window_end();
+                shared.timers.sleep_until(end).await;
+                let now = shared.clock.nanos();
+                if shared.recorder.borrow().over(now) {
+                    return true;
+                }
+                let counts = shared.client.take_counts();
+                shared.recorder.borrow_mut().roll(now, counts);
+            }
+        };
+        let cut = tokio::select! {
+            cut = over => cut,
+            _ = self.orders.wait_for(|order| order.stop) => false,
+        };
+        let counts = shared.client.take_counts();
+        shared
+            .recorder
+            .borrow_mut()
+            .finish(shared.clock.nanos(), counts);
+        cut
+    }
+
+    /// The probe belongs to the worker of user 0, whose name and cookies it goes by.
+    fn spawn_probe<C: Client>(
+        &self,
+        shared: &Rc<Shared<C>>,
+        users: &Slots<C>,
+        zero: u64,
+        tasks: &mut JoinSet<()>,
+    ) {
+        let (Some(probe), 0) = (self.script.probe, self.number) else {
+            return;
+        };
+        let users = users.borrow();
+        let Some(Some(first)) = users.first() else {
+            return;
+        };
+        // `prepare` made this very scope before, so it can't fail now.
+        let Ok(scope) = self.scope(0) else { return };
+        let user = Box::new(User {
+            index: 0,
+            scope,
+            timing: TimingStream::new(self.drive.seed, self.drive.block, 0),
+            session: shared.client.sibling(&first.session),
+        });
+        tasks.spawn_local(run_probe(Rc::clone(shared), user, probe, zero));
+    }
+}
+
+fn tell(ready: &SyncSender<Result<i32, DriverError>>, what: Result<i32, DriverError>) {
+    // `Driver::start` awaits one answer per worker; it leaves early only after a failure.
+    let _gone = ready.send(what);
+}
+
+/// One setup step over this worker's users, shared by a few runners.
+struct SetupRun<C: Client> {
+    shared: Rc<Shared<C>>,
+    users: Slots<C>,
+    next: Rc<Cell<usize>>,
+    counts: Rc<Cell<SetupCounts>>,
+    reported: Rc<Cell<Duration>>,
+    outbox: Outbox,
+    step: usize,
+}
+
+impl<C: Client> Clone for SetupRun<C> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Rc::clone(&self.shared),
+            users: Rc::clone(&self.users),
+            next: Rc::clone(&self.next),
+            counts: Rc::clone(&self.counts),
+            reported: Rc::clone(&self.reported),
+            outbox: self.outbox.clone(),
+            step: self.step,
+        }
+    }
+}
+
+impl<C: Client> SetupRun<C> {
+    /// Takes user after user until none is left.
+    async fn run(self) {
+        loop {
+            let at = self.next.get();
+            self.next.set(at + 1);
+            let user = match self.users.borrow_mut().get_mut(at) {
+                Some(slot) => slot.take(),
+                None => return,
+            };
+            let Some(mut user) = user else { continue };
+            for _ in 0..self.shared.script.setup[self.step].repeat {
+                self.step(&mut user).await;
+            }
+            self.users.borrow_mut()[at] = Some(user);
+            self.user_done();
+        }
+    }
+
+    async fn step(&self, user: &mut User<C>) {
+        let shared = &self.shared;
+        let deadline = shared.timers.timer();
+        let requests = shared.script.setup[self.step].requests.clone();
+        for request in requests.clone() {
+            let exchange =
+                shared
+                    .client
+                    .exchange(&mut user.session, request, &mut user.scope, &deadline);
+            let exchange = exchange.await;
+            let pause = matches!(&exchange,
+                Exchange::Done { result: Err(failure), .. } if unanswered(failure.class));
+            if !self.count(exchange) {
+                (request..requests.end).for_each(|r| shared.client.forget(r, &mut user.scope));
+                if pause {
+                    let until = shared.clock.nanos() + shared.failure_pause;
+                    deadline.sleep_until(until).await;
+                }
+                return;
+            }
+        }
+    }
+
+    /// Counts an exchange. False when the rest of the step is off.
+    fn count(&self, exchange: Exchange) -> bool {
+        let mut counts = self.counts.get();
+        let failure = match exchange {
+            Exchange::Done { result: Ok(()), .. } => {
+                counts.transactions += 1;
+                None
+            }
+            Exchange::Skipped => {
+                counts.skipped += 1;
+                self.counts.set(counts);
+                return false;
+            }
+            Exchange::Done {
+                result: Err(failure),
+                ..
+            } => Some((failure.class, failure.detail)),
+            Exchange::Unmade { detail } => Some((ErrorClass::Check, detail)),
+        };
+        counts.errors += u64::from(failure.is_some());
+        self.counts.set(counts);
+        let Some((class, detail)) = failure else {
+            return true;
+        };
+        let mut recorder = self.shared.recorder.borrow_mut();
+        recorder.setup_example(self.step, crate::client::Failure { class, detail });
+        false
+    }
+
+    fn user_done(&self) {
+        let counts = self.counts.get();
+        self.counts.set(SetupCounts {
+            users_done: counts.users_done + 1,
+            ..counts
+        });
+        let now = self.shared.clock.now();
+        if now.saturating_sub(self.reported.get()) >= SETUP_REPORT {
+            self.reported.set(now);
+            self.outbox.send(Report::Setup(self.counts.get()));
+        }
+    }
+}
