@@ -21,7 +21,7 @@ use crate::{
     Role, State, Status, Transparency, UserType,
     error::shortened,
     json::{bare_address, check_uid, end_of, is_computed, recurrence_refused, word},
-    limits, time,
+    limits, time, zones,
 };
 
 /// Who wrote an answer's iCalendar text.
@@ -48,12 +48,12 @@ pub fn parse_icalendar(body: &[u8]) -> Result<Vec<NewEvent>, CalendarError> {
         _ => return Err(invalid("it has no VCALENDAR")),
     };
     refuse_method(&calendar)?;
-    let zones = calendar.build_tz_resolver();
+    let known = calendar.build_tz_resolver();
     calendar
         .components
         .iter()
         .filter(|component| component.component_type == Component::VEvent)
-        .map(|component| read_event(component, &zones))
+        .map(|component| read_event(component, &known))
         .collect()
 }
 
@@ -305,16 +305,13 @@ fn write<'a>(
     calendar.to_string()
 }
 
-/// Describes the zones of an event that are not described yet, for two years around it.
+/// Describes the zones of an event that are not described yet.
 fn add_zones(calendar: &mut ICalendar, known: &mut BTreeSet<String>, details: &Details) {
-    const YEAR: i64 = 366 * 86_400;
     for moment in [&details.start, &details.end] {
         if let Some(tzid) = moment.tzid()
             && known.insert(tzid.to_owned())
         {
-            let at = moment.instant();
-            // A fixed zone without rules needs no description.
-            let _ = calendar.add_timezone(tzid, at - YEAR, at + YEAR);
+            zones::add(calendar, tzid, moment.instant());
         }
     }
 }

@@ -34,6 +34,7 @@ mod read;
 mod render;
 mod time;
 mod update;
+mod zones;
 
 pub use answer::{Action, ActionBody, Target, answer};
 pub use context::{Context, Decision, Directory, Ids};

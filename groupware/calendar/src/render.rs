@@ -10,6 +10,7 @@ use crate::{
     entry::{Entry, State},
     event::is_default,
     keys, time,
+    zones::{self, Zone},
 };
 
 /// A property of Domino's own: `{"data":"3"}`.
@@ -249,13 +250,16 @@ impl<'a> Whole<'a> {
 
 #[derive(Serialize)]
 struct EventDocument<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    timezones: Vec<Zone>,
     events: [Whole<'a>; 1],
 }
 
-/// A whole event: `{"events":[{…}]}`.
+/// A whole event: `{"timezones":[…],"events":[{…}]}`; without zones, no `timezones`.
 pub fn event_document(mailbox: &str, entry: &Entry) -> Vec<u8> {
     let href = keys::event_path(mailbox, &entry.event.uid);
     to_json(&EventDocument {
+        timezones: zones::of(&entry.event.details),
         events: [Whole::new(entry, Some(href))],
     })
 }
@@ -265,14 +269,17 @@ pub fn event_document(mailbox: &str, entry: &Entry) -> Vec<u8> {
 struct NoticeDocument<'a> {
     href: String,
     schedule_method: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    timezones: Vec<Zone>,
     events: [Whole<'a>; 1],
 }
 
-/// A whole notice: `{"href","scheduleMethod","events":[{…}]}`; the event inside has no href.
+/// A whole notice: `{"href","scheduleMethod","timezones","events":[{…}]}`; the event inside has no href.
 pub fn notice_document(mailbox: &str, id: &str, entry: &Entry) -> Vec<u8> {
     to_json(&NoticeDocument {
         href: keys::notice_path(mailbox, id),
         schedule_method: REQUEST,
+        timezones: zones::of(&entry.event.details),
         events: [Whole::new(entry, None)],
     })
 }

@@ -79,7 +79,7 @@ fn shape_of_a_zoned_event() {
         "duration": "PT45M",
     }]});
     world.create(0, &event).unwrap();
-    insta::assert_snapshot!(pretty(&world.event(0, "UID").unwrap()));
+    insta::assert_snapshot!(pretty(&world.document(0, "UID").unwrap()));
 }
 
 #[test]
@@ -113,7 +113,6 @@ fn a_page_holds_fifty_unless_asked() {
     let mut world = World::new(2);
     for number in 0..60 {
         let mut event = meeting(5 + number % 20, &[]);
-        event["summary"] = json!(number);
         event["summary"] = json!(number.to_string());
         world.create(0, &event).unwrap();
     }
@@ -192,4 +191,26 @@ fn what_is_not_there_is_404() {
         (404, Some(1031)),
         "another's notice"
     );
+}
+
+#[test]
+fn zoned_events_at_the_edges_of_the_calendar_can_be_read() {
+    for (date, tzid) in [
+        ("0001-01-01", "Pacific/Kiritimati"),
+        ("9999-12-31", "Pacific/Niue"),
+        ("1800-06-01", "Europe/Berlin"),
+        ("2026-06-01", "Etc/GMT+5"),
+        ("2026-06-01", "UTC"),
+        ("2011-12-30", "Pacific/Apia"),
+    ] {
+        let mut world = World::new(2);
+        let event = json!({
+            "id": "UID",
+            "start": {"date": date, "time": "12:00:00", "tzid": tzid},
+        });
+        world.create(0, &event).unwrap();
+        let document = world.document(0, "UID").unwrap();
+        assert_eq!(document["timezones"][0]["tzid"], tzid, "{document}");
+        assert_eq!(document["events"][0]["start"]["date"], date);
+    }
 }

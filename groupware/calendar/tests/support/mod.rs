@@ -190,11 +190,14 @@ impl World {
     }
 
     pub(crate) fn event(&self, owner: u32, uid: &str) -> Result<Value, CalendarError> {
+        Ok(self.document(owner, uid)?["events"][0].clone())
+    }
+
+    pub(crate) fn document(&self, owner: u32, uid: &str) -> Result<Value, CalendarError> {
         let body = self
             .store
             .read(|snapshot| event(snapshot, &user(owner), uid, Format::Json))?;
-        let body: Value = serde_json::from_slice(&body).unwrap();
-        Ok(body["events"][0].clone())
+        Ok(serde_json::from_slice(&body).unwrap())
     }
 
     pub(crate) fn notice(&self, owner: u32, id: &str) -> Result<Value, CalendarError> {

@@ -1,0 +1,91 @@
+//! Describes the time zones that an event names, in Domino's JSON and in iCalendar.
+//!
+//! Invents no rules: calcard derives them from the zone database.
+
+use calcard::icalendar::{
+    ICalendar, ICalendarComponent, ICalendarComponentType as Component,
+    ICalendarProperty as Property,
+};
+use serde::Serialize;
+
+use crate::Details;
+
+/// How long before and after an event its zone is described.
+const REACH: i64 = 366 * 86_400;
+
+/// One zone: `{"tzid","standard":{…},"daylight":{…}}`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Zone {
+    tzid: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standard: Option<Observance>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    daylight: Option<Observance>,
+}
+
+/// One of a zone's two times.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Observance {
+    start: String,
+    offset_from: String,
+    offset_to: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recurrence_rule: Option<String>,
+}
+
+/// The zones that an event names, each once.
+pub(crate) fn of(details: &Details) -> Vec<Zone> {
+    let mut names: Vec<(&str, i64)> = Vec::new();
+    for moment in [&details.start, &details.end] {
+        if let Some(tzid) = moment.tzid()
+            && !names.iter().any(|(known, _)| *known == tzid)
+        {
+            names.push((tzid, moment.instant()));
+        }
+    }
+    names
+        .into_iter()
+        .map(|(tzid, at)| describe(tzid, at))
+        .collect()
+}
+
+/// Adds the zone's VTIMEZONE to a calendar. A zone of a fixed offset may need none.
+pub(crate) fn add(calendar: &mut ICalendar, tzid: &str, at: i64) {
+    let _ = calendar.add_timezone(tzid, at - REACH, at + REACH);
+}
+
+fn describe(tzid: &str, at: i64) -> Zone {
+    let mut calendar = ICalendar {
+        components: vec![ICalendarComponent::new(Component::VCalendar)],
+    };
+    add(&mut calendar, tzid, at);
+    Zone {
+        tzid: tzid.to_owned(),
+        standard: observance(&calendar, &Component::Standard),
+        daylight: observance(&calendar, &Component::Daylight),
+    }
+}
+
+/// The latest description of a kind: the one that holds from the event on.
+fn observance(calendar: &ICalendar, kind: &Component) -> Option<Observance> {
+    let component = calendar
+        .components
+        .iter()
+        .rfind(|component| component.component_type == *kind)?;
+    Some(Observance {
+        start: value(component, &Property::Dtstart)?,
+        offset_from: value(component, &Property::Tzoffsetfrom)?,
+        offset_to: value(component, &Property::Tzoffsetto)?,
+        recurrence_rule: value(component, &Property::Rrule),
+    })
+}
+
+/// A property's value as iCalendar writes it.
+fn value(component: &ICalendarComponent, property: &Property) -> Option<String> {
+    let mut line = String::new();
+    component.property(property)?.write_to(&mut line).ok()?;
+    let line = line.replace("\r\n ", "");
+    line.split_once(':')
+        .map(|(_, value)| value.trim_end().to_owned())
+}
