@@ -1,7 +1,7 @@
 //! Opens the database file: is it ours, is it of this version, how is it tuned.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
@@ -132,7 +132,7 @@ fn quota_pages(quota_bytes: u64) -> i64 {
 }
 
 /// A connection that only reads, set up for short transactions.
-pub(super) fn open_reader(file: &PathBuf) -> Result<Connection, StoreError> {
+pub(super) fn open_reader(file: &Path) -> Result<Connection, StoreError> {
     let connection = open_helper(file)?;
     connection.pragma_update(None, "query_only", true)?;
     connection.pragma_update(None, "mmap_size", MMAP_BYTES)?;
