@@ -103,10 +103,6 @@ impl ResponseReader {
         }
         let before = self.carry.len();
         self.carry.extend_from_slice(input);
-        // Only a line's end can end the head: don't parse it again for each byte of a slow one.
-        if !input.contains(&b'\n') {
-            return self.check_head_size();
-        }
         let carry = std::mem::take(&mut self.carry);
         match self.head(&carry, &keep, on_header)? {
             // The head wasn't whole before this input, so it ends within it.
@@ -144,7 +140,6 @@ impl ResponseReader {
         on_header: &mut dyn FnMut(&str, &[u8]),
     ) -> Result<Option<usize>, Fault> {
         let mut used = 0;
-        let mut interim = 0;
         loop {
             // The headers of an interim response must not be taken for those of the final one.
             let rest = &bytes[used..];
@@ -158,20 +153,16 @@ impl ResponseReader {
             let Some(head) = parse_response_head(rest, self.terms.head_request, sink)? else {
                 return Ok(None);
             };
-            if head.length > self.terms.max_header_bytes {
+            used += head.length;
+            if used > self.terms.max_header_bytes {
                 return Err(Fault::HeadTooLarge);
             }
-            used += head.length;
             if head.status == 101 {
                 return Err(Fault::SwitchedProtocols);
             }
             if head.status >= 200 {
                 self.enter_body(head, keep)?;
                 return Ok(Some(used));
-            }
-            interim += 1;
-            if interim > 16 {
-                return Err(Fault::HeadTooLarge);
             }
         }
     }

@@ -1,0 +1,247 @@
+//! What goes wrong on the wire falls into its class, and the user goes on.
+
+mod common;
+
+use common::{Make, Seen, Server, ms, ok, pass, run_until};
+use lab_driver::{BaseUrl, ErrorClass};
+use lab_study::model::Wait;
+use std::net::TcpListener;
+use std::sync::Mutex;
+
+fn get() -> Make {
+    Make::new(&[]).step(Wait::Constant(ms(5)), "GET /")
+}
+
+/// Three answers of this kind: all errors of `class`, and an example that says `text`.
+fn check(server: &Server, class: ErrorClass, text: &str) {
+    let mut drive = get().drive(&server.base());
+    drive.limits.max_response_bytes = 1000;
+    drive.limits.max_header_bytes = 1000;
+    drive.limits.request_timeout = ms(60);
+    drive.limits.failure_pause = ms(5);
+    let told = run_until(drive, |told| told.done() >= 3);
+    assert!(told.errors(class) >= 3, "{class:?}: {:?}", told.examples);
+    assert_eq!(
+        (told.transactions(0), told.errors(class)),
+        (0, told.summary.errors)
+    );
+    let (_, detail) = &told.examples[0];
+    assert!(detail.contains(text), "{detail}");
+}
+
+fn sends_and_closes(answer: &'static str) -> Server {
+    Server::start(move |mut peer| {
+        if peer.request().is_some() {
+            peer.send(answer);
+        }
+    })
+}
+
+#[test]
+fn truncated_answers_are_resets() {
+    for answer in [
+        "",
+        "HTT",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+    ] {
+        check(
+            &sends_and_closes(answer),
+            ErrorClass::Reset,
+            "before the answer was whole",
+        );
+    }
+}
+
+#[test]
+fn answers_that_are_too_large_are_cut_off() {
+    let head = format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "x".repeat(2000));
+    check(
+        &Server::answering(move |_| head.clone()),
+        ErrorClass::Check,
+        "header section",
+    );
+    let body = ok(&"x".repeat(1001));
+    check(
+        &Server::answering(move |_| body.clone()),
+        ErrorClass::Check,
+        "body is too long",
+    );
+    let chunk = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxx\r\n".to_owned();
+    let chunks = chunk + "3E8\r\n" + &"z".repeat(1000);
+    check(
+        &Server::answering(move |_| chunks.clone()),
+        ErrorClass::Check,
+        "body is too long",
+    );
+    let endless = format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(1001));
+    check(
+        &Server::answering(move |_| endless.clone()),
+        ErrorClass::Check,
+        "body is too long",
+    );
+}
+
+#[test]
+fn what_is_not_http_is_a_check() {
+    check(
+        &sends_and_closes("SSH-2.0-Server\r\n\r\n"),
+        ErrorClass::Check,
+        "not HTTP/1",
+    );
+    let broken = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n";
+    check(&sends_and_closes(broken), ErrorClass::Check, "broken chunk");
+    let switched = "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n";
+    check(
+        &sends_and_closes(switched),
+        ErrorClass::Check,
+        "switched protocols",
+    );
+}
+
+#[test]
+fn an_unexpected_status_shows_its_first_bytes() {
+    let server = Server::answering(|_| {
+        "HTTP/1.1 503 Busy\r\nContent-Length: 9\r\n\r\ncome\nback".to_owned()
+    });
+    check(&server, ErrorClass::Status, "status 503: come back");
+}
+
+#[test]
+fn silence_is_a_timeout_and_its_connection_is_given_up() {
+    let server = Server::start(|mut peer| {
+        peer.request();
+        // Until the client gives up.
+        assert!(peer.request().is_none());
+    });
+    check(
+        &server,
+        ErrorClass::Timeout,
+        "no whole answer from / in time",
+    );
+    let seen = server.seen();
+    assert!(
+        seen.windows(2)
+            .all(|pair| pair[0].connection != pair[1].connection)
+    );
+}
+
+#[test]
+fn a_dribbling_answer_times_out_as_a_whole() {
+    let server = Server::start(|mut peer| {
+        while peer.request().is_some() {
+            while peer.send("HTTP/1.1 100 Continue\r\n\r\n"[..1].as_bytes()) {
+                pass(ms(10));
+            }
+        }
+    });
+    let mut drive = get().drive(&server.base());
+    drive.limits.request_timeout = ms(50);
+    let told = run_until(drive, |told| told.done() >= 2);
+    assert!(told.errors(ErrorClass::Check) + told.errors(ErrorClass::Timeout) >= 2);
+}
+
+#[test]
+fn a_closed_port_is_a_connect_error() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base: BaseUrl = format!("http://{}", listener.local_addr().unwrap())
+        .parse()
+        .unwrap();
+    drop(listener);
+    let mut drive = get().drive(&base);
+    drive.limits.failure_pause = ms(5);
+    let told = run_until(drive, |told| told.done() >= 3);
+    assert!(told.errors(ErrorClass::Connect) >= 3);
+    assert!(
+        told.examples[0].1.contains("refused"),
+        "{:?}",
+        told.examples
+    );
+}
+
+#[test]
+fn a_reset_is_a_reset() {
+    let server = Server::start(|mut peer| {
+        peer.request();
+        let socket = socket2::SockRef::from(&peer.stream);
+        socket.set_linger(Some(std::time::Duration::ZERO)).unwrap();
+    });
+    check(&server, ErrorClass::Reset, "before the answer was whole");
+}
+
+/// Answers the first request of each connection; the second finds the connection closed.
+fn closes_after_one(then: impl Fn(&Seen) -> bool + Send + Sync + 'static) -> Server {
+    Server::start(move |mut peer| {
+        if peer.request().is_some() {
+            peer.ok("");
+        }
+        while let Some(seen) = peer.request() {
+            if then(&seen) {
+                return;
+            }
+            peer.ok("");
+        }
+    })
+}
+
+#[test]
+fn a_connection_closed_while_idle_is_replaced_unseen() {
+    let server = Server::start(|mut peer| {
+        if peer.request().is_some() {
+            peer.ok("");
+        }
+    });
+    let told = run_until(get().drive(&server.base()), |told| told.done() >= 5);
+    assert_eq!((told.summary.errors, told.transactions(0) >= 5), (0, true));
+    assert!(told.summary.connects >= 5);
+}
+
+#[test]
+fn a_request_on_a_stale_connection_is_sent_once_more() {
+    let retried = Mutex::new(Vec::new());
+    let server = closes_after_one(move |seen| {
+        let mut retried = retried.lock().unwrap();
+        let first = !retried.contains(&seen.connection);
+        retried.push(seen.connection);
+        first
+    });
+    let told = run_until(get().drive(&server.base()), |told| told.done() >= 6);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert!(told.summary.stale_retries >= 3);
+    // Each retry shows as one more request than there were answers; nothing else is sent twice.
+    let sent = server.seen().len() as u64;
+    assert!(sent <= told.summary.transactions + told.summary.stale_retries + 1);
+}
+
+#[test]
+fn what_has_begun_to_be_answered_is_never_sent_twice() {
+    let server = Server::start(|mut peer| {
+        if peer.request().is_some() {
+            peer.ok("");
+        }
+        if peer.request().is_some() {
+            peer.send("H");
+        }
+    });
+    let told = run_until(get().drive(&server.base()), |told| told.done() >= 6);
+    assert_eq!(told.summary.stale_retries, 0);
+    assert!(told.errors(ErrorClass::Reset) >= 2);
+}
+
+#[test]
+fn a_retry_that_fails_too_is_an_error() {
+    let first = Mutex::new(true);
+    let server = Server::start(move |mut peer| {
+        let was_first = std::mem::replace(&mut *first.lock().unwrap(), false);
+        if peer.request().is_some() && was_first {
+            peer.ok("");
+            peer.request();
+        }
+    });
+    let mut drive = get().drive(&server.base());
+    drive.limits.failure_pause = ms(5);
+    let told = run_until(drive, |told| told.done() >= 4);
+    assert_eq!((told.transactions(0), told.summary.stale_retries), (1, 1));
+    assert!(told.errors(ErrorClass::Reset) >= 3);
+}
