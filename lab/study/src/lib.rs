@@ -3,16 +3,24 @@
 //! Pure: it reads no clock, opens no socket, and reads files only through what it is given.
 
 mod cell;
+mod error;
+mod file;
+mod load;
 pub mod model;
 mod nearest;
+mod node;
 pub mod plan;
 mod scope;
+mod source;
 pub mod template;
 mod text_error;
 pub mod timing;
 mod units;
 
 pub use cell::{Engine, GroupwareSpec, SystemSpec};
+pub use error::{LoadError, Problem};
+pub use file::{schema_study, schema_workload};
+pub use load::{Files, Loaded, LoadedAny, load_any, load_study, load_workload};
 pub use model::{Study, Workload};
 pub use scope::{PASSWORD, Slot, User, UserScope};
 pub use template::{RenderError, Template};

@@ -1,0 +1,172 @@
+//! What is wrong with a file that a person wrote: where, what, and the nearest right thing.
+//!
+//! It carries the text of the files, so that whoever renders it needs nothing else; it knows no
+//! terminal.
+
+use std::fmt;
+use std::sync::Arc;
+
+use miette::{Diagnostic, LabeledSpan, SourceCode};
+
+use crate::source::Excerpt;
+
+/// Most problems that are reported at once; after these a person reloads anyway.
+const MAX_PROBLEMS: usize = 20;
+
+/// A file that can't be used, with everything that is wrong with it.
+#[derive(Debug)]
+pub struct LoadError {
+    problems: Vec<Problem>,
+    left_out: usize,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// What, as a sentence without a full stop.
+    pub message: String,
+    /// How to put it right, where that is known.
+    pub help: Option<String>,
+    /// Said at the place itself.
+    pub label: String,
+    /// The name of the file (or flag).
+    pub file: String,
+    /// Line and column, both from 1, where the place is known.
+    pub position: Option<(usize, usize)>,
+    pub(crate) excerpt: Option<Excerpt>,
+}
+
+impl LoadError {
+    /// `problems` holds at least one.
+    pub(crate) fn new(mut problems: Vec<Problem>) -> Self {
+        let left_out = problems.len().saturating_sub(MAX_PROBLEMS);
+        problems.truncate(MAX_PROBLEMS);
+        Self { problems, left_out }
+    }
+
+    /// Everything that is wrong, in the order of the file; at most twenty.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The only problem, if it is the only one.
+    fn single(&self) -> Option<&Problem> {
+        match self.problems.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(problem) = self.single() {
+            return fmt::Display::fmt(problem, f);
+        }
+        let mut files: Vec<&str> = self.problems.iter().map(|p| p.file.as_str()).collect();
+        files.dedup();
+        let count = self.problems.len() + self.left_out;
+        write!(f, "{count} problems in {}", files.join(" and "))?;
+        match self.left_out {
+            0 => Ok(()),
+            _ => write!(f, ", of which these are the first {MAX_PROBLEMS}"),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+impl Diagnostic for LoadError {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.single()?.help()
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.single()?.source_code()
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.single()?.labels()
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        match self.single() {
+            Some(_) => None,
+            None => Some(Box::new(self.problems.iter().map(|p| p as &dyn Diagnostic))),
+        }
+    }
+}
+
+impl Problem {
+    /// A problem of a whole file.
+    pub(crate) fn without_place(file: &str, message: String) -> Self {
+        Self {
+            message,
+            help: None,
+            label: String::new(),
+            file: file.to_owned(),
+            position: None,
+            excerpt: None,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.excerpt.as_ref().map(|e| e as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = self.excerpt.as_ref()?.span();
+        let label = (!self.label.is_empty()).then(|| self.label.clone());
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(
+            label, span,
+        ))))
+    }
+}
+
+/// Collects problems while a file is read on.
+#[derive(Debug, Default)]
+pub(crate) struct Problems(Vec<Problem>);
+
+impl Problems {
+    pub(crate) fn push(&mut self, problem: Problem) {
+        self.0.push(problem);
+    }
+
+    /// The value, or everything that is wrong.
+    pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T, LoadError> {
+        match value {
+            Some(value) if self.0.is_empty() => Ok(value),
+            _ => Err(LoadError::new(self.0)),
+        }
+    }
+}
+
+impl From<Problem> for LoadError {
+    fn from(problem: Problem) -> Self {
+        Self::new(vec![problem])
+    }
+}
+
+/// A file's name and text, shared by all that point into it.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceFile {
+    pub(crate) name: Arc<str>,
+    pub(crate) text: Arc<str>,
+}

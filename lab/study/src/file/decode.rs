@@ -1,0 +1,197 @@
+//! From the tree to the file types, with the place of every surprise.
+
+use super::parts::{At, Json, OneOrMany, Scalar, Table};
+use crate::error::Problems;
+use crate::nearest::{nearest, one_of};
+use crate::node::{Key, Node, Value};
+
+/// A type that a value of the file is read into.
+pub(crate) trait Decode: Sized {
+    /// The value; `None` when a problem was noted.
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self>;
+}
+
+/// Notes that `node` is something else than expected.
+pub(super) fn unexpected<T>(node: &Node, expected: &str, problems: &mut Problems) -> Option<T> {
+    let message = format!("expected {expected}, found {}", node.kind());
+    problems.push(
+        node.span
+            .first_line()
+            .problem(message, format!("this is {}", node.kind())),
+    );
+    None
+}
+
+impl Decode for At<Scalar> {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let value = match &node.value {
+            Value::Bool(value) => Scalar::Bool(*value),
+            Value::Int(value) => Scalar::Int(*value),
+            Value::Float(value) => Scalar::Float(*value),
+            Value::Text(value) => Scalar::Text(value.clone()),
+            Value::Null | Value::List(_) | Value::Map(_) => {
+                return unexpected(node, "text or a number", problems);
+            }
+        };
+        Some(At {
+            value,
+            span: node.span.clone(),
+        })
+    }
+}
+
+impl<T: Decode> Decode for Vec<T> {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        match &node.value {
+            Value::List(items) => Some(
+                items
+                    .iter()
+                    .filter_map(|item| T::decode(item, problems))
+                    .collect(),
+            ),
+            _ => unexpected(node, "a list", problems),
+        }
+    }
+}
+
+impl<T: Decode> Decode for At<T>
+where
+    T: Container,
+{
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        T::decode(node, problems).map(|value| At {
+            value,
+            span: node.span.clone(),
+        })
+    }
+}
+
+/// Lists and tables, whose place is that of the whole.
+pub(crate) trait Container {}
+impl<T> Container for Vec<T> {}
+impl<T> Container for Table<T> {}
+impl Container for Json {}
+
+impl<T: Decode> Decode for Table<T> {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let Value::Map(entries) = &node.value else {
+            return unexpected(node, "a mapping", problems);
+        };
+        let entry = |(key, value): &(Key, Node)| {
+            let value = T::decode(value, problems)?;
+            Some((
+                At {
+                    value: key.text.clone(),
+                    span: key.span.clone(),
+                },
+                value,
+            ))
+        };
+        Some(Table(entries.iter().filter_map(entry).collect()))
+    }
+}
+
+impl Decode for OneOrMany {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        match node.value {
+            Value::List(_) => Vec::decode(node, problems).map(Self::Many),
+            _ => At::decode(node, problems).map(Self::One),
+        }
+    }
+}
+
+impl Decode for Json {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        match node.value {
+            Value::Null => Some(Self::Null),
+            Value::List(_) => Vec::decode(node, problems).map(Self::List),
+            Value::Map(_) => Table::decode(node, problems).map(Self::Table),
+            _ => At::decode(node, problems).map(Self::Scalar),
+        }
+    }
+}
+
+/// The entries of a mapping with fixed keys, taken one by one.
+pub(super) struct Fields<'n> {
+    node: &'n Node,
+    what: &'static str,
+    entries: &'n [(Key, Node)],
+    asked: Vec<&'static str>,
+}
+
+impl<'n> Fields<'n> {
+    /// `what` names the mapping in errors: "a study", "a step".
+    pub(super) fn of(node: &'n Node, what: &'static str, problems: &mut Problems) -> Option<Self> {
+        match &node.value {
+            Value::Map(entries) => Some(Self {
+                node,
+                what,
+                entries,
+                asked: Vec::new(),
+            }),
+            _ => unexpected(node, &format!("{what}, which is a mapping"), problems),
+        }
+    }
+
+    /// The value under `key`; a key without a value counts as absent.
+    pub(super) fn optional<T: Decode>(
+        &mut self,
+        key: &'static str,
+        problems: &mut Problems,
+    ) -> Option<T> {
+        self.asked.push(key);
+        let (_, node) = self.entries.iter().find(|(k, _)| k.text == key)?;
+        if matches!(node.value, Value::Null) {
+            None
+        } else {
+            T::decode(node, problems)
+        }
+    }
+
+    /// The value under `key`, which must be there.
+    pub(super) fn required<T: Decode>(
+        &mut self,
+        key: &'static str,
+        problems: &mut Problems,
+    ) -> Option<T> {
+        self.asked.push(key);
+        match self.entries.iter().find(|(k, _)| k.text == key) {
+            Some((_, node)) if !matches!(node.value, Value::Null) => T::decode(node, problems),
+            Some((found, _)) => {
+                let message = format!("`{key}` has no value");
+                problems.push(found.span.problem(message, "a value is needed here"));
+                None
+            }
+            None => {
+                let place = match self.entries.first() {
+                    Some((first, _)) => first.span.clone(),
+                    None => self.node.span.first_line(),
+                };
+                let message = format!("{} needs the key `{key}`", self.what);
+                problems.push(place.problem(message, format!("`{key}` is missing here")));
+                None
+            }
+        }
+    }
+
+    /// Notes every key that nobody asked for.
+    pub(super) fn finish(self, problems: &mut Problems) {
+        for (key, _) in self.entries {
+            if self.asked.contains(&key.text.as_str()) {
+                continue;
+            }
+            let mut problem = key.span.problem(
+                format!("{} has no key `{}`", self.what, key.text),
+                "unknown key",
+            );
+            // A key that is there already is hardly the one meant.
+            let present = |name: &&&str| !self.entries.iter().any(|(k, _)| k.text == ***name);
+            let free: Vec<&str> = self.asked.iter().filter(present).copied().collect();
+            problem.help = Some(match nearest(&key.text, &free) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the keys here are {}", one_of(&self.asked)),
+            });
+            problems.push(problem);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Study and workload files as written: the shape that the JSON Schema describes.
+//!
+//! Only the shape is checked here: keys, lists, mappings. What a text means is for `load`. Types
+//! print back to YAML, and what is printed reads as the same.
+
+mod decode;
+mod parts;
+mod study;
+mod workload;
+
+pub(crate) use decode::Decode;
+pub(crate) use parts::{At, Json, Scalar, Table};
+pub(crate) use study::StudyFile;
+pub(crate) use workload::{ProbeFile, RequestFile, RequestItem, StepFile, WorkloadFile};
+
+/// The JSON Schema of study files.
+#[must_use]
+pub fn schema_study() -> serde_json::Value {
+    schemars::schema_for!(StudyFile).to_value()
+}
+
+/// The JSON Schema of workload files.
+#[must_use]
+pub fn schema_workload() -> serde_json::Value {
+    schemars::schema_for!(WorkloadFile).to_value()
+}

@@ -1,0 +1,196 @@
+//! A study file as written.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::decode::{Decode, Fields};
+use super::parts::{At, OneOrMany, Scalar, Table};
+use crate::error::Problems;
+use crate::node::Node;
+
+/// A study: one file, one question.
+///
+/// Settings under `system` and `load` may name a factor of the matrix: `users: "{{ users }}"`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, title = "Plimsoll study")]
+pub(crate) struct StudyFile {
+    /// Short name: lower-case letters, digits, and hyphens. The folder of the results is named
+    /// after it.
+    #[schemars(with = "String", regex(pattern = "^[a-z0-9][a-z0-9-]*$"))]
+    pub(crate) study: At<Scalar>,
+    /// One line for the head of the report.
+    #[schemars(with = "String")]
+    pub(crate) title: At<Scalar>,
+    /// The question and its background, in prose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) about: Option<At<Scalar>>,
+    /// What the virtual users do: `calendar` is `../workloads/calendar.workload.yaml`; a path is
+    /// taken from this file's folder.
+    #[schemars(with = "String")]
+    pub(crate) workload: At<Scalar>,
+    /// Factors and their levels; each combination is a cell. Without it there is one cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Table<Vec<Scalar>>>")]
+    pub(crate) matrix: Option<At<Table<At<Vec<At<Scalar>>>>>>,
+    /// The system under test.
+    pub(crate) system: SystemFile,
+    /// What it is to carry.
+    pub(crate) load: LoadFile,
+    /// Number of blocks: how often each cell runs. 1 unless said; a comparison needs at least 6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u32>", range(min = 1, max = 10000))]
+    pub(crate) trials: Option<At<Scalar>>,
+    /// Order of the cells in a block: `shuffled` (by the seed, unless said) or `listed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<OrderName>")]
+    pub(crate) order: Option<At<Scalar>>,
+    /// Seed of all randomness; 1 unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u64>")]
+    pub(crate) seed: Option<At<Scalar>>,
+    /// Day 0 of the date functions, such as `2026-01-05`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", regex(pattern = r"^\d{4}-\d{2}-\d{2}$"))]
+    pub(crate) dates_from: Option<At<Scalar>>,
+    /// Judgements on the server: `response_time`, `service_time`, `error_rate`, or `throughput`,
+    /// each with a list such as `["p(95) < 300ms"]`. `response_time{step:Log in}` judges one step.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default, with = "Table<Vec<String>>")]
+    pub(crate) thresholds: Table<Vec<At<Scalar>>>,
+    /// CSV files of published figures to set beside the new ones, from `../published/`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) published: Option<OneOrMany>,
+}
+
+/// The system under test.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct SystemFile {
+    /// The groupware server that comes with the lab, started as a process of its own.
+    pub(crate) groupware: GroupwareFile,
+}
+
+/// Settings of the groupware server.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct GroupwareFile {
+    /// Worker threads; the number of cores unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) http_threads: Option<At<Scalar>>,
+    /// Padding of each mailbox, such as `30 MB`; none unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mailbox_pad: Option<At<Scalar>>,
+    /// Where records are kept: `sqlite` (on disk, unless said) or `memory`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) engine: Option<At<Scalar>>,
+}
+
+/// What the system is to carry.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct LoadFile {
+    /// Virtual users, 1 to 1,000,000.
+    #[schemars(with = "Count")]
+    pub(crate) users: At<Scalar>,
+    /// User i of N starts at ramp × i ÷ N. None unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) ramp: Option<At<Scalar>>,
+    /// The time at full load: `10m`, or `4 cycles` of the workload's pace.
+    #[schemars(with = "String")]
+    pub(crate) hold: At<Scalar>,
+}
+
+/// A whole number, or a template that gives one.
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[expect(dead_code, reason = "describes the schema only")]
+enum Count {
+    Number(u32),
+    Template(String),
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case", inline)]
+#[expect(dead_code, reason = "describes the schema only")]
+enum OrderName {
+    Shuffled,
+    Listed,
+}
+
+impl Decode for StudyFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a study", problems)?;
+        let study = fields.required("study", problems);
+        let title = fields.required("title", problems);
+        let about = fields.optional("about", problems);
+        let workload = fields.required("workload", problems);
+        let matrix = fields.optional("matrix", problems);
+        let system = fields.required("system", problems);
+        let load = fields.required("load", problems);
+        let trials = fields.optional("trials", problems);
+        let order = fields.optional("order", problems);
+        let seed = fields.optional("seed", problems);
+        let dates_from = fields.optional("dates_from", problems);
+        let thresholds = fields.optional("thresholds", problems);
+        let published = fields.optional("published", problems);
+        fields.finish(problems);
+        Some(Self {
+            study: study?,
+            title: title?,
+            about,
+            workload: workload?,
+            matrix,
+            system: system?,
+            load: load?,
+            trials,
+            order,
+            seed,
+            dates_from,
+            thresholds: thresholds.unwrap_or_default(),
+            published,
+        })
+    }
+}
+
+impl Decode for SystemFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a system", problems)?;
+        let groupware = fields.required("groupware", problems);
+        fields.finish(problems);
+        Some(Self {
+            groupware: groupware?,
+        })
+    }
+}
+
+impl Decode for GroupwareFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a groupware system", problems)?;
+        let file = Self {
+            http_threads: fields.optional("http_threads", problems),
+            mailbox_pad: fields.optional("mailbox_pad", problems),
+            engine: fields.optional("engine", problems),
+        };
+        fields.finish(problems);
+        Some(file)
+    }
+}
+
+impl Decode for LoadFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a load", problems)?;
+        let users = fields.required("users", problems);
+        let ramp = fields.optional("ramp", problems);
+        let hold = fields.required("hold", problems);
+        fields.finish(problems);
+        Some(Self {
+            users: users?,
+            ramp,
+            hold: hold?,
+        })
+    }
+}

@@ -1,0 +1,262 @@
+//! A workload file as written.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::decode::{Decode, Fields};
+use super::parts::{At, Json, OneOrMany, Scalar, Table};
+use crate::error::Problems;
+use crate::node::{Node, Value};
+
+/// A workload: what virtual users do.
+///
+/// Texts of requests are templates: `{{ name }}` is a variable of `user:`, of a capture, or of
+/// `set:`; `index` and `users` are always there, and `password` where the system gives one.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, title = "Plimsoll workload")]
+pub(crate) struct WorkloadFile {
+    /// Short name: lower-case letters, digits, and hyphens.
+    #[schemars(with = "String", regex(pattern = "^[a-z0-9][a-z0-9-]*$"))]
+    pub(crate) workload: At<Scalar>,
+    /// What it stands for, in prose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) about: Option<At<Scalar>>,
+    /// Variables of each user, evaluated once in this order; a system that knows its users signs
+    /// them in by `name` (and `password`).
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) user: Table<At<Scalar>>,
+    /// Steps before measuring, as fast as the system allows. All users finish a step before the
+    /// next begins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(crate) setup: Vec<StepFile>,
+    /// The session that each user repeats.
+    pub(crate) session: SessionFile,
+    /// A single request measured beside the load and reported apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) probe: Option<ProbeFile>,
+}
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct SessionFile {
+    /// Fixed cycle time, such as `12m`; without it a cycle follows the one before at once. A cycle
+    /// that overruns is followed at once, and counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) pace: Option<At<Scalar>>,
+    /// The steps of a cycle.
+    #[schemars(with = "Vec<StepFile>", length(min = 1))]
+    pub(crate) steps: At<Vec<StepFile>>,
+}
+
+/// A step: a wait, then one or more requests.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct StepFile {
+    /// Its name in reports, unique in the session. Steps of the setup may go without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) step: Option<At<Scalar>>,
+    /// Think time before it: `5s..15s`, `10s`, `exponential(10s)`, `lognormal(10s, 0.5)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) wait: Option<At<Scalar>>,
+    /// How often it is done in a row, each time with its wait; 1 unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u32>", range(min = 1, max = 10000))]
+    pub(crate) repeat: Option<At<Scalar>>,
+    /// Variables set before its first request, for this step and later ones.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) set: Table<At<Scalar>>,
+    /// Its requests, one after the other, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) requests: Option<At<Vec<RequestItem>>>,
+    /// Its only request.
+    #[serde(flatten)]
+    pub(crate) only: RequestFile,
+}
+
+/// A request of several: its line alone, or with more.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum RequestItem {
+    /// The line alone.
+    #[schemars(with = "String")]
+    Line(At<Scalar>),
+    /// With more.
+    Full(Box<RequestFile>),
+}
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct RequestFile {
+    /// Method and target: `GET /path?query`, or an absolute URL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) request: Option<At<Scalar>>,
+    /// Headers.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) headers: Table<At<Scalar>>,
+    /// A JSON body. A string that is one `{{ … }}` and gives a number becomes a number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) json: Option<At<Json>>,
+    /// A body as a web form sends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) form: Option<At<Table<At<Scalar>>>>,
+    /// A body as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) text: Option<At<Scalar>>,
+    /// HTTP Basic credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) basic_auth: Option<BasicFile>,
+    /// Accepted statuses: `200`, `2xx`, `200..204`, or a list; `2xx` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expect: Option<OneOrMany>,
+    /// Values kept for later: a JSON path `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, or
+    /// `request.path`.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) capture: Table<At<Scalar>>,
+}
+
+/// HTTP Basic credentials.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct BasicFile {
+    /// The user's name.
+    #[schemars(with = "String")]
+    pub(crate) username: At<Scalar>,
+    /// The password.
+    #[schemars(with = "String")]
+    pub(crate) password: At<Scalar>,
+}
+
+/// A single request beside the load, sent with the variables of user 0.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct ProbeFile {
+    /// Planned sends are this far apart.
+    #[schemars(with = "String")]
+    pub(crate) every: At<Scalar>,
+    /// The request.
+    #[serde(flatten)]
+    pub(crate) only: RequestFile,
+}
+
+impl Decode for WorkloadFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a workload", problems)?;
+        let workload = fields.required("workload", problems);
+        let about = fields.optional("about", problems);
+        let user = fields.optional("user", problems);
+        let setup = fields.optional("setup", problems);
+        let session = fields.required("session", problems);
+        let probe = fields.optional("probe", problems);
+        fields.finish(problems);
+        Some(Self {
+            workload: workload?,
+            about,
+            user: user.unwrap_or_default(),
+            setup: setup.unwrap_or_default(),
+            session: session?,
+            probe,
+        })
+    }
+}
+
+impl Decode for SessionFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a session", problems)?;
+        let pace = fields.optional("pace", problems);
+        let steps = fields.required("steps", problems);
+        fields.finish(problems);
+        Some(Self {
+            pace,
+            steps: steps?,
+        })
+    }
+}
+
+impl Decode for StepFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a step", problems)?;
+        let step = Self {
+            step: fields.optional("step", problems),
+            wait: fields.optional("wait", problems),
+            repeat: fields.optional("repeat", problems),
+            set: fields.optional("set", problems).unwrap_or_default(),
+            requests: fields.optional("requests", problems),
+            only: RequestFile::from_fields(&mut fields, problems),
+        };
+        fields.finish(problems);
+        Some(step)
+    }
+}
+
+impl Decode for RequestItem {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        match node.value {
+            Value::Map(_) => {
+                let mut fields = Fields::of(node, "a request", problems)?;
+                let request = RequestFile::from_fields(&mut fields, problems);
+                fields.finish(problems);
+                Some(Self::Full(Box::new(request)))
+            }
+            _ => At::decode(node, problems).map(Self::Line),
+        }
+    }
+}
+
+impl RequestFile {
+    fn from_fields(fields: &mut Fields, problems: &mut Problems) -> Self {
+        Self {
+            request: fields.optional("request", problems),
+            headers: fields.optional("headers", problems).unwrap_or_default(),
+            json: fields.optional("json", problems),
+            form: fields.optional("form", problems),
+            text: fields.optional("text", problems),
+            basic_auth: fields.optional("basic_auth", problems),
+            expect: fields.optional("expect", problems),
+            capture: fields.optional("capture", problems).unwrap_or_default(),
+        }
+    }
+
+    /// True when a step says nothing of a request of its own.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Decode for BasicFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "basic_auth", problems)?;
+        let username = fields.required("username", problems);
+        let password = fields.required("password", problems);
+        fields.finish(problems);
+        Some(Self {
+            username: username?,
+            password: password?,
+        })
+    }
+}
+
+impl Decode for ProbeFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a probe", problems)?;
+        let every = fields.required("every", problems);
+        let only = RequestFile::from_fields(&mut fields, problems);
+        fields.finish(problems);
+        Some(Self {
+            every: every?,
+            only,
+        })
+    }
+}

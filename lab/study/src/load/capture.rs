@@ -1,0 +1,158 @@
+//! What a capture reads: `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, `request.path`.
+
+use crate::model::CaptureSource;
+use crate::template::Template;
+use crate::text_error::TextError;
+
+/// Largest compiled regular expression.
+const MAX_REGEX_BYTES: usize = 1024 * 1024;
+
+/// Reads the source of a capture.
+pub(super) fn source(text: &str, variables: &[String]) -> Result<CaptureSource, TextError> {
+    let trimmed = text.trim();
+    if trimmed.starts_with('$') {
+        return json_path(text, trimmed, variables);
+    }
+    if let Some(pattern) = trimmed.strip_prefix('/').and_then(|t| t.strip_suffix('/')) {
+        return regex(text, pattern);
+    }
+    if trimmed == "request.path" {
+        return Ok(CaptureSource::RequestPath);
+    }
+    match trimmed.split_once('.') {
+        Some(("header", name)) if is_token(name) => {
+            Ok(CaptureSource::Header(name.to_ascii_lowercase()))
+        }
+        Some(("cookie", name)) if is_token(name) => Ok(CaptureSource::Cookie(name.to_owned())),
+        _ => Err(TextError::new(
+            format!("`{trimmed}` is not a place to capture from"),
+            0..text.len(),
+        )
+        .help(match crate::nearest::nearest(trimmed, &["request.path"]) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "write a JSON path `$.items[*].href`, `header.Location`, `cookie.NAME`, \
+                         `/regex with (a group)/`, or `request.path`"
+                .to_owned(),
+        })),
+    }
+}
+
+/// A header's or cookie's name (RFC 9110, token).
+pub(super) fn is_token(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+fn json_path(text: &str, path: &str, variables: &[String]) -> Result<CaptureSource, TextError> {
+    let template = Template::parse(path, variables)?;
+    let Some(literal) = template.as_literal() else {
+        // What the variables come to is known only per user; a plain word shows most mistakes.
+        check_template_path(text, path)?;
+        return Ok(CaptureSource::JsonPathTemplate(template));
+    };
+    match serde_json_path::JsonPath::parse(literal) {
+        Ok(path) => Ok(CaptureSource::JsonPath(Box::new(path))),
+        Err(error) => Err(path_error(text, &error)),
+    }
+}
+
+/// Judges a path with `x` in the place of every `{{ … }}`.
+fn check_template_path(text: &str, path: &str) -> Result<(), TextError> {
+    let mut sample = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once("{{") {
+        sample.push_str(before);
+        sample.push('x');
+        rest = after.split_once("}}").map_or("", |(_, after)| after);
+    }
+    sample.push_str(rest);
+    match serde_json_path::JsonPath::parse(&sample) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(TextError::new(
+            format!("not a JSON path: {}", error.message()),
+            0..text.len(),
+        )),
+    }
+}
+
+fn path_error(text: &str, error: &serde_json_path::ParseError) -> TextError {
+    let lead = text.len() - text.trim_start().len();
+    let at = (lead + error.position()).min(text.len().saturating_sub(1));
+    let end = text[at..]
+        .chars()
+        .next()
+        .map_or(text.len(), |c| at + c.len_utf8());
+    TextError::new(format!("not a JSON path: {}", error.message()), at..end)
+}
+
+fn regex(text: &str, pattern: &str) -> Result<CaptureSource, TextError> {
+    let compiled = regex::RegexBuilder::new(pattern)
+        .size_limit(MAX_REGEX_BYTES)
+        .build();
+    match compiled {
+        Ok(regex) if regex.captures_len() > 1 => Ok(CaptureSource::Regex(Box::new(regex))),
+        Ok(_) => Err(
+            TextError::new("the regular expression has no group to keep", 0..text.len())
+                .help("put what is to be kept in parentheses: `/id=([0-9]+)/`"),
+        ),
+        Err(error) => {
+            let cause = error.to_string();
+            let cause = cause
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .trim_start_matches("error: ");
+            Err(TextError::new(
+                format!("not a regular expression: {cause}"),
+                0..text.len(),
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<CaptureSource, String> {
+        source(text, &["name".to_owned()]).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn each_form_is_told_apart() {
+        assert!(matches!(check("$.a[*].b"), Ok(CaptureSource::JsonPath(_))));
+        assert!(matches!(
+            check("$[?@.a == '{{ name }}']"),
+            Ok(CaptureSource::JsonPathTemplate(_))
+        ));
+        assert!(
+            matches!(check("header.Location"), Ok(CaptureSource::Header(h)) if h == "location")
+        );
+        assert!(matches!(check("cookie.Sid"), Ok(CaptureSource::Cookie(c)) if c == "Sid"));
+        assert!(matches!(check("/a(b)/"), Ok(CaptureSource::Regex(_))));
+        assert!(matches!(
+            check("request.path"),
+            Ok(CaptureSource::RequestPath)
+        ));
+        for bad in [
+            "",
+            "$.[",
+            "/a/",
+            "/(/",
+            "request.pth",
+            "header.",
+            "header.a b",
+            "$[?@.a == '{{ nam }}']",
+            "$[?@.a == {{ name }",
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_huge_regular_expression_is_refused() {
+        assert!(check("/((a{1000}){1000}){1000}/").is_err());
+    }
+}

@@ -1,0 +1,235 @@
+//! Requests: method and target, headers, body, accepted statuses, captures.
+
+use super::{body, capture, unknown_name};
+use crate::error::Problems;
+use crate::file::{At, RequestFile, Scalar, Table};
+use crate::model::{Body, Capture, Request};
+use crate::source::Span;
+use crate::template::{Escape, Template};
+use crate::text_error::TextError;
+use crate::units;
+
+const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/// Headers that the driver writes itself; two of them would break the connection.
+const OWN_HEADERS: &[&str] = &[
+    "host",
+    "content-length",
+    "connection",
+    "transfer-encoding",
+    "cookie",
+    "expect",
+    "upgrade",
+];
+
+/// Compiles requests for one workload.
+pub(super) struct Compiler<'a> {
+    pub(super) variables: &'a [String],
+    pub(super) problems: &'a mut Problems,
+}
+
+impl Compiler<'_> {
+    /// A template of the file; `what` names it in errors.
+    pub(super) fn template(
+        &mut self,
+        what: &str,
+        at: &At<Scalar>,
+        escape: Escape,
+    ) -> Option<Template> {
+        let text = at.text();
+        let parsed = Template::parse_escaped(&text, self.variables, escape);
+        self.note(what, &at.span, &text, parsed)
+    }
+
+    /// The value, or its error noted at its place.
+    pub(super) fn note<T>(
+        &mut self,
+        what: &str,
+        span: &Span,
+        text: &str,
+        result: Result<T, TextError>,
+    ) -> Option<T> {
+        result
+            .map_err(|error| self.problems.push(span.text_problem(what, text, &error)))
+            .ok()
+    }
+
+    /// A request with all its parts; every part is judged, whatever is wrong with another.
+    pub(super) fn request(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
+        let start = self.request_line(line);
+        let headers = self.headers(&file.headers);
+        let body = self.body(file);
+        let basic_auth = match &file.basic_auth {
+            Some(basic) => {
+                let name = self.template("username", &basic.username, Escape::None);
+                let password = self.template("password", &basic.password, Escape::None);
+                name.zip(password).map(Some)
+            }
+            None => Some(None),
+        };
+        let expect = self.expect(file);
+        let captures = self.captures(&file.capture);
+        let (method, target) = start?;
+        Some(Request {
+            method,
+            target,
+            headers: headers?,
+            body: body?,
+            basic_auth: basic_auth?,
+            expect: expect?,
+            captures: captures?,
+        })
+    }
+
+    fn request_line(&mut self, line: &At<Scalar>) -> Option<(String, Template)> {
+        let text = line.text();
+        let (method, rest) = text.split_once(' ').unwrap_or((text.as_str(), ""));
+        if !METHODS.contains(&method) {
+            let (message, help) = unknown_name("method", method, METHODS);
+            let help = match rest.is_empty() && (method.starts_with('/') || method.contains("://"))
+            {
+                true => format!("write the method first: `GET {method}`"),
+                false => help,
+            };
+            let error = TextError::new(message, 0..method.len().max(1)).help(help);
+            return self.note("request", &line.span, &text, Err(error));
+        }
+        let target = rest.trim();
+        let place = text.len() - rest.trim_start().len();
+        let form = ["/", "http://", "https://", "{{"]
+            .iter()
+            .any(|start| target.starts_with(start));
+        if !form || has_gap(target) {
+            let error = TextError::new(format!("`{target}` is not a target"), place..text.len())
+                .help("a target is a path without spaces, such as `GET /mail/inbox?count=10`");
+            return self.note("request", &line.span, &text, Err(error));
+        }
+        let parsed = Template::parse(target, self.variables).map_err(|mut error| {
+            error.at = place + error.at.start..place + error.at.end;
+            error
+        });
+        let target = self.note("request", &line.span, &text, parsed)?;
+        Some((method.to_owned(), target))
+    }
+
+    fn headers(&mut self, headers: &Table<At<Scalar>>) -> Option<Vec<(String, Template)>> {
+        let mut compiled = Some(Vec::new());
+        for (name, value) in headers.iter() {
+            let lower = name.value.to_ascii_lowercase();
+            let problem = if http::HeaderName::from_bytes(lower.as_bytes()).is_err() {
+                Some(format!("`{}` is not a header's name", name.value))
+            } else if OWN_HEADERS.contains(&lower.as_str()) {
+                Some(format!("`{}` is written by the driver itself", name.value))
+            } else {
+                None
+            };
+            if let Some(message) = problem {
+                self.problems
+                    .push(name.span.problem(message, "this header"));
+                compiled = None;
+            }
+            let template = self.template("header", value, Escape::None);
+            if let Some(text) = template.as_ref().and_then(Template::as_literal)
+                && http::HeaderValue::from_str(text).is_err()
+            {
+                let message = "a header's value is one line of visible characters";
+                self.problems
+                    .push(value.span.first_line().problem(message, "this value"));
+            }
+            match (&mut compiled, template) {
+                (Some(list), Some(template)) => list.push((name.value.clone(), template)),
+                (list, _) => *list = None,
+            }
+        }
+        compiled
+    }
+
+    fn body(&mut self, file: &RequestFile) -> Option<Body> {
+        let given: Vec<(&str, &Span)> = [
+            ("json", file.json.as_ref().map(|j| &j.span)),
+            ("form", file.form.as_ref().map(|f| &f.span)),
+            ("text", file.text.as_ref().map(|t| &t.span)),
+        ]
+        .into_iter()
+        .filter_map(|(name, span)| span.map(|s| (name, s)))
+        .collect();
+        if let [(first, _), (second, span), ..] = given.as_slice() {
+            let message = format!("a request has one body; here are `{first}` and `{second}`");
+            self.problems
+                .push(span.first_line().problem(message, "the second body"));
+            return None;
+        }
+        if let Some(json) = &file.json {
+            return body::json(json, self.variables, self.problems).map(Body::Json);
+        }
+        if let Some(form) = &file.form {
+            return self.form(&form.value).map(Body::Form);
+        }
+        match &file.text {
+            Some(text) => self.template("text", text, Escape::None).map(Body::Text),
+            None => Some(Body::Empty),
+        }
+    }
+
+    fn form(&mut self, form: &Table<At<Scalar>>) -> Option<Vec<(String, Template)>> {
+        let mut compiled = Some(Vec::new());
+        for (name, value) in form.iter() {
+            let mut encoded = name.value.clone();
+            Escape::Form.apply(&mut encoded, 0);
+            match (&mut compiled, self.template("form", value, Escape::Form)) {
+                (Some(list), Some(template)) => list.push((encoded, template)),
+                (list, _) => *list = None,
+            }
+        }
+        compiled
+    }
+
+    fn expect(&mut self, file: &RequestFile) -> Option<Vec<std::ops::RangeInclusive<u16>>> {
+        let Some(expect) = &file.expect else {
+            return Some(vec![200..=299]);
+        };
+        let parse = |status: &At<Scalar>| {
+            let text = status.text();
+            let parsed = units::statuses(&text);
+            self.note("expect", &status.span, &text, parsed)
+        };
+        let ranges: Vec<_> = expect.as_slice().iter().map(parse).collect();
+        let ranges: Option<Vec<_>> = ranges.into_iter().collect();
+        // An empty list would refuse every answer, so it means what leaving it out means.
+        ranges.map(|r| if r.is_empty() { vec![200..=299] } else { r })
+    }
+
+    fn captures(&mut self, captures: &Table<At<Scalar>>) -> Option<Vec<Capture>> {
+        let mut compiled = Some(Vec::new());
+        for (name, place) in captures.iter() {
+            let text = place.text();
+            let source = capture::source(&text, self.variables);
+            let source = self.note("capture", &place.span, &text, source);
+            let slot = self.variables.iter().position(|v| *v == name.value);
+            match (&mut compiled, slot, source) {
+                (Some(list), Some(slot), Some(source)) => list.push(Capture {
+                    variable: name.value.clone(),
+                    slot: slot as crate::Slot,
+                    source,
+                }),
+                (list, _, _) => *list = None,
+            }
+        }
+        compiled
+    }
+}
+
+/// True when a target has a space or control character outside of its `{{ … }}`.
+fn has_gap(target: &str) -> bool {
+    let mut rest = target;
+    loop {
+        let (outside, inside) = rest.split_once("{{").unwrap_or((rest, ""));
+        if outside.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return true;
+        }
+        match inside.split_once("}}") {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+}

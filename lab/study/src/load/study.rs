@@ -1,0 +1,468 @@
+//! A study file judged, with the workload and the figures that it names.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use jiff::civil::Date;
+
+use super::{
+    Files, Loaded, beside, check_short_name, decode, near_file, overrides, unknown_name,
+    unreadable, workload_from,
+};
+use crate::cell::{self, CellError, CellTemplate};
+use crate::error::{LoadError, Problem, Problems};
+use crate::file::{At, Scalar, StudyFile, Table};
+use crate::model::{
+    DEFAULT_DATES_FROM, Factor, Level, Metric, Order, Published, Study, Threshold, Workload,
+};
+use crate::node::{self, Node};
+use crate::plan::MAX_TRIALS;
+use crate::template::Template;
+use crate::text_error::TextError;
+use crate::units;
+
+/// The seed of a study that names none.
+const DEFAULT_SEED: u64 = 1;
+
+/// Loads a study whose file is read already.
+pub(super) fn load(
+    path: &str,
+    files: &dyn Files,
+    bytes: Vec<u8>,
+    mut root: Node,
+    sets: &[(String, String)],
+) -> Result<Loaded, LoadError> {
+    for (key, value) in sets {
+        overrides::apply(&mut root, key, value)?;
+    }
+    let file = decode::<StudyFile>(&root)?;
+    let mut archived = vec![("study.yaml".to_owned(), bytes)];
+    let mut problems = Problems::default();
+    let workload = read_workload(path, &file.workload, files, &mut archived, &mut problems)?;
+    let published = published(path, &file, files, &mut archived, &mut problems);
+    let study = workload.and_then(|workload| validate(&file, workload, published, &mut problems));
+    problems.finish(study).map(|study| Loaded {
+        study,
+        files: archived,
+    })
+}
+
+/// The workload. A missing file is a problem of the study; a wrong one has problems of its own.
+fn read_workload(
+    path: &str,
+    name: &At<Scalar>,
+    files: &dyn Files,
+    archived: &mut Vec<(String, Vec<u8>)>,
+    problems: &mut Problems,
+) -> Result<Option<Workload>, LoadError> {
+    let text = name.text();
+    let candidates = match text.contains('/') || text.ends_with(".yaml") || text.ends_with(".yml") {
+        true => vec![text.clone()],
+        false => {
+            vec![
+                format!("../workloads/{text}.workload.yaml"),
+                format!("{text}.workload.yaml"),
+            ]
+        }
+    };
+    let Some((found, bytes)) = first_file("workload", path, name, &candidates, files, problems)
+    else {
+        return Ok(None);
+    };
+    let file = node::text_file(&found, &bytes)?;
+    let root = node::parse(&file)?;
+    let workload = workload_from(&root)?;
+    archived.push(("workload.yaml".to_owned(), bytes));
+    Ok(Some(workload))
+}
+
+/// The first of several places where a file named in the study is.
+fn first_file(
+    what: &str,
+    path: &str,
+    name: &At<Scalar>,
+    candidates: &[String],
+    files: &dyn Files,
+    problems: &mut Problems,
+) -> Option<(String, Vec<u8>)> {
+    let paths: Vec<String> = candidates.iter().map(|c| beside(path, c)).collect();
+    for place in &paths {
+        match files.read(place) {
+            Ok(bytes) => return Some((place.clone(), bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let message = unreadable(place, &error, files).to_string();
+                problems.push(name.span.first_line().problem(message, "named here"));
+                return None;
+            }
+        }
+    }
+    let message = format!("there is no {what} `{}`", name.text());
+    let mut problem = name.span.first_line().problem(message, "named here");
+    let near = paths.iter().find_map(|place| near_file(place, files));
+    problem.help = near.or_else(|| Some(format!("looked for {}", paths.join(" and "))));
+    problems.push(problem);
+    None
+}
+
+fn published(
+    path: &str,
+    file: &StudyFile,
+    files: &dyn Files,
+    archived: &mut Vec<(String, Vec<u8>)>,
+    problems: &mut Problems,
+) -> Vec<Published> {
+    let mut found = Vec::new();
+    for name in file.published.iter().flat_map(|p| p.as_slice()) {
+        let text = name.text();
+        let candidates = match text.contains('/') {
+            true => vec![text.clone()],
+            false => vec![format!("../published/{text}"), text.clone()],
+        };
+        let place = first_file("published file", path, name, &candidates, files, problems);
+        let Some((place, bytes)) = place else {
+            continue;
+        };
+        match node::text_file(&place, &bytes) {
+            Ok(source) => {
+                let name = place.rsplit('/').next().unwrap_or(&place).to_owned();
+                found.push(Published {
+                    name: name.clone(),
+                    text: source.text.to_string(),
+                });
+                archived.push((name, bytes));
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    found
+}
+
+fn validate(
+    file: &StudyFile,
+    workload: Workload,
+    published: Vec<Published>,
+    problems: &mut Problems,
+) -> Option<Study> {
+    check_short_name("study", &file.study, problems);
+    let matrix = matrix(file, problems);
+    let trials = number(
+        "trials",
+        file.trials.as_ref(),
+        1..=MAX_TRIALS as u64,
+        problems,
+    );
+    let seed = number("seed", file.seed.as_ref(), 0..=u64::MAX, problems);
+    let order = order(file.order.as_ref(), problems);
+    let dates_from = dates_from(file.dates_from.as_ref(), problems);
+    let thresholds = thresholds(&file.thresholds, &workload, problems);
+    let matrix = matrix?;
+    let trials = trials.map_or(1, |n| n as u32);
+    check_count(file, &matrix, trials, problems)?;
+    let cell_template = cell_template(file, &matrix, problems)?;
+    check_cells(file, &matrix, &cell_template, &workload, problems);
+    Some(Study {
+        name: file.study.text(),
+        title: file.title.text(),
+        about: file
+            .about
+            .as_ref()
+            .map_or_else(String::new, |a| a.text().trim().to_owned()),
+        workload: Arc::new(workload),
+        matrix,
+        trials,
+        seed: seed.unwrap_or(DEFAULT_SEED),
+        thresholds,
+        published,
+        order,
+        dates_from,
+        cell_template,
+    })
+}
+
+/// A whole number of the study; `None` when it is absent or wrong.
+fn number(
+    what: &str,
+    at: Option<&At<Scalar>>,
+    range: std::ops::RangeInclusive<u64>,
+    problems: &mut Problems,
+) -> Option<u64> {
+    let at = at?;
+    let text = at.text();
+    units::whole_number(&text, range)
+        .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
+        .ok()
+}
+
+fn order(at: Option<&At<Scalar>>, problems: &mut Problems) -> Order {
+    let Some(at) = at else {
+        return Order::default();
+    };
+    match at.text().as_str() {
+        "shuffled" => Order::Shuffled,
+        "listed" => Order::Listed,
+        other => {
+            let (message, help) = unknown_name("order", other, &["shuffled", "listed"]);
+            let problem = at.span.first_line().problem(message, "here");
+            problems.push(Problem {
+                help: Some(help),
+                ..problem
+            });
+            Order::default()
+        }
+    }
+}
+
+fn dates_from(at: Option<&At<Scalar>>, problems: &mut Problems) -> Date {
+    let Some(at) = at else {
+        return DEFAULT_DATES_FROM;
+    };
+    at.text().parse().unwrap_or_else(|_| {
+        let message = format!("`{}` is not a date", at.text());
+        let problem = at.span.first_line().problem(message, "here");
+        problems.push(Problem {
+            help: Some("write `2026-01-05`".to_owned()),
+            ..problem
+        });
+        DEFAULT_DATES_FROM
+    })
+}
+
+fn matrix(file: &StudyFile, problems: &mut Problems) -> Option<Vec<Factor>> {
+    let Some(matrix) = &file.matrix else {
+        return Some(Vec::new());
+    };
+    let mut good = true;
+    if matrix.value.is_empty() {
+        let span = matrix.span.first_line();
+        let mut problem = span.problem("the matrix has no factor", "an empty mapping");
+        problem.help = Some("leave `matrix` out for a single cell".to_owned());
+        problems.push(problem);
+        good = false;
+    }
+    let mut factors = Vec::new();
+    for (name, levels) in matrix.value.iter() {
+        good &= check_factor(name, &levels.value, &levels.span, problems);
+        let level = |scalar: &At<Scalar>| match &scalar.value {
+            Scalar::Bool(b) => Level::Bool(*b),
+            Scalar::Int(n) => Level::Int(*n),
+            Scalar::Float(n) => Level::Float(*n),
+            Scalar::Text(text) => Level::Text(text.clone()),
+        };
+        let levels = levels.value.iter().map(level).collect();
+        factors.push(Factor {
+            name: name.value.clone(),
+            levels,
+        });
+    }
+    good.then_some(factors)
+}
+
+fn check_factor(
+    name: &At<String>,
+    levels: &[At<Scalar>],
+    span: &crate::source::Span,
+    problems: &mut Problems,
+) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let text = name.value.as_str();
+    if text.is_empty() || !text.chars().all(word) || text.starts_with(|c: char| c.is_ascii_digit())
+    {
+        let message = format!("`{text}` can't be the name of a factor");
+        let mut problem = name.span.problem(message, "this name");
+        problem.help = Some("use letters, digits, and underscores, such as `http_threads`".into());
+        problems.push(problem);
+        return false;
+    }
+    if levels.is_empty() {
+        let message = format!("the factor `{text}` has no levels");
+        let mut problem = span.first_line().problem(message, "an empty list");
+        problem.help = Some("list its values, such as `[1000, 2000]`".to_owned());
+        problems.push(problem);
+        return false;
+    }
+    let mut seen = HashSet::new();
+    for level in levels {
+        if !seen.insert(level.text()) {
+            let message = format!("the factor `{text}` has the level `{}` twice", level.text());
+            let mut problem = level.span.first_line().problem(message, "the second time");
+            problem.help = Some("to repeat a cell, raise `trials`".to_owned());
+            problems.push(problem);
+            return false;
+        }
+    }
+    true
+}
+
+/// Cells × blocks, counted before any cell is made.
+fn check_count(
+    file: &StudyFile,
+    matrix: &[Factor],
+    trials: u32,
+    problems: &mut Problems,
+) -> Option<()> {
+    let cells = matrix
+        .iter()
+        .fold(1usize, |n, f| n.saturating_mul(f.levels.len()));
+    if cells.saturating_mul(trials as usize) <= MAX_TRIALS {
+        return Some(());
+    }
+    let span = match (&file.matrix, &file.trials) {
+        (Some(matrix), _) if cells > MAX_TRIALS => matrix.span.first_line(),
+        (_, Some(trials)) => trials.span.clone(),
+        _ => file.study.span.clone(),
+    };
+    let message = format!("{cells} cells in {trials} blocks are more than {MAX_TRIALS} trials");
+    problems.push(span.problem(message, "here"));
+    None
+}
+
+fn cell_template(
+    file: &StudyFile,
+    matrix: &[Factor],
+    problems: &mut Problems,
+) -> Option<CellTemplate> {
+    let factors: Vec<String> = matrix.iter().map(|f| f.name.clone()).collect();
+    let mut setting = |what: &str, at: &At<Scalar>| {
+        let text = at.text();
+        Template::parse_setting(&text, &factors)
+            .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
+            .ok()
+    };
+    let groupware = &file.system.groupware;
+    let mut optional = |what: &str, at: &Option<At<Scalar>>| match at {
+        Some(at) => setting(what, at).map(Some),
+        None => Some(None),
+    };
+    let http_threads = optional("http_threads", &groupware.http_threads);
+    let mailbox_pad = optional("mailbox_pad", &groupware.mailbox_pad);
+    let engine = optional("engine", &groupware.engine);
+    let ramp = optional("ramp", &file.load.ramp);
+    let users = setting("users", &file.load.users);
+    let hold = setting("hold", &file.load.hold);
+    Some(CellTemplate {
+        http_threads: http_threads?,
+        mailbox_pad: mailbox_pad?,
+        engine: engine?,
+        users: users?,
+        ramp: ramp?.unwrap_or_else(|| Template::literal("0s")),
+        hold: hold?,
+    })
+}
+
+/// Works out every cell, so that a plan finds nothing new. A setting is reported once.
+fn check_cells(
+    file: &StudyFile,
+    matrix: &[Factor],
+    template: &CellTemplate,
+    workload: &Workload,
+    problems: &mut Problems,
+) {
+    let mut reported = HashSet::new();
+    for cell in cell::cells(matrix) {
+        let system = template.system(&cell).map(drop);
+        let load = template.load(&cell, workload.session.pace).map(drop);
+        for error in [system, load].into_iter().filter_map(Result::err) {
+            if reported.insert(error.field) {
+                problems.push(cell_problem(file, &error));
+            }
+        }
+    }
+}
+
+fn cell_problem(file: &StudyFile, error: &CellError) -> Problem {
+    let (groupware, load) = (&file.system.groupware, &file.load);
+    let at = match error.field {
+        "http_threads" => groupware.http_threads.as_ref(),
+        "mailbox_pad" => groupware.mailbox_pad.as_ref(),
+        "engine" => groupware.engine.as_ref(),
+        "ramp" => load.ramp.as_ref(),
+        "hold" => Some(&load.hold),
+        _ => Some(&load.users),
+    };
+    let span = at.map_or(&file.study.span, |at| &at.span);
+    let written = at.map(At::text).unwrap_or_default();
+    if written == error.text {
+        return span.text_problem(error.field, &error.text, &error.cause);
+    }
+    // The text comes from a factor, so a place in it is no place in the file.
+    let message = format!("{}: {}", error.field, error.cause.message);
+    let label = format!("`{}` in one of the cells", error.text);
+    let problem = span.first_line().problem(message, label);
+    Problem {
+        help: error.cause.help.clone(),
+        ..problem
+    }
+}
+
+fn thresholds(
+    table: &Table<Vec<At<Scalar>>>,
+    workload: &Workload,
+    problems: &mut Problems,
+) -> Vec<Threshold> {
+    let mut parsed = Vec::new();
+    for (key, list) in table.iter() {
+        let Some((metric, step)) = threshold_key(key, workload, problems) else {
+            continue;
+        };
+        for at in list {
+            let text = at.text();
+            match units::threshold(metric, step.as_deref(), &text) {
+                Ok(threshold) => parsed.push(threshold),
+                Err(error) => problems.push(at.span.text_problem("threshold", &text, &error)),
+            }
+        }
+    }
+    parsed
+}
+
+/// `response_time` or `response_time{step:Open one event}`.
+fn threshold_key(
+    key: &At<String>,
+    workload: &Workload,
+    problems: &mut Problems,
+) -> Option<(Metric, Option<String>)> {
+    const METRICS: &[&str] = &["response_time", "service_time", "error_rate", "throughput"];
+    let (name, rest) = match key.value.split_once('{') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (key.value.as_str(), None),
+    };
+    let metric = match name.trim() {
+        "response_time" => Metric::ResponseTime,
+        "service_time" => Metric::ServiceTime,
+        "error_rate" => Metric::ErrorRate,
+        "throughput" => Metric::Throughput,
+        other => {
+            let (message, help) = unknown_name("metric", other, METRICS);
+            let error = TextError::new(message, 0..name.len()).help(help);
+            problems.push(key.span.text_problem("threshold", &key.value, &error));
+            return None;
+        }
+    };
+    let Some(rest) = rest else {
+        return Some((metric, None));
+    };
+    let step = rest
+        .strip_suffix('}')
+        .and_then(|r| r.trim().strip_prefix("step:"));
+    let Some(step) = step.map(str::trim) else {
+        let error = TextError::new("only a step can narrow a threshold", 0..key.value.len())
+            .help("write `response_time{step:Log in}`");
+        problems.push(key.span.text_problem("threshold", &key.value, &error));
+        return None;
+    };
+    let names: Vec<&str> = workload
+        .session
+        .steps
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
+    if !names.contains(&step) {
+        let (message, help) = unknown_name("step", step, &names);
+        let at = key.value.find(step).unwrap_or(0);
+        let error = TextError::new(message, at..at + step.len()).help(help);
+        problems.push(key.span.text_problem("threshold", &key.value, &error));
+        return None;
+    }
+    Some((metric, Some(step.to_owned())))
+}

@@ -1,0 +1,353 @@
+//! YAML as a tree in which every value knows its place.
+//!
+//! Reading into a tree first, rather than straight into the file types, lets one load report
+//! several problems, suggest the nearest key, and take `--set` values before anything is judged.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{Location, Spanned};
+
+use crate::error::{Problem, SourceFile};
+use crate::source::Span;
+
+/// Largest file; the largest shipped one has 10 KB.
+pub(crate) const MAX_BYTES: usize = 1024 * 1024;
+/// Deepest nesting; a JSON body may be deep, a workload itself has eight levels.
+const MAX_DEPTH: usize = 48;
+/// Most values, counted after aliases are written out.
+const MAX_NODES: usize = 100_000;
+/// Most values that aliases may add.
+const MAX_REPLAYED: usize = 50_000;
+
+/// A value of the file.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) span: Span,
+    pub(crate) value: Value,
+}
+
+/// What a value is.
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key of a mapping.
+#[derive(Debug, Clone)]
+pub(crate) struct Key {
+    pub(crate) span: Span,
+    pub(crate) text: String,
+}
+
+impl Node {
+    /// What the value is, for an error.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.value {
+            Value::Null => "nothing",
+            Value::Bool(_) => "a switch (true or false)",
+            Value::Int(..) | Value::Float(..) => "a number",
+            Value::Text(_) => "text",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a mapping",
+        }
+    }
+
+    /// The value under a key.
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|(k, _)| k.text == key).map(|(_, v)| v),
+            _ => None,
+        }
+    }
+}
+
+/// Checks size and encoding of a file.
+pub(crate) fn text_file(name: &str, bytes: &[u8]) -> Result<SourceFile, Problem> {
+    if bytes.len() > MAX_BYTES {
+        let size = bytes.len();
+        let message = format!("{name} has {size} bytes; a file may have {MAX_BYTES}");
+        return Err(Problem::without_place(name, message));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(SourceFile {
+            name: name.into(),
+            text: text.into(),
+        }),
+        Err(error) => {
+            let at = error.valid_up_to();
+            let file = SourceFile {
+                name: name.into(),
+                text: String::from_utf8_lossy(bytes).into(),
+            };
+            let span = Span::new(&file, at..at + '\u{fffd}'.len_utf8());
+            let mut problem = span.problem(format!("{name} is not UTF-8 text"), "not UTF-8");
+            problem.help = Some("save the file in the encoding UTF-8".to_owned());
+            Err(problem)
+        }
+    }
+}
+
+/// Reads the one YAML document of a file.
+pub(crate) fn parse(file: &SourceFile) -> Result<Node, Problem> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: MAX_DEPTH,
+            flow_nesting_limit: MAX_DEPTH,
+            max_nodes: MAX_NODES,
+            max_events: MAX_NODES * 3,
+            max_aliases: 1_000,
+            max_anchors: 1_000,
+            max_merge_keys: 1_000,
+            max_recorded_anchor_events: MAX_NODES,
+            max_total_scalar_bytes: 4 * MAX_BYTES,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: MAX_REPLAYED,
+            max_replay_stack_depth: 16,
+        },
+        strict_booleans: true,
+        with_snippet: false,
+    };
+    match serde_saphyr::from_str_with_options::<Option<Spanned<Raw>>>(&file.text, options) {
+        Ok(Some(raw)) => Ok(node(file, raw)),
+        Ok(None) => Ok(Node {
+            span: Span::new(file, 0..0),
+            value: Value::Null,
+        }),
+        Err(error) => Err(syntax_problem(file, &error)),
+    }
+}
+
+fn syntax_problem(file: &SourceFile, error: &serde_saphyr::Error) -> Problem {
+    use serde_saphyr::Error as E;
+    let error = error.without_snippet();
+    let range = error
+        .location()
+        .and_then(|l| bytes(file, &l))
+        .unwrap_or(0..0);
+    let end = file.text[range.start.min(file.text.len())..]
+        .chars()
+        .next()
+        .map_or(range.end, |c| range.end.max(range.start + c.len_utf8()));
+    let span = Span::new(file, range.start..end).first_line();
+    let (message, label, help) = match error {
+        E::DuplicateMappingKey { key, .. } => (
+            key.as_ref().map_or("a key is given twice".to_owned(), |k| {
+                format!("the key `{k}` is given twice")
+            }),
+            "the second time",
+            Some("keep one of them"),
+        ),
+        E::MultipleDocuments { .. } => (
+            "the file holds several documents".to_owned(),
+            "the second begins here",
+            Some("keep one document per file"),
+        ),
+        E::AliasReplayLimitExceeded { .. }
+        | E::AliasExpansionLimitExceeded { .. }
+        | E::AliasReplayStackDepthExceeded { .. } => (
+            format!("aliases (`*name`) write the file out to more than {MAX_REPLAYED} values"),
+            "by this alias",
+            None,
+        ),
+        other => (plain_words(other), "here", None),
+    };
+    Problem {
+        help: help.map(str::to_owned),
+        ..span.problem(message, label)
+    }
+}
+
+/// The library's own words without the place, which the excerpt shows.
+fn plain_words(error: &serde_saphyr::Error) -> String {
+    let formatter = serde_saphyr::UserMessageFormatter;
+    let text = error.render_with_formatter(&formatter);
+    let text = text.lines().next().unwrap_or_default();
+    let end = text.rfind(" at line ").unwrap_or(text.len());
+    format!("this is not valid YAML: {}", &text[..end])
+}
+
+fn bytes(file: &SourceFile, location: &Location) -> Option<std::ops::Range<usize>> {
+    let span = location.span();
+    let start = usize::try_from(span.byte_offset()?).ok()?;
+    let length = usize::try_from(span.byte_len().unwrap_or(0)).ok()?;
+    (location.line() > 0 && start <= file.text.len()).then_some(start..start + length)
+}
+
+/// The tree as serde gives it.
+enum Raw {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+    List(Vec<Spanned<Raw>>),
+    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+/// Recursion is bounded by [`MAX_DEPTH`].
+fn node(file: &SourceFile, raw: Spanned<Raw>) -> Node {
+    let place = |location: &Location| Span::new(file, bytes(file, location).unwrap_or(0..0));
+    let span = place(&raw.referenced);
+    let value = match raw.value {
+        Raw::Null => Value::Null,
+        Raw::Bool(b) => Value::Bool(b),
+        Raw::Int(n) => Value::Int(n),
+        Raw::Float(n) => Value::Float(n),
+        Raw::Text(text) => Value::Text(text),
+        Raw::List(list) => Value::List(list.into_iter().map(|item| node(file, item)).collect()),
+        Raw::Map(entries) => Value::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| {
+                    let key = Key {
+                        span: place(&key.referenced),
+                        text: key.value,
+                    };
+                    (key, node(file, value))
+                })
+                .collect(),
+        ),
+    };
+    Node { span, value }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a YAML value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Raw, D::Error> {
+        Raw::deserialize(deserializer)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+        Ok(Raw::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
+        Ok(Raw::Int(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
+        Ok(i64::try_from(value).map_or(Raw::Float(value as f64), Raw::Int))
+    }
+
+    fn visit_i128<E>(self, value: i128) -> Result<Raw, E> {
+        Ok(Raw::Float(value as f64))
+    }
+
+    fn visit_u128<E>(self, value: u128) -> Result<Raw, E> {
+        Ok(Raw::Float(value as f64))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+        Ok(Raw::Float(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
+        Ok(Raw::Text(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Raw, E> {
+        Ok(Raw::Text(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = access.next_element()? {
+            list.push(item);
+        }
+        Ok(Raw::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = access.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Raw::Map(entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(text: &str) -> Node {
+        parse(&SourceFile {
+            name: "test.yaml".into(),
+            text: text.into(),
+        })
+        .unwrap_or_else(|e| panic!("{}", e.message))
+    }
+
+    /// Each value with the text at its place.
+    fn places(node: &Node, out: &mut Vec<String>) {
+        match &node.value {
+            Value::List(list) => list.iter().for_each(|n| places(n, out)),
+            Value::Map(entries) => {
+                for (key, value) in entries {
+                    out.push(format!("key {} @ {}", key.text, key.span.text()));
+                    places(value, out);
+                }
+            }
+            value => out.push(format!("{value:?} @ {}", node.span.text())),
+        }
+    }
+
+    #[test]
+    fn every_value_knows_its_place() {
+        let mut out = Vec::new();
+        places(
+            &tree(
+                "a: 1\nü: [true, 'it''s', 1.50, ~]\nb: &x {c: plain text}\nd: *x\ne: |\n  two\n  lines\n",
+            ),
+            &mut out,
+        );
+        insta::assert_snapshot!(out.join("\n"), @r#"
+        key a @ a
+        Int(1) @ 1
+        key ü @ ü
+        Bool(true) @ true
+        Text("it's") @ 'it''s'
+        Float(1.5) @ 1.50
+        Null @ ~
+        key b @ b
+        key c @ c
+        Text("plain text") @ plain text
+        key d @ d
+        key c @ *x
+        Text("plain text") @ *x
+        key e @ e
+        Text("two\nlines\n") @ two
+          lines
+        "#);
+    }
+}

@@ -1,0 +1,202 @@
+//! Places in the texts that a person wrote, and the excerpt that shows one.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use miette::{MietteError, SourceCode, SourceSpan, SpanContents};
+
+use crate::error::{Problem, SourceFile};
+use crate::text_error::TextError;
+
+/// Longest excerpt of a line; a file may consist of one line.
+const MAX_LINE: usize = 160;
+
+/// A place: a file and a range of its bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct Span {
+    pub(crate) file: SourceFile,
+    pub(crate) range: Range<usize>,
+}
+
+impl Span {
+    pub(crate) fn new(file: &SourceFile, range: Range<usize>) -> Self {
+        let length = file.text.len();
+        let start = floor(&file.text, range.start.min(length));
+        let end = floor(&file.text, range.end.clamp(start, length));
+        Self {
+            file: file.clone(),
+            range: start..end,
+        }
+    }
+
+    /// The text at this place.
+    pub(crate) fn text(&self) -> &str {
+        &self.file.text[self.range.clone()]
+    }
+
+    /// A problem here.
+    pub(crate) fn problem(&self, message: impl Into<String>, label: impl Into<String>) -> Problem {
+        Problem {
+            message: message.into(),
+            help: None,
+            label: label.into(),
+            file: self.file.name.to_string(),
+            position: Some(position(&self.file.text, self.range.start)),
+            excerpt: Some(Excerpt::new(self)),
+        }
+    }
+
+    /// The problem of a value at this place; `value` is that text as YAML gives it.
+    pub(crate) fn text_problem(&self, what: &str, value: &str, error: &TextError) -> Problem {
+        let place = self.part(value, &error.at);
+        let label = if error.help.is_some() {
+            "here"
+        } else {
+            "this value"
+        };
+        Problem {
+            help: error.help.clone(),
+            ..place.problem(format!("{what}: {}", error.message), label)
+        }
+    }
+
+    /// The place of `at` within `value`. Where quoting or folding changed the text, the same words
+    /// are looked for; failing that it is the whole value.
+    pub(crate) fn part(&self, value: &str, at: &Range<usize>) -> Self {
+        let source = self.text();
+        let inner = value.get(at.clone()).filter(|part| !part.is_empty());
+        let offset = match (source.find(value), inner) {
+            (Some(offset), Some(_)) if !value.is_empty() => Some(offset + at.start),
+            (_, Some(part)) => source.find(part),
+            _ => None,
+        };
+        match (offset, inner) {
+            (Some(offset), Some(part)) => {
+                let start = self.range.start + offset;
+                Self::new(&self.file, start..start + part.len())
+            }
+            _ => self.first_line(),
+        }
+    }
+
+    /// The first line of this place: enough to find it by, and never a screenful.
+    pub(crate) fn first_line(&self) -> Self {
+        let text = self.text();
+        let end = text.find('\n').unwrap_or(text.len());
+        let length = text[..end].trim_end().len();
+        Self::new(&self.file, self.range.start..self.range.start + length)
+    }
+}
+
+/// Line and column of a byte, both from 1, columns in characters.
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..floor(text, at.min(text.len()))];
+    let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+    (
+        before.matches('\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+    )
+}
+
+/// The nearest character border at or before `at`.
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The lines around a place, cropped so that a file of one long line stays readable.
+#[derive(Debug, Clone)]
+pub(crate) struct Excerpt {
+    name: Arc<str>,
+    text: String,
+    /// Of the place, within `text`.
+    span: Range<usize>,
+    /// Line and column of `text`'s beginning in the file, from 0.
+    start: (usize, usize),
+    lines: usize,
+}
+
+impl Excerpt {
+    fn new(span: &Span) -> Self {
+        let text = &*span.file.text;
+        let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |i| i + 1);
+        let line_end = |at: usize| text[at..].find('\n').map_or(text.len(), |i| at + i);
+        let place = span.first_line().range;
+        let (line, column) = position(text, place.start);
+        let first = line_start(place.start);
+        let last = line_end(place.end);
+        if last - first > MAX_LINE {
+            return Self::cropped(span, place, (line - 1, column - 1));
+        }
+        // One line before and one after, where they are short.
+        let before = if first > 0 {
+            line_start(first - 1)
+        } else {
+            first
+        };
+        let after = if last < text.len() {
+            line_end(last + 1)
+        } else {
+            last
+        };
+        let from = if first - before > MAX_LINE {
+            first
+        } else {
+            before
+        };
+        let to = if after - last > MAX_LINE { last } else { after };
+        let lead = text[from..first].matches('\n').count();
+        Self {
+            name: Arc::clone(&span.file.name),
+            text: text[from..to].to_owned(),
+            span: place.start - from..place.end - from,
+            start: (line - 1 - lead, 0),
+            lines: text[from..to].matches('\n').count() + 1,
+        }
+    }
+
+    /// A part of a long line.
+    fn cropped(span: &Span, place: Range<usize>, (line, column): (usize, usize)) -> Self {
+        let text = &*span.file.text;
+        let from = floor(text, place.start.saturating_sub(MAX_LINE / 4));
+        let from = text[from..place.start]
+            .rfind('\n')
+            .map_or(from, |i| from + i + 1);
+        let to = floor(text, (place.start + MAX_LINE * 3 / 4).min(text.len()));
+        let to = text[place.start..to]
+            .find('\n')
+            .map_or(to, |i| place.start + i);
+        let lead = text[from..place.start].chars().count();
+        Self {
+            name: Arc::clone(&span.file.name),
+            text: text[from..to].to_owned(),
+            span: place.start - from..place.end.min(to) - from,
+            start: (line, column - lead),
+            lines: 1,
+        }
+    }
+
+    pub(crate) fn span(&self) -> SourceSpan {
+        (self.span.start, self.span.len()).into()
+    }
+}
+
+impl SourceCode for Excerpt {
+    fn read_span<'a>(
+        &'a self,
+        _span: &SourceSpan,
+        _lines_before: usize,
+        _lines_after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        Ok(Box::new(miette::MietteSpanContents::new_named(
+            self.name.to_string(),
+            self.text.as_bytes(),
+            (0, self.text.len()).into(),
+            self.start.0,
+            self.start.1,
+            self.lines,
+        )))
+    }
+}
