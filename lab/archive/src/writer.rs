@@ -150,6 +150,14 @@ impl RunWriter {
         TrialWriter::begin(partial, names::trial_folder(&self.dir, id), id)
     }
 
+    /// Removes what is there of an unfinished trial.
+    ///
+    /// # Errors
+    /// If the folder can't be removed.
+    pub fn discard(&self, id: u32) -> Result<(), ArchiveError> {
+        sink::remove_folder(&names::partial_folder(&self.dir, id))
+    }
+
     fn folders(&self) -> Result<Vec<(u32, bool)>, ArchiveError> {
         trial_folders(&self.dir)
     }

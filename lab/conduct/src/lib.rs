@@ -1,1 +1,33 @@
-//! Runs a plan: systems, factors, trials, archive. Judges nothing.
+//! Runs a plan: for each trial a fresh system, its users, setup, ramp, hold, and all of it into
+//! the archive. Judges nothing.
+//!
+//! # Invariants
+//! - The system under test is a process of its own, on cores of its own where there are two, and
+//!   never outlives this process, however that ends.
+//! - Each trial has a fresh server on a fresh data folder (`RUN/work/`, removed with the trial), so
+//!   that nothing is left over from the one before.
+//! - The archive is complete after every trial. An interrupted or killed run resumes with the
+//!   trials that are missing.
+//! - A system that fails is a fact of its trial, never an error of the run.
+
+mod child;
+mod clock;
+mod cores;
+mod error;
+mod event;
+mod health;
+mod http;
+mod machine;
+mod preflight;
+mod progress;
+mod provision;
+mod record;
+mod run;
+mod scratch;
+mod system;
+mod trial;
+
+pub use error::ConductError;
+pub use event::{Event, Phase, Progress};
+pub use preflight::{Excess, Problem};
+pub use run::{Outcome, RunRequest, preflight, run};

@@ -1,0 +1,68 @@
+//! Why a run can't begin or go on. A system under test that fails is none of these.
+
+use std::io;
+use std::path::PathBuf;
+
+use lab_archive::ArchiveError;
+use lab_driver::DriverError;
+use nix::errno::Errno;
+use thiserror::Error;
+
+use crate::preflight::Problem;
+
+/// A run could not begin or go on. Finished trials stay in the archive.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConductError {
+    /// The plan exceeds this machine's limits.
+    #[error("this machine can't run the plan:\n{}", list(problems))]
+    Preflight {
+        /// At least one.
+        problems: Vec<Problem>,
+    },
+    /// The archive can't be written or resumed.
+    #[error("the archive failed")]
+    Archive(#[from] ArchiveError),
+    /// The load generator could not start, or failed.
+    #[error("the load generator failed")]
+    Driver(#[from] DriverError),
+    /// The load generator ended before, or went on long after, the end of the hold.
+    #[error("the load generator did not end with its hold")]
+    DriverEnded,
+    /// The program of the system under test could not be started.
+    #[error("cannot start {}", path.display())]
+    Program {
+        /// The program.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A folder for a trial's data could not be made or removed.
+    #[error("cannot use {} for a trial's data", path.display())]
+    Scratch {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The kernel refused to tell or set the cores of a thread.
+    #[error("cannot share out the cores")]
+    Cores(#[source] Errno),
+    /// The kernel refused to raise the limit of open files.
+    #[error("cannot raise the limit of open files")]
+    OpenFiles(#[source] io::Error),
+    /// The plan has no JSON form: a defect of this program.
+    #[error("the plan can't be written")]
+    Plan(#[source] serde_json::Error),
+    /// The plan asks for something that this version can't do.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+fn list(problems: &[Problem]) -> String {
+    problems
+        .iter()
+        .map(|problem| format!("- {problem}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}

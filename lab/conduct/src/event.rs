@@ -1,0 +1,103 @@
+//! What a run tells while it goes on. It knows no terminal.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lab_archive::TrialEnd;
+use lab_study::model::Cell;
+
+/// What happens, in order: `RunStarted` (`TrialStarted` (`Phase` | `SetupProgress` | `Progress` |
+/// `Note`)* `TrialDone`)*.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The archive is there and the first trial comes.
+    RunStarted {
+        /// The archive's folder.
+        dir: PathBuf,
+        /// Trials of the plan.
+        trials: u32,
+        /// Those that an earlier attempt completed.
+        completed: u32,
+        /// Ramps and holds of the others; starting and setup come on top.
+        planned: Duration,
+    },
+    /// A trial begins.
+    TrialStarted {
+        /// Its number in the plan.
+        id: u32,
+        /// Trials of the plan.
+        of: u32,
+        /// Its levels.
+        cell: Cell,
+        /// Its users.
+        users: u32,
+    },
+    /// The trial enters a phase.
+    Phase(Phase),
+    /// Setup goes on.
+    SetupProgress {
+        /// 0-based number of the setup step.
+        step: u32,
+        /// Number of setup steps.
+        steps: u32,
+        /// Users through with it.
+        users_done: u32,
+        /// Answered requests of the setup so far.
+        transactions: u64,
+        /// Failed ones.
+        errors: u64,
+    },
+    /// Ramp or hold goes on; about once a second.
+    Progress(Progress),
+    /// A trial is in the archive.
+    TrialDone {
+        /// Its number in the plan.
+        id: u32,
+        /// How it ended.
+        end: TrialEnd,
+        /// Answered requests, ramp included.
+        transactions: u64,
+        /// Failed ones.
+        errors: u64,
+        /// From the start of its system to the end.
+        took: Duration,
+    },
+    /// Something a person should know, in a sentence.
+    Note(String),
+}
+
+/// What a trial is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The system starts.
+    Starting,
+    /// Users are registered with it.
+    Provisioning,
+    /// The workload's setup runs.
+    Setup,
+    /// Users come in.
+    Ramp,
+    /// All users are there.
+    Hold,
+    /// The system is stopped and its data removed.
+    Stopping,
+}
+
+/// How the load goes; figures of the last seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Users in a session.
+    pub users: u32,
+    /// Answered requests per second.
+    pub tx_per_s: f64,
+    /// 95th percentile of their response times; `None` without any.
+    pub p95_ms: Option<f64>,
+    /// Failed requests since the start of the ramp.
+    pub errors: u64,
+    /// Time since the start of the ramp.
+    pub elapsed: Duration,
+    /// Time to the end of the trial's hold.
+    pub remaining: Duration,
+    /// The same with the ramps and holds of the trials that follow.
+    pub run_remaining: Duration,
+}

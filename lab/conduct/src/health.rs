@@ -1,0 +1,237 @@
+//! How the generator itself fared during the hold: CPU of its workers, and their waits for it.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use lab_archive::GeneratorHealth;
+
+/// The stretch over which a worker's highest CPU share is looked for.
+const STRETCH: Duration = Duration::from_secs(5);
+
+/// What a thread used and waited for since it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThreadTimes {
+    cpu: Duration,
+    /// Runnable without a core; unknown where the kernel doesn't count it.
+    waited: Option<Duration>,
+}
+
+/// Reads a worker's times; `None` when it has ended.
+pub(crate) fn thread_times(tid: i32) -> Option<ThreadTimes> {
+    let task = Path::new("/proc/self/task").join(tid.to_string());
+    let scheduled = fs::read_to_string(task.join("schedstat")).ok();
+    scheduled
+        .as_deref()
+        .and_then(parse_schedstat)
+        .or_else(|| ticks(&task))
+}
+
+/// Nanoseconds on a core, nanoseconds runnable, times on a core. All are 0 in a kernel that has
+/// the file and doesn't count.
+fn parse_schedstat(text: &str) -> Option<ThreadTimes> {
+    let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
+    let (cpu, waited) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    let counts = cpu > 0;
+    let waited = Some(Duration::from_nanos(waited));
+    counts.then_some(ThreadTimes {
+        cpu: Duration::from_nanos(cpu),
+        waited,
+    })
+}
+
+/// The coarser count of `stat`, in ticks of usually 10 ms.
+fn ticks(task: &Path) -> Option<ThreadTimes> {
+    let stat: procfs::process::Stat = procfs::FromRead::from_file(task.join("stat")).ok()?;
+    let seconds = (stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64;
+    Some(ThreadTimes {
+        cpu: Duration::from_secs_f64(seconds),
+        waited: None,
+    })
+}
+
+/// Readings of all workers over the hold.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    first: Option<Reading>,
+    last: Option<Reading>,
+    /// Those of the last stretch.
+    recent: VecDeque<Reading>,
+    busiest: Option<f64>,
+    rss_mb_max: f64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Reading {
+    at: Duration,
+    workers: Vec<ThreadTimes>,
+}
+
+impl Health {
+    /// Takes a reading of the hold. One that misses a worker is left out.
+    pub(crate) fn add(&mut self, at: Duration, workers: Option<Vec<ThreadTimes>>) {
+        let Some(workers) = workers else { return };
+        let reading = Reading { at, workers };
+        self.recent.push_back(reading.clone());
+        while self
+            .recent
+            .get(1)
+            .is_some_and(|second| second.at + STRETCH <= at)
+        {
+            self.recent.pop_front();
+        }
+        if let Some(oldest) = self
+            .recent
+            .front()
+            .filter(|oldest| oldest.at + STRETCH <= at)
+        {
+            let share = busiest(oldest, &reading);
+            self.busiest = Some(self.busiest.map_or(share, |so_far| so_far.max(share)));
+        }
+        self.first.get_or_insert_with(|| reading.clone());
+        self.last = Some(reading);
+    }
+
+    /// Takes in the generator's resident memory, at any time.
+    pub(crate) fn resident(&mut self, rss_mb: f64) {
+        self.rss_mb_max = self.rss_mb_max.max(rss_mb);
+    }
+
+    /// The sums, and a sentence about what the kernel did not tell.
+    pub(crate) fn summary(&self, workers: usize) -> (GeneratorHealth, Option<String>) {
+        let mut health = GeneratorHealth {
+            workers: u32::try_from(workers).unwrap_or(u32::MAX),
+            rss_mb_max: self.rss_mb_max,
+            ..GeneratorHealth::default()
+        };
+        let ends = self
+            .first
+            .as_ref()
+            .zip(self.last.as_ref())
+            .filter(|(a, b)| a.at < b.at);
+        let Some((first, last)) = ends else {
+            let note = "The hold was too short to judge the generator by its CPU.";
+            return (health, Some(note.to_owned()));
+        };
+        let all = (last.at - first.at).as_secs_f64() * first.workers.len().max(1) as f64;
+        health.cpu_fraction = sum(first, last, |t| Some(t.cpu)).unwrap_or(0.0) / all;
+        health.cpu_fraction_max = self.busiest.unwrap_or_else(|| busiest(first, last));
+        let waited = sum(first, last, |t| t.waited);
+        health.run_queue_delay_fraction = waited.unwrap_or(0.0) / all;
+        let unknown = "This kernel does not tell how long the generator waited for a core.";
+        (health, waited.is_none().then(|| unknown.to_owned()))
+    }
+}
+
+/// Growth in seconds over all workers.
+fn sum(first: &Reading, last: &Reading, time: fn(&ThreadTimes) -> Option<Duration>) -> Option<f64> {
+    let pairs = first.workers.iter().zip(&last.workers);
+    pairs
+        .map(|(a, b)| Some((time(b)?.saturating_sub(time(a)?)).as_secs_f64()))
+        .sum()
+}
+
+/// The highest CPU share of any worker between two readings.
+fn busiest(first: &Reading, last: &Reading) -> f64 {
+    let passed = (last.at - first.at).as_secs_f64();
+    let pairs = first.workers.iter().zip(&last.workers);
+    pairs
+        .map(|(a, b)| b.cpu.saturating_sub(a.cpu).as_secs_f64() / passed)
+        .fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(cpu_ms: u64, waited_ms: u64) -> ThreadTimes {
+        let waited = Some(Duration::from_millis(waited_ms));
+        ThreadTimes {
+            cpu: Duration::from_millis(cpu_ms),
+            waited,
+        }
+    }
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn shares_are_of_the_hold_and_the_workers() {
+        let mut health = Health::default();
+        health.resident(30.0);
+        health.resident(20.0);
+        health.add(at(10), Some(vec![times(1000, 50), times(2000, 0)]));
+        health.add(at(14), Some(vec![times(5000, 50), times(2000, 0)]));
+        health.add(at(18), None);
+        health.add(at(20), Some(vec![times(6000, 250), times(3000, 0)]));
+        let (summary, note) = health.summary(2);
+        assert_eq!(note, None);
+        assert!((summary.cpu_fraction - 0.3).abs() < 1e-12, "{summary:?}");
+        assert!((summary.run_queue_delay_fraction - 0.01).abs() < 1e-12);
+        assert!((summary.rss_mb_max - 30.0).abs() < 1e-12);
+        // Worker 0 used 1 s in the six seconds from 14 to 20; with 10 to 20 it is 5 s of 10.
+        assert!(
+            (summary.cpu_fraction_max - 1.0 / 6.0).abs() < 1e-12,
+            "{summary:?}"
+        );
+    }
+
+    #[test]
+    fn a_busy_stretch_is_found_within_a_calm_hold() {
+        let mut health = Health::default();
+        for second in 0..=60u64 {
+            // Busy from 20 to 26.
+            let cpu = second.clamp(20, 26) - 20;
+            health.add(at(second), Some(vec![times(cpu * 900, 0)]));
+        }
+        let (summary, _) = health.summary(1);
+        assert!(
+            (summary.cpu_fraction_max - 0.9).abs() < 1e-12,
+            "{summary:?}"
+        );
+        assert!((summary.cpu_fraction - 5.4 / 60.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_short_hold_is_judged_whole_and_none_is_said() {
+        let mut health = Health::default();
+        assert!(health.summary(1).1.is_some());
+        health.add(at(1), Some(vec![times(0, 0)]));
+        assert!(health.summary(1).1.is_some());
+        health.add(at(2), Some(vec![times(250, 0)]));
+        let (summary, note) = health.summary(1);
+        assert_eq!((summary.cpu_fraction_max, note), (0.25, None));
+    }
+
+    #[test]
+    fn kernels_that_count_no_waits_are_told_apart() {
+        assert_eq!(parse_schedstat("2000000 3000000 4\n"), Some(times(2, 3)));
+        assert_eq!(parse_schedstat("0 0 0\n"), None);
+        assert_eq!(parse_schedstat(""), None);
+        let mut health = Health::default();
+        let without = ThreadTimes {
+            waited: None,
+            ..times(100, 0)
+        };
+        health.add(
+            at(0),
+            Some(vec![ThreadTimes {
+                cpu: Duration::ZERO,
+                ..without
+            }]),
+        );
+        health.add(at(1), Some(vec![without]));
+        let (summary, note) = health.summary(1);
+        assert!(note.unwrap().contains("does not tell"));
+        assert_eq!(summary.cpu_fraction, 0.1);
+    }
+
+    #[test]
+    fn this_thread_has_times() {
+        let tid = nix::unistd::gettid().as_raw();
+        assert!(thread_times(tid).is_some());
+        assert_eq!(thread_times(i32::MAX), None);
+    }
+}

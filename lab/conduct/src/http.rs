@@ -1,0 +1,100 @@
+//! One blocking HTTP exchange, for the few requests that a trial makes beside its load. It knows
+//! no schedule and keeps nothing.
+//!
+//! It speaks HTTP/1.0, whose answers end with the connection: no chunks, no keep-alive.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Longest wait for a connection, and for each piece of an answer.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Largest answer; a thousand users take some 100 KB.
+const MAX_ANSWER_BYTES: u64 = 64 << 20;
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+/// A request with a body, or none.
+#[derive(Debug)]
+pub(crate) struct Ask<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    /// Sent as `Authorization: Bearer`.
+    pub(crate) token: Option<&'a str>,
+    /// JSON.
+    pub(crate) body: &'a [u8],
+}
+
+/// Sends and awaits the whole answer.
+pub(crate) fn exchange(server: SocketAddr, ask: &Ask<'_>) -> io::Result<Answer> {
+    let mut stream = TcpStream::connect_timeout(&server, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let mut message = format!("{} {} HTTP/1.0\r\nHost: {server}\r\n", ask.method, ask.path);
+    if let Some(token) = ask.token {
+        message.push_str(&format!("Authorization: Bearer {token}\r\n"));
+    }
+    if !ask.body.is_empty() {
+        message.push_str("Content-Type: application/json\r\n");
+        message.push_str(&format!("Content-Length: {}\r\n", ask.body.len()));
+    }
+    message.push_str("\r\n");
+    let mut message = message.into_bytes();
+    message.extend_from_slice(ask.body);
+    stream.write_all(&message)?;
+    let mut answer = Vec::new();
+    stream.take(MAX_ANSWER_BYTES + 1).read_to_end(&mut answer)?;
+    if answer.len() as u64 > MAX_ANSWER_BYTES {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the answer exceeds 64 MiB",
+        ));
+    }
+    parse(&answer).ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the answer is cut off or not HTTP",
+        )
+    })
+}
+
+fn parse(answer: &[u8]) -> Option<Answer> {
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&answer[..end]).ok()?;
+    let mut lines = head.split("\r\n");
+    let mut first = lines.next()?.split(' ');
+    if !first.next()?.starts_with("HTTP/1.") {
+        return None;
+    }
+    let status = first.next()?.parse().ok()?;
+    let body = answer[end + 4..].to_vec();
+    for line in lines {
+        let (name, value) = line.split_once(':')?;
+        if name.eq_ignore_ascii_case("content-length") && value.trim() != body.len().to_string() {
+            return None;
+        }
+    }
+    Some(Answer { status, body })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_parse_and_cut_off_ones_do_not() {
+        let whole = b"HTTP/1.0 201 Created\r\nContent-Length: 4\r\nX: y\r\n\r\nbody";
+        let answer = parse(whole).unwrap();
+        assert_eq!((answer.status, &answer.body[..]), (201, &b"body"[..]));
+        for cut in 0..whole.len() {
+            assert!(parse(&whole[..cut]).is_none(), "{cut}");
+        }
+        assert!(parse(b"SSH-2.0-x\r\n\r\n").is_none());
+        assert_eq!(parse(b"HTTP/1.1 200 OK\r\n\r\nrest").unwrap().body, b"rest");
+    }
+}

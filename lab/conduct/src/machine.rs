@@ -1,0 +1,182 @@
+//! Facts about this machine: for the archive, and for the limits that a plan must fit.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use lab_archive::{Environment, Pinning};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::statvfs::statvfs;
+use procfs::process::MountInfos;
+use procfs::{FromRead, Meminfo};
+
+/// What a machine can hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Open files of one process, the most that may be asked for.
+    pub(crate) open_files: u64,
+    /// Ports for outgoing connections to one server.
+    pub(crate) ports: u64,
+    /// Memory that can be had without swapping.
+    pub(crate) memory_bytes: u64,
+    /// Free space for the run's folder.
+    pub(crate) disk_bytes: u64,
+}
+
+impl Limits {
+    /// Reads them. What can't be read limits nothing.
+    pub(crate) fn read(run: &Path) -> Self {
+        let open_files = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(_, hard)| hard);
+        let ports = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+        Self {
+            open_files,
+            ports: ports
+                .ok()
+                .and_then(|text| port_count(&text))
+                .unwrap_or(u64::MAX),
+            memory_bytes: memory().and_then(|m| m.mem_available).unwrap_or(u64::MAX),
+            disk_bytes: free_bytes(run).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// Ports in “32768	60999”.
+fn port_count(range: &str) -> Option<u64> {
+    let mut ends = range.split_ascii_whitespace().map(str::parse::<u64>);
+    let (first, last) = (ends.next()?.ok()?, ends.next()?.ok()?);
+    (last + 1).checked_sub(first)
+}
+
+fn memory() -> Option<Meminfo> {
+    Meminfo::from_file("/proc/meminfo").ok()
+}
+
+/// Space for this user in the folder, or in the nearest one above that is there.
+fn free_bytes(dir: &Path) -> Option<u64> {
+    let found = statvfs(&existing(dir)?).ok()?;
+    Some(
+        found
+            .blocks_available()
+            .saturating_mul(found.fragment_size()),
+    )
+}
+
+/// The nearest folder at or above `dir` that is there, in full.
+fn existing(dir: &Path) -> Option<PathBuf> {
+    let dir = std::path::absolute(dir).ok()?;
+    dir.ancestors().find_map(|dir| fs::canonicalize(dir).ok())
+}
+
+/// Lets this process, and with it the system under test, open as many files as it may.
+pub(crate) fn raise_open_files() -> io::Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if soft < hard {
+        setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    }
+    Ok(())
+}
+
+/// The machine as the archive describes it; `run` is the folder that the data goes to.
+pub(crate) fn environment(run: &Path, pinning: Pinning) -> Environment {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    Environment {
+        kernel: kernel.trim().to_owned(),
+        cpu: cpu_model(&cpuinfo),
+        cores: cores(&cpuinfo),
+        memory_mb: memory().map_or(0, |m| m.mem_total >> 20),
+        os: os_name(&release),
+        data_filesystem: filesystem(run).unwrap_or_else(unknown),
+        plimsoll_version: env!("CARGO_PKG_VERSION").to_owned(),
+        pinning,
+    }
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
+
+fn cpu_model(cpuinfo: &str) -> String {
+    let field = |name: &str| {
+        let line = cpuinfo.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    // 64-bit Arm gives numbers only.
+    let arm = || Some(format!("CPU part {}", field("CPU part")?));
+    field("model name").or_else(arm).unwrap_or_else(unknown)
+}
+
+fn cores(cpuinfo: &str) -> u32 {
+    let count = cpuinfo
+        .lines()
+        .filter(|line| line.starts_with("processor"))
+        .count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn os_name(release: &str) -> String {
+    let line = release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    line.map_or_else(unknown, |name| name.trim_matches('"').to_owned())
+}
+
+/// The file system of the mount that the folder is below.
+fn filesystem(dir: &Path) -> Option<String> {
+    let dir = existing(dir)?;
+    let mounts = MountInfos::from_file("/proc/self/mountinfo").ok()?;
+    // Of two mounts on the same folder the later one counts.
+    let above = mounts
+        .into_iter()
+        .filter(|mount| dir.starts_with(&mount.mount_point));
+    above
+        .max_by_key(|mount| mount.mount_point.components().count())
+        .map(|mount| mount.fs_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_kernel_parse() {
+        assert_eq!(port_count("32768\t60999\n"), Some(28_232));
+        assert_eq!(port_count("5 4"), Some(0));
+        assert_eq!(port_count("9 4"), None);
+        assert_eq!(port_count("x"), None);
+        let cpuinfo = "processor\t: 0\nmodel name\t: A: fast CPU\n\nprocessor\t: 1\n";
+        assert_eq!(
+            (cpu_model(cpuinfo), cores(cpuinfo)),
+            ("A: fast CPU".to_owned(), 2)
+        );
+        assert_eq!(
+            cpu_model("processor : 0\nCPU part\t: 0xd0c\n"),
+            "CPU part 0xd0c"
+        );
+        assert_eq!(cpu_model(""), "unknown");
+        assert_eq!(os_name("NAME=x\nPRETTY_NAME=\"An OS 1\"\n"), "An OS 1");
+    }
+
+    #[test]
+    fn this_machine_has_facts() {
+        let pinning = Pinning {
+            generator: vec![0],
+            system: vec![0],
+            shared: true,
+        };
+        let facts = environment(Path::new("not/there"), pinning);
+        assert!(facts.cores > 0 && facts.memory_mb > 0 && !facts.kernel.is_empty());
+        assert_ne!(facts.data_filesystem, "unknown");
+        assert_eq!(filesystem(Path::new("/proc/self")).as_deref(), Some("proc"));
+        let limits = Limits::read(Path::new("not/there"));
+        assert!(limits.open_files > 0 && limits.disk_bytes > 0 && limits.memory_bytes > 0);
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_raised() {
+        raise_open_files().unwrap();
+        let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+        assert_eq!(soft, hard);
+    }
+}

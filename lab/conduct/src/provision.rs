@@ -1,0 +1,135 @@
+//! Registers a trial's users with the groupware server, in bulk, and keeps their passwords.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lab_study::{PASSWORD, User, UserScope, Workload};
+use serde::{Deserialize, Serialize};
+
+use crate::http::{Ask, exchange};
+use crate::trial::Stop;
+
+/// Users of one call; keeps a body within any server's usual limit of a megabyte.
+const BATCH: usize = 1000;
+/// Padding of one call; any disk writes that within the time an answer may take.
+const BATCH_PAD_BYTES: u64 = 256 << 20;
+
+/// Variables of each user that provisioning gave, by index.
+pub(crate) type UserExtra = Vec<Vec<(String, String)>>;
+
+/// The variable that names a user towards the system.
+const NAME: &str = "name";
+
+#[derive(Serialize)]
+struct Register<'a> {
+    users: Vec<Named<'a>>,
+    app_passwords: bool,
+    mailbox_pad_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Named<'a> {
+    name: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Registered {
+    users: Vec<Account>,
+}
+
+#[derive(Deserialize)]
+struct Account {
+    name: String,
+    app_password: String,
+}
+
+/// The users' names as the workload's `user: name:` renders them; `None` if it has no such
+/// variable, and so needs no accounts.
+pub(crate) fn names(workload: &Workload, first: User) -> Result<Option<Vec<String>>, String> {
+    if !workload.user.iter().any(|(name, _)| name == NAME) {
+        return Ok(None);
+    }
+    let mut names = Vec::with_capacity(first.users as usize);
+    for index in 0..first.users {
+        let scope = UserScope::new(workload, User { index, ..first }, &[])
+            .map_err(|e| format!("the name of user {index} can't be made: {e}"))?;
+        names.push(scope.get(NAME).unwrap_or_default());
+    }
+    Ok(Some(names))
+}
+
+/// Where users are registered, and how.
+#[derive(Debug)]
+pub(crate) struct Registry<'a> {
+    pub(crate) server: SocketAddr,
+    pub(crate) token: &'a str,
+    pub(crate) mailbox_pad_bytes: u64,
+}
+
+impl Registry<'_> {
+    /// Registers all, and gives the variables that the driver adds to each user's own.
+    pub(crate) fn register(
+        &self,
+        names: &[String],
+        interrupt: &AtomicBool,
+    ) -> Result<UserExtra, Stop> {
+        let mut extra = Vec::with_capacity(names.len());
+        for batch in names.chunks(self.batch()) {
+            if interrupt.load(Ordering::Relaxed) {
+                return Err(Stop::Interrupted);
+            }
+            let accounts = self.call(batch).map_err(|problem| {
+                Stop::System(format!("the system did not register users: {problem}"))
+            })?;
+            extra.extend(
+                accounts
+                    .into_iter()
+                    .map(|a| vec![(PASSWORD.to_owned(), a.app_password)]),
+            );
+        }
+        Ok(extra)
+    }
+
+    fn batch(&self) -> usize {
+        let padded = BATCH_PAD_BYTES.checked_div(self.mailbox_pad_bytes);
+        padded.map_or(BATCH, |users| {
+            usize::try_from(users).unwrap_or(BATCH).clamp(1, BATCH)
+        })
+    }
+
+    fn call(&self, batch: &[String]) -> Result<Vec<Account>, String> {
+        let users = batch.iter().map(|name| Named { name }).collect();
+        let register = Register {
+            users,
+            app_passwords: true,
+            mailbox_pad_bytes: self.mailbox_pad_bytes,
+        };
+        let body = serde_json::to_vec(&register).map_err(|e| e.to_string())?;
+        let ask = Ask {
+            method: "POST",
+            path: "/admin/users",
+            token: Some(self.token),
+            body: &body,
+        };
+        let answer = exchange(self.server, &ask).map_err(|e| e.to_string())?;
+        if answer.status != 200 {
+            let start: String = String::from_utf8_lossy(&answer.body)
+                .chars()
+                .take(200)
+                .collect();
+            return Err(format!("status {} ({})", answer.status, start.trim()));
+        }
+        let registered: Registered = serde_json::from_slice(&answer.body)
+            .map_err(|e| format!("an answer that makes no sense ({e})"))?;
+        let same = registered.users.len() == batch.len()
+            && registered
+                .users
+                .iter()
+                .zip(batch)
+                .all(|(account, name)| account.name == *name);
+        if !same {
+            return Err("an answer for other users than those asked for".to_owned());
+        }
+        Ok(registered.users)
+    }
+}

@@ -1,0 +1,162 @@
+//! From the driver's windows to the archive's lines. It judges nothing and drops nothing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lab_archive::{
+    ArchiveError, Kind, LatenessLine, Outcome, Series, StepLine, TrialWriter, WindowLine,
+};
+use lab_driver::{ErrorClass, StepWindow, Window};
+
+/// Writes a window: its histograms, then its line.
+pub(crate) fn write(writer: &mut TrialWriter, window: &Window) -> Result<(), ArchiveError> {
+    let (start, end) = (window.start, window.end);
+    for (number, step) in (0u16..).zip(&window.steps) {
+        let series = |outcome| Series::Step {
+            step: number,
+            outcome,
+            kind: Kind::Response,
+        };
+        writer.histogram(series(Outcome::Ok), start, end, &step.ok)?;
+        writer.histogram(series(Outcome::Error), start, end, &step.error)?;
+    }
+    writer.histogram(Series::Lateness, start, end, &window.lateness)?;
+    writer.window(&line(window))
+}
+
+fn line(window: &Window) -> WindowLine {
+    let lateness = &window.lateness;
+    let sum_us = lateness.iter_recorded().fold(0u64, |sum, value| {
+        sum.saturating_add(
+            value
+                .value_iterated_to()
+                .saturating_mul(value.count_at_value()),
+        )
+    });
+    let steps = (0u16..)
+        .zip(&window.steps)
+        .map(|(number, step)| (number, step_line(step)));
+    WindowLine {
+        start_ms: ms(window.start),
+        end_ms: ms(window.end),
+        users: window.users,
+        cycles: window.cycles,
+        overruns: window.overruns,
+        connects: window.connects,
+        stale_retries: window.stale_retries,
+        lateness: LatenessLine {
+            count: lateness.len(),
+            sum_us,
+            max_us: lateness.max(),
+        },
+        steps: steps
+            .filter(|(_, step)| *step != StepLine::default())
+            .collect(),
+    }
+}
+
+fn step_line(step: &StepWindow) -> StepLine {
+    let errors = ErrorClass::ALL
+        .into_iter()
+        .map(|c| (class(c), step.errors[c.index()]));
+    let errors: BTreeMap<_, _> = errors.filter(|(_, count)| *count > 0).collect();
+    StepLine {
+        ok: step.ok.len(),
+        errors,
+        skipped: step.skipped,
+        waits: step.waits,
+        wait_sum_us: step.wait_sum_us,
+        bytes: step.bytes,
+    }
+}
+
+/// The archive's name of a class.
+pub(crate) fn class(class: ErrorClass) -> lab_archive::ErrorClass {
+    match class {
+        ErrorClass::Status => lab_archive::ErrorClass::Status,
+        ErrorClass::Timeout => lab_archive::ErrorClass::Timeout,
+        ErrorClass::Connect => lab_archive::ErrorClass::Connect,
+        ErrorClass::Reset => lab_archive::ErrorClass::Reset,
+        ErrorClass::Check => lab_archive::ErrorClass::Check,
+    }
+}
+
+/// Milliseconds with their fraction.
+pub(crate) fn ms(t: Duration) -> f64 {
+    t.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use lab_driver::new_histogram;
+
+    use super::*;
+
+    fn quiet() -> StepWindow {
+        StepWindow {
+            ok: new_histogram(),
+            error: new_histogram(),
+            errors: [0; 5],
+            skipped: 0,
+            waits: 0,
+            wait_sum_us: 0,
+            bytes: 0,
+        }
+    }
+
+    #[test]
+    fn a_line_has_the_windows_counts_and_leaves_quiet_steps_out() {
+        let mut busy = quiet();
+        busy.ok.record_n(1500, 4).unwrap();
+        busy.error.record(9).unwrap();
+        busy.errors = [1, 0, 2, 0, 0];
+        (busy.skipped, busy.waits, busy.wait_sum_us, busy.bytes) = (3, 5, 700, 9000);
+        let mut lateness = new_histogram();
+        lateness.record_n(2, 3).unwrap();
+        lateness.record(10).unwrap();
+        let window = Window {
+            start: Duration::from_micros(200_500),
+            end: Duration::from_micros(400_250),
+            users: 6,
+            cycles: 2,
+            overruns: 1,
+            connects: 8,
+            stale_retries: 1,
+            lateness,
+            steps: vec![quiet(), busy, quiet()],
+        };
+        let line = line(&window);
+        assert_eq!((line.start_ms, line.end_ms), (200.5, 400.25));
+        assert_eq!((line.users, line.cycles, line.overruns), (6, 2, 1));
+        assert_eq!((line.connects, line.stale_retries), (8, 1));
+        assert_eq!(
+            line.lateness,
+            LatenessLine {
+                count: 4,
+                sum_us: 16,
+                max_us: 10
+            }
+        );
+        let errors = BTreeMap::from([
+            (lab_archive::ErrorClass::Status, 1),
+            (lab_archive::ErrorClass::Connect, 2),
+        ]);
+        let expected = StepLine {
+            ok: 4,
+            errors,
+            skipped: 3,
+            waits: 5,
+            wait_sum_us: 700,
+            bytes: 9000,
+        };
+        assert_eq!(line.steps, BTreeMap::from([(1, expected)]));
+    }
+
+    #[test]
+    fn classes_keep_their_names() {
+        for driver_class in ErrorClass::ALL {
+            let archived = serde_json::to_value(class(driver_class)).unwrap();
+            assert_eq!(archived, driver_class.name());
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Folders for a trial's data, below the archive (`RUN/work/`): the file system of the run is the
+//! one whose disk the trial is about, where `/tmp` may be in memory. Each trial has a fresh one,
+//! removed with the trial; what a killed run left is removed by the next one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::ConductError;
+
+/// `RUN/work`, removed with all in it when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Work {
+    dir: PathBuf,
+}
+
+impl Work {
+    /// The caller holds the lock of the archive, so nobody else uses the folder.
+    pub(crate) fn in_run(run: &Path) -> Result<Self, ConductError> {
+        let work = Self {
+            dir: run.join("work"),
+        };
+        work.clear()?;
+        Ok(work)
+    }
+
+    fn clear(&self) -> Result<(), ConductError> {
+        match fs::remove_dir_all(&self.dir) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(ConductError::Scratch {
+                path: self.dir.clone(),
+                source,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// A fresh folder for one trial.
+    pub(crate) fn trial(&self, id: u32) -> Result<Scratch, ConductError> {
+        let dir = self.dir.join(format!("{id:03}"));
+        let create = || {
+            match fs::remove_dir_all(&dir) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+            fs::create_dir_all(dir.join("data"))
+        };
+        create().map_err(|source| ConductError::Scratch {
+            path: dir.clone(),
+            source,
+        })?;
+        Ok(Scratch { dir })
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        // What is left here is removed by the next run in this archive.
+        let _ = self.clear();
+    }
+}
+
+/// The folder of one trial, removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    dir: PathBuf,
+}
+
+impl Scratch {
+    /// Where the system keeps its data.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    /// A file beside the data.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Size of the files in the data folder; those that vanish meanwhile count nothing.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        bytes_below(&self.data())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn bytes_below(dir: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(dir) else {
+        return 0;
+    };
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => bytes_below(&entry.path()),
+        Ok(meta) => meta.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(size).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_trial_has_a_fresh_folder_and_nothing_stays() {
+        let run = tempfile::tempdir().unwrap();
+        fs::create_dir_all(run.path().join("work/007/data")).unwrap();
+        let work = Work::in_run(run.path()).unwrap();
+        assert!(
+            !run.path().join("work").exists(),
+            "a killed run's folder is removed"
+        );
+        let scratch = work.trial(7).unwrap();
+        fs::create_dir(scratch.data().join("deep")).unwrap();
+        fs::write(scratch.data().join("deep/file"), [0; 300]).unwrap();
+        fs::write(scratch.data().join("file"), [0; 30]).unwrap();
+        assert_eq!(scratch.data_bytes(), 330);
+        let again = work.trial(7).unwrap();
+        assert_eq!(again.data_bytes(), 0);
+        drop(again);
+        assert!(!run.path().join("work/007").exists());
+        drop(work);
+        assert!(!run.path().join("work").exists());
+    }
+}

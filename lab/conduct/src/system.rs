@@ -1,0 +1,349 @@
+//! The system under test: the groupware server as a child process. It knows no load.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lab_study::{Engine, GroupwareSpec, SystemSpec};
+
+use crate::ConductError;
+use crate::child::Child;
+use crate::clock::{Stopwatch, pause};
+use crate::http::{Ask, exchange};
+use crate::scratch::Scratch;
+use crate::trial::Stop;
+
+/// How long a system may take to accept requests.
+const START_DEADLINE: Duration = Duration::from_secs(30);
+/// How long it may take to end when asked.
+const STOP_GRACE: Duration = Duration::from_secs(10);
+/// Between two looks at a system that starts.
+const LOOK: Duration = Duration::from_millis(20);
+/// Lines of its output that a failure shows.
+const LAST_LINES: usize = 20;
+/// Output that is read for them.
+const LAST_BYTES: u64 = 16 << 10;
+/// Beginning of the environment variables that would change the child's flags.
+const OWN_ENVIRONMENT: &str = "PLIMSOLL_";
+
+/// How a system is started.
+#[derive(Debug)]
+pub(crate) struct SystemStart<'a> {
+    /// The `plimsoll` binary.
+    pub(crate) program: &'a Path,
+    pub(crate) spec: &'a SystemSpec,
+    pub(crate) cores: &'a [u32],
+    pub(crate) scratch: &'a Scratch,
+    /// The file that its output goes to.
+    pub(crate) output: PathBuf,
+}
+
+/// A running system that accepts requests.
+#[derive(Debug)]
+pub(crate) struct System {
+    child: Child,
+    address: SocketAddr,
+    token: String,
+    output: PathBuf,
+}
+
+impl SystemStart<'_> {
+    /// Starts it and waits until it accepts requests.
+    pub(crate) fn start(&self, interrupt: &AtomicBool) -> Result<System, Stop> {
+        let SystemSpec::Groupware(spec) = self.spec else {
+            let problem = "this version can't start such a system".to_owned();
+            return Err(Stop::Fatal(ConductError::Unsupported(problem)));
+        };
+        let token = random_token().map_err(|e| self.scratch_error(e))?;
+        let token_file = self.scratch.file("admin-token");
+        write_secret(&token_file, &token).map_err(|e| self.scratch_error(e))?;
+        let port_file = self.scratch.file("port");
+        let output = File::create(&self.output).map_err(|e| self.scratch_error(e))?;
+        let errors = output.try_clone().map_err(|e| self.scratch_error(e))?;
+        let mut command = Command::new(self.program);
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(self.scratch.data())
+            .arg("--port-file")
+            .arg(&port_file)
+            .arg("--admin-token-file")
+            .arg(&token_file)
+            .args(["--parent-pid", &std::process::id().to_string()])
+            .args(flags(spec))
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with(OWN_ENVIRONMENT) {
+                command.env_remove(name);
+            }
+        }
+        let child = Child::start(command, self.cores).map_err(|source| {
+            Stop::Fatal(ConductError::Program {
+                path: self.program.to_path_buf(),
+                source,
+            })
+        })?;
+        Starting {
+            child,
+            port_file,
+            output: self.output.clone(),
+        }
+        .wait(token, interrupt)
+    }
+
+    fn scratch_error(&self, source: io::Error) -> Stop {
+        Stop::Fatal(ConductError::Scratch {
+            path: self.scratch.file(""),
+            source,
+        })
+    }
+}
+
+/// A system that does not accept requests yet.
+struct Starting {
+    child: Child,
+    port_file: PathBuf,
+    output: PathBuf,
+}
+
+impl Starting {
+    fn wait(mut self, token: String, interrupt: &AtomicBool) -> Result<System, Stop> {
+        let began = Stopwatch::start();
+        loop {
+            if interrupt.load(Ordering::Relaxed) {
+                return Err(Stop::Interrupted);
+            }
+            if let Some(end) = ended(&mut self.child) {
+                return Err(failure(
+                    &format!("the system {end} before it was ready"),
+                    &self.output,
+                ));
+            }
+            if let Some(address) = self.ready() {
+                return Ok(System {
+                    child: self.child,
+                    address,
+                    token,
+                    output: self.output,
+                });
+            }
+            if began.elapsed() > START_DEADLINE {
+                let seconds = START_DEADLINE.as_secs();
+                let what = format!("the system was not ready within {seconds} s");
+                return Err(failure(&what, &self.output));
+            }
+            pause(LOOK);
+        }
+    }
+
+    /// The address, once it is written and answers.
+    fn ready(&self) -> Option<SocketAddr> {
+        let address: SocketAddr = fs::read_to_string(&self.port_file)
+            .ok()?
+            .trim()
+            .parse()
+            .ok()?;
+        let ask = Ask {
+            method: "GET",
+            path: "/healthz",
+            token: None,
+            body: &[],
+        };
+        let answer = exchange(address, &ask).ok()?;
+        (answer.status == 200).then_some(address)
+    }
+}
+
+impl System {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What the admin API asks for.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// An error with its last lines, if it has ended.
+    pub(crate) fn check(&mut self) -> Result<(), Stop> {
+        match ended(&mut self.child) {
+            Some(end) => Err(failure(
+                &format!("the system {end} during the trial"),
+                &self.output,
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends it; a sentence if it had to be killed.
+    pub(crate) fn stop(self) -> Option<String> {
+        let by_itself = self.child.stop(STOP_GRACE).unwrap_or(false);
+        let seconds = STOP_GRACE.as_secs();
+        let killed = || format!("The system did not end within {seconds} s and was killed.");
+        (!by_itself).then(killed)
+    }
+}
+
+/// The flags of a setting.
+fn flags(spec: &GroupwareSpec) -> Vec<String> {
+    let mut flags = Vec::new();
+    if let Some(threads) = spec.http_threads {
+        flags.extend(["--http-threads".to_owned(), threads.to_string()]);
+    }
+    if spec.engine == Engine::Memory {
+        flags.extend(["--engine".to_owned(), "memory".to_owned()]);
+    }
+    if spec.mailbox_pad_bytes > 0 {
+        flags.extend([
+            "--mailbox-pad".to_owned(),
+            spec.mailbox_pad_bytes.to_string(),
+        ]);
+    }
+    flags
+}
+
+/// The settings for the archive's reader.
+pub(crate) fn settings(spec: &SystemSpec) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
+    let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
+    if let SystemSpec::Groupware(spec) = spec {
+        set("system", "groupware".to_owned());
+        let threads = spec
+            .http_threads
+            .map_or("one per core".to_owned(), |n| n.to_string());
+        set("http_threads", threads);
+        let engine = if spec.engine == Engine::Memory {
+            "memory"
+        } else {
+            "sqlite"
+        };
+        set("engine", engine.to_owned());
+        set("mailbox_pad_bytes", spec.mailbox_pad_bytes.to_string());
+    }
+    settings
+}
+
+/// Bytes by which each mailbox is padded.
+pub(crate) fn mailbox_pad_bytes(spec: &SystemSpec) -> u64 {
+    match spec {
+        SystemSpec::Groupware(spec) => spec.mailbox_pad_bytes,
+        _ => 0,
+    }
+}
+
+/// How the child ended, if it did: “ended with exit status: 1”.
+fn ended(child: &mut Child) -> Option<String> {
+    match child.ended() {
+        Ok(Some(status)) => Some(format!("ended with {status}")),
+        Ok(None) => None,
+        Err(e) => Some(format!("can't be watched ({e})")),
+    }
+}
+
+/// A failure of the system with the last lines of its output.
+fn failure(what: &str, output: &Path) -> Stop {
+    let lines = last_lines(output).unwrap_or_default();
+    if lines.is_empty() {
+        return Stop::System(format!("{what}; it printed nothing"));
+    }
+    Stop::System(format!("{what}; its last lines:\n{lines}"))
+}
+
+fn last_lines(output: &Path) -> io::Result<String> {
+    let mut file = File::open(output)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(LAST_BYTES).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    Ok(lines[lines.len().saturating_sub(LAST_LINES)..].join("\n"))
+}
+
+/// 128 random bits in hex.
+fn random_token() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn write_secret(path: &Path, secret: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    writeln!(file, "{secret}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_become_flags() {
+        let plain = GroupwareSpec::default();
+        assert_eq!(flags(&plain), [] as [String; 0]);
+        let mut spec = plain;
+        spec.http_threads = Some(80);
+        spec.engine = Engine::Memory;
+        spec.mailbox_pad_bytes = 5;
+        let expected = [
+            "--http-threads",
+            "80",
+            "--engine",
+            "memory",
+            "--mailbox-pad",
+            "5",
+        ];
+        assert_eq!(flags(&spec), expected);
+    }
+
+    #[test]
+    fn the_last_lines_are_the_last_twenty() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let text: String = (0..5000).map(|n| format!("line {n}\n")).collect();
+        fs::write(&path, text).unwrap();
+        let Stop::System(message) = failure("it failed", &path) else {
+            panic!()
+        };
+        assert!(
+            message.starts_with("it failed; its last lines:\nline 4980\n"),
+            "{message}"
+        );
+        assert!(message.ends_with("line 4999"));
+        fs::write(&path, "").unwrap();
+        let Stop::System(message) = failure("it failed", &path) else {
+            panic!()
+        };
+        assert_eq!(message, "it failed; it printed nothing");
+    }
+
+    #[test]
+    fn tokens_are_random_and_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let (a, b) = (random_token().unwrap(), random_token().unwrap());
+        assert_eq!((a.len(), b.len()), (32, 32));
+        assert_ne!(a, b);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        write_secret(&path, &a).unwrap();
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+}

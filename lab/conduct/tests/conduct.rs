@@ -1,0 +1,504 @@
+//! Whole runs against a small server that this program plays itself: `plimsoll` is here a script
+//! that starts this test program again, with one test to run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use lab_archive::{Kind, Outcome as Answered, Run, Series, TrialEnd};
+use lab_conduct::{ConductError, Event, Outcome, Phase, RunRequest, run};
+use lab_study::plan::{PlanOptions, plan};
+use lab_study::{Files, load_study};
+
+const STUDY: &str = "\
+study: two-levels
+title: Two levels of a small load
+workload: small
+matrix:
+  users: [4, 8]
+system:
+  groupware: { http_threads: 3 }
+load: { users: \"{{ users }}\", ramp: 200ms, hold: 1s }
+trials: 1
+";
+
+const WORKLOAD: &str = "\
+workload: small
+about: A request and a pause.
+user: { name: \"user{{ pad(index, 3) }}\" }
+setup:
+  - request: POST /make/{{ name }}
+session:
+  steps:
+    - step: Look
+      wait: 20ms
+      request: GET /look/{{ name }}/{{ password }}
+";
+
+struct Texts(BTreeMap<&'static str, &'static str>);
+
+impl Files for Texts {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        let found = self.0.iter().find(|(name, _)| path.ends_with(*name));
+        found
+            .map(|(_, text)| text.as_bytes().to_vec())
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+/// A folder with a made-up `plimsoll` and room for an archive.
+struct Stage {
+    dir: tempfile::TempDir,
+}
+
+impl Stage {
+    /// `mode` is what the server is to do wrong, if anything.
+    fn new(mode: &str) -> Self {
+        let stage = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        let this = std::env::current_exe().unwrap();
+        let script = format!(
+            "#!/bin/sh\nFAKE_MODE='{mode}' FAKE_ARGS=\"$*\" exec '{}' --ignored --exact --nocapture \
+             plays_the_server\n",
+            this.display()
+        );
+        fs::write(stage.program(), script).unwrap();
+        fs::set_permissions(stage.program(), fs::Permissions::from_mode(0o755)).unwrap();
+        stage
+    }
+
+    fn program(&self) -> PathBuf {
+        self.dir.path().join("plimsoll")
+    }
+
+    fn out(&self) -> PathBuf {
+        self.dir.path().join("run")
+    }
+
+    fn request(&self, resume: bool) -> RunRequest {
+        let files = Texts(BTreeMap::from([
+            ("s.study.yaml", STUDY),
+            ("small.workload.yaml", WORKLOAD),
+        ]));
+        let loaded = load_study("s.study.yaml", &files, &[]).unwrap();
+        let plan = plan(
+            &loaded.study,
+            &PlanOptions {
+                speed: 1.0,
+                seed: Some(5),
+            },
+        )
+        .unwrap();
+        let (out, program) = (self.out(), self.program());
+        RunRequest {
+            loaded,
+            plan,
+            out,
+            resume,
+            overrides: vec![],
+            program,
+        }
+    }
+
+    /// Runs, interrupting as soon as an event asks for it.
+    fn run(
+        &self,
+        resume: bool,
+        stop_at: impl Fn(&Event) -> bool,
+    ) -> (Result<Outcome, ConductError>, Vec<Event>) {
+        let interrupt = AtomicBool::new(false);
+        let mut events = Vec::new();
+        let mut tell = |event: Event| {
+            interrupt.fetch_or(stop_at(&event), Ordering::Relaxed);
+            events.push(event);
+        };
+        let outcome = run(&self.request(resume), &mut tell, &interrupt);
+        self.nothing_is_left();
+        (outcome, events)
+    }
+
+    /// No process of the made-up server lives on, and no data.
+    fn nothing_is_left(&self) {
+        assert!(!self.out().join("work").exists());
+        let work = self.out().join("work");
+        let work = work.to_str().unwrap();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+            let environment = String::from_utf8_lossy(&environment);
+            assert!(
+                !environment.contains(work),
+                "process {:?} is left",
+                entry.file_name()
+            );
+        }
+    }
+}
+
+fn phases(events: &[Event]) -> Vec<Phase> {
+    events
+        .iter()
+        .filter_map(|event| {
+            if let Event::Phase(phase) = event {
+                Some(*phase)
+            } else {
+                None
+            }
+        })
+        .collect()
+}
+
+const ALL_PHASES: [Phase; 6] = [
+    Phase::Starting,
+    Phase::Provisioning,
+    Phase::Setup,
+    Phase::Ramp,
+    Phase::Hold,
+    Phase::Stopping,
+];
+
+#[test]
+fn a_plan_runs_and_every_trial_is_recorded() {
+    let stage = Stage::new("");
+    let (outcome, events) = stage.run(false, |_| false);
+    let outcome = outcome.unwrap();
+    assert_eq!(
+        (outcome.completed, outcome.trials, outcome.interrupted),
+        (2, 2, false)
+    );
+    assert_eq!(phases(&events), [ALL_PHASES, ALL_PHASES].concat());
+
+    let run = Run::open(&stage.out()).unwrap();
+    assert_eq!(run.manifest.steps, ["Look"]);
+    assert_eq!(
+        run.files[0],
+        ("s.study.yaml".to_owned(), STUDY.as_bytes().to_vec())
+    );
+    for (trial, planned) in run.trials.iter().zip(&stage.request(false).plan.trials) {
+        let record = &trial.record;
+        assert_eq!(record.end, TrialEnd::Complete);
+        let users = u64::from(planned.load.users);
+        assert_eq!((record.setup_transactions, record.setup_errors), (users, 0));
+        assert!(
+            (1200..1400).contains(&record.elapsed_ms),
+            "{}",
+            record.elapsed_ms
+        );
+        assert_eq!(
+            record.start_data_bytes, 1000,
+            "what the server wrote before the ramp"
+        );
+        assert_eq!(record.system_settings["http_threads"], "3");
+        assert_eq!(record.error_examples, []);
+        assert!(
+            record.generator.workers > 0 && record.generator.cpu_fraction > 0.0,
+            "{record:?}"
+        );
+        assert!(record.generator.rss_mb_max > 0.0);
+
+        let counted: u64 = trial
+            .windows
+            .iter()
+            .map(|w| w.steps.get(&0).map_or(0, |s| s.ok))
+            .sum();
+        let series = Series::Step {
+            step: 0,
+            outcome: Answered::Ok,
+            kind: Kind::Response,
+        };
+        let timed: u64 = trial.series(series).map(|i| i.histogram().len()).sum();
+        assert_eq!(counted, timed);
+        assert!(counted > users * 20, "{counted} of {users} users");
+        assert_eq!(trial.windows.last().unwrap().users, planned.load.users);
+        assert!(
+            trial.monitor.rows.len() > 30,
+            "{} samples",
+            trial.monitor.rows.len()
+        );
+        let rss: Vec<_> = trial.monitor.series("system.rss_mb").collect();
+        assert_eq!(rss.len(), trial.monitor.rows.len(), "the system is watched");
+        let output = String::from_utf8(trial.output.clone().unwrap()).unwrap();
+        assert!(output.contains("0 files of others"), "{output}");
+        assert!(output.contains("serve --listen 127.0.0.1:0"), "{output}");
+        assert!(output.contains("--http-threads 3"), "{output}");
+    }
+    let done = events
+        .iter()
+        .filter(|e| matches!(e, Event::TrialDone { errors: 0, .. }))
+        .count();
+    assert_eq!(done, 2);
+    assert!(
+        events
+            .iter()
+            .any(|e| matches!(e, Event::Progress(p) if p.tx_per_s > 0.0))
+    );
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_is_done_and_resumes_with_the_rest() {
+    let stage = Stage::new("");
+    let second = |event: &Event| matches!(event, Event::Phase(Phase::Hold));
+    let holds = AtomicU64::new(0);
+    let (outcome, _) = stage.run(false, |event| {
+        second(event) && holds.fetch_add(1, Ordering::Relaxed) == 1
+    });
+    let outcome = outcome.unwrap();
+    assert_eq!((outcome.completed, outcome.interrupted), (1, true));
+    let first = Run::open(&stage.out()).unwrap();
+    assert_eq!((first.trials.len(), &first.incomplete[..]), (1, &[][..]));
+
+    // What a killed run leaves.
+    fs::create_dir_all(stage.out().join("work/002/data")).unwrap();
+    fs::create_dir_all(stage.out().join("trials/002.partial")).unwrap();
+    let (outcome, events) = stage.run(true, |_| false);
+    let outcome = outcome.unwrap();
+    assert_eq!((outcome.completed, outcome.interrupted), (2, false));
+    assert!(matches!(
+        events[0],
+        Event::RunStarted {
+            trials: 2,
+            completed: 1,
+            ..
+        }
+    ));
+    assert_eq!(phases(&events), ALL_PHASES);
+    let whole = Run::open(&stage.out()).unwrap();
+    assert_eq!(
+        whole.trials[0], first.trials[0],
+        "the first trial is as it was"
+    );
+    assert_eq!(whole.trials.len(), 2);
+
+    let (outcome, events) = stage.run(true, |_| false);
+    assert_eq!(
+        (outcome.unwrap().completed, phases(&events)),
+        (2, vec![]),
+        "nothing is missing"
+    );
+    let (outcome, _) = stage.run(false, |_| false);
+    assert!(
+        matches!(outcome, Err(ConductError::Archive(_))),
+        "a new run needs a new folder"
+    );
+}
+
+#[test]
+fn an_interrupt_is_heard_in_every_phase() {
+    for (mode, phase) in [
+        ("never-ready", Phase::Starting),
+        ("", Phase::Provisioning),
+        ("no-answer", Phase::Setup),
+        ("", Phase::Ramp),
+    ] {
+        let stage = Stage::new(mode);
+        let (outcome, _) = stage.run(false, |event| *event == Event::Phase(phase));
+        let outcome = outcome.unwrap();
+        assert_eq!(
+            (outcome.completed, outcome.interrupted),
+            (0, true),
+            "{phase:?}"
+        );
+    }
+}
+
+fn failures(mode: &str) -> Vec<String> {
+    let stage = Stage::new(mode);
+    let (outcome, _) = stage.run(false, |_| false);
+    assert_eq!(
+        outcome.unwrap().completed,
+        2,
+        "each trial is in the archive"
+    );
+    let run = Run::open(&stage.out()).unwrap();
+    run.trials
+        .into_iter()
+        .map(|trial| match trial.record.end {
+            TrialEnd::SystemFailed { message } => message,
+            TrialEnd::Complete => panic!("{mode}: it completed"),
+        })
+        .collect()
+}
+
+#[test]
+fn a_system_that_fails_is_a_fact_of_its_trial() {
+    for message in failures("no-start") {
+        assert!(
+            message.starts_with(
+                "the system ended with exit status: 7 before it was ready; its last lines:"
+            ),
+            "{message}"
+        );
+        assert!(message.contains("no luck today"), "{message}");
+    }
+    for message in failures("dies-after-30") {
+        assert!(
+            message.starts_with(
+                "the system ended with exit status: 9 during the trial; its last lines:"
+            ),
+            "{message}"
+        );
+        assert!(message.contains("too many requests"), "{message}");
+    }
+    for message in failures("no-users") {
+        assert!(
+            message.contains("did not register users: status 507 (no room)"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn what_was_measured_before_a_failure_is_kept() {
+    let stage = Stage::new("dies-after-100");
+    let (outcome, _) = stage.run(false, |_| false);
+    outcome.unwrap();
+    let trial = Run::open(&stage.out()).unwrap().trials.remove(0);
+    let counted: u64 = trial
+        .windows
+        .iter()
+        .map(|w| w.steps.get(&0).map_or(0, |s| s.ok))
+        .sum();
+    assert!((50..=100).contains(&counted), "{counted}");
+}
+
+#[test]
+fn a_program_that_is_not_there_ends_the_run() {
+    let stage = Stage::new("");
+    fs::remove_file(stage.program()).unwrap();
+    let (outcome, _) = stage.run(false, |_| false);
+    assert!(
+        matches!(outcome, Err(ConductError::Program { .. })),
+        "{outcome:?}"
+    );
+}
+
+/// Not a test: the server of the others. See [`Stage::new`].
+#[test]
+#[ignore = "a helper of the other tests"]
+fn plays_the_server() {
+    let Ok(args) = std::env::var("FAKE_ARGS") else {
+        return;
+    };
+    let mode = std::env::var("FAKE_MODE").unwrap_or_default();
+    println!("{args}");
+    if mode == "no-start" {
+        println!("no luck today");
+        std::process::exit(7);
+    }
+    let words: Vec<&str> = args.split_whitespace().collect();
+    let flag = |name: &str| {
+        let at = words
+            .iter()
+            .position(|word| *word == name)
+            .unwrap_or_else(|| panic!("{name}"));
+        words[at + 1]
+    };
+    let data = Path::new(flag("--data"));
+    println!("{} files of others", fs::read_dir(data).unwrap().count());
+    fs::write(data.join("records"), [0; 1000]).unwrap();
+    let token = fs::read_to_string(flag("--admin-token-file"))
+        .unwrap()
+        .trim()
+        .to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port_file = PathBuf::from(flag("--port-file"));
+    if mode != "never-ready" {
+        fs::write(
+            port_file.with_extension("tmp"),
+            listener.local_addr().unwrap().to_string(),
+        )
+        .unwrap();
+        fs::rename(port_file.with_extension("tmp"), port_file).unwrap();
+    }
+    let server: &'static Server = Box::leak(Box::new(Server {
+        mode,
+        token,
+        served: AtomicU64::new(0),
+    }));
+    for stream in listener.incoming() {
+        let stream = stream.unwrap();
+        std::thread::spawn(move || while server.one(&stream).unwrap_or(false) {});
+    }
+}
+
+struct Server {
+    mode: String,
+    token: String,
+    served: AtomicU64,
+}
+
+impl Server {
+    /// Answers one request; false when the connection is to close.
+    fn one(&self, stream: &TcpStream) -> io::Result<bool> {
+        let mut reader = BufReader::new(stream);
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(false);
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+            lines.push(line.trim().to_ascii_lowercase());
+        }
+        let header = |name: &str| lines.iter().find_map(|line| line.strip_prefix(name));
+        let length = header("content-length: ").map_or(0, |n| n.parse().unwrap());
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let (status, answer) = self.answer(&lines, &body);
+        let keep = lines[0].ends_with("http/1.1");
+        let version = if keep { "HTTP/1.1" } else { "HTTP/1.0" };
+        write!(
+            &*stream,
+            "{version} {status}\r\nContent-Length: {}\r\n\r\n{answer}",
+            answer.len()
+        )?;
+        Ok(keep)
+    }
+
+    fn answer(&self, lines: &[String], body: &[u8]) -> (&'static str, String) {
+        if lines[0].starts_with("get /healthz") {
+            return ("200 OK", "fine".to_owned());
+        }
+        if lines[0].starts_with("post /admin/users") {
+            let authorised = lines.contains(&format!("authorization: bearer {}", self.token));
+            if !authorised || self.mode == "no-users" {
+                return ("507 Insufficient Storage", "no room".to_owned());
+            }
+            let mut accounts: serde_json::Value = serde_json::from_slice(body).unwrap();
+            for user in accounts["users"].as_array_mut().unwrap() {
+                user["app_password"] =
+                    format!("secret-of-{}", user["name"].as_str().unwrap()).into();
+            }
+            return ("200 OK", accounts.to_string());
+        }
+        self.load(&lines[0])
+    }
+
+    fn load(&self, line: &str) -> (&'static str, String) {
+        while self.mode == "no-answer" {
+            std::thread::park();
+        }
+        let served = self.served.fetch_add(1, Ordering::Relaxed);
+        if self
+            .mode
+            .strip_prefix("dies-after-")
+            .is_some_and(|n| served >= n.parse().unwrap())
+        {
+            println!("too many requests");
+            std::process::exit(9);
+        }
+        let path: Vec<&str> = line.split([' ', '/']).collect();
+        let signed_in = path[2] == "make" || path[4] == format!("secret-of-{}", path[3]);
+        if signed_in {
+            ("200 OK", "{}".to_owned())
+        } else {
+            ("401 Unauthorized", line.to_owned())
+        }
+    }
+}
