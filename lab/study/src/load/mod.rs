@@ -146,18 +146,15 @@ fn beside(from: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in folder.split('/').chain(path.split('/')) {
         match part {
-            "" if parts.is_empty() && folder.starts_with('/') => parts.push(""),
             "" | "." => {}
-            ".." if parts
-                .last()
-                .is_some_and(|last| *last != ".." && !last.is_empty()) =>
-            {
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
                 parts.pop();
             }
             part => parts.push(part),
         }
     }
-    parts.join("/")
+    let root = if from.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
 }
 
 /// "there is no X `name`", with the nearest or all right names.

@@ -205,9 +205,11 @@ pub(super) fn values(cell: &Cell) -> Value {
         Level::Text(text) => Value::from(text.as_str()),
         Level::Bool(b) => Value::from(*b),
     };
-    cell.iter()
-        .map(|(name, level)| (name.as_str(), value(level)))
-        .collect()
+    let values: std::collections::BTreeMap<String, Value> = cell
+        .iter()
+        .map(|(name, level)| (name.clone(), value(level)))
+        .collect();
+    Value::from(values)
 }
 
 /// minijinja's own words, without its name of the template.
