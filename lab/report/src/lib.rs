@@ -1,1 +1,15 @@
-//! From an archive to result.json, terminal, HTML, Markdown, CSV. Pure: the same archive gives the same report.
+//! From an archive to what people and programs read.
+//!
+//! [`analyse`] turns a run's archive into an [`Analysis`]; the writers in [`write`] turn that into
+//! text. Both are pure: the same archive gives the same report, on any machine, at any time. Nothing
+//! here runs, measures, or opens a file.
+
+mod analysis;
+mod format;
+pub mod model;
+mod model_published;
+mod model_trial;
+pub mod write;
+
+pub use analysis::{ReportError, analyse};
+pub use model::Analysis;

@@ -1,0 +1,245 @@
+//! Was the planned load offered? Rate in the hold, requests of the trial, mix of the steps.
+//!
+//! The plan predicts what the very same users with the very same waits would do against a server
+//! that answers in no time. Where less than that was delivered, the server or the generator was
+//! slow. Users who wait for an answer offer no load, so at most that part of the load can be missing
+//! because of the server (Little's law); what is missing beyond it, the generator lost.
+
+use lab_stats::{WeightedMean, histogram, little};
+
+use super::generator::Health;
+use super::{Facts, invalid, pass, warn};
+use crate::analysis::trial::as_f64;
+use crate::format::{count, percent, rate, signed_percent};
+use crate::model::Check;
+
+/// Delivered ÷ offered may be off by this.
+const DELIVERED_TOLERANCE: f64 = 0.02;
+/// Requests ÷ predicted may be off by this.
+const TRANSACTIONS_TOLERANCE: f64 = 0.01;
+/// A step's share may be off by this, relative to its planned share (Faban's mix audit).
+const MIX_TOLERANCE: f64 = 0.05;
+/// Requests under way at either end of a count.
+const EDGE_REQUESTS: f64 = 3.0;
+
+/// Load delivered in the hold beside the load that the plan offers.
+pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
+    let name = "delivered load";
+    let hold = &facts.sums.hold;
+    let offered = facts
+        .planned
+        .prediction
+        .as_ref()
+        .map_or(0.0, |plan| plan.offered_per_s);
+    let Some(delivered) = hold.per_s(hold.attempts()) else {
+        return invalid(
+            name,
+            "no window of the hold was recorded".to_owned(),
+            "The hold is shorter than two windows, or the trial was cut: make the hold longer.",
+        );
+    };
+    if !is_offer(offered) {
+        return pass(
+            name,
+            format!(
+                "{} per s; the server sets the pace, not the plan",
+                rate(delivered)
+            ),
+        );
+    }
+    let evidence = format!(
+        "{} of {} requests per s offered ({})",
+        rate(delivered),
+        rate(offered),
+        signed_percent((delivered / offered - 1.0) * 100.0)
+    );
+    let edge = EDGE_REQUESTS / (offered * hold.span_ms / 1000.0);
+    judge(
+        name,
+        evidence,
+        delivered / offered,
+        DELIVERED_TOLERANCE.max(edge),
+        facts,
+        health,
+    )
+}
+
+/// Requests of the whole trial beside the plan's prediction.
+pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
+    let name = "requests";
+    let predicted = facts
+        .planned
+        .prediction
+        .as_ref()
+        .map_or(0.0, |plan| plan.transactions);
+    let whole = &facts.sums.whole;
+    let attempts = as_f64(whole.attempts());
+    if !is_offer(predicted) {
+        return pass(
+            name,
+            format!("{}; the plan predicts none", count(whole.attempts())),
+        );
+    }
+    let evidence = format!(
+        "{} transactions, errors, and skipped of {} predicted ({})",
+        count(whole.attempts()),
+        rate(predicted),
+        signed_percent((attempts / predicted - 1.0) * 100.0)
+    );
+    let tolerance = TRANSACTIONS_TOLERANCE.max(EDGE_REQUESTS / predicted);
+    judge(
+        name,
+        evidence,
+        attempts / predicted,
+        tolerance,
+        facts,
+        health,
+    )
+}
+
+fn is_offer(value: f64) -> bool {
+    value.is_finite() && value > 0.0
+}
+
+fn judge(
+    name: &'static str,
+    evidence: String,
+    part: f64,
+    tolerance: f64,
+    facts: &Facts<'_>,
+    health: &Health,
+) -> Check {
+    let missing = 1.0 - part;
+    if missing.abs() <= tolerance {
+        return pass(name, evidence);
+    }
+    if missing < 0.0 {
+        return invalid(
+            name,
+            evidence,
+            "More was sent than planned: the generator doesn't follow its plan.",
+        );
+    }
+    let busy = busy_fraction(facts);
+    let overruns = facts.sums.whole.overruns;
+    let evidence = format!(
+        "{evidence}; users spent {} of their time waiting for answers, {} of {} cycles overran",
+        percent(busy * 100.0),
+        count(overruns),
+        count(facts.sums.whole.cycles),
+    );
+    if health.healthy && missing <= busy + tolerance {
+        warn(
+            name,
+            evidence,
+            "The server was too slow to take the planned load.",
+        )
+    } else if health.healthy {
+        invalid(
+            name,
+            evidence,
+            "Neither slow answers nor a late generator explain what is missing: the figures do \
+             not describe the planned load.",
+        )
+    } else {
+        invalid(
+            name,
+            evidence,
+            "The generator was not healthy (see its checks), so the missing load can't be laid to \
+             the server.",
+        )
+    }
+}
+
+/// The part of the users' time that went into waiting for answers in the hold: by the recorded
+/// times, or by counting requests under way, whichever is more. The first misses answers that never
+/// came, the second fails where a step has no wait.
+fn busy_fraction(facts: &Facts<'_>) -> f64 {
+    let sums = facts.sums;
+    let users = sums.hold.users.mean().unwrap_or_default();
+    let answered_s = (histogram::sum(&sums.response) + histogram::sum(&sums.failed)) / 1e6;
+    let by_time = little::busy_fraction(answered_s, users, sums.hold.span_ms / 1000.0);
+    let by_count = lab_stats::ratio(under_way(facts), users);
+    by_time
+        .unwrap_or_default()
+        .max(by_count.unwrap_or_default().clamp(0.0, 1.0))
+}
+
+/// Mean number of steps under way in the hold: waits that ended, less steps that were answered.
+fn under_way(facts: &Facts<'_>) -> f64 {
+    let mut now = 0.0;
+    let mut mean = WeightedMean::default();
+    for window in &facts.data.windows {
+        for (tag, line) in &window.steps {
+            let step = facts
+                .names
+                .step(*tag)
+                .and_then(|name| facts.predicted.get(name));
+            // Without a wait, nothing tells when a step began.
+            let Some(plan) = step.filter(|plan| plan.wait_ms.is_some_and(|wait| wait > 0.0)) else {
+                continue;
+            };
+            let each = lab_stats::ratio(as_f64(plan.requests), as_f64(plan.waits));
+            let errors: u64 = line.errors.values().sum();
+            // A failed request ends its step.
+            let ended = as_f64(line.ok) / each.unwrap_or(1.0) + as_f64(errors + line.skipped);
+            now += as_f64(line.waits) - ended;
+        }
+        if facts
+            .sums
+            .hold_span
+            .contains(window.start_ms, window.end_ms)
+        {
+            mean.add(now, window.end_ms - window.start_ms);
+        }
+    }
+    mean.mean().unwrap_or_default()
+}
+
+/// The share of each step in all requests beside its planned share.
+pub(super) fn mix(facts: &Facts<'_>, health: &Health) -> Check {
+    let name = "mix of steps";
+    let all = as_f64(facts.sums.whole.attempts());
+    let planned_all = as_f64(facts.predicted.values().map(|step| step.requests).sum());
+    let mut worst: Option<(f64, f64, &str)> = None;
+    for (step, predicted) in facts.predicted {
+        let sent = facts
+            .sums
+            .whole
+            .steps
+            .get(step)
+            .map_or(0, |sum| sum.attempts());
+        let share = as_f64(sent) / all;
+        let planned = as_f64(predicted.requests) / planned_all;
+        let Some(off) = lab_stats::relative_difference(share, planned) else {
+            continue;
+        };
+        // Few requests vary by the chance of where the hold cuts them off.
+        let excess = off.abs() - 3.0 / as_f64(predicted.requests).sqrt();
+        if worst.is_none_or(|(most, _, _)| excess > most) {
+            worst = Some((excess, off, step));
+        }
+    }
+    let Some((excess, off, step)) = worst else {
+        return pass(name, "nothing to compare".to_owned());
+    };
+    let evidence = format!(
+        "furthest off its planned share: {step}, {}",
+        signed_percent(off * 100.0)
+    );
+    if off.abs() <= MIX_TOLERANCE || excess <= 0.0 {
+        pass(name, evidence)
+    } else if health.healthy && busy_fraction(facts) > MIX_TOLERANCE {
+        warn(
+            name,
+            evidence,
+            "Slow answers cut cycles short, so their early steps weigh more.",
+        )
+    } else {
+        invalid(
+            name,
+            evidence,
+            "The users did not do what the workload says.",
+        )
+    }
+}

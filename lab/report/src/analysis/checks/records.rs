@@ -1,0 +1,176 @@
+//! Are the records whole? Gaps in time, agreement of counts, counters, setup, errors, skips.
+
+use lab_archive::model::ErrorClass;
+
+use super::{Facts, invalid, pass, warn};
+use crate::analysis::trial::as_f64;
+use crate::format::{count, ms, percent};
+use crate::model::Check;
+
+/// Windows meet within this; they are cut by timers.
+const MEET_MS: f64 = 2.0;
+/// More of the trial than this without a window, or covered twice, is no record of it.
+const GAP_INVALID: f64 = 0.01;
+/// Ramp and hold may last this much longer or shorter than planned.
+const ELAPSED_TOLERANCE: f64 = 0.02;
+/// Samples must cover this much of the hold.
+const COVERAGE_WARN: f64 = 0.80;
+/// More skipped steps than this are a fault of the workload or of the server's answers.
+const SKIPPED_WARN: f64 = 0.005;
+
+/// Windows cover ramp and hold without gaps, overlaps, and in the planned time.
+pub(super) fn clock(facts: &Facts<'_>) -> Check {
+    let name = "clock and windows";
+    let record = &facts.data.record;
+    let planned_ms = as_f64(record.ramp_ms + record.hold_ms);
+    let (mut gaps_ms, mut overlaps_ms, mut at) = (0.0, 0.0, 0.0);
+    for window in &facts.data.windows {
+        let step = window.start_ms - at;
+        gaps_ms += if step > MEET_MS { step } else { 0.0 };
+        overlaps_ms += if step < -MEET_MS { -step } else { 0.0 };
+        at = window.end_ms;
+    }
+    if planned_ms - at > MEET_MS {
+        gaps_ms += planned_ms - at;
+    }
+    let elapsed_ms = as_f64(record.elapsed_ms);
+    let evidence = format!(
+        "{} windows; {} ms without one, {} ms covered twice; {} s of {} s planned",
+        count(facts.sums.whole.windows),
+        ms(gaps_ms),
+        ms(overlaps_ms),
+        ms(elapsed_ms / 1000.0),
+        ms(planned_ms / 1000.0)
+    );
+    let uneven = (gaps_ms + overlaps_ms) / planned_ms.max(1.0);
+    let off = (elapsed_ms / planned_ms.max(1.0) - 1.0).abs();
+    if uneven > GAP_INVALID || off > ELAPSED_TOLERANCE {
+        let advice = "The generator was stopped for a while, or the machine slept: run again.";
+        invalid(name, evidence, advice)
+    } else if gaps_ms + overlaps_ms > 0.0 {
+        warn(name, evidence, "Short gaps; figures leave them out.")
+    } else {
+        pass(name, evidence)
+    }
+}
+
+/// Counters of the windows and histograms count the same requests.
+pub(super) fn agreement(facts: &Facts<'_>) -> Check {
+    let name = "records agree";
+    let whole = &facts.sums.whole;
+    let (ok, errors) = facts.sums.recorded;
+    let evidence = format!(
+        "{} transactions counted, {} timed; {} errors counted, {} timed",
+        count(whole.ok()),
+        count(ok),
+        count(whole.errors()),
+        count(errors)
+    );
+    if whole.ok() != ok {
+        invalid(
+            name,
+            evidence,
+            "The archive is incomplete or was changed: run again.",
+        )
+    } else if whole.errors() < errors {
+        invalid(
+            name,
+            evidence,
+            "More errors were timed than counted: the archive was changed.",
+        )
+    } else {
+        pass(name, evidence)
+    }
+}
+
+/// Counters were sampled through the hold.
+pub(super) fn monitor(facts: &Facts<'_>) -> Check {
+    let evidence = format!(
+        "samples cover {} of the hold",
+        percent(facts.coverage * 100.0)
+    );
+    if facts.coverage < COVERAGE_WARN {
+        warn(
+            "counters",
+            evidence,
+            "Counters speak for a part of the hold only.",
+        )
+    } else {
+        pass("counters", evidence)
+    }
+}
+
+/// The setup went through.
+pub(super) fn setup(facts: &Facts<'_>) -> Check {
+    let record = &facts.data.record;
+    let evidence = format!(
+        "{} requests, {} errors",
+        count(record.setup_transactions + record.setup_errors),
+        count(record.setup_errors)
+    );
+    if record.setup_errors > 0 {
+        let advice = "The data that the load began with is not what the workload describes.";
+        warn("setup", evidence, advice)
+    } else {
+        pass("setup", evidence)
+    }
+}
+
+/// Errors are data: they warn and never invalidate.
+pub(super) fn errors(facts: &Facts<'_>) -> Check {
+    let whole = &facts.sums.whole;
+    let errors = whole.errors();
+    let requests = whole.ok() + errors;
+    if errors == 0 {
+        return pass("errors", format!("none in {} requests", count(requests)));
+    }
+    let classes: Vec<String> = whole
+        .errors_by_class
+        .iter()
+        .filter(|(_, n)| **n > 0)
+        .map(|(class, n)| format!("{} {}", count(*n), class_name(*class)))
+        .collect();
+    let evidence = format!(
+        "{} of {} requests failed ({}): {}",
+        count(errors),
+        count(requests),
+        percent(as_f64(errors) / as_f64(requests) * 100.0),
+        classes.join(", ")
+    );
+    warn(
+        "errors",
+        evidence,
+        "Errors are data; the examples and system.log tell more.",
+    )
+}
+
+/// What a class of errors is called.
+pub(crate) fn class_name(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Status => "unexpected status",
+        ErrorClass::Timeout => "timeout",
+        ErrorClass::Connect => "no connection",
+        ErrorClass::Reset => "connection broken",
+        ErrorClass::Check => "unusable answer",
+    }
+}
+
+/// Steps that found their list empty.
+pub(super) fn skipped(facts: &Facts<'_>) -> Check {
+    let whole = &facts.sums.whole;
+    let skipped = whole.skipped();
+    let part = lab_stats::ratio(as_f64(skipped), as_f64(whole.attempts())).unwrap_or_default();
+    let evidence = format!(
+        "{} of {} ({})",
+        count(skipped),
+        count(whole.attempts()),
+        percent(part * 100.0)
+    );
+    if part > SKIPPED_WARN {
+        let advice = "Steps found no item to work on: look at the captures, or at the data that \
+                      the setup leaves.";
+        warn("skipped steps", evidence, advice)
+    } else {
+        pass("skipped steps", evidence)
+    }
+}

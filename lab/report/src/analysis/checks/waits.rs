@@ -1,0 +1,116 @@
+//! Did the users think as long as planned, and do counted users agree with counted completions?
+
+use lab_stats::little::{Station, users};
+
+use super::{Facts, invalid, pass, warn};
+use crate::analysis::trial::{as_f64, mean_wait_ms};
+use crate::format::{ms, rate, signed_percent};
+use crate::model::Check;
+
+/// A mean wait may be off by this (Faban's think-time audit).
+const WAIT_TOLERANCE: f64 = 0.05;
+/// Fewer waits than this say nothing about their mean.
+const LEAST_WAITS: u64 = 20;
+/// The largest standard deviation of a uniform wait, relative to its mean: 1/√3.
+const UNIFORM_DEVIATION: f64 = 0.577;
+/// Little's law should hold within a few per cent.
+const LITTLE_TOLERANCE: f64 = 0.05;
+
+/// The mean wait before each step beside the plan's.
+pub(super) fn waits(facts: &Facts<'_>) -> Check {
+    let name = "waits";
+    let mut judged = 0;
+    let mut worst: Option<(f64, f64, String)> = None;
+    for (step, predicted) in facts.predicted {
+        let Some(sum) = facts.sums.whole.steps.get(step) else {
+            continue;
+        };
+        let (Some(real), Some(planned)) = (mean_wait_ms(sum), predicted.wait_ms) else {
+            continue;
+        };
+        let Some(off) = lab_stats::relative_difference(real, planned) else {
+            continue;
+        };
+        if sum.waits.min(predicted.waits) < LEAST_WAITS {
+            continue;
+        }
+        judged += 1;
+        let excess = off.abs() - tolerance(sum.waits, predicted.waits);
+        if worst.as_ref().is_none_or(|(most, _, _)| excess > *most) {
+            let evidence = format!(
+                "furthest off: {step}, {} ms for {} ms planned ({})",
+                ms(real),
+                ms(planned),
+                signed_percent(off * 100.0)
+            );
+            worst = Some((excess, off, evidence));
+        }
+    }
+    let Some((excess, _, evidence)) = worst else {
+        return pass(name, format!("not judged: no step has {LEAST_WAITS} waits"));
+    };
+    let evidence = format!("{judged} steps judged; {evidence}");
+    if excess > 0.0 {
+        invalid(
+            name,
+            evidence,
+            "The users did not wait as planned: the load is another one.",
+        )
+    } else {
+        pass(name, evidence)
+    }
+}
+
+/// The same waits were drawn as were planned, unless a slow server left some of them out: then
+/// chance counts too.
+fn tolerance(done: u64, planned: u64) -> f64 {
+    let same = as_f64(done.abs_diff(planned)) <= 0.01 * as_f64(planned);
+    if same {
+        WAIT_TOLERANCE
+    } else {
+        WAIT_TOLERANCE.max(3.0 * UNIFORM_DEVIATION / as_f64(done.min(planned)).sqrt())
+    }
+}
+
+/// Little's law from independent estimates: users counted; completions counted × (response time +
+/// **planned** wait). Judged only without a pace, where users do nothing else.
+pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
+    if facts.study.workload.session.pace.is_some() {
+        return None;
+    }
+    let hold = &facts.sums.hold;
+    let counted = hold.users.mean()?;
+    let thinking = facts.predicted.iter().filter_map(|(step, predicted)| {
+        let done = hold.steps.get(step)?.waits;
+        Some(Station {
+            per_s: hold.per_s(done)?,
+            seconds: predicted.wait_ms? / 1000.0,
+        })
+    });
+    let answered = [&facts.sums.response, &facts.sums.failed]
+        .into_iter()
+        .filter_map(|times| {
+            Some(Station {
+                per_s: hold.per_s(times.len())?,
+                seconds: lab_stats::histogram::mean(times)? / 1e6,
+            })
+        });
+    let computed = users(thinking.chain(answered));
+    let off = lab_stats::relative_difference(computed, counted)?;
+    let name = "Little's law";
+    let evidence = format!(
+        "{} users counted, {} by completions × (response + planned wait) ({})",
+        rate(counted),
+        rate(computed),
+        signed_percent(off * 100.0)
+    );
+    Some(if off.abs() <= LITTLE_TOLERANCE {
+        pass(name, evidence)
+    } else {
+        warn(
+            name,
+            evidence,
+            "Answers that never came, or time that nobody accounts for.",
+        )
+    })
+}

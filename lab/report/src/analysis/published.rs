@@ -1,0 +1,343 @@
+//! Published figures beside ours.
+//!
+//! Two shapes of CSV are understood. *By level*: the first columns name factors of the study and
+//! each row belongs to the cells with those levels; every other column is a metric. *By step*: the
+//! first column is `step`, and a column `FACTOR_LEVEL` (`users_1000`) has the mean response of that
+//! step in ms. Lines that begin with `#` are the source.
+
+use jiff::SignedDuration;
+use lab_study::model::{Cell, Published, Study};
+
+use super::trial::as_f64;
+use crate::format::{duration, level};
+use crate::model::{CellSummary, Entry, PublishedTable, TrialAnalysis, Verdict, speed_note};
+
+/// Published and planned lengths that differ by more than this differ by construction.
+const SAME_LENGTH: f64 = 0.01;
+/// Columns that follow from the length of a run.
+const BY_LENGTH: [&str; 3] = ["elapsed", "tps", "average_tps"];
+
+/// Sets every published file of the study beside the cells.
+pub(super) fn compare(
+    study: &Study,
+    speed: f64,
+    trials: &[TrialAnalysis],
+    cells: &[CellSummary],
+) -> Vec<PublishedTable> {
+    let ours = Ours {
+        study,
+        speed,
+        trials,
+        cells,
+    };
+    study
+        .published
+        .iter()
+        .map(|published| table(&ours, published))
+        .collect()
+}
+
+struct Ours<'a> {
+    study: &'a Study,
+    speed: f64,
+    trials: &'a [TrialAnalysis],
+    cells: &'a [CellSummary],
+}
+
+fn table(ours: &Ours<'_>, published: &Published) -> PublishedTable {
+    let mut table = PublishedTable {
+        file: published.name.clone(),
+        source: source_lines(&published.text),
+        notes: speed_note(ours.speed).into_iter().collect(),
+        entries: Vec::new(),
+        left_out: Vec::new(),
+    };
+    match read(&published.text) {
+        Err(error) => table
+            .left_out
+            .push(format!("the file can't be read: {error}")),
+        Ok((header, rows)) if header.first().is_some_and(|name| name == "step") => {
+            by_step(ours, &header, &rows, &mut table);
+        }
+        Ok((header, rows)) => by_level(ours, &header, &rows, &mut table),
+    }
+    table
+}
+
+fn source_lines(text: &str) -> Vec<String> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix('#'))
+        .map(|line| line.trim().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+type Rows = Vec<Vec<String>>;
+
+fn read(text: &str) -> Result<(Vec<String>, Rows), csv::Error> {
+    let mut reader = csv::ReaderBuilder::new()
+        .comment(Some(b'#'))
+        .trim(csv::Trim::All)
+        .from_reader(text.as_bytes());
+    let header = reader.headers()?.iter().map(str::to_owned).collect();
+    let rows = reader
+        .records()
+        .map(|record| record.map(|fields| fields.iter().map(str::to_owned).collect()))
+        .collect::<Result<_, _>>()?;
+    Ok((header, rows))
+}
+
+fn by_step(ours: &Ours<'_>, header: &[String], rows: &Rows, table: &mut PublishedTable) {
+    for (at, column) in header.iter().enumerate().skip(1) {
+        let cells: Vec<&CellSummary> = ours
+            .cells
+            .iter()
+            .filter(|cell| names_cell(ours.study, column, &cell.cell))
+            .collect();
+        if cells.is_empty() {
+            table.left_out.push(format!(
+                "column {column}: no trial of this run has that level"
+            ));
+        }
+        for row in rows {
+            let (Some(step), Some(text)) = (row.first(), row.get(at)) else {
+                continue;
+            };
+            for cell in &cells {
+                let mine = cell.steps.iter().find(|other| other.name == *step);
+                let value = mine
+                    .and_then(|step| step.response_ms.mean)
+                    .map(|mean| mean.mean);
+                let mut entry = entry(cell, "response_mean_ms", text, value);
+                entry.step = Some(step.clone());
+                entry.note = mine
+                    .is_none()
+                    .then(|| "the workload has no such step".to_owned());
+                table.entries.push(entry);
+            }
+        }
+    }
+}
+
+/// `users_1000` names the cells whose factor `users` is at level `1000`.
+fn names_cell(study: &Study, column: &str, cell: &Cell) -> bool {
+    study.matrix.iter().any(|factor| {
+        let rest = column
+            .strip_prefix(factor.name.as_str())
+            .and_then(|r| r.strip_prefix('_'));
+        rest.is_some_and(|rest| {
+            cell.get(&factor.name)
+                .is_some_and(|value| level(value) == rest)
+        })
+    })
+}
+
+fn by_level(ours: &Ours<'_>, header: &[String], rows: &Rows, table: &mut PublishedTable) {
+    let is_factor = |name: &&String| ours.study.matrix.iter().any(|f| f.name == **name);
+    let factors = header.iter().take_while(is_factor).count();
+    if factors == 0 {
+        table
+            .left_out
+            .push("no leading column names a factor of this study".to_owned());
+        return;
+    }
+    for row in rows {
+        let at_levels = |cell: &&CellSummary| {
+            header[..factors].iter().zip(row).all(|(factor, text)| {
+                cell.cell
+                    .get(factor)
+                    .is_some_and(|value| level(value) == *text)
+            })
+        };
+        let cells: Vec<&CellSummary> = ours.cells.iter().filter(at_levels).collect();
+        if cells.is_empty() {
+            let key: Vec<String> = header
+                .iter()
+                .zip(row)
+                .take(factors)
+                .map(|(f, text)| format!("{f} {text}"))
+                .collect();
+            table
+                .left_out
+                .push(format!("{}: not among this run's trials", key.join(", ")));
+        }
+        let elapsed = header
+            .iter()
+            .position(|name| name == "elapsed")
+            .and_then(|at| row.get(at));
+        for cell in cells {
+            let by_construction = elapsed.and_then(|text| length_note(ours, cell, text));
+            for (column, text) in header
+                .iter()
+                .zip(row)
+                .skip(factors)
+                .filter(|(_, t)| !t.is_empty())
+            {
+                table.entries.push(level_entry(
+                    ours,
+                    cell,
+                    column,
+                    text,
+                    by_construction.as_ref(),
+                ));
+            }
+        }
+    }
+}
+
+fn level_entry(
+    ours: &Ours<'_>,
+    cell: &CellSummary,
+    column: &str,
+    text: &str,
+    by_construction: Option<&String>,
+) -> Entry {
+    let counterpart = counterpart(ours, cell, column);
+    let known = counterpart.is_some();
+    let mut entry = entry(cell, column, text, counterpart.flatten());
+    entry.note = if !known {
+        Some(no_counterpart(column).to_owned())
+    } else if BY_LENGTH.contains(&column) {
+        by_construction.cloned()
+    } else {
+        None
+    };
+    entry
+}
+
+fn no_counterpart(column: &str) -> &'static str {
+    match column {
+        "disk_split_io_per_s" => "Windows counts split transfers; Linux counts merged ones only",
+        _ => "this lab measures nothing of that name",
+    }
+}
+
+/// What is said of figures that follow from a run's length, where the lengths differ.
+fn length_note(ours: &Ours<'_>, cell: &CellSummary, published: &str) -> Option<String> {
+    let published_ms = parse(published)? * 1000.0;
+    let trial = ours.trials.iter().find(|trial| trial.cell == cell.cell)?;
+    let planned_ms = as_f64(trial.ramp_ms + trial.hold_ms) * ours.speed;
+    let differs = (planned_ms / published_ms - 1.0).abs() > SAME_LENGTH;
+    differs.then(|| {
+        format!(
+            "differs by construction: ramp and hold last {} by plan, the report's run {published}",
+            duration(planned_ms)
+        )
+    })
+}
+
+fn entry(cell: &CellSummary, metric: &str, text: &str, ours: Option<f64>) -> Entry {
+    let published = parse(text);
+    Entry {
+        cell: cell.cell.clone(),
+        label: cell.label.clone(),
+        step: None,
+        metric: metric.to_owned(),
+        name: name_of(metric),
+        published_text: text.to_owned(),
+        published,
+        ours,
+        ratio: ours
+            .zip(published)
+            .and_then(|(ours, theirs)| lab_stats::ratio(ours, theirs)),
+        note: None,
+    }
+}
+
+/// A number, or a length of time such as `53m57s` in seconds.
+fn parse(text: &str) -> Option<f64> {
+    let number = text.parse::<f64>().ok().filter(|value| value.is_finite());
+    number.or_else(|| {
+        text.parse::<SignedDuration>()
+            .ok()
+            .map(|length| length.as_secs_f64())
+    })
+}
+
+/// Our figure for a published column: `None` if there is no such thing, `Some(None)` if there is
+/// but it wasn't measured.
+fn counterpart(ours: &Ours<'_>, cell: &CellSummary, column: &str) -> Option<Option<f64>> {
+    let mean = |estimate: Option<crate::model::Estimate>| estimate.map(|estimate| estimate.mean);
+    let response = mean(cell.response_ms.mean);
+    let throughput = mean(cell.throughput_per_s);
+    let probe = cell.probe_ms.and_then(|times| mean(times.mean));
+    Some(match column {
+        "transactions" => mean(cell.transactions),
+        "errors" => (cell.valid_trials > 0).then(|| as_f64(cell.errors)),
+        "throughput_per_s" | "average_tps" => throughput,
+        "tps" => elapsed_s(ours, cell)
+            .zip(mean(cell.transactions))
+            .and_then(|(elapsed, n)| lab_stats::ratio(n, elapsed)),
+        "notesmark_tpm" => throughput.map(|per_s| per_s * 60.0),
+        "elapsed" => elapsed_s(ours, cell),
+        "response_mean_ms" | "response_ms" => response,
+        "response_s" => response.map(|ms| ms / 1000.0),
+        "probe_ms" => probe,
+        "probe_s" => probe.map(|ms| ms / 1000.0),
+        other => *cell.host.get(other)?,
+    })
+}
+
+/// Mean length of the cell's valid trials.
+fn elapsed_s(ours: &Ours<'_>, cell: &CellSummary) -> Option<f64> {
+    let valid = |trial: &&TrialAnalysis| trial.cell == cell.cell && trial.verdict == Verdict::Valid;
+    let lengths = ours
+        .trials
+        .iter()
+        .filter(valid)
+        .map(|t| (as_f64(t.elapsed_ms) / 1000.0, 1.0));
+    lengths.collect::<lab_stats::WeightedMean>().mean()
+}
+
+/// A column in words, with its unit.
+fn name_of(column: &str) -> String {
+    let known = match column {
+        "transactions" => "transactions",
+        "errors" => "errors",
+        "throughput_per_s" => "throughput, per s",
+        "average_tps" => "throughput, per s",
+        "tps" => "transactions ÷ elapsed, per s",
+        "elapsed" => "elapsed, s",
+        "notesmark_tpm" => "throughput, per min",
+        "response_mean_ms" | "response_ms" => "mean response, ms",
+        "response_s" => "mean response, s",
+        "probe_ms" => "mean probe response, ms",
+        "probe_s" => "mean probe response, s",
+        "cpu_percent" => "CPU of the host, %",
+        "disk_transfers_per_s" => "disk transfers, per s",
+        "disk_kb_per_s" => "disk, KB per s",
+        "disk_split_io_per_s" => "disk split I/O, per s",
+        "disk_queue_length" => "disk queue length",
+        "disk_busy_percent" => "disk busy, %",
+        "disk_service_ms" => "disk service time, ms",
+        "memory_committed_percent" => "memory committed, %",
+        "memory_committed_mb" => "memory committed, MB",
+        "memory_available_mb" => "memory available, MB",
+        "network_kb_per_s" => "network, KB per s",
+        "scan_rate_pages_per_s" => "page scans, per s",
+        other => return other.replace('_', " "),
+    };
+    known.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_values_are_numbers_lengths_or_words() {
+        assert_eq!(parse("28.9"), Some(28.9));
+        assert_eq!(parse("53m57s"), Some(3237.0));
+        assert_eq!(parse("more than 5 minutes"), None);
+        assert_eq!(parse("NaN"), None);
+        assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn comment_lines_are_the_source() {
+        assert_eq!(
+            source_lines("# One.\n#\n# Two.\na,b\n1,2\n"),
+            ["One.", "Two."]
+        );
+    }
+}

@@ -1,0 +1,390 @@
+//! What a trial's windows and histograms add up to, over the whole trial and over the hold.
+//!
+//! A window counts for the hold if its whole span lies in it. Windows and histograms carry the same
+//! spans, so the same rule, on whole milliseconds, takes the same ones.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use lab_archive::model::{Manifest, StepLine, WindowLine};
+use lab_archive::{Kind, Outcome, PROBE, Series, TrialData};
+use lab_stats::histogram::MergeError;
+use lab_stats::{Merger, WeightedMean};
+
+use crate::model::ErrorCounts;
+
+/// The hold on the trial's clock, in whole ms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Hold {
+    /// Its start: the ramp's end.
+    pub(crate) start_ms: f64,
+    /// Its end.
+    pub(crate) end_ms: f64,
+}
+
+impl Hold {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "milliseconds of a trial stay far below 2^52"
+    )]
+    pub(crate) fn new(ramp_ms: u64, hold_ms: u64) -> Self {
+        Self {
+            start_ms: ramp_ms as f64,
+            end_ms: (ramp_ms + hold_ms) as f64,
+        }
+    }
+
+    /// Whether the whole span lies in the hold. Spans are rounded to whole ms, as histograms have
+    /// them; one ms of slack, because both ends may have been rounded outwards.
+    pub(crate) fn contains(&self, start_ms: f64, end_ms: f64) -> bool {
+        start_ms.round() >= self.start_ms && end_ms.round() <= self.end_ms + 1.0
+    }
+
+    /// Its length.
+    pub(crate) fn length_ms(&self) -> f64 {
+        self.end_ms - self.start_ms
+    }
+}
+
+/// Counts of one step.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct StepSum {
+    pub(crate) ok: u64,
+    pub(crate) errors: u64,
+    pub(crate) skipped: u64,
+    pub(crate) waits: u64,
+    pub(crate) wait_sum_us: u64,
+    pub(crate) bytes: u64,
+}
+
+impl StepSum {
+    fn add(&mut self, line: &StepLine) {
+        self.ok += line.ok;
+        self.errors += line.errors.values().sum::<u64>();
+        self.skipped += line.skipped;
+        self.waits += line.waits;
+        self.wait_sum_us += line.wait_sum_us;
+        self.bytes += line.bytes;
+    }
+
+    /// Requests answered in whatever way, and steps skipped: what the plan predicts.
+    pub(crate) fn attempts(&self) -> u64 {
+        self.ok + self.errors + self.skipped
+    }
+}
+
+/// Counts over a stretch of a trial, without the probe.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Counts {
+    /// By step name.
+    pub(crate) steps: BTreeMap<String, StepSum>,
+    pub(crate) errors_by_class: ErrorCounts,
+    /// Users, weighted by the windows' length.
+    pub(crate) users: WeightedMean,
+    /// The windows' length together.
+    pub(crate) span_ms: f64,
+    pub(crate) windows: u64,
+    pub(crate) cycles: u64,
+    pub(crate) overruns: u64,
+}
+
+impl Counts {
+    fn add(&mut self, names: &Names<'_>, window: &WindowLine) {
+        let span_ms = window.end_ms - window.start_ms;
+        self.span_ms += span_ms;
+        self.windows += 1;
+        self.users.add(f64::from(window.users), span_ms);
+        self.cycles += window.cycles;
+        self.overruns += window.overruns;
+        for (step, line) in &window.steps {
+            let Some(name) = names.step(*step) else {
+                continue;
+            };
+            self.steps.entry(name.to_owned()).or_default().add(line);
+            for (class, count) in &line.errors {
+                *self.errors_by_class.entry(*class).or_default() += count;
+            }
+        }
+    }
+
+    fn total(&self, of: impl Fn(&StepSum) -> u64) -> u64 {
+        self.steps.values().map(of).sum()
+    }
+
+    pub(crate) fn ok(&self) -> u64 {
+        self.total(|step| step.ok)
+    }
+
+    pub(crate) fn errors(&self) -> u64 {
+        self.total(|step| step.errors)
+    }
+
+    pub(crate) fn skipped(&self) -> u64 {
+        self.total(|step| step.skipped)
+    }
+
+    pub(crate) fn attempts(&self) -> u64 {
+        self.total(StepSum::attempts)
+    }
+
+    /// `count` per second of these windows; `None` without any.
+    #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+    pub(crate) fn per_s(&self, count: u64) -> Option<f64> {
+        (self.span_ms > 0.0).then(|| count as f64 / self.span_ms * 1000.0)
+    }
+}
+
+/// Everything of a trial that later stages need.
+#[derive(Debug, Clone)]
+pub(crate) struct Sums {
+    pub(crate) hold_span: Hold,
+    pub(crate) whole: Counts,
+    pub(crate) hold: Counts,
+    /// Times of answers in the hold, by step name.
+    pub(crate) steps: BTreeMap<String, Histogram<u64>>,
+    /// Times of all answers in the hold, without the probe.
+    pub(crate) response: Histogram<u64>,
+    /// The same from the actual send, where the archive keeps it apart.
+    pub(crate) service: Option<Histogram<u64>>,
+    /// Times of failed requests in the hold.
+    pub(crate) failed: Histogram<u64>,
+    pub(crate) probe: Option<Histogram<u64>>,
+    pub(crate) lateness: Histogram<u64>,
+    /// Answered requests in all histograms of the trial, the probe's left out: ok, error.
+    pub(crate) recorded: (u64, u64),
+    /// How windows are grouped for charts.
+    pub(crate) groups: Groups,
+    /// Times of all answers of each group of windows.
+    pub(crate) group_response: BTreeMap<usize, Histogram<u64>>,
+}
+
+/// Neighbouring windows grouped, so that a chart of an hour has as many points as one of a minute.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Groups {
+    /// Starts of the windows, in whole ms, ascending.
+    starts: Vec<u64>,
+    /// Windows of a group.
+    size: usize,
+}
+
+impl Groups {
+    /// More points than this don't show at the width of a chart.
+    const MOST: usize = 160;
+
+    fn new(windows: &[WindowLine]) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "`as` saturates; times are positive milliseconds"
+        )]
+        let mut starts: Vec<u64> = windows.iter().map(|w| w.start_ms.round() as u64).collect();
+        starts.sort_unstable();
+        Self {
+            size: windows.len().div_ceil(Self::MOST).max(1),
+            starts,
+        }
+    }
+
+    /// The group of the window that began at `start_ms`.
+    pub(crate) fn of(&self, start_ms: u64) -> usize {
+        self.starts
+            .partition_point(|start| *start <= start_ms)
+            .saturating_sub(1)
+            / self.size
+    }
+}
+
+/// Which tag is which step.
+pub(crate) struct Names<'a> {
+    names: &'a [String],
+    probe: Option<usize>,
+}
+
+impl<'a> Names<'a> {
+    /// The last name is the probe, if the workload has one.
+    pub(crate) fn new(manifest: &'a Manifest, has_probe: bool) -> Self {
+        let names = manifest.steps.as_slice();
+        let probe = names
+            .len()
+            .checked_sub(1)
+            .filter(|last| has_probe && names[*last] == PROBE);
+        Self { names, probe }
+    }
+
+    /// The name of a step's tag; `None` for the probe's.
+    pub(crate) fn step(&self, tag: u16) -> Option<&'a str> {
+        let index = usize::from(tag);
+        (Some(index) != self.probe)
+            .then(|| self.names.get(index).map(String::as_str))
+            .flatten()
+    }
+
+    /// Answers that met their `expect`, and failed requests, of a window without the probe.
+    pub(crate) fn answers(&self, window: &WindowLine) -> (u64, u64) {
+        let steps = window
+            .steps
+            .iter()
+            .filter(|(tag, _)| self.step(**tag).is_some());
+        steps.fold((0, 0), |(ok, errors), (_, line)| {
+            (ok + line.ok, errors + line.errors.values().sum::<u64>())
+        })
+    }
+
+    fn is_probe(&self, tag: u16) -> bool {
+        self.probe == Some(usize::from(tag))
+    }
+}
+
+/// Adds a trial up.
+pub(crate) fn sum(names: &Names<'_>, data: &TrialData) -> Result<Sums, MergeError> {
+    let hold = Hold::new(data.record.ramp_ms, data.record.hold_ms);
+    let mut whole = Counts::default();
+    let mut held = Counts::default();
+    for window in &data.windows {
+        whole.add(names, window);
+        if hold.contains(window.start_ms, window.end_ms) {
+            held.add(names, window);
+        }
+    }
+    let mut merge = Merge {
+        groups: Groups::new(&data.windows),
+        ..Merge::default()
+    };
+    for interval in &data.hlog {
+        let histogram = interval.histogram();
+        merge.add(
+            names,
+            &hold,
+            interval.series,
+            (interval.start_ms, interval.end_ms),
+            &histogram,
+        )?;
+    }
+    Ok(merge.finish(hold, whole, held))
+}
+
+#[derive(Default)]
+struct Merge {
+    steps: BTreeMap<String, Merger>,
+    response: Merger,
+    service: Option<Merger>,
+    failed: Merger,
+    probe: Option<Merger>,
+    lateness: Merger,
+    recorded: (u64, u64),
+    groups: Groups,
+    group_response: BTreeMap<usize, Merger>,
+}
+
+impl Merge {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "milliseconds of a trial stay far below 2^52"
+    )]
+    fn add(
+        &mut self,
+        names: &Names<'_>,
+        hold: &Hold,
+        series: Series,
+        span: (u64, u64),
+        histogram: &Histogram<u64>,
+    ) -> Result<(), MergeError> {
+        let in_hold = hold.contains(span.0 as f64, span.1 as f64);
+        let Series::Step {
+            step,
+            outcome,
+            kind,
+        } = series
+        else {
+            return if in_hold {
+                self.lateness.add(histogram)
+            } else {
+                Ok(())
+            };
+        };
+        if names.is_probe(step) {
+            let ok = in_hold && outcome == Outcome::Ok && kind == Kind::Response;
+            return if ok {
+                self.probe.get_or_insert_default().add(histogram)
+            } else {
+                Ok(())
+            };
+        }
+        let Some(name) = names.step(step) else {
+            return Ok(());
+        };
+        match (outcome, kind) {
+            (Outcome::Ok, Kind::Response) => {
+                self.recorded.0 += histogram.len();
+                let group = self.groups.of(span.0);
+                self.group_response
+                    .entry(group)
+                    .or_default()
+                    .add(histogram)?;
+                if in_hold {
+                    self.response.add(histogram)?;
+                    self.steps
+                        .entry(name.to_owned())
+                        .or_default()
+                        .add(histogram)?;
+                }
+            }
+            (Outcome::Error, Kind::Response) => {
+                self.recorded.1 += histogram.len();
+                if in_hold {
+                    self.failed.add(histogram)?;
+                }
+            }
+            (Outcome::Ok, Kind::Service) if in_hold => {
+                self.service.get_or_insert_default().add(histogram)?;
+            }
+            (_, Kind::Service) => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self, hold_span: Hold, whole: Counts, hold: Counts) -> Sums {
+        Sums {
+            hold_span,
+            whole,
+            hold,
+            steps: merged(self.steps),
+            response: self.response.into_merged(),
+            service: self.service.map(Merger::into_merged),
+            failed: self.failed.into_merged(),
+            probe: self.probe.map(Merger::into_merged),
+            lateness: self.lateness.into_merged(),
+            recorded: self.recorded,
+            groups: self.groups,
+            group_response: merged(self.group_response),
+        }
+    }
+}
+
+fn merged<K: Ord>(mergers: BTreeMap<K, Merger>) -> BTreeMap<K, Histogram<u64>> {
+    mergers
+        .into_iter()
+        .map(|(key, merger)| (key, merger.into_merged()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_windows_of_the_hold_count() {
+        let hold = Hold::new(12_000, 48_000);
+        assert!(hold.contains(12_000.0, 12_192.0));
+        assert!(
+            hold.contains(11_999.6, 12_191.6),
+            "it rounds to the ramp's end"
+        );
+        assert!(!hold.contains(11_904.0, 12_096.0), "it began in the ramp");
+        assert!(hold.contains(59_808.0, 60_000.4));
+        assert!(
+            !hold.contains(59_904.0, 60_096.0),
+            "it ended after the hold"
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! Thresholds: judgements on the server, per trial. An empty metric fails (k6#4283).
+
+use hdrhistogram::Histogram;
+use lab_stats::{histogram, needed_sample, quantile};
+use lab_study::model::{Aggregate, Comparison, Metric, Threshold};
+
+use super::sums::Sums;
+use super::trial::as_f64;
+use crate::model::ThresholdResult;
+
+pub(super) fn judge(
+    thresholds: &[Threshold],
+    sums: &Sums,
+    throughput_per_s: Option<f64>,
+) -> Vec<ThresholdResult> {
+    thresholds
+        .iter()
+        .map(|threshold| judge_one(threshold, sums, throughput_per_s))
+        .collect()
+}
+
+fn judge_one(threshold: &Threshold, sums: &Sums, throughput_per_s: Option<f64>) -> ThresholdResult {
+    let measured = match threshold.metric {
+        Metric::ResponseTime => time(threshold, times(threshold, sums, &sums.response)),
+        Metric::ServiceTime => {
+            let all = sums.service.as_ref().unwrap_or(&sums.response);
+            time(threshold, times(threshold, sums, all))
+        }
+        Metric::ErrorRate => error_rate(threshold, sums),
+        Metric::Throughput => throughput(threshold, sums, throughput_per_s),
+    };
+    let holds = measured
+        .as_ref()
+        .is_ok_and(|value| compare(threshold, *value));
+    ThresholdResult {
+        text: threshold.text.clone(),
+        metric: threshold.metric,
+        step: threshold.step.clone(),
+        value: measured.as_ref().ok().copied(),
+        limit: threshold.limit,
+        holds,
+        reason: measured.err(),
+    }
+}
+
+fn compare(threshold: &Threshold, value: f64) -> bool {
+    let limit = threshold.limit;
+    match threshold.comparison {
+        Comparison::Less => value < limit,
+        Comparison::LessOrEqual => value <= limit,
+        Comparison::Greater => value > limit,
+        Comparison::GreaterOrEqual => value >= limit,
+    }
+}
+
+/// The histogram of the threshold's step, or of all.
+fn times<'a>(
+    threshold: &Threshold,
+    sums: &'a Sums,
+    all: &'a Histogram<u64>,
+) -> Option<&'a Histogram<u64>> {
+    match &threshold.step {
+        None => Some(all),
+        Some(step) => sums.steps.get(step),
+    }
+}
+
+fn time(threshold: &Threshold, times: Option<&Histogram<u64>>) -> Result<f64, String> {
+    let times = times
+        .filter(|times| !times.is_empty())
+        .ok_or("no response in the hold")?;
+    let us = match threshold.aggregate {
+        Aggregate::Percentile(percent) => at(times, percent / 100.0)?,
+        Aggregate::Median => at(times, 0.5)?,
+        Aggregate::Mean => times.mean(),
+        Aggregate::Min => as_f64(times.min()),
+        Aggregate::Max => as_f64(times.max()),
+        Aggregate::Rate => return Err("a time has no rate".to_owned()),
+    };
+    debug_assert!(
+        histogram::mean(times).is_some(),
+        "an empty one was turned away above"
+    );
+    Ok(us / 1000.0)
+}
+
+fn at(times: &Histogram<u64>, p: f64) -> Result<f64, String> {
+    quantile(times, p)
+        .map(as_f64)
+        .ok_or_else(|| match needed_sample(p) {
+            Some(needed) => format!(
+                "{} responses, {needed} needed for this quantile",
+                times.len()
+            ),
+            None => "not a quantile".to_owned(),
+        })
+}
+
+fn error_rate(threshold: &Threshold, sums: &Sums) -> Result<f64, String> {
+    let (ok, errors) = match &threshold.step {
+        None => (sums.whole.ok(), sums.whole.errors()),
+        Some(step) => sums
+            .whole
+            .steps
+            .get(step)
+            .map_or((0, 0), |sum| (sum.ok, sum.errors)),
+    };
+    lab_stats::ratio(as_f64(errors), as_f64(ok + errors)).ok_or_else(|| "no requests".to_owned())
+}
+
+fn throughput(
+    threshold: &Threshold,
+    sums: &Sums,
+    throughput_per_s: Option<f64>,
+) -> Result<f64, String> {
+    let measured = match &threshold.step {
+        None => throughput_per_s,
+        Some(step) => sums
+            .hold
+            .steps
+            .get(step)
+            .and_then(|sum| sums.hold.per_s(sum.ok)),
+    };
+    measured.ok_or_else(|| "nothing in the hold".to_owned())
+}

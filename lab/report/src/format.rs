@@ -1,0 +1,193 @@
+//! Numbers and names as people read them. It knows no layout.
+
+use lab_study::model::{Cell, Level, Study};
+
+/// What stands for a figure that isn't there.
+pub(crate) const NONE: &str = "–";
+
+/// Thousands grouped: `94,500`.
+pub(crate) fn count(n: u64) -> String {
+    group(&n.to_string())
+}
+
+/// A time in ms, three significant digits: `0.412`, `4.13`, `52.5`, `306`, `5,027`.
+pub(crate) fn ms(value: f64) -> String {
+    figure(value)
+}
+
+/// A rate: `0.500`, `28.9`, `5,252`.
+pub(crate) fn rate(value: f64) -> String {
+    figure(value)
+}
+
+/// Any figure with about three significant digits, never in scientific notation.
+pub(crate) fn figure(value: f64) -> String {
+    let size = value.abs();
+    let digits = if size == 0.0 || size >= 99.95 {
+        0
+    } else if size >= 9.995 {
+        1
+    } else if size >= 0.9995 {
+        2
+    } else if size >= 0.0995 {
+        3
+    } else {
+        4
+    };
+    let text = format!("{value:.digits$}");
+    let (whole, rest) = text
+        .split_once('.')
+        .map_or((text.as_str(), None), |(w, r)| (w, Some(r)));
+    let whole = group(whole);
+    rest.map_or_else(|| whole.clone(), |rest| format!("{whole}.{rest}"))
+}
+
+/// `12.3 %`.
+pub(crate) fn percent(value: f64) -> String {
+    let text = figure(value);
+    format!("{text} %")
+}
+
+/// `+1.2 %`, `−0.4 %`.
+pub(crate) fn signed_percent(value: f64) -> String {
+    let sign = if value < 0.0 { "−" } else { "+" };
+    format!("{sign}{:.1} %", value.abs())
+}
+
+/// A ratio: `×1.02`, `×60.1`, `×0.019`.
+pub(crate) fn ratio(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 99.5 => 0,
+        size if size >= 9.95 => 1,
+        size if size >= 0.095 => 2,
+        _ => 3,
+    };
+    format!("×{value:.digits$}")
+}
+
+/// The figure, or the mark for none.
+pub(crate) fn or_none(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+    value.map_or_else(|| NONE.to_owned(), show)
+}
+
+/// A length of time in the largest unit that suits it: `60 min`, `48 s`, `12.5 s`, `200 ms`.
+pub(crate) fn duration(length_ms: f64) -> String {
+    let (value, unit) = if length_ms >= 120_000.0 {
+        (length_ms / 60_000.0, "min")
+    } else if length_ms >= 1000.0 {
+        (length_ms / 1000.0, "s")
+    } else {
+        (length_ms, "ms")
+    };
+    let text = format!("{value:.1}");
+    format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// A level as text.
+pub(crate) fn level(level: &Level) -> String {
+    match level {
+        Level::Int(value) => value.to_string(),
+        Level::Float(value) => value.to_string(),
+        Level::Text(value) => value.clone(),
+        Level::Bool(value) => value.to_string(),
+    }
+}
+
+/// A cell in words, factors in file order: `1,000 users`, or `users 25 · http_threads 10`.
+pub(crate) fn cell_label(study: &Study, cell: &Cell) -> String {
+    if let (1, Some(Level::Int(users))) = (cell.len(), cell.get("users")) {
+        return format!("{} users", group(&users.to_string()));
+    }
+    let mut parts = Vec::with_capacity(cell.len());
+    for factor in &study.matrix {
+        if let Some(value) = cell.get(&factor.name) {
+            parts.push(format!("{} {}", factor.name, level(value)));
+        }
+    }
+    if parts.is_empty() {
+        "the only cell".to_owned()
+    } else {
+        parts.join(" · ")
+    }
+}
+
+/// `1 trial`, `3 trials`.
+pub(crate) fn plural(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// `a`, `a and b`, `a, b, and c`.
+pub(crate) fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [one, two] => format!("{one} and {two}"),
+        [most @ .., last] => format!("{}, and {last}", most.join(", ")),
+    }
+}
+
+/// The text without what could steer a terminal or reorder a line: control and bidirectional
+/// formatting characters become `�`.
+pub(crate) fn plain(text: &str) -> String {
+    let steers = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars()
+        .map(|c| if steers(c) { '\u{fffd}' } else { c })
+        .collect()
+}
+
+fn group(digits: &str) -> String {
+    let (sign, digits) = digits
+        .strip_prefix('-')
+        .map_or(("", digits), |rest| ("−", rest));
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3 + 1);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{sign}{grouped}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_keep_three_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.0123, "0.0123"),
+            (0.4121, "0.412"),
+            (0.9999, "1.00"),
+            (4.126, "4.13"),
+            (52.54, "52.5"),
+            (99.97, "100"),
+            (305.8, "306"),
+            (5027.2, "5,027"),
+            (-1234.5, "−1,234"),
+            (1_234_567.0, "1,234,567"),
+        ] {
+            assert_eq!(figure(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn ratios_and_percents() {
+        assert_eq!(ratio(1.0117), "×1.01");
+        assert_eq!(ratio(60.12), "×60.1");
+        assert_eq!(ratio(0.0185), "×0.018");
+        assert_eq!(signed_percent(-0.42), "−0.4 %");
+        assert_eq!(duration(3_600_000.0), "60 min");
+        assert_eq!(duration(48_000.0), "48 s");
+        assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b, and c");
+    }
+
+    #[test]
+    fn escapes_do_not_reach_a_terminal() {
+        assert_eq!(plain("a\u{1b}[2Jb\u{202e}c\n"), "a�[2Jb�c�");
+    }
+}

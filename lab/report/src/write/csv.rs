@@ -1,0 +1,112 @@
+//! `steps.csv`: one row per trial and step, for spreadsheets and scripts.
+
+use lab_study::model::Cell;
+
+use crate::Analysis;
+use crate::format::level;
+use crate::model::{StepAnalysis, Times, TrialAnalysis, Verdict};
+use crate::write::rows::published_step;
+
+const TIMES: [&str; 8] = ["mean", "min", "p50", "p90", "p95", "p99", "p999", "max"];
+
+/// One row per trial and step. An empty field is a figure that isn't there.
+#[must_use]
+pub fn steps_csv(analysis: &Analysis) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut lines = vec![header(analysis)];
+    for trial in &analysis.trials {
+        lines.extend(trial.steps.iter().map(|step| row(analysis, trial, step)));
+    }
+    for line in lines {
+        writer
+            .write_record(line)
+            .expect("rows have one length and memory takes all writes");
+    }
+    let bytes = writer.into_inner().expect("memory takes all writes");
+    String::from_utf8(bytes).expect("fields are text")
+}
+
+fn header(analysis: &Analysis) -> Vec<String> {
+    let mut header: Vec<String> = ["trial", "block", "verdict"].map(str::to_owned).to_vec();
+    header.extend(analysis.study.factors.iter().cloned());
+    header.extend(
+        [
+            "step",
+            "transactions",
+            "predicted",
+            "errors",
+            "skipped",
+            "wait_ms",
+            "wait_planned_ms",
+        ]
+        .map(str::to_owned),
+    );
+    header.extend(TIMES.iter().map(|name| format!("response_{name}_ms")));
+    header.extend(["published_mean_ms", "ratio", "speed"].map(str::to_owned));
+    header
+}
+
+fn row(analysis: &Analysis, trial: &TrialAnalysis, step: &StepAnalysis) -> Vec<String> {
+    let verdict = match trial.verdict {
+        Verdict::Valid => "valid",
+        Verdict::Invalid => "invalid",
+    };
+    let mut row = vec![
+        trial.id.to_string(),
+        trial.block.to_string(),
+        verdict.to_owned(),
+    ];
+    row.extend(factors(analysis, &trial.cell));
+    row.extend([
+        step.name.clone(),
+        step.transactions.to_string(),
+        step.predicted.to_string(),
+        step.errors.to_string(),
+        step.skipped.to_string(),
+        number(step.wait_ms),
+        number(step.wait_planned_ms),
+    ]);
+    row.extend(times(&step.response_ms).map(number));
+    let published = published_mean(analysis, trial, step);
+    let valid = trial.verdict == Verdict::Valid;
+    let ours = step.response_ms.mean.filter(|_| valid);
+    row.push(number(published));
+    row.push(number(
+        ours.zip(published)
+            .and_then(|(a, b)| lab_stats::ratio(a, b)),
+    ));
+    row.push(analysis.study.speed.to_string());
+    row
+}
+
+fn factors(analysis: &Analysis, cell: &Cell) -> Vec<String> {
+    let names = analysis.study.factors.iter();
+    names
+        .map(|name| cell.get(name).map(level).unwrap_or_default())
+        .collect()
+}
+
+fn times(times: &Times) -> [Option<f64>; 8] {
+    [
+        times.mean, times.min, times.p50, times.p90, times.p95, times.p99, times.p999, times.max,
+    ]
+}
+
+fn published_mean(analysis: &Analysis, trial: &TrialAnalysis, step: &StepAnalysis) -> Option<f64> {
+    let at = analysis
+        .cells
+        .iter()
+        .position(|cell| cell.cell == trial.cell)?;
+    published_step(analysis, &step.name)
+        .get(at)?
+        .as_ref()?
+        .published
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| {
+        let text = format!("{value:.4}");
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        text.to_owned()
+    })
+}

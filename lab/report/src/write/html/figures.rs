@@ -1,0 +1,448 @@
+//! The page's key figures and charts: which numbers go where. It knows no SVG.
+
+use super::Page;
+use super::charts::{self, Bar, Ink, Line};
+use super::escape::escape;
+use crate::Analysis;
+use crate::format::{count, figure, or_none, ratio};
+use crate::model::{CellSummary, Estimate, Sample, TrialAnalysis, Verdict};
+use crate::write::rows::{published, published_step, published_text};
+
+/// A page of more trials than this would outgrow its size; the archive has them all.
+const MOST_TRIALS: usize = 24;
+/// A published mark further out than this many times our largest stands at the edge.
+const FAR: f64 = 2.5;
+
+fn mean(estimate: Option<Estimate>) -> Option<f64> {
+    estimate.map(|estimate| estimate.mean)
+}
+
+fn counter(cell: &CellSummary, name: &str) -> Option<f64> {
+    cell.host.get(name).copied().flatten()
+}
+
+/// The most loaded cell with a valid trial.
+fn most_loaded(analysis: &Analysis) -> Option<&CellSummary> {
+    analysis
+        .cells
+        .iter()
+        .filter(|cell| cell.valid_trials > 0)
+        .max_by_key(|cell| cell.users)
+}
+
+/// The figures of the most loaded cell.
+pub(super) fn tiles(page: &mut Page, analysis: &Analysis) {
+    let Some(cell) = most_loaded(analysis) else {
+        return;
+    };
+    page.section(&format!("At {}", cell.label), "");
+    page.raw("<dl class=\"tiles\">\n");
+    let requests = mean(cell.transactions);
+    tile(
+        page,
+        analysis,
+        cell,
+        ("throughput", "per s", mean(cell.throughput_per_s)),
+        &["average_tps", "throughput_per_s"],
+    );
+    tile(
+        page,
+        analysis,
+        cell,
+        ("mean response", "ms", mean(cell.response_ms.mean)),
+        &["response_mean_ms", "response_ms"],
+    );
+    tile(
+        page,
+        analysis,
+        cell,
+        ("p95 response", "ms", mean(cell.response_ms.p95)),
+        &[],
+    );
+    tile(
+        page,
+        analysis,
+        cell,
+        ("CPU of the host", "%", counter(cell, "cpu_percent")),
+        &["cpu_percent"],
+    );
+    tile(
+        page,
+        analysis,
+        cell,
+        ("transactions", "", requests),
+        &["transactions"],
+    );
+    page.raw("<div class=\"tile\">");
+    page.element("dt", "", "errors");
+    page.raw("<dd class=\"value\">");
+    page.raw(&escape(&count(cell.errors)));
+    page.raw("</dd>\n<dd class=\"than\"></dd></div>\n</dl>\n");
+    if let Some(note) = analysis
+        .speed_note()
+        .filter(|_| !analysis.published.is_empty())
+    {
+        page.element(
+            "p",
+            "class=\"meta\"",
+            &format!("Published figures: {note}."),
+        );
+    }
+}
+
+fn tile(
+    page: &mut Page,
+    analysis: &Analysis,
+    cell: &CellSummary,
+    (name, unit, value): (&str, &str, Option<f64>),
+    columns: &[&str],
+) {
+    page.raw("<div class=\"tile\">");
+    page.element("dt", "", name);
+    page.raw("<dd class=\"value\">");
+    page.raw(&escape(&or_none(value, figure)));
+    if !unit.is_empty() {
+        page.element("small", "", unit);
+    }
+    page.raw("</dd>\n");
+    let at = analysis
+        .cells
+        .iter()
+        .position(|other| other.cell == cell.cell);
+    let entries = published(analysis, columns, None);
+    let entry = at.and_then(|at| entries.get(at)?.as_ref());
+    let than = entry.map_or_else(String::new, |entry| {
+        let times = entry
+            .ratio
+            .map_or_else(String::new, |value| format!(", {}", ratio(value)));
+        format!("published {}{times}", published_text(entry))
+    });
+    page.element("dd", "class=\"than\"", &than);
+    page.raw("</div>\n");
+}
+
+/// Response, throughput, CPU, and disk against the number of users, if that varies.
+pub(super) fn against_users(page: &mut Page, analysis: &Analysis) {
+    let valid = || analysis.cells.iter().filter(|cell| cell.valid_trials > 0);
+    let distinct: std::collections::BTreeSet<u32> = valid().map(|cell| cell.users).collect();
+    let one_line = analysis.study.factors == ["users"];
+    if distinct.len() < 2 || !one_line {
+        return;
+    }
+    let lead = analysis
+        .speed_note()
+        .filter(|_| !analysis.published.is_empty());
+    let lead = lead.map_or_else(String::new, |note| format!("Published figures: {note}."));
+    page.section("Against users", &lead);
+    let any = !analysis.published.is_empty();
+    key(
+        page,
+        &[("", "mean, or the figure"), ("second", "p95")],
+        any.then_some("published"),
+    );
+    page.raw("<div class=\"grid\">\n");
+    let response = [
+        line(analysis, Ink::Second, |cell| mean(cell.response_ms.p95)),
+        line(analysis, Ink::First, |cell| mean(cell.response_ms.mean)),
+        published_line(analysis, &["response_mean_ms", "response_ms"]),
+    ];
+    chart(page, "Response", "ms", &response);
+    let throughput = [
+        line(analysis, Ink::First, |cell| mean(cell.throughput_per_s)),
+        published_line(analysis, &["average_tps", "throughput_per_s"]),
+    ];
+    chart(page, "Throughput", "transactions per s", &throughput);
+    let host = |name: &'static str, columns: &[&str]| {
+        let ours = Line {
+            ink: Ink::First,
+            points: points(analysis, |cell| counter(cell, name)),
+        };
+        [ours, published_line(analysis, columns)]
+    };
+    chart(
+        page,
+        "CPU of the host",
+        "%",
+        &host("cpu_percent", &["cpu_percent"]),
+    );
+    let disk = host("disk_transfers_per_s", &["disk_transfers_per_s"]);
+    chart(page, "Disk transfers", "per s", &disk);
+    let network = host("network_kb_per_s", &["network_kb_per_s"]);
+    chart(page, "Network", "KB per s", &network);
+    let available = host("memory_available_mb", &["memory_available_mb"]);
+    chart(page, "Memory available", "MB", &available);
+    page.raw("</div>\n");
+}
+
+fn points(
+    analysis: &Analysis,
+    of: impl Fn(&CellSummary) -> Option<f64>,
+) -> Vec<(f64, Option<f64>)> {
+    let mut points: Vec<_> = analysis
+        .cells
+        .iter()
+        .map(|cell| (f64::from(cell.users), of(cell)))
+        .collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points
+}
+
+fn line(analysis: &Analysis, ink: Ink, of: fn(&CellSummary) -> Option<f64>) -> Line {
+    Line {
+        ink,
+        points: points(analysis, of),
+    }
+}
+
+fn published_line(analysis: &Analysis, columns: &[&str]) -> Line {
+    let entries = published(analysis, columns, None);
+    let mut points: Vec<_> = analysis
+        .cells
+        .iter()
+        .zip(entries)
+        .map(|(cell, entry)| {
+            (
+                f64::from(cell.users),
+                entry.and_then(|entry| entry.published),
+            )
+        })
+        .collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Line {
+        ink: Ink::Published,
+        points,
+    }
+}
+
+fn chart(page: &mut Page, name: &str, unit: &str, lines: &[Line]) {
+    let Some((svg, logarithmic)) = charts::against_users(&format!("{name} against users"), lines)
+    else {
+        return;
+    };
+    let unit = if logarithmic {
+        format!("{unit}, logarithmic")
+    } else {
+        unit.to_owned()
+    };
+    page.raw("<section class=\"card\"><h3>");
+    page.raw(&escape(name));
+    page.element("span", "class=\"unit\"", &unit);
+    page.raw("</h3>\n");
+    page.raw(&svg);
+    page.raw("</section>\n");
+}
+
+fn key(page: &mut Page, lines: &[(&str, &str)], published: Option<&str>) {
+    page.raw("<ul class=\"key\">\n");
+    for (class, name) in lines {
+        page.raw(&format!(
+            "<li><i class=\"{class}\"></i>{}</li>\n",
+            escape(name)
+        ));
+    }
+    if let Some(name) = published {
+        page.raw(&format!(
+            "<li><i class=\"published\"></i>{}</li>\n",
+            escape(name)
+        ));
+    }
+    page.raw("</ul>\n");
+}
+
+/// Bars per step, one card per cell.
+pub(super) fn steps(page: &mut Page, analysis: &Analysis) {
+    let cells: Vec<(usize, &CellSummary)> = analysis
+        .cells
+        .iter()
+        .enumerate()
+        .filter(|(_, cell)| cell.valid_trials > 0)
+        .take(MOST_TRIALS)
+        .collect();
+    if cells.is_empty() {
+        return;
+    }
+    let lead = "Mean response of each step in ms, with a whisker to p95.";
+    let lead = match analysis
+        .speed_note()
+        .filter(|_| !analysis.published.is_empty())
+    {
+        Some(note) => format!("{lead} Published means: {note}."),
+        None => lead.to_owned(),
+    };
+    page.section("Per step", &lead);
+    page.raw("<ul class=\"key\">\n<li><i class=\"bar\"></i>mean</li>\n");
+    page.raw("<li><i class=\"second\"></i>p95</li>\n");
+    let bars: Vec<Vec<Bar>> = cells
+        .iter()
+        .map(|(at, cell)| bars(analysis, *at, cell))
+        .collect();
+    let most_ms = scale(&bars);
+    if bars.iter().flatten().any(|bar| bar.published_ms.is_some()) {
+        page.raw("<li><i class=\"mark\"></i>published mean; an arrow at the edge: off the scale");
+        page.raw("</li>\n");
+    }
+    page.raw("</ul>\n<div class=\"grid\">\n");
+    for ((_, cell), bars) in cells.iter().zip(&bars) {
+        page.raw("<section class=\"card\"><h3>");
+        page.raw(&escape(&cell.label));
+        page.element(
+            "span",
+            "class=\"unit\"",
+            &format!("ms, to {}", figure(most_ms)),
+        );
+        page.raw("</h3>\n");
+        match charts::bars(
+            &format!("Response per step at {}", cell.label),
+            bars,
+            most_ms,
+        ) {
+            Some(svg) => page.raw(&svg),
+            None => page.element("p", "class=\"none\"", "no responses"),
+        }
+        page.raw("</section>\n");
+    }
+    page.raw("</div>\n");
+}
+
+fn bars(analysis: &Analysis, at: usize, cell: &CellSummary) -> Vec<Bar> {
+    let bar = |step: &crate::model::StepSummary| {
+        let entries = published_step(analysis, &step.name);
+        Bar {
+            name: step.name.clone(),
+            mean_ms: mean(step.response_ms.mean),
+            p95_ms: mean(step.response_ms.p95),
+            published_ms: entries.get(at).and_then(|entry| entry.as_ref()?.published),
+        }
+    };
+    cell.steps.iter().map(bar).collect()
+}
+
+/// One scale for all cells: our largest figure, or the largest published one if that is near.
+fn scale(bars: &[Vec<Bar>]) -> f64 {
+    let all = || bars.iter().flatten();
+    let ours = all()
+        .flat_map(|bar| [bar.mean_ms, bar.p95_ms])
+        .flatten()
+        .fold(0.0, f64::max);
+    let near = all()
+        .filter_map(|bar| bar.published_ms)
+        .filter(|ms| *ms <= ours * FAR);
+    near.fold(ours, f64::max)
+}
+
+/// Throughput, p95, CPU, and disk through each trial, one card per trial.
+pub(super) fn through_trials(page: &mut Page, analysis: &Analysis) {
+    if analysis
+        .trials
+        .iter()
+        .all(|trial| trial.series.load.is_empty())
+    {
+        return;
+    }
+    let shown = &analysis.trials[..analysis.trials.len().min(MOST_TRIALS)];
+    let left_out = analysis.trials.len() - shown.len();
+    let lead = match left_out {
+        0 => {
+            "Seconds from the start of the ramp; each row has one scale for all trials.".to_owned()
+        }
+        n => format!(
+            "The first {MOST_TRIALS} trials; {n} more are in the archive. Seconds from the start \
+             of the ramp; each row has one scale for all trials."
+        ),
+    };
+    page.section("Through each trial", &lead);
+    page.raw("<ul class=\"key\">\n<li><i></i>the figure; CPU: all of the host</li>\n");
+    page.raw("<li><i class=\"second\"></i>CPU of the system</li>\n");
+    page.raw("<li><i class=\"ramp\"></i>ramp, not counted</li>\n</ul>\n<div class=\"grid\">\n");
+    let panels: [Panel; 4] = [
+        ("Throughput", "transactions per s", |trial| {
+            vec![load(trial, |p| Some(p.transactions_per_s))]
+        }),
+        ("p95 response", "ms", |trial| {
+            vec![load(trial, |point| point.p95_ms)]
+        }),
+        ("CPU", "% of the host", |trial| {
+            let system = counters(trial, Ink::Second, |sample| sample.system_cpu_percent);
+            vec![
+                counters(trial, Ink::First, |sample| sample.host_cpu_percent),
+                system,
+            ]
+        }),
+        ("Disk", "transfers per s", |trial| {
+            vec![counters(trial, Ink::First, |sample| {
+                sample.disk_transfers_per_s
+            })]
+        }),
+    ];
+    let most = panels.map(|(_, _, lines)| largest(shown.iter().flat_map(lines)));
+    for trial in shown {
+        card(page, trial, &panels, &most);
+    }
+    page.raw("</div>\n");
+}
+
+type Panel = (&'static str, &'static str, fn(&TrialAnalysis) -> Vec<Line>);
+
+fn largest(lines: impl Iterator<Item = Line>) -> f64 {
+    lines
+        .flat_map(|line| line.points)
+        .filter_map(|point| point.1)
+        .fold(0.0, f64::max)
+}
+
+fn card(page: &mut Page, trial: &TrialAnalysis, panels: &[Panel; 4], most: &[f64; 4]) {
+    page.raw("<section class=\"card\"><h3>");
+    page.raw(&escape(&format!("Trial {} · {}", trial.id, trial.label)));
+    match trial.verdict {
+        Verdict::Valid => page.element("span", "class=\"good\"", "✓ valid"),
+        Verdict::Invalid => page.element("span", "class=\"bad\"", "✕ invalid"),
+    }
+    page.raw("</h3>\n");
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "milliseconds of a trial stay far below 2^52"
+    )]
+    let (ramp_s, end_s) = (
+        trial.ramp_ms as f64 / 1000.0,
+        (trial.ramp_ms + trial.hold_ms) as f64 / 1000.0,
+    );
+    for ((name, unit, lines), most) in panels.iter().zip(most) {
+        page.raw("<div class=\"panel\">");
+        page.element("span", "", name);
+        page.element("span", "", unit);
+        page.raw("</div>\n");
+        let title = format!("{name} through trial {}", trial.id);
+        match charts::through_time(&title, &lines(trial), ramp_s, end_s, *most) {
+            Some(svg) => page.raw(&svg),
+            None => page.element("p", "class=\"none\"", "not recorded"),
+        }
+    }
+    page.raw("</section>\n");
+}
+
+fn load(trial: &TrialAnalysis, of: fn(&crate::model::Point) -> Option<f64>) -> Line {
+    let points = trial
+        .series
+        .load
+        .iter()
+        .map(|point| (point.t_ms / 1000.0, of(point)))
+        .collect();
+    Line {
+        ink: Ink::First,
+        points,
+    }
+}
+
+fn counters(trial: &TrialAnalysis, ink: Ink, of: fn(&Sample) -> Option<f64>) -> Line {
+    let samples = trial
+        .series
+        .counters
+        .iter()
+        .filter(|sample| sample.t_ms >= 0.0);
+    Line {
+        ink,
+        points: samples
+            .map(|sample| (sample.t_ms / 1000.0, of(sample)))
+            .collect(),
+    }
+}

@@ -1,0 +1,238 @@
+//! `report.html`: one file that needs no network, follows light and dark, and prints.
+//!
+//! Everything that comes from a study, a server, or a machine is escaped; the page's own policy
+//! forbids any load. The script only sorts and copies tables: without it nothing is missing.
+
+mod charts;
+mod escape;
+mod figures;
+mod tables;
+
+use crate::Analysis;
+use crate::format::{count, plural};
+use crate::model::Outcome;
+use crate::write::rows::published_notes;
+use crate::write::terminal::{pinning, trial_notes, verdict};
+use escape::escape;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// A ship's load-line mark: the ring and the line that runs through it.
+const MARK: &str = "<svg viewBox=\"0 0 34 26\" aria-hidden=\"true\"><g fill=\"none\" \
+stroke=\"currentColor\" stroke-width=\"2.6\"><circle cx=\"17\" cy=\"13\" r=\"9\"/>\
+<path d=\"M1 13H33\"/></g></svg>";
+
+/// The report as one HTML file.
+#[must_use]
+pub fn html(analysis: &Analysis) -> String {
+    let mut page = Page::default();
+    page.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.raw("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
+    page.raw(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
+         'unsafe-inline'; script-src 'unsafe-inline'\">\n",
+    );
+    page.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    page.element("title", "", &format!("{} · Plimsoll", analysis.study.title));
+    page.raw(&format!("<style>{STYLE}</style>\n</head>\n<body>\n"));
+    head(&mut page, analysis);
+    page.raw("<main>\n");
+    figures::tiles(&mut page, analysis);
+    figures::against_users(&mut page, analysis);
+    tables::levels(&mut page, analysis);
+    figures::steps(&mut page, analysis);
+    tables::steps(&mut page, analysis);
+    figures::through_trials(&mut page, analysis);
+    tables::trials(&mut page, analysis);
+    tables::published(&mut page, analysis);
+    published_facts(&mut page, analysis);
+    tables::thresholds(&mut page, analysis);
+    tables::checks(&mut page, analysis);
+    notes(&mut page, analysis);
+    environment(&mut page, analysis);
+    how_to_read(&mut page, analysis);
+    page.raw("</main>\n");
+    foot(&mut page, analysis);
+    page.raw(&format!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
+    page.text
+}
+
+/// The page as it is written. Only [`Page::raw`] takes markup; all else escapes.
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    /// Markup of our own.
+    fn raw(&mut self, markup: &str) {
+        self.text.push_str(markup);
+    }
+
+    /// `<tag attributes>text</tag>`; attributes are markup of our own.
+    fn element(&mut self, tag: &str, attributes: &str, text: &str) {
+        let space = if attributes.is_empty() { "" } else { " " };
+        self.text.push_str(&format!(
+            "<{tag}{space}{attributes}>{}</{tag}>\n",
+            escape(text)
+        ));
+    }
+
+    fn section(&mut self, title: &str, lead: &str) {
+        self.element("h2", "", title);
+        if !lead.is_empty() {
+            self.element("p", "class=\"lead\"", lead);
+        }
+    }
+
+    fn list(&mut self, class: &str, items: &[String]) {
+        if items.is_empty() {
+            return;
+        }
+        self.raw(&format!("<ul class=\"{class}\">\n"));
+        for item in items {
+            self.element("li", "", item);
+        }
+        self.raw("</ul>\n");
+    }
+
+    fn facts(&mut self, facts: &[(&str, String)]) {
+        self.raw("<dl class=\"facts\">\n");
+        for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+            self.element("dt", "", name);
+            self.element("dd", "", value);
+        }
+        self.raw("</dl>\n");
+    }
+}
+
+fn head(page: &mut Page, analysis: &Analysis) {
+    let study = &analysis.study;
+    page.raw(&format!(
+        "<header>\n<div class=\"brand\">{MARK}<span>Plimsoll report</span></div>\n"
+    ));
+    page.element("h1", "", &study.title);
+    page.element(
+        "p",
+        "class=\"meta\"",
+        &format!(
+            "study {} · workload {} · begun {}",
+            study.name, study.workload, study.started
+        ),
+    );
+    page.raw("<div class=\"pills\">\n");
+    let class = match analysis.summary.outcome {
+        Outcome::Ok => "good",
+        Outcome::ThresholdFailed => "warn",
+        Outcome::TooFewValidTrials | Outcome::SystemFailed => "bad",
+    };
+    page.element(
+        "span",
+        &format!("class=\"pill {class}\""),
+        verdict(analysis).trim_end_matches('.'),
+    );
+    if analysis.summary.invalid > 0 {
+        let invalid = format!("✕ {} invalid", plural(analysis.summary.invalid, "trial"));
+        page.element("span", "class=\"pill bad\"", &invalid);
+    }
+    if let Some(note) = analysis.speed_note() {
+        page.element("span", "class=\"pill info\"", &note);
+    }
+    page.raw("</div>\n");
+    page.element("p", "class=\"headline\"", &analysis.headline);
+    page.list("findings", &analysis.findings);
+    page.raw("</header>\n");
+}
+
+fn published_facts(page: &mut Page, analysis: &Analysis) {
+    if analysis.published.is_empty() {
+        return;
+    }
+    let mut lines: Vec<String> = analysis
+        .published
+        .iter()
+        .map(|table| format!("{}: {}", table.file, table.source.join(" ")))
+        .collect();
+    lines.extend(published_notes(analysis));
+    page.list("notes", &lines);
+}
+
+fn notes(page: &mut Page, analysis: &Analysis) {
+    let notes = trial_notes(analysis);
+    if !notes.is_empty() {
+        page.section("Notes", "");
+        page.list("notes", &notes);
+    }
+}
+
+fn environment(page: &mut Page, analysis: &Analysis) {
+    let (study, machine) = (&analysis.study, &analysis.environment);
+    page.section("Environment", "");
+    let overrides: Vec<String> = study
+        .overrides
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    page.facts(&[
+        ("processor", format!("{} × {}", machine.cores, machine.cpu)),
+        ("memory", format!("{} MB", count(machine.memory_mb))),
+        (
+            "system",
+            format!("{}, Linux {}", machine.os, machine.kernel),
+        ),
+        ("data on", machine.data_filesystem.clone()),
+        ("cores", pinning(analysis)),
+        ("plimsoll", machine.plimsoll_version.clone()),
+        ("speed", study.speed.to_string()),
+        ("seed", study.seed.to_string()),
+        ("changed by --set", overrides.join(", ")),
+        (
+            "study file",
+            study
+                .file_sha256
+                .as_ref()
+                .map_or_else(String::new, |h| format!("SHA-256 {h}")),
+        ),
+    ]);
+}
+
+fn how_to_read(page: &mut Page, analysis: &Analysis) {
+    page.section("How to read this", "");
+    let mut lines = vec![
+        "A trial is one run at one level. Transactions, errors, and skipped steps count the whole \
+         trial, ramp included. Response times, throughput, CPU, and all counters count the hold \
+         only."
+            .to_owned(),
+        "Response time runs from sending a request to the last byte of its answer. A timeout is an \
+         error, not a transaction. p95: 95 % of the responses were no slower. A dash stands where \
+         too few responses were measured to tell, or nothing was sampled."
+            .to_owned(),
+        "A check judges the measurement, a threshold judges the server. A trial that fails a check \
+         is invalid: it is struck out here and counts in no average. A slow server is no reason \
+         for that; a generator that could not keep its plan is."
+            .to_owned(),
+        "× is our figure divided by the published one.".to_owned(),
+    ];
+    if let Some(note) = analysis.speed_note() {
+        lines.push(format!(
+            "This run was sped up ({note}): waits, pace, ramp, and hold are shorter by that \
+             factor, and rates, CPU, disk, and network are higher for it."
+        ));
+    }
+    page.list("notes", &lines);
+    if !analysis.study.about.is_empty() {
+        page.section("About the study", "");
+        page.element("p", "", &analysis.study.about);
+    }
+}
+
+fn foot(page: &mut Page, analysis: &Analysis) {
+    page.raw("<footer>");
+    page.raw(&escape(&format!(
+        "Made by plimsoll {} from the run's archive; result.json and steps.csv beside this file \
+         hold the same figures.",
+        analysis.environment.plimsoll_version
+    )));
+    page.raw("</footer>\n");
+}

@@ -1,0 +1,438 @@
+//! The page's tables. Each number carries its value in `data-v`, so that sorting sorts numbers.
+
+use super::Page;
+use super::escape::escape;
+use crate::Analysis;
+use crate::format::{NONE, count, figure, or_none, plural, ratio};
+use crate::model::{CheckOutcome, Entry, TrialAnalysis, Verdict};
+use crate::write::rows::{level_rows, published_step, published_text};
+use crate::write::terminal::{metric, outcome, threshold_value};
+
+/// A cell of a table.
+struct Cell {
+    class: &'static str,
+    text: String,
+    value: Option<f64>,
+}
+
+fn text(words: &str) -> Cell {
+    Cell {
+        class: "text",
+        text: words.to_owned(),
+        value: None,
+    }
+}
+
+fn plain(words: String) -> Cell {
+    Cell {
+        class: "",
+        text: words,
+        value: None,
+    }
+}
+
+fn number(value: Option<f64>) -> Cell {
+    Cell {
+        class: "",
+        text: or_none(value, figure),
+        value,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+fn whole(n: u64) -> Cell {
+    Cell {
+        class: "",
+        text: count(n),
+        value: Some(n as f64),
+    }
+}
+
+impl Cell {
+    fn class(mut self, class: &'static str) -> Self {
+        self.class = class;
+        self
+    }
+}
+
+fn open(page: &mut Page, class: &str, name: &str) {
+    page.raw(&format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\
+         <table class=\"{class}\">\n",
+        escape(name)
+    ));
+}
+
+fn close(page: &mut Page) {
+    page.raw("</tbody></table></div>\n");
+}
+
+fn heads(page: &mut Page, heads: &[(&str, &str)]) {
+    page.raw("<thead><tr>");
+    for (class, head) in heads {
+        page.element("th", &format!("scope=\"col\" class=\"{class}\""), head);
+    }
+    page.raw("</tr></thead>\n<tbody>\n");
+}
+
+fn row(page: &mut Page, class: &str, name: &str, cells: &[Cell]) {
+    page.raw(&format!("<tr class=\"{class}\">"));
+    page.element("th", "scope=\"row\"", name);
+    for cell in cells {
+        let value = cell
+            .value
+            .map_or_else(String::new, |value| format!(" data-v=\"{value}\""));
+        page.element(
+            "td",
+            &format!("class=\"{}\"{value}", cell.class),
+            &cell.text,
+        );
+    }
+    page.raw("</tr>\n");
+}
+
+/// What stands beside ours: the published figure and the ratio.
+fn beside(entry: Option<&Entry>) -> [Cell; 2] {
+    let published = entry.map_or_else(String::new, published_text);
+    let times = entry.and_then(|entry| entry.ratio);
+    let value = entry.and_then(|entry| entry.published);
+    [
+        Cell {
+            class: "pub",
+            text: published,
+            value,
+        },
+        Cell {
+            class: "ratio",
+            text: times.map_or_else(String::new, ratio),
+            value: times,
+        },
+    ]
+}
+
+/// The cells' names over their columns.
+fn groups(page: &mut Page, analysis: &Analysis, columns: usize, first: &str, under: &[&str]) {
+    page.raw("<thead><tr><th></th>");
+    for cell in &analysis.cells {
+        let state = match (cell.valid_trials, cell.trials) {
+            (0, _) => " ✕ invalid".to_owned(),
+            (valid, all) if valid < all => format!(" ({valid} of {all} valid)"),
+            _ => String::new(),
+        };
+        let attributes = format!("class=\"group edge\" scope=\"colgroup\" colspan=\"{columns}\"");
+        page.element("th", &attributes, &format!("{}{state}", cell.label));
+    }
+    page.raw("</tr>\n<tr>");
+    page.element("th", "scope=\"col\"", first);
+    for _ in &analysis.cells {
+        for (at, head) in under.iter().enumerate() {
+            let class = if at == 0 { "edge" } else { "" };
+            page.element("th", &format!("scope=\"col\" class=\"{class}\""), head);
+        }
+    }
+    page.raw("</tr></thead>\n<tbody>\n");
+}
+
+/// Measures down, cells across, published figures beside.
+pub(super) fn levels(page: &mut Page, analysis: &Analysis) {
+    if analysis.cells.is_empty() {
+        return;
+    }
+    page.section(
+        "Per level",
+        &lead(analysis, "Means over the valid trials of each level."),
+    );
+    open(page, "", "Figures per level");
+    let with_published = !analysis.published.is_empty();
+    if with_published {
+        groups(page, analysis, 3, "", &["here", "published", "×"]);
+    } else {
+        groups(page, analysis, 1, "", &[""]);
+    }
+    for line in level_rows(analysis) {
+        let mut cells = Vec::new();
+        for (at, ours) in line.ours.iter().enumerate() {
+            cells.push(plain(ours.clone()).class("edge"));
+            if with_published {
+                cells.extend(beside(line.published.get(at).and_then(Option::as_ref)));
+            }
+        }
+        row(page, "", &line.name, &cells);
+    }
+    close(page);
+}
+
+fn lead(analysis: &Analysis, words: &str) -> String {
+    match analysis
+        .speed_note()
+        .filter(|_| !analysis.published.is_empty())
+    {
+        Some(note) => format!("{words} Published figures: {note}."),
+        None => words.to_owned(),
+    }
+}
+
+/// Steps down, cells across.
+pub(super) fn steps(page: &mut Page, analysis: &Analysis) {
+    if analysis.cells.is_empty() || analysis.study.steps.is_empty() {
+        return;
+    }
+    let published: Vec<Vec<Option<Entry>>> = analysis
+        .study
+        .steps
+        .iter()
+        .map(|step| published_step(analysis, step))
+        .collect();
+    let with_published = published.iter().any(|entries| !entries.is_empty());
+    let mut under = vec!["n", "mean", "p95", "errors"];
+    if with_published {
+        under.extend(["published", "×"]);
+    }
+    open(page, "sorts", "Figures per step");
+    groups(page, analysis, under.len(), "step, ms", &under);
+    for (at, name) in analysis.study.steps.iter().enumerate() {
+        let mut cells = Vec::new();
+        for (cell_at, cell) in analysis.cells.iter().enumerate() {
+            let Some(step) = cell.steps.get(at) else {
+                continue;
+            };
+            let done = Cell {
+                class: "edge",
+                ..number(step.transactions)
+            };
+            let errors = (cell.valid_trials > 0).then(|| whole(step.errors));
+            cells.extend([
+                done,
+                number(step.response_ms.mean.map(|mean| mean.mean)),
+                number(step.response_ms.p95.map(|p95| p95.mean)),
+                errors.unwrap_or_else(|| plain(NONE.to_owned())),
+            ]);
+            if with_published {
+                cells.extend(beside(published[at].get(cell_at).and_then(Option::as_ref)));
+            }
+        }
+        row(page, "", name, &cells);
+    }
+    close(page);
+}
+
+/// One row per trial; invalid ones are struck.
+pub(super) fn trials(page: &mut Page, analysis: &Analysis) {
+    if analysis.trials.is_empty() {
+        return;
+    }
+    page.section(
+        "Trials",
+        "Times in ms. Invalid trials are struck out and count nowhere else.",
+    );
+    open(page, "sorts", "Trials");
+    let names = [
+        ("", "trial"),
+        ("text", "cell"),
+        ("text", "verdict"),
+        ("", "transactions"),
+        ("", "errors"),
+        ("", "skipped"),
+        ("", "per s"),
+        ("", "mean"),
+        ("", "p50"),
+        ("", "p95"),
+        ("", "p99"),
+        ("", "p99.9"),
+        ("", "max"),
+        ("", "late p99"),
+        ("", "host CPU, %"),
+        ("", "CPU per tx"),
+        ("", "system, MB"),
+    ];
+    heads(page, &names);
+    for trial in &analysis.trials {
+        let (class, verdict) = match trial.verdict {
+            Verdict::Valid => ("", text("✓ valid").class("text keep good")),
+            Verdict::Invalid => ("invalid", text("✕ invalid").class("text keep bad")),
+        };
+        let mut cells = vec![text(&trial.label), verdict];
+        cells.extend(trial_figures(trial));
+        row(page, class, &trial.id.to_string(), &cells);
+    }
+    close(page);
+}
+
+fn trial_figures(trial: &TrialAnalysis) -> Vec<Cell> {
+    let times = &trial.response_ms;
+    let counter = |counters: &crate::model::Counters, name: &str| {
+        number(counters.get(name).copied().flatten())
+    };
+    vec![
+        whole(trial.transactions),
+        whole(trial.errors),
+        whole(trial.skipped),
+        number(trial.throughput_per_s),
+        number(times.mean),
+        number(times.p50),
+        number(times.p95),
+        number(times.p99),
+        number(times.p999),
+        number(times.max),
+        number(trial.lateness_ms.p99),
+        counter(&trial.host, "cpu_percent"),
+        counter(&trial.system, "cpu_ms_per_transaction"),
+        counter(&trial.system, "rss_mb_max"),
+    ]
+}
+
+/// Every published figure with ours, sortable by ratio.
+pub(super) fn published(page: &mut Page, analysis: &Analysis) {
+    if analysis.published.is_empty() {
+        return;
+    }
+    let words = "Every published figure that belongs to a level of this run.";
+    page.section("Published figures", &lead(analysis, words));
+    open(page, "sorts", "Published figures");
+    let names = [
+        ("", "figure"),
+        ("text", "cell"),
+        ("", "here"),
+        ("", "published"),
+        ("", "×"),
+        ("text", "note"),
+    ];
+    heads(page, &names);
+    for entry in analysis.published.iter().flat_map(|table| &table.entries) {
+        let name = match &entry.step {
+            Some(step) => format!("{}: {step}", entry.name),
+            None => entry.name.clone(),
+        };
+        let [published, times] = beside(Some(entry));
+        let note = text(entry.note.as_deref().unwrap_or_default()).class("wrap");
+        row(
+            page,
+            "",
+            &name,
+            &[
+                text(&entry.label),
+                number(entry.ours),
+                published,
+                times,
+                note,
+            ],
+        );
+    }
+    close(page);
+}
+
+/// Thresholds of all trials.
+pub(super) fn thresholds(page: &mut Page, analysis: &Analysis) {
+    if analysis
+        .trials
+        .iter()
+        .all(|trial| trial.thresholds.is_empty())
+    {
+        return;
+    }
+    page.section(
+        "Thresholds",
+        "Judgements on the server, per trial. An empty figure fails.",
+    );
+    open(page, "sorts", "Thresholds");
+    heads(
+        page,
+        &[
+            ("", "threshold"),
+            ("text", "trial"),
+            ("", "measured"),
+            ("text", "outcome"),
+        ],
+    );
+    for trial in &analysis.trials {
+        for threshold in &trial.thresholds {
+            let step = threshold
+                .step
+                .as_ref()
+                .map_or_else(String::new, |s| format!(" in “{s}”"));
+            let name = format!("{} {}{step}", metric(threshold), threshold.text);
+            let measured = match &threshold.reason {
+                Some(reason) => reason.clone(),
+                None => threshold_value(threshold, threshold.value),
+            };
+            let state = match (trial.verdict, threshold.holds) {
+                (Verdict::Invalid, _) => text("not judged"),
+                (Verdict::Valid, true) => text("✓ holds").class("text good"),
+                (Verdict::Valid, false) => text("✕ failed").class("text bad"),
+            };
+            let of = text(&format!("{} · {}", trial.id, trial.label));
+            row(page, "", &name, &[of, plain(measured), state]);
+        }
+    }
+    close(page);
+}
+
+/// Checks, one fold per trial; those with something to say are open.
+pub(super) fn checks(page: &mut Page, analysis: &Analysis) {
+    page.section(
+        "Checks on the measurement",
+        "Is each trial a measurement at all?",
+    );
+    for trial in &analysis.trials {
+        let worst = trial.checks.iter().map(|check| check.outcome).max();
+        let of = |wanted| {
+            trial
+                .checks
+                .iter()
+                .filter(|check| check.outcome == wanted)
+                .count()
+        };
+        let open_it = if worst == Some(CheckOutcome::Pass) {
+            ""
+        } else {
+            " open"
+        };
+        page.raw(&format!("<details{open_it}><summary>"));
+        page.raw(&escape(&format!("Trial {} · {} ", trial.id, trial.label)));
+        match trial.verdict {
+            Verdict::Valid => page.element("span", "class=\"good\"", "✓ valid"),
+            Verdict::Invalid => page.element("span", "class=\"bad\"", "✕ invalid"),
+        }
+        let mut counts = format!(" {} passed", of(CheckOutcome::Pass));
+        for (wanted, word) in [
+            (CheckOutcome::Warn, "warning"),
+            (CheckOutcome::Invalid, "failure"),
+        ] {
+            if of(wanted) > 0 {
+                counts.push_str(&format!(", {}", plural(of(wanted), word)));
+            }
+        }
+        page.element("span", "class=\"unit\"", &counts);
+        page.raw("</summary>\n");
+        check_table(page, trial);
+        page.raw("</details>\n");
+    }
+}
+
+fn check_table(page: &mut Page, trial: &TrialAnalysis) {
+    open(page, "", &format!("Checks of trial {}", trial.id));
+    heads(
+        page,
+        &[
+            ("", "check"),
+            ("text", "outcome"),
+            ("text", "evidence"),
+            ("text", "advice"),
+        ],
+    );
+    for check in &trial.checks {
+        let state = match check.outcome {
+            CheckOutcome::Pass => text("✓ pass").class("text good"),
+            CheckOutcome::Warn => text(&format!("! {}", outcome(check.outcome))).class("text warn"),
+            CheckOutcome::Invalid => text("✕ invalid").class("text bad"),
+        };
+        let advice = text(check.advice.as_deref().unwrap_or_default()).class("wrap");
+        row(
+            page,
+            "",
+            check.name,
+            &[state, text(&check.evidence).class("wrap"), advice],
+        );
+    }
+    close(page);
+}

@@ -1,0 +1,301 @@
+//! `report.md`: the report for an issue, a wiki, or a pull request.
+//!
+//! Text from files is escaped: it can't open a tag, a table cell, a link, or emphasis.
+
+use std::fmt::Write as _;
+
+use crate::Analysis;
+use crate::format::{count, figure, or_none, plain, ratio};
+use crate::model::{Entry, Verdict};
+use crate::write::rows::{level_rows, published_notes, published_step, published_text};
+use crate::write::terminal::{metric, outcome, pinning, threshold_value, trial_notes, verdict};
+
+/// The report as GitHub-flavoured Markdown.
+#[must_use]
+pub fn markdown(analysis: &Analysis) -> String {
+    let mut text = String::new();
+    head(&mut text, analysis);
+    if !analysis.cells.is_empty() {
+        levels(&mut text, analysis);
+        steps(&mut text, analysis);
+        published(&mut text, analysis);
+    }
+    thresholds(&mut text, analysis);
+    checks(&mut text, analysis);
+    environment(&mut text, analysis);
+    text
+}
+
+fn line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+fn head(text: &mut String, analysis: &Analysis) {
+    let study = &analysis.study;
+    line(text, &format!("# {}\n", escape(&study.title)));
+    line(
+        text,
+        &format!(
+            "**{}** {}\n",
+            escape(&verdict(analysis)),
+            escape(&analysis.headline)
+        ),
+    );
+    for finding in &analysis.findings {
+        line(text, &format!("- {}", escape(finding)));
+    }
+    if let Some(note) = analysis.speed_note() {
+        line(text, &format!("- Sped up: {}.", escape(&note)));
+    }
+}
+
+fn table(text: &mut String, heads: &[String], rows: &[Vec<String>]) {
+    let row = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
+        format!("| {} |", cells.join(" | "))
+    };
+    line(text, &row(heads));
+    let rules: Vec<&str> = heads
+        .iter()
+        .enumerate()
+        .map(|(at, _)| if at == 0 { "---" } else { "---:" })
+        .collect();
+    line(text, &format!("| {} |", rules.join(" | ")));
+    for cells in rows {
+        line(text, &row(cells));
+    }
+}
+
+fn labels(analysis: &Analysis, first: &str) -> Vec<String> {
+    let cells = analysis.cells.iter().map(|cell| match cell.valid_trials {
+        0 => format!("{} (INVALID)", cell.label),
+        valid if valid < cell.trials => {
+            format!("{} ({valid} of {} valid)", cell.label, cell.trials)
+        }
+        _ => cell.label.clone(),
+    });
+    std::iter::once(first.to_owned()).chain(cells).collect()
+}
+
+fn beside(ours: &str, entry: Option<&Entry>) -> String {
+    match entry {
+        None => ours.to_owned(),
+        Some(entry) => {
+            let times = entry
+                .ratio
+                .map_or_else(String::new, |value| format!(", {}", ratio(value)));
+            format!("{ours} ({}{times})", published_text(entry))
+        }
+    }
+}
+
+fn levels(text: &mut String, analysis: &Analysis) {
+    line(text, "\n## Per level\n");
+    line(
+        text,
+        "Transactions, errors, and skipped steps count the whole trial, ramp included; all \
+                else counts the hold.",
+    );
+    if !analysis.published.is_empty() {
+        let speed = analysis
+            .speed_note()
+            .map_or_else(String::new, |note| format!("; {note}"));
+        line(
+            text,
+            &format!("In brackets: the published figure and ours ÷ published{speed}."),
+        );
+    }
+    line(text, "");
+    let rows: Vec<Vec<String>> = level_rows(analysis)
+        .into_iter()
+        .map(|row| {
+            let figures = row
+                .ours
+                .iter()
+                .enumerate()
+                .map(|(at, ours)| beside(ours, row.published.get(at).and_then(Option::as_ref)));
+            std::iter::once(row.name.clone()).chain(figures).collect()
+        })
+        .collect();
+    table(text, &labels(analysis, "figure"), &rows);
+}
+
+fn steps(text: &mut String, analysis: &Analysis) {
+    line(text, "\n## Per step\n");
+    line(text, "Mean response, ms; p95 after the slash.");
+    if let Some(note) = analysis
+        .speed_note()
+        .filter(|_| !analysis.published.is_empty())
+    {
+        line(
+            text,
+            &format!("In brackets the published mean and ours ÷ published; {note}."),
+        );
+    }
+    line(text, "");
+    let rows: Vec<Vec<String>> = analysis
+        .study
+        .steps
+        .iter()
+        .enumerate()
+        .map(|(at, name)| {
+            let published = published_step(analysis, name);
+            let figures = analysis.cells.iter().enumerate().map(|(cell_at, cell)| {
+                let times = cell
+                    .steps
+                    .get(at)
+                    .map(|step| step.response_ms)
+                    .unwrap_or_default();
+                let mean = or_none(times.mean.map(|mean| mean.mean), figure);
+                let p95 = or_none(times.p95.map(|p95| p95.mean), figure);
+                let ours = format!("{mean} / {p95}");
+                beside(&ours, published.get(cell_at).and_then(Option::as_ref))
+            });
+            std::iter::once(name.clone()).chain(figures).collect()
+        })
+        .collect();
+    table(text, &labels(analysis, "step"), &rows);
+}
+
+fn published(text: &mut String, analysis: &Analysis) {
+    if analysis.published.is_empty() {
+        return;
+    }
+    line(text, "\n## Published figures\n");
+    for table in &analysis.published {
+        let source = escape(&table.source.join(" "));
+        line(
+            text,
+            &format!("- `{}`: {source}", table.file.replace('`', "'")),
+        );
+    }
+    if let Some(note) = analysis.speed_note() {
+        line(text, &format!("- All comparisons: {}.", escape(&note)));
+    }
+    for note in published_notes(analysis) {
+        line(text, &format!("- {}", escape(&note)));
+    }
+}
+
+fn thresholds(text: &mut String, analysis: &Analysis) {
+    if analysis
+        .trials
+        .iter()
+        .all(|trial| trial.thresholds.is_empty())
+    {
+        return;
+    }
+    line(text, "\n## Thresholds\n");
+    let heads = ["trial", "threshold", "measured", "outcome"].map(str::to_owned);
+    let mut rows = Vec::new();
+    for trial in &analysis.trials {
+        for threshold in &trial.thresholds {
+            let step = threshold
+                .step
+                .as_ref()
+                .map_or_else(String::new, |s| format!(" in “{s}”"));
+            let measured = threshold
+                .reason
+                .clone()
+                .unwrap_or_else(|| threshold_value(threshold, threshold.value));
+            let state = match (trial.verdict, threshold.holds) {
+                (Verdict::Invalid, _) => "not judged",
+                (Verdict::Valid, true) => "holds",
+                (Verdict::Valid, false) => "FAILED",
+            };
+            rows.push(vec![
+                format!("{}, {}", trial.id, trial.label),
+                format!("{} {}{step}", metric(threshold), threshold.text),
+                measured,
+                state.to_owned(),
+            ]);
+        }
+    }
+    table(text, &heads, &rows);
+}
+
+fn checks(text: &mut String, analysis: &Analysis) {
+    line(text, "\n## Checks on the measurement\n");
+    let heads = ["trial", "check", "outcome", "evidence", "advice"].map(str::to_owned);
+    let mut rows = Vec::new();
+    for trial in &analysis.trials {
+        let state = match trial.verdict {
+            Verdict::Valid => "valid",
+            Verdict::Invalid => "INVALID",
+        };
+        for check in &trial.checks {
+            rows.push(vec![
+                format!("{}, {} ({state})", trial.id, trial.label),
+                check.name.to_owned(),
+                outcome(check.outcome).to_owned(),
+                check.evidence.clone(),
+                check.advice.clone().unwrap_or_default(),
+            ]);
+        }
+    }
+    table(text, &heads, &rows);
+    let notes = trial_notes(analysis);
+    if !notes.is_empty() {
+        line(text, "\n## Notes\n");
+        for note in notes {
+            line(text, &format!("- {}", escape(&note)));
+        }
+    }
+}
+
+fn environment(text: &mut String, analysis: &Analysis) {
+    let (study, machine) = (&analysis.study, &analysis.environment);
+    line(text, "\n## Environment\n");
+    let mut facts = String::new();
+    let _ = write!(
+        facts,
+        "{} × {}, {} MB, {}, Linux {}, data on {}; {}. Plimsoll {}. Study {}, workload {}, speed \
+         {}, seed {}, begun {}.",
+        machine.cores,
+        machine.cpu,
+        count(machine.memory_mb),
+        machine.os,
+        machine.kernel,
+        machine.data_filesystem,
+        pinning(analysis),
+        machine.plimsoll_version,
+        study.name,
+        study.workload,
+        study.speed,
+        study.seed,
+        study.started
+    );
+    line(text, &escape(&facts));
+}
+
+/// Text that shows as it is: whatever Markdown or HTML would act on is escaped.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in plain(text).chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '!' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn markup_does_not_survive() {
+        let hostile = "<script>a|b</script> [x](y) `c`\n# d";
+        let escaped = escape(hostile);
+        assert!(!escaped.contains('<') && !escaped.contains('\n'));
+        assert_eq!(escape("a|b"), "a\\|b");
+    }
+}

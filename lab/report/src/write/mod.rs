@@ -1,0 +1,15 @@
+//! Writers: an [`Analysis`](crate::Analysis) as text. They judge nothing, measure nothing, and open
+//! no file.
+
+mod csv;
+mod html;
+mod json;
+mod markdown;
+mod rows;
+mod terminal;
+
+pub use csv::steps_csv;
+pub use html::html;
+pub use json::json;
+pub use markdown::markdown;
+pub use terminal::terminal;
