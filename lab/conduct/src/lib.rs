@@ -18,6 +18,7 @@ mod event;
 mod health;
 mod http;
 mod machine;
+mod measuring;
 mod preflight;
 mod progress;
 mod provision;

@@ -40,7 +40,7 @@ impl Limits {
     }
 }
 
-/// Ports in “32768	60999”.
+/// Ports in the range that two numbers bound.
 fn port_count(range: &str) -> Option<u64> {
     let mut ends = range.split_ascii_whitespace().map(str::parse::<u64>);
     let (first, last) = (ends.next()?.ok()?, ends.next()?.ok()?);

@@ -9,15 +9,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use lab_archive::{ErrorExample, Pinning, TRIAL_SCHEMA, TrialEnd, TrialRecord, TrialWriter};
-use lab_driver::{BaseUrl, Clock, Drive, DriveSummary, Driver, DriverEvent, TlsOptions, Window};
+use lab_driver::{BaseUrl, Clock, Drive, DriveSummary, Driver, DriverEvent, TlsOptions};
 use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::{Plan, Trial};
 use lab_study::{User, Workload};
 
 use crate::clock::{Stopwatch, calendar};
 use crate::event::{Event, Phase};
-use crate::health::{Health, thread_times};
-use crate::progress::Rolling;
+use crate::measuring::{LOOK, Measured, Measuring, Spans};
 use crate::provision::{self, Registry, UserExtra};
 use crate::scratch::Scratch;
 use crate::system::{self, System, SystemStart};
@@ -25,15 +24,6 @@ use crate::{ConductError, record};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
-/// Longest wait between two looks at the interrupt and the system.
-const LOOK: Duration = Duration::from_millis(100);
-/// Counters are sampled this often, or sixty times a hold if that is more often.
-const SAMPLE: Duration = Duration::from_secs(1);
-const SAMPLES_PER_HOLD: u32 = 60;
-/// A sample costs half a millisecond; more often than this it would load the generator.
-const SAMPLE_AT_LEAST: Duration = Duration::from_millis(20);
-/// Progress is told this often.
-const TELL: Duration = Duration::from_secs(1);
 /// A setup that gets no answer for so long has failed.
 const SETUP_SILENCE: Duration = Duration::from_secs(300);
 /// How long a driver may take to end: when told to, and after the end of its hold.
@@ -81,11 +71,8 @@ struct Facts {
     setup_errors: u64,
     error_examples: Vec<ErrorExample>,
     start_data_bytes: u64,
-    elapsed: Duration,
-    transactions: u64,
-    errors: u64,
     workers: usize,
-    health: Health,
+    measured: Measured,
     notes: Vec<String>,
 }
 
@@ -101,7 +88,7 @@ impl Conductor<'_> {
             Err(Stop::Interrupted) => return Ok(false),
             Err(Stop::Fatal(error)) => return Err(error),
         };
-        let (transactions, errors) = (facts.transactions, facts.errors);
+        let (transactions, errors) = (facts.measured.transactions, facts.measured.errors);
         writer.finish(&self.record(facts, end.clone()))?;
         let (id, took) = (self.trial.id, watch.elapsed());
         self.tell(Event::TrialDone {
@@ -150,7 +137,7 @@ impl Conductor<'_> {
         if result.is_err() {
             driver.stop();
         }
-        end_driver(driver, &events, result.is_ok()).and_then(|_| result)
+        end_driver(driver, &events, result.is_ok()).and(result)
     }
 
     fn provision(&self, system: &mut System) -> Result<UserExtra, Stop> {
@@ -276,71 +263,60 @@ impl Conductor<'_> {
         facts: &mut Facts,
     ) -> Result<(), Stop> {
         facts.start_data_bytes = self.scratch.data_bytes();
-        let mut measuring = self.measuring(driver, system);
-        writer.monitor_header(measuring.monitor.columns())?;
-        facts.started = Some(calendar());
-        measuring.clock = driver.begin();
-        self.tell(Event::Phase(Phase::Ramp));
-        let planned = self.ramp() + self.hold();
-        let result = loop {
-            let now = measuring.clock.now();
-            if now > planned + DRIVER_GRACE {
-                break Err(Stop::Fatal(ConductError::DriverEnded));
-            }
-            if let Err(error) = measuring.due(now, writer, facts, self.events) {
-                break Err(error);
-            }
-            let input = match self.select(events, system, measuring.wait(measuring.clock.now())) {
-                Ok(input) => input,
-                Err(stop) => break Err(stop),
-            };
-            match input {
-                Input::Driver(DriverEvent::Window(window)) => {
-                    if let Err(error) = measuring.window(&window, writer) {
-                        break Err(error);
-                    }
-                }
-                Input::Driver(DriverEvent::Done) | Input::Ended => break Ok(()),
-                Input::Driver(event) => facts.example(event),
-                Input::Due => {}
-            }
+        let spans = Spans {
+            ramp: self.ramp(),
+            hold: self.hold(),
+            after: self.after,
         };
-        facts.transactions = measuring.rolling.transactions();
-        facts.errors = measuring.rolling.errors();
-        facts.elapsed = measuring.last_end;
+        let steps = self.workload.session.steps.len();
+        let threads = driver.worker_threads();
+        let mut measuring = Measuring::new(self.monitor(system), threads, steps, spans);
+        writer.monitor_header(measuring.columns())?;
+        facts.started = Some(calendar());
+        let clock = driver.begin();
+        self.tell(Event::Phase(Phase::Ramp));
+        let result = self.loop_until_done(clock, &mut measuring, events, system, writer, facts);
+        facts.measured = measuring.finish();
         result
     }
 
-    fn measuring(&self, driver: &Driver, system: &System) -> Measuring {
-        let spec = MonitorSpec {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the ends of everything that meets in the loop"
+    )]
+    fn loop_until_done(
+        &mut self,
+        clock: Clock,
+        measuring: &mut Measuring,
+        events: &Receiver<DriverEvent>,
+        system: &mut System,
+        writer: &mut TrialWriter,
+        facts: &mut Facts,
+    ) -> Result<(), Stop> {
+        let latest = self.ramp() + self.hold() + DRIVER_GRACE;
+        loop {
+            measuring.due(clock.now(), writer, self.events)?;
+            match self.select(events, system, measuring.wait(clock.now()))? {
+                Input::Driver(DriverEvent::Window(window)) => measuring.window(&window, writer)?,
+                Input::Driver(DriverEvent::Done) | Input::Ended => return Ok(()),
+                Input::Driver(event) => facts.example(event),
+                Input::Due => {}
+            }
+            if clock.now() > latest {
+                return Err(Stop::Fatal(ConductError::DriverEnded));
+            }
+        }
+    }
+
+    fn monitor(&self, system: &System) -> Monitor {
+        Monitor::new(&MonitorSpec {
             data_dir: Some(self.scratch.data()),
             processes: vec![
                 ("system".to_owned(), system.pid()),
                 ("generator".to_owned(), std::process::id()),
             ],
             roots: Roots::default(),
-        };
-        let monitor = Monitor::new(&spec);
-        let resident = monitor
-            .columns()
-            .iter()
-            .position(|name| name == "generator.rss_mb");
-        let (ramp, hold) = (self.ramp(), self.hold());
-        Measuring {
-            clock: driver.clock(),
-            monitor,
-            resident,
-            threads: driver.worker_threads(),
-            rolling: Rolling::new(ramp + hold, self.after),
-            steps: self.workload.session.steps.len(),
-            hold_at: ramp,
-            end_at: ramp + hold,
-            every: sample_interval(hold),
-            sample_at: Duration::ZERO,
-            tell_at: TELL,
-            holding: false,
-            last_end: Duration::ZERO,
-        }
+        })
     }
 
     /// Waits for the driver's next event, for as long as `wait`; looks at the interrupt and at the
@@ -362,7 +338,7 @@ impl Conductor<'_> {
     }
 
     fn record(&self, facts: Facts, end: TrialEnd) -> TrialRecord {
-        let (generator, note) = facts.health.summary(facts.workers);
+        let (generator, note) = facts.measured.health.summary(facts.workers);
         let mut notes = facts.notes;
         if matches!(end, TrialEnd::Complete) {
             notes.extend(note);
@@ -383,7 +359,7 @@ impl Conductor<'_> {
             end,
             ramp_ms: self.trial.load.ramp_ms,
             hold_ms: self.trial.load.hold_ms,
-            elapsed_ms: whole_ms(facts.elapsed),
+            elapsed_ms: whole_ms(facts.measured.elapsed),
             provision_ms: whole_ms(facts.provision),
             setup_ms: whole_ms(facts.setup),
             setup_transactions: facts.setup_transactions,
@@ -405,10 +381,6 @@ fn whole_ms(t: Duration) -> u64 {
     u64::try_from(t.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn sample_interval(hold: Duration) -> Duration {
-    (hold / SAMPLES_PER_HOLD).clamp(SAMPLE_AT_LEAST, SAMPLE)
-}
-
 /// The next thing that happens.
 enum Input {
     /// The driver tells something.
@@ -417,99 +389,6 @@ enum Input {
     Due,
     /// The driver tells nothing any more.
     Ended,
-}
-
-/// The state of ramp and hold.
-struct Measuring {
-    clock: Clock,
-    monitor: Monitor,
-    /// Column of the generator's memory.
-    resident: Option<usize>,
-    threads: Vec<i32>,
-    rolling: Rolling,
-    /// Without the probe.
-    steps: usize,
-    hold_at: Duration,
-    end_at: Duration,
-    every: Duration,
-    sample_at: Duration,
-    tell_at: Duration,
-    holding: bool,
-    last_end: Duration,
-}
-
-impl Measuring {
-    /// Time to the next sample or word.
-    fn wait(&self, now: Duration) -> Duration {
-        let next = self.sample_at.min(self.tell_at);
-        let next = if self.holding {
-            next
-        } else {
-            next.min(self.hold_at)
-        };
-        next.saturating_sub(now).min(LOOK)
-    }
-
-    /// Does what is due at `now`.
-    fn due(
-        &mut self,
-        now: Duration,
-        writer: &mut TrialWriter,
-        facts: &mut Facts,
-        events: &mut dyn FnMut(Event),
-    ) -> Result<(), Stop> {
-        if !self.holding && now >= self.hold_at {
-            self.holding = true;
-            self.health(now, facts);
-            events(Event::Phase(Phase::Hold));
-        }
-        if now >= self.sample_at && now <= self.end_at {
-            let row = self.monitor.sample(now);
-            if let Some(rss_mb) = self.resident.and_then(|column| row[column]) {
-                facts.health.resident(rss_mb);
-            }
-            writer.monitor_row(record::ms(now), &row)?;
-            if self.holding {
-                self.health(now, facts);
-            }
-            self.sample_at = next_due(self.sample_at, self.every, now, self.end_at);
-        } else if now > self.end_at {
-            self.sample_at = Duration::MAX;
-        }
-        if now >= self.tell_at {
-            events(Event::Progress(self.rolling.figures(now)));
-            self.tell_at = next_due(self.tell_at, TELL, now, Duration::MAX);
-        }
-        Ok(())
-    }
-
-    fn health(&self, now: Duration, facts: &mut Facts) {
-        let times = self.threads.iter().map(|tid| thread_times(*tid)).collect();
-        facts.health.add(now, times);
-    }
-
-    fn window(&mut self, window: &Window, writer: &mut TrialWriter) -> Result<(), Stop> {
-        record::write(writer, window)?;
-        self.rolling.add(window, self.steps);
-        self.last_end = window.end;
-        Ok(())
-    }
-}
-
-/// The next of the regular times after `now`: those missed are left out. Just before `end` there
-/// is a last one, so that the hold is covered to its end while its threads still live.
-fn next_due(last: Duration, every: Duration, now: Duration, end: Duration) -> Duration {
-    let mut next = last + every;
-    if next <= now {
-        let missed = (now - last).as_nanos() / every.as_nanos().max(1);
-        next = last + every * u32::try_from(missed).unwrap_or(u32::MAX).saturating_add(1);
-    }
-    let before_end = end.saturating_sub(every / 10);
-    if now < before_end && next > before_end {
-        before_end
-    } else {
-        next
-    }
 }
 
 impl Facts {
@@ -554,44 +433,4 @@ fn end_driver(
         return Err(Stop::Fatal(ConductError::DriverEnded));
     }
     Ok(summary)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ms(ms: u64) -> Duration {
-        Duration::from_millis(ms)
-    }
-
-    #[test]
-    fn counters_are_sampled_sixty_times_a_hold_or_every_second() {
-        assert_eq!(sample_interval(ms(48_000)), ms(800));
-        assert_eq!(sample_interval(ms(2_880_000)), ms(1000));
-        assert_eq!(sample_interval(ms(100)), ms(20));
-    }
-
-    #[test]
-    fn due_times_are_regular_leave_out_missed_ones_and_cover_the_end() {
-        let end = ms(10_000);
-        assert_eq!(next_due(ms(0), ms(1000), ms(3), end), ms(1000));
-        assert_eq!(next_due(ms(1000), ms(1000), ms(1999), end), ms(2000));
-        assert_eq!(
-            next_due(ms(1000), ms(1000), ms(4500), end),
-            ms(5000),
-            "held up"
-        );
-        assert_eq!(
-            next_due(ms(9000), ms(1000), ms(9001), end),
-            ms(9900),
-            "the last one"
-        );
-        assert_eq!(
-            next_due(ms(9900), ms(1000), ms(9901), end),
-            ms(10_900),
-            "none after it"
-        );
-        let forever = next_due(ms(1000), TELL, ms(1001), Duration::MAX);
-        assert_eq!(forever, ms(2000));
-    }
 }

@@ -176,7 +176,7 @@ fn a_plan_runs_and_every_trial_is_recorded() {
     assert_eq!(run.manifest.steps, ["Look"]);
     assert_eq!(
         run.files[0],
-        ("s.study.yaml".to_owned(), STUDY.as_bytes().to_vec())
+        ("study.yaml".to_owned(), STUDY.as_bytes().to_vec())
     );
     for (trial, planned) in run.trials.iter().zip(&stage.request(false).plan.trials) {
         let record = &trial.record;
@@ -481,8 +481,10 @@ impl Server {
     }
 
     fn load(&self, line: &str) -> (&'static str, String) {
-        while self.mode == "no-answer" {
-            std::thread::park();
+        if self.mode == "no-answer" {
+            loop {
+                std::thread::park();
+            }
         }
         let served = self.served.fetch_add(1, Ordering::Relaxed);
         if self

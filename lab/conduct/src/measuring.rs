@@ -1,0 +1,229 @@
+//! What goes on during ramp and hold beside the driver: samples of counters, the generator's own
+//! health, windows into the archive, and words about the progress. It waits for nothing and judges
+//! nothing.
+
+use std::time::Duration;
+
+use lab_archive::{ArchiveError, TrialWriter};
+use lab_driver::Window;
+use lab_monitor::Monitor;
+
+use crate::event::{Event, Phase};
+use crate::health::{Health, thread_times};
+use crate::progress::Rolling;
+use crate::record;
+
+/// Longest wait between two looks at the interrupt and the system.
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
+/// Counters are sampled this often, or sixty times a hold if that is more often.
+const SAMPLE: Duration = Duration::from_secs(1);
+const SAMPLES_PER_HOLD: u32 = 60;
+/// A sample costs half a millisecond; more often than this it would load the generator.
+const SAMPLE_AT_LEAST: Duration = Duration::from_millis(20);
+/// Progress is told this often.
+const TELL: Duration = Duration::from_secs(1);
+
+/// The state of ramp and hold. All times are on the trial's clock.
+#[derive(Debug)]
+pub(crate) struct Measuring {
+    monitor: Monitor,
+    /// Column of the generator's memory.
+    resident: Option<usize>,
+    /// The generator's workers.
+    threads: Vec<i32>,
+    rolling: Rolling,
+    /// Steps of the session; the probe, if any, is beyond them.
+    steps: usize,
+    hold_at: Duration,
+    end_at: Duration,
+    every: Duration,
+    sample_at: Duration,
+    tell_at: Duration,
+    holding: bool,
+    last_end: Duration,
+    health: Health,
+}
+
+/// What was learned from ramp and hold, besides what the archive holds already.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    /// Answered requests, those of the probe left out.
+    pub(crate) transactions: u64,
+    /// Failed ones.
+    pub(crate) errors: u64,
+    /// End of the last window.
+    pub(crate) elapsed: Duration,
+    /// The generator's.
+    pub(crate) health: Health,
+}
+
+/// The trial's load in time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spans {
+    pub(crate) ramp: Duration,
+    pub(crate) hold: Duration,
+    /// Ramps and holds of the trials that follow.
+    pub(crate) after: Duration,
+}
+
+impl Measuring {
+    pub(crate) fn new(monitor: Monitor, threads: Vec<i32>, steps: usize, spans: Spans) -> Self {
+        let resident = monitor
+            .columns()
+            .iter()
+            .position(|name| name == "generator.rss_mb");
+        let end_at = spans.ramp + spans.hold;
+        Self {
+            monitor,
+            resident,
+            threads,
+            rolling: Rolling::new(end_at, spans.after),
+            steps,
+            hold_at: spans.ramp,
+            end_at,
+            every: sample_interval(spans.hold),
+            sample_at: Duration::ZERO,
+            tell_at: TELL,
+            holding: false,
+            last_end: Duration::ZERO,
+            health: Health::default(),
+        }
+    }
+
+    /// Names of the counters.
+    pub(crate) fn columns(&self) -> &[String] {
+        self.monitor.columns()
+    }
+
+    /// Time to what is due next, at most [`LOOK`].
+    pub(crate) fn wait(&self, now: Duration) -> Duration {
+        let next = self.sample_at.min(self.tell_at);
+        let next = if self.holding {
+            next
+        } else {
+            next.min(self.hold_at)
+        };
+        next.saturating_sub(now).min(LOOK)
+    }
+
+    /// Does what is due at `now`.
+    pub(crate) fn due(
+        &mut self,
+        now: Duration,
+        writer: &mut TrialWriter,
+        events: &mut dyn FnMut(Event),
+    ) -> Result<(), ArchiveError> {
+        if !self.holding && now >= self.hold_at {
+            self.holding = true;
+            self.read_health(now);
+            events(Event::Phase(Phase::Hold));
+        }
+        if now > self.end_at {
+            self.sample_at = Duration::MAX;
+        } else if now >= self.sample_at {
+            self.sample(now, writer)?;
+            self.sample_at = next_due(self.sample_at, self.every, now, self.end_at);
+        }
+        if now >= self.tell_at {
+            events(Event::Progress(self.rolling.figures(now)));
+            self.tell_at = next_due(self.tell_at, TELL, now, Duration::MAX);
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, now: Duration, writer: &mut TrialWriter) -> Result<(), ArchiveError> {
+        let row = self.monitor.sample(now);
+        if let Some(rss_mb) = self.resident.and_then(|column| row[column]) {
+            self.health.resident(rss_mb);
+        }
+        if self.holding {
+            self.read_health(now);
+        }
+        writer.monitor_row(record::ms(now), &row)
+    }
+
+    fn read_health(&mut self, now: Duration) {
+        let times = self.threads.iter().map(|tid| thread_times(*tid)).collect();
+        self.health.add(now, times);
+    }
+
+    /// Takes a window in.
+    pub(crate) fn window(
+        &mut self,
+        window: &Window,
+        writer: &mut TrialWriter,
+    ) -> Result<(), ArchiveError> {
+        self.rolling.add(window, self.steps);
+        self.last_end = window.end;
+        record::write(writer, window)
+    }
+
+    pub(crate) fn finish(self) -> Measured {
+        Measured {
+            transactions: self.rolling.transactions(),
+            errors: self.rolling.errors(),
+            elapsed: self.last_end,
+            health: self.health,
+        }
+    }
+}
+
+fn sample_interval(hold: Duration) -> Duration {
+    (hold / SAMPLES_PER_HOLD).clamp(SAMPLE_AT_LEAST, SAMPLE)
+}
+
+/// The next of the regular times after `now`: those missed are left out. Just before `end` there
+/// is a last one, so that the hold is covered to its end while its threads still live.
+fn next_due(last: Duration, every: Duration, now: Duration, end: Duration) -> Duration {
+    let mut next = last + every;
+    if next <= now {
+        let missed = (now - last).as_nanos() / every.as_nanos().max(1);
+        next = last + every * u32::try_from(missed).unwrap_or(u32::MAX).saturating_add(1);
+    }
+    let before_end = end.saturating_sub(every / 10);
+    if now < before_end && next > before_end {
+        before_end
+    } else {
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn counters_are_sampled_sixty_times_a_hold_or_every_second() {
+        assert_eq!(sample_interval(ms(48_000)), ms(800));
+        assert_eq!(sample_interval(ms(2_880_000)), ms(1000));
+        assert_eq!(sample_interval(ms(100)), ms(20));
+    }
+
+    #[test]
+    fn due_times_are_regular_leave_out_missed_ones_and_cover_the_end() {
+        let end = ms(10_000);
+        assert_eq!(next_due(ms(0), ms(1000), ms(3), end), ms(1000));
+        assert_eq!(next_due(ms(1000), ms(1000), ms(1999), end), ms(2000));
+        assert_eq!(
+            next_due(ms(1000), ms(1000), ms(4500), end),
+            ms(5000),
+            "held up"
+        );
+        assert_eq!(
+            next_due(ms(9000), ms(1000), ms(9001), end),
+            ms(9900),
+            "the last one"
+        );
+        assert_eq!(
+            next_due(ms(9900), ms(1000), ms(9901), end),
+            ms(10_900),
+            "none after it"
+        );
+        let forever = next_due(ms(1000), TELL, ms(1001), Duration::MAX);
+        assert_eq!(forever, ms(2000));
+    }
+}
