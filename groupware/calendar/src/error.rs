@@ -142,7 +142,7 @@ impl CalendarError {
     }
 }
 
-/// An error body in Domino's shape: `{"code","text","cserror"?,"message"}`.
+/// An error body in Domino's shape: `{"code","text","cserror"?,"message","type"}`.
 pub fn error_body(status: u16, cserror: Option<u16>, message: &str) -> Vec<u8> {
     #[derive(serde::Serialize)]
     struct Body<'a> {
@@ -151,12 +151,14 @@ pub fn error_body(status: u16, cserror: Option<u16>, message: &str) -> Vec<u8> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cserror: Option<u16>,
         message: &'a str,
+        r#type: &'a str,
     }
     let body = Body {
         code: status,
         text: status_text(status),
         cserror,
         message,
+        r#type: "text",
     };
     serde_json::to_vec(&body).expect("strings and numbers always serialise")
 }
@@ -170,7 +172,7 @@ fn status_text(status: u16) -> &'static str {
         404 => "Not Found",
         405 => "Method Not Allowed",
         409 => "Conflict",
-        413 => "Content Too Large",
+        413 => "Payload Too Large",
         415 => "Unsupported Media Type",
         503 => "Service Unavailable",
         507 => "Insufficient Storage",
@@ -197,7 +199,7 @@ mod tests {
         let body = String::from_utf8(error.to_json()).unwrap();
         assert_eq!(
             body,
-            r#"{"code":400,"text":"Bad Request","cserror":1033,"message":"Nothing to answer."}"#
+            r#"{"code":400,"text":"Bad Request","cserror":1033,"message":"Nothing to answer.","type":"text"}"#
         );
     }
 
