@@ -1,3 +1,87 @@
-//! Side-by-side benchmarks against peers, reported as ratios.
+//! Side-by-side benchmarks against peers, reported as ratios: `make bench`.
+//!
+//! Each pair is taken in turn in one run; the machine's drift touches both sides. Pass the name of
+//! a part (`store`, `driver`, `memory`) to run only that.
 
-fn main() {}
+mod clock;
+mod disk;
+mod driver;
+mod memory;
+mod nginx;
+mod store;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What can go wrong in a benchmark.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("the store failed: {0}")]
+    Open(#[from] groupware_store::OpenError),
+    #[error("the store failed: {0}")]
+    Commit(#[from] groupware_store::CommitError),
+    #[error("a benchmark thread ended early")]
+    Thread,
+    #[error("{0}")]
+    Peer(String),
+}
+
+fn main() -> ExitCode {
+    let parts: Vec<String> = std::env::args().skip(1).collect();
+    if parts.first().map(String::as_str) == Some(driver::CHILD) {
+        return done(driver::child(&parts[1..]));
+    }
+    let wanted = |name: &str| parts.is_empty() || parts.iter().any(|part| part == name);
+    let result = (|| {
+        if wanted("store") {
+            print_store(&store::run(Path::new("target"))?);
+        }
+        if wanted("driver") {
+            driver::compare()?;
+        }
+        if wanted("memory") {
+            memory::measure()?;
+        }
+        Ok(())
+    })();
+    done(result)
+}
+
+fn done(result: Result<(), Error>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print_store(result: &store::Result) {
+    println!("store: durable commits of one 512-byte record, SQLite, beside this disk");
+    println!(
+        "  disk, append 4 KiB + fdatasync   {:>9.0} /s",
+        result.disk_per_s
+    );
+    println!(
+        "  store, 1 writer                  {:>9.0} /s   {:.2} x disk (target >= 0.60)",
+        result.one_writer_per_s, result.one_writer_ratio
+    );
+    println!(
+        "  store, 64 writers                {:>9.0} /s   {:.2} x disk (target >= 4.00)",
+        result.many_writers_per_s, result.many_writers_ratio
+    );
+}
+
+/// The middle value (the mean of the two middle ones).
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    if values.len() % 2 == 1 {
+        values[half]
+    } else {
+        (values[half - 1] + values[half]) / 2.0
+    }
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Side-by-side benchmarks: each pair in one run, reported as ratios. Absolute times drift with the
+# machine; ratios are what to compare. Needs root only to install wrk and nginx (Debian).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+need() { # command package
+    command -v "$1" >/dev/null && return
+    echo "installing $2" >&2
+    apt-get install -y -qq "$2" >/dev/null
+}
+need wrk wrk
+need nginx nginx-light
+
+cargo build --release --locked --quiet --package plimsoll-bench --package plimsoll
+exec target/release/plimsoll-bench "$@"

@@ -1,0 +1,86 @@
+//! A scratch nginx that answers one small JSON document, on one core, ended with its value.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::Error;
+use crate::clock::now;
+
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// A running nginx.
+pub(crate) struct Nginx {
+    child: Child,
+    pub(crate) port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl Nginx {
+    /// Starts one on a free port, pinned to `core`.
+    pub(crate) fn start(core: usize) -> Result<Self, Error> {
+        let folder = tempfile::tempdir()?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let root = folder.path().display();
+        let body = format!("{{\"text\":\"{}\"}}", "x".repeat(1000));
+        let config = format!(
+            "daemon off; master_process off; worker_processes 1; pid {root}/pid; error_log {root}/error.log;\n\
+             worker_rlimit_nofile 20000; events {{ worker_connections 19000; }}\n\
+             http {{ access_log off; keepalive_timeout 600; keepalive_requests 100000000;\n\
+             client_body_temp_path {root}/b; proxy_temp_path {root}/p; fastcgi_temp_path {root}/f;\n\
+             uwsgi_temp_path {root}/u; scgi_temp_path {root}/s;\n\
+             server {{ listen 127.0.0.1:{port} backlog=4096; default_type application/json;\n\
+             location / {{ return 200 '{body}'; }} }} }}\n"
+        );
+        let path = folder.path().join("nginx.conf");
+        fs::write(&path, config)?;
+        let child = Command::new("taskset")
+            .args(["-c", &core.to_string(), "nginx", "-c"])
+            .arg(&path)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let nginx = Self {
+            child,
+            port,
+            _folder: folder,
+        };
+        nginx.wait_ready()?;
+        Ok(nginx)
+    }
+
+    /// The address to ask.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    fn wait_ready(&self) -> Result<(), Error> {
+        let begin = now();
+        while begin.elapsed() < READY_WITHIN {
+            if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) {
+                stream.write_all(b"GET / HTTP/1.0\r\n\r\n")?;
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer)?;
+                if answer.contains(" 200 ") {
+                    return Ok(());
+                }
+            }
+            std::thread::yield_now();
+        }
+        Err(Error::Peer("nginx did not answer within 10 s".to_owned()))
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let pid = Pid::from_raw(self.child.id().cast_signed());
+        // It may have ended by itself; then there is nothing to end.
+        let _ = kill(pid, Signal::SIGTERM);
+        let _ = self.child.wait();
+    }
+}
