@@ -1,16 +1,19 @@
 //! The cost of a plain GET: users without waits, each on its own connection, for a while.
 //!
-//! `plain_get URL CONNECTIONS SECONDS [CORE]` prints requests, errors, and the worker's CPU time
-//! per request; `plain_get URL CONNECTIONS SECONDS CORE WAIT_MS` lets each user wait between its
+//! `plain_get URL CONNECTIONS SECONDS [CORE]` prints requests, errors, and the process's
+//! CPU time per request; `plain_get URL CONNECTIONS SECONDS CORE WAIT_MS` lets each user wait between its
 //! requests and prints the process's memory per user beside it.
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use lab_driver::{Drive, Driver, DriverEvent, Limits, TlsOptions};
+use hdrhistogram::Histogram;
+use lab_driver::{BaseUrl, Drive, DriveSummary, Driver, DriverEvent, Limits, TlsOptions};
 use lab_study::Template;
 use lab_study::model::{Body, DEFAULT_DATES_FROM, Request, Session, Step, Wait, Workload};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -33,41 +36,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .transpose()?
         .into_iter()
         .collect();
-    let drive = Drive {
-        workload: Arc::new(plain_get(&path, wait)),
-        base: base.parse()?,
-        tls: TlsOptions::default(),
-        users,
-        user_extra: Vec::new(),
-        seed: 1,
-        block: 0,
-        base_date: DEFAULT_DATES_FROM,
-        cores,
-        ramp: if wait == Wait::None {
-            Duration::ZERO
-        } else {
-            Duration::from_secs(seconds / 2)
-        },
-        hold: Duration::from_secs(seconds),
-        window: Duration::from_secs(1),
-        limits: Limits::default(),
-    };
+    let drive = drive(base.parse()?, plain_get(&path, wait), users, cores, seconds);
     let before = memory_kb()?;
     let (events, received) = sync_channel(64);
     let driver = Driver::start(drive, events)?;
-    let worker = driver.worker_threads()[0];
-    let start = cpu_ns(worker)?;
+    let start = cpu_us()?;
     driver.begin();
     let mut lateness = lab_driver::new_histogram();
     let mut times = lab_driver::new_histogram();
-    let (mut cpu, mut memory) = (0, 0);
+    let mut memory = 0;
     for event in received {
         match event {
             DriverEvent::Window(window) => {
                 lateness.add(&window.lateness)?;
                 times.add(&window.steps[0].ok)?;
                 memory = memory.max(memory_kb()?);
-                cpu = cpu_ns(worker).map_or(cpu, |now| now - start);
             }
             DriverEvent::ErrorExample { class, detail, .. } => {
                 eprintln!("{}: {detail}", class.name());
@@ -77,30 +60,52 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let summary = driver.join()?;
-    let requests = summary.transactions.max(1);
-    println!(
-        "requests       {} ({:.0}/s)",
-        summary.transactions,
-        requests as f64 / seconds as f64
-    );
-    println!("errors         {}", summary.errors);
-    println!(
-        "cpu            {:.2} us/request",
-        cpu as f64 / 1e3 / requests as f64
-    );
-    let quantiles = |h: &hdrhistogram::Histogram<u64>| {
-        [0.5, 0.99, 1.0]
-            .map(|q| h.value_at_quantile(q).to_string())
-            .join(" ")
-    };
+    let cpu = cpu_us()? - start;
+    print(&summary, cpu as f64);
     println!("response       {} us (p50 p99 max)", quantiles(&times));
     println!("lateness       {} us (p50 p99 max)", quantiles(&lateness));
-    println!("connections    {}", summary.connects);
     println!(
         "memory         {:.1} KB/user",
         (memory - before) as f64 / f64::from(users)
     );
     Ok(())
+}
+
+fn print(summary: &DriveSummary, cpu_us: f64) {
+    let requests = summary.transactions.max(1) as f64;
+    let rate = requests / summary.elapsed.as_secs_f64();
+    println!("requests       {} ({rate:.0}/s)", summary.transactions);
+    println!("errors         {}", summary.errors);
+    println!("connections    {}", summary.connects);
+    println!("cpu            {:.2} us/request", cpu_us / requests);
+}
+
+fn quantiles(histogram: &Histogram<u64>) -> String {
+    let all = [0.5, 0.99, 1.0].map(|q| histogram.value_at_quantile(q).to_string());
+    all.join(" ")
+}
+
+fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, seconds: u64) -> Drive {
+    let waits = workload.session.steps[0].wait != Wait::None;
+    Drive {
+        workload: Arc::new(workload),
+        base,
+        tls: TlsOptions::default(),
+        users,
+        user_extra: Vec::new(),
+        seed: 1,
+        block: 0,
+        base_date: DEFAULT_DATES_FROM,
+        cores,
+        ramp: if waits {
+            Duration::from_secs(seconds / 2)
+        } else {
+            Duration::ZERO
+        },
+        hold: Duration::from_secs(seconds),
+        window: Duration::from_secs(1),
+        limits: Limits::default(),
+    }
 }
 
 fn plain_get(path: &str, wait: Wait) -> Workload {
@@ -133,10 +138,10 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
     }
 }
 
-/// CPU time of a thread of this process.
-fn cpu_ns(thread: i32) -> Result<u64, Box<dyn std::error::Error>> {
-    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"))?;
-    Ok(text.split(' ').next().unwrap_or_default().parse()?)
+/// CPU time of this process, all threads.
+fn cpu_us() -> Result<i64, nix::Error> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    Ok((usage.user_time() + usage.system_time()).num_microseconds())
 }
 
 /// Resident memory of this process.

@@ -327,3 +327,93 @@ fn add(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
     sum.add(part)
         .expect("a growing histogram takes what another of its kind holds");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::ScriptStep;
+    use lab_study::model::Wait;
+    use std::sync::mpsc::sync_channel;
+
+    fn part(value: u64) -> Box<WorkerWindow> {
+        let mut window = WorkerWindow::new(1);
+        window.cycles = 1;
+        window.steps[0].ok.record(value).unwrap();
+        window.steps[0].errors[4] = 2;
+        Box::new(window)
+    }
+
+    /// The windows that come of these (worker, window) reports, as (start, end, counts).
+    fn merged(order: &[(usize, u64)]) -> (Vec<(u128, u128, u64, u64)>, DriveSummary) {
+        let step = ScriptStep {
+            name: "Get".to_owned(),
+            wait: Wait::None,
+            repeat: 1,
+            requests: 0..1,
+        };
+        let script = Script {
+            setup: vec![],
+            session: vec![step],
+            pace: None,
+            probe: None,
+        };
+        let (queue, reports) = sync_channel(64);
+        let (events, told) = sync_channel(64);
+        let (emptied, returned): (Vec<_>, Vec<_>) = (0..2).map(|_| sync_channel(64)).unzip();
+        let control = Arc::new(Control::new());
+        let merger = Merger::new(Arc::new(script), Clock::start(), control, events, emptied);
+        for &(worker, index) in order {
+            let end = (index + 1) * 1_000_000_000;
+            let value = 100 * (index + 1) + worker as u64;
+            let window = part(value);
+            queue
+                .send((worker, Report::Window { index, end, window }))
+                .unwrap();
+        }
+        for worker in 0..2 {
+            queue.send((worker, Report::Ended { cut: true })).unwrap();
+        }
+        let summary = merger.run(&reports);
+        let back: Vec<_> = returned.iter().flat_map(|r| r.try_iter()).collect();
+        assert_eq!(back.len(), order.len());
+        assert!(
+            back.iter()
+                .all(|w| w.cycles == 0 && w.steps[0].ok.is_empty())
+        );
+        let windows = told.try_iter().filter_map(|event| match event {
+            DriverEvent::Window(w) => {
+                let step = &w.steps[0];
+                let (start, end) = (w.start.as_secs(), w.end.as_secs());
+                Some((
+                    start.into(),
+                    end.into(),
+                    step.ok.max(),
+                    step.failed() + w.cycles,
+                ))
+            }
+            _ => None,
+        });
+        (windows.collect(), summary)
+    }
+
+    #[test]
+    fn workers_may_report_in_any_order() {
+        let expected = merged(&[(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
+        assert_eq!(expected.0, [(0, 1, 101, 6), (1, 2, 201, 6), (2, 3, 301, 6)]);
+        assert_eq!((expected.1.transactions, expected.1.errors), (6, 12));
+        assert_eq!(
+            expected,
+            merged(&[(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)])
+        );
+        assert_eq!(
+            expected,
+            merged(&[(1, 0), (1, 1), (0, 0), (1, 2), (0, 1), (0, 2)])
+        );
+    }
+
+    #[test]
+    fn what_a_lost_worker_left_is_told_at_the_end() {
+        let (windows, _) = merged(&[(0, 0), (1, 0), (0, 1), (0, 2)]);
+        assert_eq!(windows, [(0, 1, 101, 6), (1, 2, 200, 3), (2, 3, 300, 3)]);
+    }
+}

@@ -308,3 +308,70 @@ fn record(histogram: &mut Histogram<u64>, value: Nanos) {
         .record(micros)
         .expect("growing histograms hold an hour");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::sync_channel;
+
+    const MS: Nanos = 1_000_000;
+
+    fn sample(ended: Nanos) -> Sample {
+        Sample {
+            ended,
+            took: 2 * MS,
+            late: 0,
+            bytes: 10,
+        }
+    }
+
+    /// Number of transactions by window: (index, end in ms, count).
+    fn windows(reports: &Receiver<(usize, Report)>) -> Vec<(u64, u64, u64)> {
+        let counts = reports.try_iter().filter_map(|(_, report)| match report {
+            Report::Window { index, end, window } => {
+                Some((index, end / MS, window.steps[0].transactions()))
+            }
+            _ => None,
+        });
+        counts.collect()
+    }
+
+    #[test]
+    fn each_request_counts_in_the_window_of_its_end() {
+        let (queue, reports) = sync_channel(16);
+        let (_give_back, emptied) = sync_channel(1);
+        let mut recorder = Recorder::new(1, Outbox { worker: 0, queue }, emptied);
+        recorder.request(0, sample(5 * MS), Ok(()));
+        let zero = 1000 * MS;
+        recorder.begin(zero, Duration::from_millis(10), Duration::from_millis(35));
+        for end in [1, 9, 10, 31, 34, 35, 99] {
+            recorder.request(0, sample(zero + end * MS), Ok(()));
+        }
+        recorder.finish(zero + 99 * MS, ClientCounts::default());
+        assert_eq!(
+            windows(&reports),
+            [(0, 10, 2), (1, 20, 1), (2, 30, 0), (3, 35, 2)]
+        );
+    }
+
+    #[test]
+    fn a_stop_closes_the_window_under_way() {
+        let (queue, reports) = sync_channel(16);
+        let (_give_back, emptied) = sync_channel(1);
+        let mut recorder = Recorder::new(1, Outbox { worker: 0, queue }, emptied);
+        recorder.begin(0, Duration::from_millis(10), Duration::from_millis(100));
+        recorder.request(0, sample(12 * MS), Ok(()));
+        recorder.finish(17 * MS, ClientCounts::default());
+        assert_eq!(windows(&reports), [(0, 10, 0), (1, 17, 1)]);
+    }
+
+    #[test]
+    fn values_outside_the_range_are_kept_at_its_ends() {
+        let mut histogram = new_histogram();
+        for value in [0, 400, Nanos::MAX / 2] {
+            record(&mut histogram, value);
+        }
+        assert_eq!((histogram.min(), histogram.len()), (1, 3));
+        assert!(histogram.equivalent(histogram.max(), 3_600_000_000));
+    }
+}

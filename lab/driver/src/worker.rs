@@ -11,7 +11,7 @@ use lab_study::{User as Identity, UserScope};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::{Pid, gettid};
 use tokio::sync::watch;
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::{JoinError, JoinSet, LocalSet};
 
 use crate::client::{Client, Exchange};
 use crate::clock::{Clock, nanos};
@@ -104,12 +104,14 @@ impl Worker {
             }
         };
         let timers = shared.timers.clone();
-        tokio::task::spawn_local(async move { timers.serve().await });
+        let service = tokio::task::spawn_local(async move { timers.serve().await });
         tell(ready, Ok(gettid().as_raw()));
-        if !self.setup(&shared, &users).await {
-            return false;
+        let load = async { self.setup(&shared, &users).await && self.trial(&shared, &users).await };
+        tokio::select! {
+            cut = load => cut,
+            // Without its timers a worker can't go on: the drive ends early and says so.
+            _ = service => false,
         }
-        self.trial(&shared, &users).await
     }
 
     fn prepare<C: Client>(
@@ -198,7 +200,7 @@ impl Worker {
                 runners.spawn_local(run.clone().run());
             }
             tokio::select! {
-                () = async { while runners.join_next().await.is_some() {} } => {}
+                () = async { while runners.join_next().await.is_some_and(no_panic) {} } => {}
                 _ = self.orders.wait_for(|order| order.stop) => return false,
             }
             self.outbox.send(Report::SetupStepDone(counts.get()));
@@ -240,6 +242,8 @@ impl Worker {
         let cut = tokio::select! {
             cut = over => cut,
             _ = self.orders.wait_for(|order| order.stop) => false,
+            // Sessions never end on their own.
+            Some(ended) = sessions.join_next() => !no_panic(ended),
         };
         let counts = shared.client.take_counts();
         shared
@@ -273,6 +277,14 @@ impl Worker {
             session: shared.client.sibling(&first.session),
         });
         tasks.spawn_local(run_probe(Rc::clone(shared), user, probe, zero));
+    }
+}
+
+/// Passes a task's panic on: a user that is silently gone would be a wrong load.
+fn no_panic(ended: Result<(), JoinError>) -> bool {
+    match ended.map_err(JoinError::try_into_panic) {
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        _ => true,
     }
 }
 

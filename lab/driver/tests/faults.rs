@@ -131,7 +131,8 @@ fn silence_is_a_timeout_and_its_connection_is_given_up() {
 fn a_dribbling_answer_times_out_as_a_whole() {
     let server = Server::start(|mut peer| {
         while peer.request().is_some() {
-            while peer.send("HTTP/1.1 100 Continue\r\n\r\n"[..1].as_bytes()) {
+            peer.send("HTTP/1.1 200 OK\r\nA: ");
+            while peer.send("x") {
                 pass(ms(10));
             }
         }
@@ -139,7 +140,7 @@ fn a_dribbling_answer_times_out_as_a_whole() {
     let mut drive = get().drive(&server.base());
     drive.limits.request_timeout = ms(50);
     let told = run_until(drive, |told| told.done() >= 2);
-    assert!(told.errors(ErrorClass::Check) + told.errors(ErrorClass::Timeout) >= 2);
+    assert!(told.errors(ErrorClass::Timeout) >= 2, "{:?}", told.examples);
 }
 
 #[test]

@@ -87,6 +87,9 @@ impl Jar {
 
     /// Appends `Cookie: …` with its line end, if there is any cookie for this request.
     pub(crate) fn write(&mut self, secure: bool, path: &str, out: &mut String) {
+        if self.cookies.is_empty() {
+            return;
+        }
         if self.cookies.iter().any(|cookie| cookie.expires.is_some()) {
             let now = unix_seconds();
             self.cookies
