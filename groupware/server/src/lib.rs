@@ -1,1 +1,40 @@
 //! The HTTP front of the groupware: sign-in, limits, TLS, metrics, routes.
+//!
+//! It knows who may do what and how much of it at once; what events or invitations are is known
+//! to the domain crates, whose routes are mounted here.
+
+mod access_log;
+mod accounts;
+mod admin;
+mod admin_token;
+mod app;
+mod calendar;
+mod clock;
+mod config;
+mod credentials;
+mod error;
+mod metrics;
+mod owner;
+mod padding;
+mod random;
+mod router;
+mod run;
+mod serve;
+mod server;
+mod sessions;
+mod sign_in;
+mod throttle;
+mod tls;
+mod worker;
+
+pub(crate) use app::AppState;
+pub use config::{Config, Data, Limits, TlsFiles};
+pub(crate) use owner::Owner;
+pub use run::run;
+pub use server::{ServeError, Server};
+pub use tls::TlsError;
+
+/// Parsers of what comes from the network, apart from what hyper and axum parse: for fuzzing.
+pub mod parse {
+    pub use crate::credentials::{Authorization, authorization, login_form, session_cookie};
+}

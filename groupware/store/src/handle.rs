@@ -176,6 +176,17 @@ impl Store {
         }
     }
 
+    /// As [`Store::close`], for a thread that runs no asynchronous tasks.
+    ///
+    /// # Panics
+    /// When called from within an asynchronous task.
+    pub fn close_blocking(&self) {
+        let (done, closed) = oneshot::channel();
+        if self.queue().blocking_send(Job::Close { done }).is_ok() {
+            let _ = closed.blocking_recv();
+        }
+    }
+
     /// The bytes that records and their index take, free pages included.
     ///
     /// # Errors

@@ -1,0 +1,131 @@
+//! Every user in memory, for look-ups that must not touch the disk.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use groupware_store::StoreError;
+
+use super::Account;
+use super::name::without_nsf;
+
+/// The local users by name. Kept up to date by [`Accounts`](super::Accounts).
+#[derive(Debug)]
+pub(crate) struct Directory {
+    domain: String,
+    users: RwLock<HashMap<Arc<str>, Arc<Account>>>,
+}
+
+impl Directory {
+    pub(crate) fn new(domain: &str) -> Self {
+        Self {
+            domain: domain.to_ascii_lowercase(),
+            users: RwLock::default(),
+        }
+    }
+
+    /// The user of this name, in whatever case it is written.
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Account>> {
+        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return users.get(name.to_ascii_lowercase().as_str()).cloned();
+        }
+        users.get(name).cloned()
+    }
+
+    /// The local user behind a name or an address (`name@domain`, with or without `mailto:`).
+    pub(crate) fn resolve(&self, address: &str) -> Option<Arc<Account>> {
+        let address = match address.split_at_checked(7) {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("mailto:") => rest,
+            _ => address,
+        };
+        match address.rsplit_once('@') {
+            Some((name, domain)) if domain.eq_ignore_ascii_case(&self.domain) => self.find(name),
+            Some(_) => None,
+            None => self.find(without_nsf(address)),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.users
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
+    }
+
+    /// The keys of all users, in no order.
+    pub(crate) fn keys(&self) -> Vec<Arc<str>> {
+        self.users
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .keys()
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn insert(&self, accounts: impl IntoIterator<Item = Arc<Account>>) {
+        let accounts = accounts
+            .into_iter()
+            .map(|account| (Arc::clone(account.name.key()), account));
+        self.users
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(accounts);
+    }
+
+    pub(super) fn remove(&self, key: &str) {
+        self.users
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(key);
+    }
+}
+
+impl groupware_calendar::Directory for Directory {
+    fn user(&self, address: &str) -> Result<Option<String>, StoreError> {
+        Ok(self
+            .resolve(address)
+            .map(|account| account.name.key().to_string()))
+    }
+
+    fn email(&self, user: &str) -> String {
+        format!("{user}@{}", self.domain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::{Credentials, UserName};
+
+    #[test]
+    fn users_are_found_by_name_and_address() {
+        let directory = Directory::new("Example.org");
+        let name = UserName::parse("Ada").unwrap();
+        directory.insert([Arc::new(Account::new(name, 0, Credentials::default()))]);
+        let found = |text| {
+            directory
+                .resolve(text)
+                .map(|account| account.name.key().to_string())
+        };
+        for good in [
+            "Ada",
+            "ada",
+            "ADA.nsf",
+            "ada@example.org",
+            "MAILTO:Ada@EXAMPLE.org",
+        ] {
+            assert_eq!(found(good).as_deref(), Some("ada"), "{good}");
+        }
+        for bad in [
+            "",
+            "@",
+            "ada@",
+            "ada@example.com",
+            "@example.org",
+            "eve",
+            "ädä@example.org",
+        ] {
+            assert_eq!(found(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The token that the admin interface asks for: from the configuration, from a file, or made.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::config::{Config, Data};
+use crate::random;
+
+/// Shortest token that a file or the configuration may give.
+const MIN_BYTES: usize = 16;
+/// Longest file that is taken for a token.
+const MAX_BYTES: u64 = 4096;
+
+/// A token, and whether nobody has seen it yet.
+pub(crate) struct AdminToken {
+    pub(crate) text: String,
+    pub(crate) is_new: bool,
+}
+
+/// Finds the token or makes one.
+pub(crate) fn find_or_make(config: &Config) -> io::Result<AdminToken> {
+    if let Some(token) = &config.admin_token {
+        return known(token);
+    }
+    let Some(path) = path(config) else {
+        return Ok(AdminToken {
+            text: random::secret(),
+            is_new: true,
+        });
+    };
+    match read(&path) {
+        Ok(text) => known(&text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make(&path),
+        Err(error) => Err(error),
+    }
+}
+
+/// The file that holds the token, if there is to be one.
+pub(crate) fn path(config: &Config) -> Option<PathBuf> {
+    config
+        .admin_token_file
+        .clone()
+        .or_else(|| match &config.data {
+            Data::Folder(folder) => Some(folder.join("admin-token")),
+            Data::Memory => None,
+        })
+}
+
+fn known(text: &str) -> io::Result<AdminToken> {
+    let text = text.trim();
+    if text.len() < MIN_BYTES {
+        let message = format!("the admin token has fewer than {MIN_BYTES} characters");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    Ok(AdminToken {
+        text: text.into(),
+        is_new: false,
+    })
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    if fs::metadata(path)?.len() > MAX_BYTES {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the file is too long for a token",
+        ));
+    }
+    fs::read_to_string(path)
+}
+
+/// `create_new` with the mode set at once: nobody else can read the file at any moment.
+fn make(path: &Path) -> io::Result<AdminToken> {
+    let text = random::secret();
+    let mut file: File = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(format!("{text}\n").as_bytes())?;
+    file.sync_all()?;
+    Ok(AdminToken { text, is_new: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_made_once_and_then_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config::new(Data::Folder(folder.path().into()));
+        let made = find_or_make(&config).unwrap();
+        assert!(made.is_new && made.text.len() >= 22);
+        let mode = fs::metadata(folder.path().join("admin-token"))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let read = find_or_make(&config).unwrap();
+        assert_eq!((read.text, read.is_new), (made.text, false));
+    }
+
+    #[test]
+    fn short_tokens_are_refused() {
+        let mut config = Config::new(Data::Memory);
+        config.admin_token = Some("short".into());
+        assert!(find_or_make(&config).is_err());
+        config.admin_token = Some(" 0123456789abcdef\n".into());
+        assert_eq!(find_or_make(&config).unwrap().text, "0123456789abcdef");
+        let folder = tempfile::tempdir().unwrap();
+        config.admin_token = None;
+        config.admin_token_file = Some(folder.path().join("empty"));
+        fs::write(folder.path().join("empty"), "").unwrap();
+        assert!(find_or_make(&config).is_err());
+    }
+}

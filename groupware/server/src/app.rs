@@ -1,0 +1,87 @@
+//! What every route can reach: the store, the users, the sessions, the clock, random bits.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use groupware_store::{Store, StoreError};
+
+use crate::access_log::AccessLog;
+use crate::accounts::{Accounts, Directory, Passwords};
+use crate::clock::{self, Clock};
+use crate::metrics::Metrics;
+use crate::random::{self, SecretHash};
+use crate::sessions::Sessions;
+use crate::throttle::Throttle;
+
+/// The parts of a running server, shared by its threads.
+pub(crate) struct App {
+    pub(crate) store: Store,
+    pub(crate) accounts: Accounts,
+    pub(crate) passwords: Passwords,
+    pub(crate) sessions: Sessions,
+    pub(crate) throttle: Throttle,
+    pub(crate) metrics: Metrics,
+    pub(crate) access_log: Option<AccessLog>,
+    pub(crate) clock: Clock,
+    pub(crate) settings: Settings,
+}
+
+/// What routes need to know of the configuration.
+pub(crate) struct Settings {
+    pub(crate) admin_token: SecretHash,
+    /// Others than this machine can reach the server.
+    pub(crate) exposed: bool,
+    pub(crate) secure_cookies: bool,
+    pub(crate) mailbox_pad_bytes: u64,
+    pub(crate) body_bytes: usize,
+    pub(crate) admin_body_bytes: usize,
+    pub(crate) request_timeout: Duration,
+}
+
+/// A handle on the running server, one per request.
+#[derive(Clone)]
+pub(crate) struct AppState(Arc<App>);
+
+impl AppState {
+    pub(crate) fn new(app: App) -> Self {
+        Self(Arc::new(app))
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Who the local users are.
+    pub(crate) fn directory(&self) -> &Directory {
+        self.accounts.directory()
+    }
+
+    /// Seconds since 1970.
+    pub(crate) fn now_s(&self) -> i64 {
+        clock::unix_seconds()
+    }
+
+    /// 128 random bits, to make identifiers from.
+    pub(crate) fn random_bits(&self) -> u128 {
+        u128::from_le_bytes(random::bytes())
+    }
+}
+
+impl Deref for AppState {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.0
+    }
+}
+
+impl groupware_calendar::Directory for AppState {
+    fn user(&self, address: &str) -> Result<Option<String>, StoreError> {
+        self.directory().user(address)
+    }
+
+    fn email(&self, user: &str) -> String {
+        self.directory().email(user)
+    }
+}

@@ -1,0 +1,33 @@
+//! The one place that reads the clock.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Seconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+pub(crate) fn unix_seconds() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// A steady clock that starts with the server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+    pub(crate) fn start() -> Self {
+        Self {
+            start: Instant::now(),
+        }
+    }
+
+    /// The time since the server started.
+    #[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+    pub(crate) fn now(&self) -> Duration {
+        Instant::now().saturating_duration_since(self.start)
+    }
+}

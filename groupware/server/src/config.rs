@@ -1,0 +1,147 @@
+//! What a server is told when it starts.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where the data lies.
+#[derive(Debug, Clone)]
+pub enum Data {
+    /// In a folder on disk, made if it isn't there.
+    Folder(PathBuf),
+    /// In memory, gone when the server stops.
+    Memory,
+}
+
+/// The files that TLS needs, both PEM.
+#[derive(Debug, Clone)]
+pub struct TlsFiles {
+    /// The certificate, followed by its intermediates.
+    pub cert: PathBuf,
+    /// The certificate's private key.
+    pub key: PathBuf,
+}
+
+/// Settings of a server.
+///
+/// # Threads
+/// `http_threads: Some(n)` starts n threads, each with its own event loop and its own listener on
+/// the same port, and lets at most n requests be *worked on* at once over all of them: from the
+/// moment when the request's body has arrived until its response is ready to be sent. Waiting for
+/// the disk counts as work. A request beyond that waits, first come, first served. Idle
+/// connections, and connections that are sending a request or receiving a response, hold none of
+/// the n. This bounds what the setting of the same name bounds in servers that give each request
+/// a thread; it differs from them in that the request may be worked on by a thread that also
+/// serves other connections, and that a response is sent outside the bound.
+///
+/// `None` starts as many threads as the machine has cores, and the bound is
+/// [`Limits::requests_at_once`].
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The address to listen on; port 0 takes any free port.
+    pub listen: SocketAddr,
+    /// Allows an address that others can reach, without TLS.
+    pub allow_plain_exposed: bool,
+    /// Where the data lies.
+    pub data: Data,
+    /// The number of threads and of requests worked on at once, see above.
+    pub http_threads: Option<usize>,
+    /// Speaks TLS, and only TLS, if given.
+    pub tls: Option<TlsFiles>,
+    /// A file that the address is written to, as `host:port`, once connections are accepted.
+    pub port_file: Option<PathBuf>,
+    /// The file with the admin token; made, readable by its owner only, if it isn't there. The
+    /// default is `admin-token` in the data folder, or no file if the data is in memory.
+    pub admin_token_file: Option<PathBuf>,
+    /// The admin token itself; then the file is neither read nor written.
+    pub admin_token: Option<String>,
+    /// Bytes of filler that a new user's mailbox gets, unless the registration says otherwise.
+    pub mailbox_pad_bytes: u64,
+    /// The process without which the server stops.
+    pub parent_pid: Option<u32>,
+    /// Writes a line per request to standard error.
+    pub access_log: bool,
+    /// The domain of the users' addresses.
+    pub domain: String,
+    /// What one client, and all together, may use.
+    pub limits: Limits,
+}
+
+impl Config {
+    /// A server on a free port of the loopback address, with everything else at its default.
+    pub fn new(data: Data) -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            allow_plain_exposed: false,
+            data,
+            http_threads: None,
+            tls: None,
+            port_file: None,
+            admin_token_file: None,
+            admin_token: None,
+            mailbox_pad_bytes: 0,
+            parent_pid: None,
+            access_log: false,
+            domain: "localhost".into(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Bounds on what clients may use.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Largest body of a request.
+    pub body_bytes: usize,
+    /// Largest body of a request to the admin interface.
+    pub admin_body_bytes: usize,
+    /// Largest head of a request: its first line and headers.
+    pub head_bytes: usize,
+    /// Most headers of a request.
+    pub headers: usize,
+    /// Longest time that a head may take to arrive, give or take half.
+    pub head_timeout: Duration,
+    /// Longest time from the end of the head to the response, body and waiting included.
+    pub request_timeout: Duration,
+    /// Longest time that a connection may be idle, or a response may take to be received.
+    pub idle_timeout: Duration,
+    /// Most open connections; further ones are closed at once. `None`: as many as the process
+    /// may have descriptors, less a reserve for files.
+    pub connections: Option<usize>,
+    /// Most requests worked on at once where [`Config::http_threads`] doesn't say.
+    pub requests_at_once: usize,
+    /// Most users.
+    pub users: usize,
+    /// Most signed-in sessions; the one idle longest is ended for a new one.
+    pub sessions: usize,
+    /// Time without a request after which a session ends.
+    pub session_idle: Duration,
+    /// Failed sign-ins of one account before further ones must wait.
+    pub sign_in_failures: u32,
+    /// Time after which one failed sign-in is forgiven.
+    pub sign_in_forgiveness: Duration,
+    /// Longest time that a stopping server waits for the requests under way.
+    pub shutdown_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 1 << 20,
+            admin_body_bytes: 16 << 20,
+            head_bytes: 32 << 10,
+            headers: 64,
+            head_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(600),
+            connections: None,
+            requests_at_once: 1024,
+            users: 1_000_000,
+            sessions: 262_144,
+            session_idle: Duration::from_secs(3600),
+            sign_in_failures: 10,
+            sign_in_forgiveness: Duration::from_secs(30),
+            shutdown_timeout: Duration::from_secs(10),
+        }
+    }
+}

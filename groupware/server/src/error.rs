@@ -1,0 +1,111 @@
+//! How a request's failure is told: Domino's JSON shape, causes only, no secrets.
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use groupware_store::{CommitError, StoreError};
+use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, StatusCode};
+
+/// A failed request.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    status: StatusCode,
+    message: Cow<'static, str>,
+    challenge: Option<&'static str>,
+    retry_after_s: Option<u32>,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+            challenge: None,
+            retry_after_s: None,
+        }
+    }
+
+    pub(crate) fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// Nobody is signed in, or with the wrong credentials.
+    pub(crate) fn unauthenticated(message: &'static str) -> Self {
+        Self {
+            challenge: Some("Basic realm=\"Plimsoll\", charset=\"UTF-8\""),
+            ..Self::new(StatusCode::UNAUTHORIZED, message)
+        }
+    }
+
+    /// Too much was asked for; it may work later.
+    pub(crate) fn later(status: StatusCode, message: &'static str, retry_after_s: u32) -> Self {
+        Self {
+            retry_after_s: Some(retry_after_s),
+            ..Self::new(status, message)
+        }
+    }
+
+    /// Sets the value of the `WWW-Authenticate` header; `None` sends none.
+    pub(crate) fn challenge(mut self, challenge: Option<&'static str>) -> Self {
+        self.challenge = challenge;
+        self
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Body<'a> {
+    code: u16,
+    text: &'a str,
+    message: &'a str,
+    r#type: &'a str,
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = Body {
+            code: self.status.as_u16(),
+            text: self.status.canonical_reason().unwrap_or("Error"),
+            message: &self.message,
+            r#type: "text",
+        };
+        let body = serde_json::to_vec(&body).expect("a body of texts and a number serialises");
+        let mut response = (self.status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(challenge) = self.challenge {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(_: StoreError) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The store failed.")
+    }
+}
+
+impl From<CommitError> for ApiError {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Conflict { .. } => Self::new(
+                StatusCode::CONFLICT,
+                "The data was changed by another request.",
+            ),
+            CommitError::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, "The disk is full."),
+            CommitError::Closed => Self::later(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The server is stopping.",
+                5,
+            ),
+            CommitError::TooLarge => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "The change is too large.")
+            }
+            _ => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The store failed."),
+        }
+    }
+}

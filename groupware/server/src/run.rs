@@ -1,0 +1,95 @@
+//! Runs a server as a process of its own: until a signal, or the parent's end.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::unistd::getppid;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{Config, ServeError, Server, admin_token};
+
+/// How often the parent is looked for, besides the signal that the system sends.
+const PARENT_CHECK: Duration = Duration::from_millis(500);
+
+/// Serves until SIGTERM, SIGINT, or the parent's end, then stops in order.
+///
+/// The address, and an admin token that was made just now, are said on standard error.
+///
+/// # Errors
+/// When the server can't be started.
+pub fn run(config: Config) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(ServeError::System)?;
+    let parent = config.parent_pid;
+    // Before anything is started: a signal that comes meanwhile is kept, and a parent that is
+    // gone already is noticed.
+    let stopped = runtime
+        .block_on(async { Stop::new(parent) })
+        .map_err(ServeError::System)?;
+    let scheme = if config.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let token_file = admin_token::path(&config).filter(|_| config.admin_token.is_none());
+    let server = Server::start(config)?;
+    let mut said = format!("listening on {scheme}://{}\n", server.address());
+    if server.admin_token_is_new() {
+        said += &format!("admin token: {}\n", server.admin_token());
+        if let Some(file) = token_file {
+            said += &format!("admin token is kept in {}\n", file.display());
+        }
+    }
+    // Nobody may be there to read it.
+    let _ = io::stderr().write_all(said.as_bytes());
+    runtime.block_on(stopped.wait());
+    server.shutdown();
+    Ok(())
+}
+
+/// What ends the server.
+struct Stop {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    parent_died: tokio::signal::unix::Signal,
+    parent: Option<u32>,
+}
+
+impl Stop {
+    fn new(parent: Option<u32>) -> io::Result<Self> {
+        let stop = Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            parent_died: signal(SignalKind::user_defined2())?,
+            parent,
+        };
+        if parent.is_some() {
+            // The system sends it when the parent's *thread* that started this process ends, which
+            // need not be the parent's end: hence a signal to look, not to die.
+            prctl::set_pdeathsig(Signal::SIGUSR2)?;
+        }
+        Ok(stop)
+    }
+
+    async fn wait(mut self) {
+        let mut looks = tokio::time::interval(PARENT_CHECK);
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.parent_died.recv() => {}
+                _ = looks.tick(), if self.parent.is_some() => {}
+            }
+            if self
+                .parent
+                .is_some_and(|parent| parent != getppid().as_raw().unsigned_abs())
+            {
+                return;
+            }
+        }
+    }
+}

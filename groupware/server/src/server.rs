@@ -1,0 +1,295 @@
+//! Starts and stops a server.
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::thread::JoinHandle;
+
+use groupware_store::{OpenError, Store, StoreError, StoreOptions};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::sync::watch;
+
+use crate::access_log::AccessLog;
+use crate::accounts::{AccountError, Accounts, Passwords};
+use crate::admin_token::{self, AdminToken};
+use crate::app::{App, AppState, Settings};
+use crate::clock::Clock;
+use crate::metrics::Metrics;
+use crate::router::router;
+use crate::serve::Front;
+use crate::sessions::Sessions;
+use crate::throttle::Throttle;
+use crate::tls::{self, TlsError};
+use crate::worker::{self, Shared};
+use crate::{Config, Data, random};
+
+/// Descriptors kept for files and listeners.
+const RESERVED_DESCRIPTORS: u64 = 512;
+/// Most threads that serve connections.
+const MAX_THREADS: usize = 1024;
+const BACKLOG: i32 = 4096;
+
+/// Why a server could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The address can be reached by others, and nothing protects the passwords on the way.
+    #[error("refusing to listen on {0} without TLS, since others than this machine can reach it")]
+    Exposed(SocketAddr),
+    /// A setting is out of range.
+    #[error("http_threads is {0}; it must be 1 to 1024")]
+    Threads(usize),
+    /// The address can't be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// TLS can't be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The data folder can't be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store can't be started or read.
+    #[error("cannot start the store")]
+    Store(#[from] StoreError),
+    /// The accounts can't be read.
+    #[error("cannot read the accounts: {0}")]
+    Accounts(String),
+    /// The admin token can't be read or made.
+    #[error("cannot read or write the admin token")]
+    AdminToken(#[source] io::Error),
+    /// The port file can't be written.
+    #[error("cannot write {}", file.display())]
+    PortFile {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A thread or signal handler can't be set up.
+    #[error("cannot start a thread or watch for signals")]
+    System(#[source] io::Error),
+}
+
+impl From<AccountError> for ServeError {
+    fn from(error: AccountError) -> Self {
+        Self::Accounts(error.to_string())
+    }
+}
+
+/// A running server. Dropping it stops it.
+pub struct Server {
+    address: SocketAddr,
+    admin_token: AdminToken,
+    stop: watch::Sender<bool>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+    store: Store,
+}
+
+impl Server {
+    /// Starts a server; when this returns, it accepts connections.
+    ///
+    /// # Errors
+    /// See [`ServeError`]; then nothing is left running.
+    pub fn start(config: Config) -> Result<Self, ServeError> {
+        let exposed = !config.listen.ip().is_loopback();
+        if exposed && config.tls.is_none() && !config.allow_plain_exposed {
+            return Err(ServeError::Exposed(config.listen));
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let thread_count = config.http_threads.unwrap_or(cores);
+        if !(1..=MAX_THREADS).contains(&thread_count) {
+            return Err(ServeError::Threads(thread_count));
+        }
+        let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
+        let store = match &config.data {
+            Data::Folder(folder) => Store::open_sqlite(folder, StoreOptions::default())?,
+            Data::Memory => Store::memory(StoreOptions::default())?,
+        };
+        let admin_token = admin_token::find_or_make(&config).map_err(ServeError::AdminToken)?;
+        let state = state(&config, store.clone(), &admin_token, cores)?;
+        let at_once = config
+            .http_threads
+            .unwrap_or(config.limits.requests_at_once.max(1));
+        let front = Front::new(state.clone(), router(state), at_once);
+        let (listeners, address) =
+            listen(config.listen, thread_count).map_err(|source| ServeError::Listen {
+                address: config.listen,
+                source,
+            })?;
+        let max_connections = config
+            .limits
+            .connections
+            .unwrap_or_else(|| descriptors(thread_count));
+        let shared = Arc::new(Shared {
+            front,
+            tls,
+            limits: config.limits,
+            max_connections,
+            open: AtomicUsize::new(0),
+        });
+        let (stop, _) = watch::channel(false);
+        let threads = Vec::with_capacity(listeners.len());
+        let mut server = Self {
+            address,
+            admin_token,
+            stop,
+            threads,
+            store,
+        };
+        server
+            .spawn(listeners, &shared)
+            .map_err(ServeError::System)?;
+        if let Some(file) = &config.port_file {
+            write_port_file(file, address).map_err(|source| ServeError::PortFile {
+                file: file.clone(),
+                source,
+            })?;
+        }
+        Ok(server)
+    }
+
+    fn spawn(&mut self, listeners: Vec<TcpListener>, shared: &Arc<Shared>) -> io::Result<()> {
+        for (number, listener) in listeners.into_iter().enumerate() {
+            let (shared, stop) = (Arc::clone(shared), self.stop.subscribe());
+            let thread = std::thread::Builder::new()
+                .name(format!("http-{number}"))
+                .spawn(move || worker::run(listener, &shared, stop))?;
+            self.threads.push(thread);
+        }
+        Ok(())
+    }
+
+    /// The address that the server listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The admin token.
+    pub fn admin_token(&self) -> &str {
+        &self.admin_token.text
+    }
+
+    /// Whether this start made the admin token, so that nobody knows it yet.
+    pub fn admin_token_is_new(&self) -> bool {
+        self.admin_token.is_new
+    }
+
+    /// Stops accepting, answers the requests under way within the configured time, and closes the
+    /// store. Blocks until all that is done.
+    pub fn shutdown(self) {}
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        for thread in self.threads.drain(..) {
+            // A thread that failed has said so in its panic; the others still end in order.
+            let _ = thread.join();
+        }
+        self.store.close_blocking();
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+fn state(
+    config: &Config,
+    store: Store,
+    admin_token: &AdminToken,
+    cores: usize,
+) -> Result<AppState, ServeError> {
+    let limits = &config.limits;
+    let access_log = match config.access_log {
+        true => Some(AccessLog::start().map_err(ServeError::System)?),
+        false => None,
+    };
+    let settings = Settings {
+        admin_token: random::hash(&admin_token.text),
+        exposed: !config.listen.ip().is_loopback(),
+        secure_cookies: config.tls.is_some(),
+        mailbox_pad_bytes: config.mailbox_pad_bytes,
+        body_bytes: limits.body_bytes,
+        admin_body_bytes: limits.admin_body_bytes,
+        request_timeout: limits.request_timeout,
+    };
+    Ok(AppState::new(App {
+        accounts: Accounts::load(store.clone(), &config.domain, limits.users)?,
+        passwords: Passwords::new(cores),
+        sessions: Sessions::new(limits.sessions, limits.session_idle),
+        throttle: Throttle::new(limits.sign_in_failures, limits.sign_in_forgiveness),
+        metrics: Metrics::new(store.clone()),
+        access_log,
+        clock: Clock::start(),
+        settings,
+        store,
+    }))
+}
+
+/// One listener per thread on the same port; the system spreads connections over them.
+fn listen(address: SocketAddr, count: usize) -> io::Result<(Vec<TcpListener>, SocketAddr)> {
+    if address.port() != 0 {
+        // Sharing a port is for our own threads only: another server on it is an error, which
+        // only a socket that doesn't share can see.
+        bind(address, false)?;
+    }
+    let first: TcpListener = bind(address, true)?.into();
+    let address = first.local_addr()?;
+    let mut listeners = vec![first];
+    for _ in 1..count {
+        listeners.push(bind(address, true)?.into());
+    }
+    Ok((listeners, address))
+}
+
+fn bind(address: SocketAddr, shared: bool) -> io::Result<Socket> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(shared)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket)
+}
+
+/// As many connections as there can be descriptors, after asking for as many as are allowed.
+fn descriptors(threads: usize) -> usize {
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, hard)| {
+        match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
+            Ok(()) => hard,
+            Err(_) => soft,
+        }
+    });
+    // A thread has its listener, its poller, the poller's waker, and a reader of the store with
+    // three files.
+    let reserved = RESERVED_DESCRIPTORS.min(limit / 2) + 6 * threads as u64;
+    usize::try_from(limit.saturating_sub(reserved))
+        .unwrap_or(usize::MAX)
+        .max(16)
+}
+
+/// Written beside and renamed, so that whoever waits for the file finds it whole.
+fn write_port_file(file: &Path, address: SocketAddr) -> io::Result<()> {
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(".partial");
+    fs::write(&beside, address.to_string())?;
+    fs::rename(&beside, file)
+}

@@ -1,0 +1,179 @@
+//! Finds out who sends a request: by session, password, or application password.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, SET_COOKIE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::{Account, Verdict};
+use crate::credentials::{self, Authorization};
+use crate::error::ApiError;
+use crate::{AppState, random};
+
+const WRONG: &str = "The user name or password is wrong.";
+
+pub(crate) fn routes() -> Router<AppState> {
+    Router::new()
+        .route("/login", axum::routing::post(log_in))
+        .route("/logout", axum::routing::post(log_out))
+}
+
+/// Who sends the request. An `Authorization` header counts before a session cookie.
+///
+/// # Errors
+/// 401 for nobody or wrong credentials; 429 after too many of those; 503 if too many passwords
+/// wait to be verified.
+pub(crate) async fn authenticate(
+    state: &AppState,
+    headers: &HeaderMap,
+) -> Result<Arc<Account>, ApiError> {
+    if let Some(header) = headers.get(AUTHORIZATION) {
+        return match credentials::authorization(header.as_bytes()) {
+            Some(Authorization::Basic { user, password }) => verify(state, &user, &password).await,
+            _ => Err(ApiError::unauthenticated(
+                "Sign in with Basic authentication.",
+            )),
+        };
+    }
+    session_token(headers)
+        .and_then(|token| state.sessions.find(token, state.clock.now()))
+        .ok_or_else(|| ApiError::unauthenticated("Sign in to use this."))
+}
+
+fn session_token(headers: &HeaderMap) -> Option<&str> {
+    headers
+        .get_all(COOKIE)
+        .iter()
+        .find_map(|header| credentials::session_cookie(header.as_bytes()))
+}
+
+/// Application passwords are looked at first and always: they can't be guessed. Other passwords
+/// are, and so wait while the account has too many failures; an unknown user's is refused after
+/// the same work as a known user's.
+async fn verify(state: &AppState, user: &str, password: &str) -> Result<Arc<Account>, ApiError> {
+    let account = state.directory().find(user);
+    let hash = random::hash(password);
+    let known = account.as_ref().map(|account| account.credentials());
+    if let (Some(account), Some(known)) = (&account, &known)
+        && known.has_app_password(&hash)
+    {
+        return Ok(Arc::clone(account));
+    }
+    let now = state.clock.now();
+    let allowed = || state.throttle.wait(user, now).is_none();
+    let stored = known.as_ref().and_then(|known| known.password.as_deref());
+    let verdict = state
+        .passwords
+        .verify(user, stored, password, now, allowed)
+        .await;
+    match (verdict, account) {
+        (Verdict::Right, Some(account)) => Ok(account),
+        (Verdict::Right | Verdict::Wrong, _) => {
+            state.throttle.failed(user, now);
+            Err(ApiError::unauthenticated(WRONG))
+        }
+        (Verdict::Refused, _) => {
+            let wait = state.throttle.wait(user, now).unwrap_or_default();
+            let seconds = u32::try_from(wait.as_secs())
+                .unwrap_or(u32::MAX)
+                .saturating_add(1);
+            let message = "Too many failed sign-ins: try again later.";
+            Err(ApiError::later(
+                StatusCode::TOO_MANY_REQUESTS,
+                message,
+                seconds,
+            ))
+        }
+        (Verdict::Busy, _) => {
+            let message = "Too many sign-ins at once: try again later.";
+            Err(ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 1))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct LogIn {
+    username: String,
+    password: String,
+}
+
+#[derive(Serialize)]
+struct SignedIn<'a> {
+    user: &'a str,
+}
+
+async fn log_in(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    let LogIn { username, password } = read_log_in(&headers, &body)?;
+    // No challenge: a browser would open its own dialogue over the page's form.
+    let account = verify(&state, &username, &password)
+        .await
+        .map_err(|error| error.challenge(None))?;
+    let token = state.sessions.start(&account, state.clock.now());
+    let body = Json(SignedIn {
+        user: account.name.spelling(),
+    });
+    Ok((
+        [(SET_COOKIE, cookie(&token, state.settings.secure_cookies)?)],
+        body,
+    )
+        .into_response())
+}
+
+fn read_log_in(headers: &HeaderMap, body: &[u8]) -> Result<LogIn, ApiError> {
+    let media_type = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let media_type = media_type
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim();
+    if media_type.eq_ignore_ascii_case("application/json") {
+        return serde_json::from_slice(body)
+            .map_err(|_| ApiError::bad_request("The body must be {\"username\", \"password\"}."));
+    }
+    if media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        let (username, password) = credentials::login_form(body)
+            .ok_or_else(|| ApiError::bad_request("The form needs username and password."))?;
+        return Ok(LogIn { username, password });
+    }
+    Err(ApiError::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "Send a form or application/json.",
+    ))
+}
+
+/// Ends the session, if there is one.
+async fn log_out(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, ApiError> {
+    if let Some(token) = session_token(&headers) {
+        state.sessions.end(token);
+    }
+    let mut gone = cookie("", state.settings.secure_cookies)?
+        .as_bytes()
+        .to_vec();
+    gone.extend_from_slice(b"; Max-Age=0");
+    let gone = HeaderValue::from_bytes(&gone)
+        .map_err(|_| ApiError::bad_request("The cookie can't be written."))?;
+    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, gone)]).into_response())
+}
+
+/// `SameSite=Lax`: other sites' pages can link to this server but not act on it in the user's
+/// name.
+fn cookie(token: &str, secure: bool) -> Result<HeaderValue, ApiError> {
+    let secure = if secure { "; Secure" } else { "" };
+    let name = credentials::COOKIE;
+    HeaderValue::try_from(format!(
+        "{name}={token}; HttpOnly; SameSite=Lax; Path=/{secure}"
+    ))
+    .map_err(|_| ApiError::bad_request("The cookie can't be written."))
+}

@@ -1,0 +1,329 @@
+//! One thread that accepts connections and serves them, with its own listener and event loop.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::TcpListener;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::Limits;
+use crate::serve::Front;
+
+/// How long a thread stays away from its listener after an error, such as too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What the threads share.
+pub(crate) struct Shared {
+    pub(crate) front: Front,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) limits: Limits,
+    pub(crate) max_connections: usize,
+    pub(crate) open: AtomicUsize,
+}
+
+/// Serves until told to stop, and then until the requests under way are answered or the deadline
+/// has come.
+pub(crate) fn run(
+    listener: TcpListener,
+    shared: &Arc<Shared>,
+    stop: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()?;
+    runtime.block_on(accept_all(listener, shared, stop))
+}
+
+async fn accept_all(
+    listener: TcpListener,
+    shared: &Arc<Shared>,
+    mut stop: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    // The connections of a thread watch a signal of its own: polled with every request, the
+    // server's would be fought over by all threads.
+    let (stop_here, stopping) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => admit(stream, shared, &stopping, &mut connections),
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            },
+            Some(_) = connections.join_next() => {}
+            _ = stop.wait_for(|stop| *stop) => break,
+        }
+    }
+    drop(listener);
+    stop_here.send_replace(true);
+    let drained = async { while connections.join_next().await.is_some() {} };
+    // Past the deadline, the rest is cut off when the set is dropped.
+    let _ = tokio::time::timeout(shared.limits.shutdown_timeout, drained).await;
+    Ok(())
+}
+
+fn admit(
+    stream: TcpStream,
+    shared: &Arc<Shared>,
+    stopping: &watch::Receiver<bool>,
+    connections: &mut JoinSet<()>,
+) {
+    let metrics = &shared.front.state().metrics;
+    let Some(place) = Place::take(shared) else {
+        metrics.connections_refused.inc();
+        return;
+    };
+    let (shared, stopping) = (Arc::clone(shared), stopping.clone());
+    connections.spawn(async move {
+        let _place = place;
+        // Answers go out at once; a socket that refuses this is about to fail anyway.
+        let _ = stream.set_nodelay(true);
+        match &shared.tls {
+            None => serve(stream, &shared, stopping).await,
+            Some(tls) => {
+                let handshake = tls.accept(stream);
+                if let Ok(Ok(stream)) =
+                    tokio::time::timeout(shared.limits.head_timeout, handshake).await
+                {
+                    serve(stream, &shared, stopping).await;
+                }
+            }
+        }
+    });
+}
+
+/// One of the connections that may be open.
+struct Place(Arc<Shared>);
+
+impl Place {
+    fn take(shared: &Arc<Shared>) -> Option<Self> {
+        if shared.open.fetch_add(1, Relaxed) >= shared.max_connections {
+            shared.open.fetch_sub(1, Relaxed);
+            return None;
+        }
+        shared.front.state().metrics.connections.inc();
+        Some(Self(Arc::clone(shared)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Relaxed);
+        self.0.front.state().metrics.connections.dec();
+    }
+}
+
+/// Serves one connection until either side ends it, it is too slow, or the server stops.
+async fn serve<S>(stream: S, shared: &Arc<Shared>, mut stopping: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let pulse = Arc::new(Pulse::default());
+    let io = Watched {
+        io: TokioIo::new(stream),
+        pulse: Arc::clone(&pulse),
+    };
+    let service = service_fn(|request| {
+        let (shared, pulse) = (Arc::clone(shared), Arc::clone(&pulse));
+        async move {
+            pulse.enter(Phase::Busy);
+            let response = shared.front.answer(request).await;
+            pulse.enter(Phase::Idle);
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let limits = &shared.limits;
+    let mut connection = pin!(
+        http1::Builder::new()
+            .max_headers(limits.headers)
+            .max_header_size(limits.head_bytes)
+            .max_buf_size(limits.head_bytes.max(8192))
+            // Of our own, see `Patience`: hyper's also runs while a connection is idle.
+            .header_read_timeout(None)
+            .serve_connection(io, service)
+    );
+    let mut patience = Patience::new(limits);
+    let mut ticks = tokio::time::interval(patience.tick);
+    let mut told = false;
+    loop {
+        tokio::select! {
+            biased;
+            _ = connection.as_mut() => return,
+            _ = stopping.changed(), if !told => {
+                told = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            _ = ticks.tick() => if patience.ends_at_this_tick(&pulse) { return },
+        }
+    }
+}
+
+/// What a connection is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Waiting for a request, or sending a response.
+    Idle = 0,
+    /// Receiving the head of a request.
+    Head = 1,
+    /// Receiving a body, or working: bounded by the request's own timeout.
+    Busy = 2,
+}
+
+/// A connection's phase and how often it changed, as seen by its reader and its service.
+#[derive(Debug)]
+struct Pulse {
+    phase: AtomicU8,
+    changes: AtomicU32,
+}
+
+impl Default for Pulse {
+    /// A new connection owes a head.
+    fn default() -> Self {
+        Self {
+            phase: AtomicU8::new(Phase::Head as u8),
+            changes: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Pulse {
+    fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Relaxed);
+        self.changes.fetch_add(1, Relaxed);
+    }
+
+    fn received(&self) {
+        if self.phase.load(Relaxed) == Phase::Idle as u8 {
+            self.enter(Phase::Head);
+        }
+    }
+}
+
+/// Ends connections that keep the server waiting. It looks at them now and then rather than
+/// setting a timer per request, so that a limit may be exceeded by half a head's time.
+struct Patience {
+    tick: Duration,
+    idle_ticks: u32,
+    seen: u32,
+    ticks: u32,
+}
+
+impl Patience {
+    /// A head may take two ticks.
+    const HEAD_TICKS: u32 = 2;
+
+    fn new(limits: &Limits) -> Self {
+        let tick = (limits.head_timeout / Self::HEAD_TICKS).max(Duration::from_millis(1));
+        let idle_ticks = limits.idle_timeout.as_millis().div_ceil(tick.as_millis());
+        let idle_ticks = u32::try_from(idle_ticks).unwrap_or(u32::MAX);
+        Self {
+            tick,
+            idle_ticks,
+            seen: 0,
+            ticks: 0,
+        }
+    }
+
+    fn ends_at_this_tick(&mut self, pulse: &Pulse) -> bool {
+        let changes = pulse.changes.load(Relaxed);
+        if changes != self.seen {
+            (self.seen, self.ticks) = (changes, 0);
+            return false;
+        }
+        self.ticks = self.ticks.saturating_add(1);
+        match pulse.phase.load(Relaxed) {
+            phase if phase == Phase::Idle as u8 => self.ticks > self.idle_ticks,
+            phase if phase == Phase::Head as u8 => self.ticks > Self::HEAD_TICKS,
+            _ => false,
+        }
+    }
+}
+
+/// A stream that tells when something arrives on it.
+struct Watched<S> {
+    io: TokioIo<S>,
+    pulse: Arc<Pulse>,
+}
+
+impl<S: AsyncRead + Unpin> Read for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.io).poll_read(context, buffer);
+        if polled.is_ready() {
+            self.pulse.received();
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Write for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(context, slices)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_ends_slow_heads_and_idle_connections_but_no_work() {
+        let limits = Limits {
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(60),
+            ..Limits::default()
+        };
+        let ticks_until_end = |phase: Option<Phase>| {
+            let (pulse, mut patience) = (Pulse::default(), Patience::new(&limits));
+            if let Some(phase) = phase {
+                pulse.enter(phase);
+            }
+            (1..100).find(|_| patience.ends_at_this_tick(&pulse))
+        };
+        assert_eq!(ticks_until_end(None), Some(3));
+        assert_eq!(ticks_until_end(Some(Phase::Head)), Some(4));
+        assert_eq!(ticks_until_end(Some(Phase::Idle)), Some(14));
+        assert_eq!(ticks_until_end(Some(Phase::Busy)), None);
+    }
+}
