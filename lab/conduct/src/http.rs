@@ -5,12 +5,17 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Longest wait for a connection, and for each piece of an answer.
+use crate::clock::Stopwatch;
+
+/// Longest wait for a connection, and for a whole answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// Between two looks at the interrupt.
+const LOOK: Duration = Duration::from_millis(100);
 /// Largest answer; a thousand users take some 100 KB.
-const MAX_ANSWER_BYTES: u64 = 64 << 20;
+const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// An answer.
 #[derive(Debug)]
@@ -30,37 +35,69 @@ pub(crate) struct Ask<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// Sends and awaits the whole answer.
-pub(crate) fn exchange(server: SocketAddr, ask: &Ask<'_>) -> io::Result<Answer> {
+/// Sends and awaits the whole answer; gives up when `interrupt` becomes true.
+pub(crate) fn exchange(
+    server: SocketAddr,
+    ask: &Ask<'_>,
+    interrupt: &AtomicBool,
+) -> io::Result<Answer> {
     let mut stream = TcpStream::connect_timeout(&server, TIMEOUT)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_read_timeout(Some(LOOK))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    let mut message = format!("{} {} HTTP/1.0\r\nHost: {server}\r\n", ask.method, ask.path);
-    if let Some(token) = ask.token {
-        message.push_str(&format!("Authorization: Bearer {token}\r\n"));
-    }
-    if !ask.body.is_empty() {
-        message.push_str("Content-Type: application/json\r\n");
-        message.push_str(&format!("Content-Length: {}\r\n", ask.body.len()));
-    }
-    message.push_str("\r\n");
-    let mut message = message.into_bytes();
-    message.extend_from_slice(ask.body);
-    stream.write_all(&message)?;
-    let mut answer = Vec::new();
-    stream.take(MAX_ANSWER_BYTES + 1).read_to_end(&mut answer)?;
-    if answer.len() as u64 > MAX_ANSWER_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "the answer exceeds 64 MiB",
-        ));
-    }
+    stream.write_all(&message(server, ask))?;
+    let answer = read_all(&mut stream, interrupt)?;
     parse(&answer).ok_or_else(|| {
         io::Error::new(
             io::ErrorKind::UnexpectedEof,
             "the answer is cut off or not HTTP",
         )
     })
+}
+
+fn message(server: SocketAddr, ask: &Ask<'_>) -> Vec<u8> {
+    let mut head = format!("{} {} HTTP/1.0\r\nHost: {server}\r\n", ask.method, ask.path);
+    if let Some(token) = ask.token {
+        head.push_str(&format!("Authorization: Bearer {token}\r\n"));
+    }
+    if !ask.body.is_empty() {
+        head.push_str("Content-Type: application/json\r\n");
+        head.push_str(&format!("Content-Length: {}\r\n", ask.body.len()));
+    }
+    head.push_str("\r\n");
+    [head.as_bytes(), ask.body].concat()
+}
+
+/// Reads to the end of the connection.
+fn read_all(stream: &mut TcpStream, interrupt: &AtomicBool) -> io::Result<Vec<u8>> {
+    let began = Stopwatch::start();
+    let mut answer = Vec::new();
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match stream.read(&mut piece) {
+            Ok(0) => return Ok(answer),
+            Ok(length) => answer.extend_from_slice(&piece[..length]),
+            Err(e) if is_timeout(&e) => {}
+            Err(e) => return Err(e),
+        }
+        if answer.len() > MAX_ANSWER_BYTES {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the answer exceeds 64 MiB",
+            ));
+        }
+        if interrupt.load(Ordering::Relaxed) || began.elapsed() > TIMEOUT {
+            let message = "no whole answer within 60 s";
+            return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+        }
+    }
+}
+
+/// A read that found nothing yet; which of the two depends on the system.
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
 }
 
 fn parse(answer: &[u8]) -> Option<Answer> {

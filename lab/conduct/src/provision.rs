@@ -75,10 +75,11 @@ impl Registry<'_> {
     ) -> Result<UserExtra, Stop> {
         let mut extra = Vec::with_capacity(names.len());
         for batch in names.chunks(self.batch()) {
+            let called = self.call(batch, interrupt);
             if interrupt.load(Ordering::Relaxed) {
                 return Err(Stop::Interrupted);
             }
-            let accounts = self.call(batch).map_err(|problem| {
+            let accounts = called.map_err(|problem| {
                 Stop::System(format!("the system did not register users: {problem}"))
             })?;
             extra.extend(
@@ -97,7 +98,7 @@ impl Registry<'_> {
         })
     }
 
-    fn call(&self, batch: &[String]) -> Result<Vec<Account>, String> {
+    fn call(&self, batch: &[String], interrupt: &AtomicBool) -> Result<Vec<Account>, String> {
         let users = batch.iter().map(|name| Named { name }).collect();
         let register = Register {
             users,
@@ -111,7 +112,7 @@ impl Registry<'_> {
             token: Some(self.token),
             body: &body,
         };
-        let answer = exchange(self.server, &ask).map_err(|e| e.to_string())?;
+        let answer = exchange(self.server, &ask, interrupt).map_err(|e| e.to_string())?;
         if answer.status != 200 {
             let start: String = String::from_utf8_lossy(&answer.body)
                 .chars()

@@ -126,7 +126,7 @@ impl Starting {
                     &self.output,
                 ));
             }
-            if let Some(address) = self.ready() {
+            if let Some(address) = self.ready(interrupt) {
                 return Ok(System {
                     child: self.child,
                     address,
@@ -144,7 +144,7 @@ impl Starting {
     }
 
     /// The address, once it is written and answers.
-    fn ready(&self) -> Option<SocketAddr> {
+    fn ready(&self, interrupt: &AtomicBool) -> Option<SocketAddr> {
         let address: SocketAddr = fs::read_to_string(&self.port_file)
             .ok()?
             .trim()
@@ -156,7 +156,7 @@ impl Starting {
             token: None,
             body: &[],
         };
-        let answer = exchange(address, &ask).ok()?;
+        let answer = exchange(address, &ask, interrupt).ok()?;
         (answer.status == 200).then_some(address)
     }
 }
