@@ -1,0 +1,147 @@
+//! Answers of the calendar, and failures in Domino's error shape.
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use groupware_calendar::{
+    CalendarError, Entry, Format, error_body, event_document, write_icalendar,
+};
+use groupware_store::CommitError;
+use http::{HeaderValue, StatusCode, header};
+
+/// Why a request failed, beyond what the calendar itself refuses.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The calendar refused it, or could not read.
+    Calendar(CalendarError),
+    /// Others kept changing the same entries; nothing was changed by this request.
+    Contended,
+    /// The body, or what it would make, is too large.
+    TooLarge,
+    /// No room to store it.
+    Full,
+    /// The server is shutting down.
+    Closing,
+    /// A fault of ours.
+    Internal,
+}
+
+impl From<CalendarError> for Failure {
+    fn from(error: CalendarError) -> Self {
+        Self::Calendar(error)
+    }
+}
+
+impl From<CommitError> for Failure {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Conflict { .. } => Self::Contended,
+            CommitError::Full => Self::Full,
+            CommitError::Closed => Self::Closing,
+            CommitError::TooLarge => Self::TooLarge,
+            _ => Self::Internal,
+        }
+    }
+}
+
+impl Failure {
+    fn parts(&self) -> (u16, Vec<u8>) {
+        let (status, cserror, message) = match self {
+            Self::Calendar(error) => return (error.status(), error.to_json()),
+            Self::Contended => (
+                409,
+                None,
+                "The entry is being changed by others: try again.",
+            ),
+            Self::TooLarge => (413, None, "The request is too large."),
+            Self::Full => (507, None, "There is no room left to store this."),
+            Self::Closing => (503, None, "The server is shutting down."),
+            Self::Internal => (500, Some(1024), "Error writing the calendar."),
+        };
+        (status, error_body(status, cserror, message))
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let (status, body) = self.parts();
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        typed(status, JSON, body)
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// 200 with no content type and no body: done, or an empty list.
+pub(crate) fn nothing() -> Response {
+    Response::new(Body::empty())
+}
+
+/// 200 with a document.
+pub(crate) fn document(format: Format, body: Vec<u8>) -> Response {
+    typed(StatusCode::OK, format.content_type(), body)
+}
+
+/// 200 with a list, or with nothing if it is empty.
+pub(crate) fn list(body: Option<Vec<u8>>) -> Response {
+    body.map_or_else(nothing, |body| document(Format::Json, body))
+}
+
+/// 200 with a page of a list and where in the list it lies.
+pub(crate) fn page(format: Format, body: Vec<u8>, range: &str) -> Response {
+    with(document(format, body), header::CONTENT_RANGE, range)
+}
+
+/// 201 with the new event and its path.
+pub(crate) fn created(format: Format, body: Vec<u8>, location: &str) -> Response {
+    let response = typed(StatusCode::CREATED, format.content_type(), body);
+    with(response, header::LOCATION, location)
+}
+
+/// An event in the form that the request came in.
+pub(crate) fn event_body(format: Format, mailbox: &str, entry: &Entry) -> Vec<u8> {
+    match format {
+        Format::Json => event_document(mailbox, entry),
+        Format::ICalendar => write_icalendar([entry]).into_bytes(),
+    }
+}
+
+fn typed(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+fn with(mut response: Response, name: header::HeaderName, value: &str) -> Response {
+    // Paths are percent-encoded and ranges are numbers, so the value is always one.
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_have_dominos_shape() {
+        for (failure, status) in [
+            (Failure::Contended, 409),
+            (Failure::TooLarge, 413),
+            (Failure::Full, 507),
+            (Failure::Closing, 503),
+            (Failure::Internal, 500),
+            (CalendarError::bad_request("No.").into(), 400),
+        ] {
+            let (found, body) = failure.parts();
+            let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!((found, &body["code"]), (status, &status.into()));
+            assert!(body["text"] != "" && body["message"] != "", "{body}");
+        }
+    }
+}
