@@ -11,11 +11,11 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeLabelSet, EncodeMetric, LabelSetEncoder, NoLabelSet, text,
 };
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
 /// Upper bounds of the response times that are told apart, in seconds.
@@ -158,23 +158,19 @@ impl Collector for StoreMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let stats = self.0.stats();
         for (name, help, value) in [
+            ("store_commits", "Batches that took effect", stats.commits),
             (
-                "plimsoll_store_commits",
-                "Batches that took effect",
-                stats.commits,
-            ),
-            (
-                "plimsoll_store_conflicts",
+                "store_conflicts",
                 "Batches whose assert failed",
                 stats.conflicts,
             ),
             (
-                "plimsoll_store_failures",
+                "store_failures",
                 "Batches that could not be written",
                 stats.failures,
             ),
             (
-                "plimsoll_store_groups",
+                "store_groups",
                 "Transactions, one disk sync each",
                 stats.groups,
             ),
@@ -198,7 +194,7 @@ impl Collector for StoreMetrics {
             })
             .collect();
         let batches = stats.commits + stats.conflicts + stats.failures;
-        let name = "plimsoll_store_group_batches";
+        let name = "store_group_batches";
         let help = "Batches that shared a transaction";
         encoder
             .encode_descriptor(name, help, None, MetricType::Histogram)?

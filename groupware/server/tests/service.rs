@@ -1,0 +1,487 @@
+//! Starting, stopping, limits, TLS, metrics.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use groupware_server::{Config, Data, ServeError, Server, TlsFiles};
+use serde_json::json;
+use support::*;
+
+fn start_with(change: impl FnOnce(&mut Config)) -> Server {
+    let mut config = config();
+    change(&mut config);
+    Server::start(config).unwrap()
+}
+
+#[test]
+fn three_thousand_users_register_in_one_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let on_disk = |config: &mut Config| config.data = Data::Folder(folder.path().into());
+    let names: Vec<_> = (0..3000).map(|number| format!("user{number:05}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let server = start_with(on_disk);
+    let passwords = register(&server, &names);
+    assert_eq!(passwords.len(), 3000);
+    server.shutdown();
+    // They are there after a restart.
+    let server = start_with(on_disk);
+    for number in [0, 1234, 2999] {
+        let auth = basic(names[number], &passwords[number]);
+        let path = format!("/mail/{}/api/calendar/events", names[number]);
+        let reply = send(
+            server.address(),
+            "GET",
+            &path,
+            &[("authorization", &auth)],
+            b"",
+        );
+        assert_eq!(reply.status, 200, "{reply:?}");
+    }
+}
+
+#[test]
+fn registering_says_what_is_wrong_with_it() {
+    let server = start();
+    let post = |body| admin(&server, "POST", "/admin/users", body);
+    let bad = |body| {
+        let reply = post(body);
+        assert_error(&reply, 400);
+        reply.json()["message"].as_str().unwrap().to_owned()
+    };
+    assert!(bad(json!({ "users": [{ "name": "a b" }] })).contains("letters"));
+    assert!(bad(json!({ "users": [{ "name": "Ada" }, { "name": "ada" }] })).contains("twice"));
+    assert!(bad(json!({ "user": [] })).contains("unknown field"));
+    assert!(bad(json!(null)).contains("Empty"));
+    assert!(bad(json!({ "users": [], "mailbox_pad_bytes": u64::MAX })).contains("at most"));
+    // Registering again keeps users, and gives them another password if asked.
+    let reply = post(json!({ "users": [{ "name": "Ada" }] }));
+    assert_eq!(
+        reply.json(),
+        json!({ "users": [{ "name": "Ada", "created": true }] })
+    );
+    let reply = post(json!({ "users": [{ "name": "ada" }] }));
+    assert_eq!(
+        reply.json(),
+        json!({ "users": [{ "name": "Ada", "created": false }] })
+    );
+    let old = register(&server, &["ada"]).remove(0);
+    let new = register(&server, &["ada"]).remove(0);
+    let status = |password: &str| {
+        let auth = basic("ada", password);
+        let path = "/mail/ada/api/calendar/events";
+        send(
+            server.address(),
+            "GET",
+            path,
+            &[("authorization", &auth)],
+            b"",
+        )
+        .status
+    };
+    assert_eq!((status(&old), status(&new)), (401, 200));
+}
+
+#[test]
+fn mailboxes_are_padded() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start_with(|config| {
+        config.data = Data::Folder(folder.path().into());
+        config.mailbox_pad_bytes = 3 << 20;
+    });
+    register(&server, &["ada", "eve"]);
+    server.shutdown();
+    let database = std::fs::metadata(folder.path().join("groupware.sqlite"))
+        .unwrap()
+        .len();
+    assert!((6 << 20..9 << 20).contains(&database), "{database}");
+}
+
+#[test]
+fn bodies_heads_and_header_counts_are_limited() {
+    let server = start();
+    let ada = basic("ada", &register(&server, &["ada"]).remove(0));
+    let events = "/mail/ada/api/calendar/events";
+    let post = |headers: &[(&str, &str)], body: &[u8]| {
+        let mut all = vec![
+            ("authorization", &*ada),
+            ("content-type", "application/json"),
+        ];
+        all.extend(headers);
+        send(server.address(), "POST", events, &all, body)
+    };
+    let log_in = |size: usize| {
+        let headers = [("content-type", "application/json")];
+        send(
+            server.address(),
+            "POST",
+            "/login",
+            &headers,
+            &vec![b' '; size],
+        )
+    };
+    assert_error(&log_in(1 << 20), 400);
+    assert_error(&log_in((1 << 20) + 1), 413);
+    assert_error(&post(&[], &vec![b' '; (1 << 20) + 1]), 413);
+    assert_eq!(post(&[("x", &"y".repeat(40 << 10))], b"{}").status, 431);
+    let many: Vec<_> = (0..100).map(|_| ("x", "y")).collect();
+    assert_eq!(post(&many, b"{}").status, 431);
+    // A body of unknown length is limited too.
+    let mut stream = connect(server.address());
+    let head = format!(
+        "POST {events} HTTP/1.1\r\nhost: x\r\nauthorization: {ada}\r\ntransfer-encoding: chunked\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let chunk = [b"10000\r\n", &vec![b'x'; 1 << 16][..], b"\r\n"].concat();
+    for _ in 0..20 {
+        // The server may hang up before all is sent.
+        if stream.write_all(&chunk).is_err() {
+            break;
+        }
+    }
+    assert_error(&read_reply(&mut stream).unwrap(), 413);
+}
+
+#[test]
+fn what_is_not_there_and_not_allowed() {
+    let server = start();
+    for path in [
+        "/",
+        "/mail",
+        "/mail/ada",
+        "/mail/ada/api",
+        "/..%2f..%2fetc/passwd",
+        "/admin",
+    ] {
+        assert_error(&send(server.address(), "GET", path, &[], b""), 404);
+    }
+    assert_error(&send(server.address(), "DELETE", "/healthz", &[], b""), 405);
+    let reply = send(server.address(), "GET", "/healthz", &[], b"");
+    assert_eq!(
+        (reply.status, &reply.json()),
+        (200, &json!({ "status": "ok" }))
+    );
+}
+
+#[test]
+fn slow_heads_and_surplus_connections_are_cut_off() {
+    let server = start_with(|config| {
+        config.limits.head_timeout = Duration::from_millis(100);
+        config.limits.connections = Some(4);
+    });
+    let mut slow = connect(server.address());
+    slow.write_all(b"GET /healthz HTTP/1.1\r\nhost").unwrap();
+    let mut silent = connect(server.address());
+    let mut rest = Vec::new();
+    assert_eq!(slow.read_to_end(&mut rest).unwrap(), 0, "{rest:?}");
+    assert_eq!(silent.read_to_end(&mut rest).unwrap(), 0, "{rest:?}");
+
+    // Connections that were answered stay open while idle, within the bound on their number.
+    let mut held: Vec<_> = (0..4).map(|_| connect(server.address())).collect();
+    let request = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+    for stream in &mut held {
+        stream.write_all(request).unwrap();
+        assert_eq!(read_reply(&mut *stream).unwrap().status, 200);
+    }
+    let mut fifth = connect(server.address());
+    let _ = fifth.write_all(request);
+    assert!(read_reply(&mut fifth).is_none());
+    drop(held.pop());
+    wait_for("a free place", || {
+        let mut stream = connect(server.address());
+        let _ = stream.write_all(request);
+        read_reply(&mut stream).is_some_and(|reply| reply.status == 200)
+    });
+    for stream in &mut held {
+        stream.write_all(request).unwrap();
+        assert_eq!(
+            read_reply(&mut *stream).unwrap().status,
+            200,
+            "idle, but not cut off"
+        );
+    }
+}
+
+#[test]
+fn slow_bodies_time_out_and_hold_up_nobody() {
+    let server = start_with(|config| {
+        config.http_threads = Some(1);
+        config.limits.request_timeout = Duration::from_millis(300);
+    });
+    let mut slow = connect(server.address());
+    slow.write_all(b"POST /login HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nuser")
+        .unwrap();
+    for _ in 0..3 {
+        assert_eq!(
+            send(server.address(), "GET", "/healthz", &[], b"").status,
+            200
+        );
+    }
+    assert_error(&read_reply(&mut slow).unwrap(), 503);
+}
+
+#[test]
+fn idle_connections_are_closed() {
+    let server = start_with(|config| {
+        config.limits.head_timeout = Duration::from_millis(50);
+        config.limits.idle_timeout = Duration::from_millis(100);
+    });
+    let mut stream = connect(server.address());
+    stream
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        .unwrap();
+    assert_eq!(read_reply(&mut stream).unwrap().status, 200);
+    let mut rest = Vec::new();
+    assert_eq!(stream.read_to_end(&mut rest).unwrap(), 0, "{rest:?}");
+}
+
+#[test]
+fn a_stopping_server_answers_what_is_under_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start_with(|config| config.data = Data::Folder(folder.path().into()));
+    let address = server.address();
+    let password = register(&server, &["ada"]).remove(0);
+    // Half a request is under way when the server is told to stop.
+    let body = json!({ "username": "ada", "password": password }).to_string();
+    let (first, second) = body.as_bytes().split_at(10);
+    let mut stream = connect(address);
+    let head = format!(
+        "POST /login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream
+        .write_all(&[head.as_bytes(), first].concat())
+        .unwrap();
+    let mut idle = connect(address);
+    idle.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")
+        .unwrap();
+    assert_eq!(read_reply(&mut idle).unwrap().status, 200);
+    // The reply shows that the server has the first part: bytes of one listener arrive in order,
+    // but these are two connections, so wait until both are counted.
+    wait_for("both connections", || {
+        let metrics = send(address, "GET", "/metrics", &[], b"");
+        String::from_utf8(metrics.body)
+            .unwrap()
+            .contains("plimsoll_http_connections 3")
+    });
+    let stopping = std::thread::spawn(move || server.shutdown());
+    let mut rest = Vec::new();
+    assert_eq!(
+        idle.read_to_end(&mut rest).unwrap(),
+        0,
+        "idle connections are closed at once"
+    );
+    stream.write_all(second).unwrap();
+    let reply = read_reply(&mut stream).unwrap();
+    assert_eq!(reply.status, 200, "{reply:?}");
+    stopping.join().unwrap();
+    assert!(std::net::TcpStream::connect(address).is_err());
+    // The folder is free again.
+    start_with(|config| config.data = Data::Folder(folder.path().into()));
+}
+
+#[test]
+fn a_stop_does_not_wait_for_ever() {
+    let server = start_with(|config| config.limits.shutdown_timeout = Duration::from_millis(100));
+    let mut stream = connect(server.address());
+    stream
+        .write_all(b"POST /login HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n")
+        .unwrap();
+    wait_for("the connection", || {
+        let metrics = send(server.address(), "GET", "/metrics", &[], b"");
+        String::from_utf8(metrics.body)
+            .unwrap()
+            .contains("plimsoll_http_connections 2")
+    });
+    server.shutdown();
+}
+
+#[test]
+fn exposed_addresses_need_tls_or_a_word() {
+    let mut exposed = config();
+    exposed.listen = SocketAddr::from(([0, 0, 0, 0], 0));
+    let error = Server::start(exposed.clone()).unwrap_err();
+    assert!(matches!(error, ServeError::Exposed(_)), "{error}");
+    exposed.allow_plain_exposed = true;
+    let server = Server::start(exposed).unwrap();
+    let address = SocketAddr::from(([127, 0, 0, 1], server.address().port()));
+    assert_error(&send(address, "GET", "/metrics", &[], b""), 401);
+    let bearer = format!("Bearer {TOKEN}");
+    assert_eq!(
+        send(
+            address,
+            "GET",
+            "/metrics",
+            &[("authorization", &bearer)],
+            b""
+        )
+        .status,
+        200
+    );
+}
+
+#[test]
+fn settings_out_of_range_and_taken_ports_are_errors() {
+    for threads in [0, 5000] {
+        let mut config = config();
+        config.http_threads = Some(threads);
+        assert!(matches!(Server::start(config), Err(ServeError::Threads(_))));
+    }
+    let server = start();
+    let mut taken = config();
+    taken.listen = server.address();
+    let error = Server::start(taken).unwrap_err();
+    assert!(matches!(error, ServeError::Listen { .. }), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let _first = start_with(|config| config.data = Data::Folder(folder.path().into()));
+    let mut second = config();
+    second.data = Data::Folder(folder.path().into());
+    let error = Server::start(second).unwrap_err();
+    assert!(matches!(error, ServeError::Open(_)), "{error}");
+}
+
+#[test]
+fn the_port_file_names_the_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("port");
+    let server = start_with(|config| config.port_file = Some(file.clone()));
+    assert_eq!(
+        std::fs::read_to_string(&file).unwrap(),
+        server.address().to_string()
+    );
+}
+
+#[test]
+fn eighty_threads_share_a_port() {
+    let server = start_with(|config| config.http_threads = Some(80));
+    let password = register(&server, &["ada"]).remove(0);
+    let auth = basic("ada", &password);
+    for _ in 0..200 {
+        let path = "/mail/ada/api/calendar/events";
+        let reply = send(
+            server.address(),
+            "GET",
+            path,
+            &[("authorization", &auth)],
+            b"",
+        );
+        assert_eq!(reply.status, 200);
+    }
+}
+
+#[test]
+fn metrics_count_by_route_method_and_status() {
+    let server = start();
+    register(&server, &["ada"]);
+    for path in [
+        "/mail/ada/api/calendar/events",
+        "/mail/eve/api/calendar/events",
+        "/made/up",
+    ] {
+        send(server.address(), "GET", path, &[], b"");
+    }
+    let text = String::from_utf8(send(server.address(), "GET", "/metrics", &[], b"").body).unwrap();
+    let route = "/mail/{mailbox}/api/calendar/events";
+    for line in [
+        &*format!(
+            "plimsoll_http_request_seconds_count{{method=\"GET\",route=\"{route}\",status=\"401\"}} 2"
+        ),
+        "plimsoll_http_request_seconds_count{method=\"GET\",route=\"none\",status=\"404\"} 1",
+        "plimsoll_http_connections 1",
+        "plimsoll_store_commits_total 1",
+        "plimsoll_store_group_batches_bucket{le=\"1.0\"} 1",
+        "plimsoll_sessions 0",
+        "# EOF",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    assert!(
+        !text.contains("mail/eve"),
+        "no path of a client's making is in the metrics"
+    );
+}
+
+#[test]
+fn tls_serves_and_marks_its_cookies() {
+    let folder = tempfile::tempdir().unwrap();
+    let certified = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+    let (cert, key) = (
+        folder.path().join("cert.pem"),
+        folder.path().join("key.pem"),
+    );
+    std::fs::write(&cert, certified.cert.pem()).unwrap();
+    std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
+    let server = start_with(|config| {
+        config.tls = Some(TlsFiles {
+            cert: cert.clone(),
+            key,
+        });
+    });
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certified.cert.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut client = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    client.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let client = Arc::new(client);
+    let tls = || {
+        let name = "localhost".try_into().unwrap();
+        let session = rustls::ClientConnection::new(Arc::clone(&client), name).unwrap();
+        rustls::StreamOwned::new(session, connect(server.address()))
+    };
+    let mut stream = tls();
+    assert_eq!(
+        exchange(&mut stream, "GET", "/healthz", &[], b"").status,
+        200
+    );
+    assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+
+    let bearer = format!("Bearer {TOKEN}");
+    let headers = [("authorization", &*bearer)];
+    let users = br#"{"users":[{"name":"ada"}],"app_passwords":true}"#;
+    let reply = exchange(tls(), "POST", "/admin/users", &headers, users);
+    let password = reply.json()["users"][0]["app_password"].clone();
+    let body = json!({ "username": "ada", "password": password }).to_string();
+    let headers = [("content-type", "application/json")];
+    let reply = exchange(tls(), "POST", "/login", &headers, body.as_bytes());
+    assert!(
+        reply.header("set-cookie").unwrap().ends_with("; Secure"),
+        "{reply:?}"
+    );
+
+    // Who speaks no TLS gets no answer, and no one is disturbed.
+    let mut plain = connect(server.address());
+    plain
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        .unwrap();
+    assert!(read_reply(&mut plain).is_none());
+    assert_eq!(exchange(tls(), "GET", "/healthz", &[], b"").status, 200);
+}
+
+#[test]
+fn bad_certificates_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty.pem");
+    std::fs::write(&empty, "").unwrap();
+    let start = |cert: &Path| {
+        let mut config = config();
+        config.tls = Some(TlsFiles {
+            cert: cert.into(),
+            key: empty.clone(),
+        });
+        Server::start(config).unwrap_err().to_string()
+    };
+    assert!(
+        start(&empty).starts_with("cannot read a certificate from "),
+        "{}",
+        start(&empty)
+    );
+    assert!(start(Path::new("/nowhere.pem")).contains("/nowhere.pem"));
+}

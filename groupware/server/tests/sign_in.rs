@@ -1,0 +1,308 @@
+//! Who gets in, with what, and who doesn't.
+
+mod support;
+
+use groupware_server::Server;
+use serde_json::json;
+use support::*;
+
+const EVENTS: &str = "/mail/ada/api/calendar/events";
+
+fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> Reply {
+    send(server.address(), "GET", path, headers, b"")
+}
+
+fn log_in(server: &Server, user: &str, password: &str) -> Reply {
+    let body = json!({ "username": user, "password": password }).to_string();
+    let headers = [("content-type", "application/json")];
+    send(
+        server.address(),
+        "POST",
+        "/login",
+        &headers,
+        body.as_bytes(),
+    )
+}
+
+#[test]
+fn basic_takes_application_passwords() {
+    let server = start();
+    let password = register(&server, &["Ada"]).remove(0);
+    assert!(
+        password.len() >= 22,
+        "128 bits take 22 characters: {password}"
+    );
+    for user in ["ada", "Ada", "ADA"] {
+        let reply = get(
+            &server,
+            EVENTS,
+            &[("authorization", &basic(user, &password))],
+        );
+        assert_eq!(reply.status, 200, "{reply:?}");
+    }
+    for (user, word) in [("ada", "wrong"), ("eve", &*password), ("", ""), ("ada", "")] {
+        let reply = get(&server, EVENTS, &[("authorization", &basic(user, word))]);
+        assert_error(&reply, 401);
+        assert!(
+            reply
+                .header("www-authenticate")
+                .unwrap()
+                .starts_with("Basic "),
+            "{reply:?}"
+        );
+    }
+}
+
+#[test]
+fn a_session_cookie_signs_in_until_log_out() {
+    let server = start();
+    let password = register(&server, &["Ada"]).remove(0);
+    let form = format!("username=ADA&password={password}");
+    let headers = [(
+        "content-type",
+        "application/x-www-form-urlencoded; charset=UTF-8",
+    )];
+    let reply = send(
+        server.address(),
+        "POST",
+        "/login",
+        &headers,
+        form.as_bytes(),
+    );
+    assert_eq!(
+        (reply.status, &reply.json()),
+        (200, &json!({ "user": "Ada" }))
+    );
+    let set = reply.header("set-cookie").unwrap();
+    for part in [
+        "plimsoll_session=",
+        "; HttpOnly",
+        "; SameSite=Lax",
+        "; Path=/",
+    ] {
+        assert!(set.contains(part), "{set}");
+    }
+    assert!(!set.contains("Secure"), "no TLS, no Secure: {set}");
+
+    let cookie = reply.cookie();
+    let with_others = format!("a=b; {cookie}; c=d");
+    assert_eq!(
+        get(&server, EVENTS, &[("cookie", &with_others)]).status,
+        200
+    );
+    assert_eq!(
+        get(&server, EVENTS, &[("cookie", "plimsoll_session=made-up")]).status,
+        401
+    );
+    let out = send(
+        server.address(),
+        "POST",
+        "/logout",
+        &[("cookie", &cookie)],
+        b"",
+    );
+    assert_eq!(out.status, 204);
+    assert!(
+        out.header("set-cookie").unwrap().contains("Max-Age=0"),
+        "{out:?}"
+    );
+    assert_error(&get(&server, EVENTS, &[("cookie", &cookie)]), 401);
+}
+
+#[test]
+fn log_in_says_what_is_wrong_with_it() {
+    let server = start();
+    let log_in = |media_type: &str, body: &str| {
+        let headers = [("content-type", media_type)];
+        send(
+            server.address(),
+            "POST",
+            "/login",
+            &headers,
+            body.as_bytes(),
+        )
+    };
+    let form = "application/x-www-form-urlencoded";
+    assert_error(&log_in(form, "username=ada"), 400);
+    assert_error(&log_in("application/json", "{"), 400);
+    assert_error(&log_in("text/plain", "ada"), 415);
+    let wrong = log_in(form, "username=ada&password=x");
+    assert_error(&wrong, 401);
+    assert_eq!(
+        wrong.header("www-authenticate"),
+        None,
+        "no dialogue over the page's form"
+    );
+    assert_error(&send(server.address(), "GET", "/login", &[], b""), 405);
+}
+
+#[test]
+fn passwords_are_set_and_changed() {
+    let server = start();
+    let set = |word: &str| {
+        admin(
+            &server,
+            "PUT",
+            "/admin/users/ada",
+            json!({ "password": word }),
+        )
+    };
+    let reply = set("correct horse");
+    assert_eq!(
+        (reply.status, &reply.json()["created"]),
+        (201, &json!(true)),
+        "{reply:?}"
+    );
+    let session = log_in(&server, "ada", "correct horse").cookie();
+    let auth = basic("ada", "correct horse");
+    for _ in 0..2 {
+        assert_eq!(
+            get(&server, EVENTS, &[("authorization", &auth)]).status,
+            200
+        );
+    }
+    assert_eq!(get(&server, EVENTS, &[("cookie", &session)]).status, 200);
+
+    assert_eq!(set("battery staple").status, 200);
+    assert_eq!(
+        get(&server, EVENTS, &[("authorization", &auth)]).status,
+        401
+    );
+    let ended = get(&server, EVENTS, &[("cookie", &session)]);
+    assert_eq!(ended.status, 401, "a new password ends the sessions");
+    assert_eq!(log_in(&server, "ada", "battery staple").status, 200);
+    assert_error(&set("short"), 400);
+    assert_error(&set(&"x".repeat(2000)), 400);
+}
+
+#[test]
+fn guessing_is_slowed_down_for_one_account_only() {
+    let mut config = config();
+    config.limits.sign_in_failures = 3;
+    let server = Server::start(config).unwrap();
+    let app_password = register(&server, &["ada", "eve"]).remove(0);
+    let body = json!({ "password": "correct horse" });
+    assert_eq!(admin(&server, "PUT", "/admin/users/ada", body).status, 200);
+    for _ in 0..3 {
+        assert_error(&log_in(&server, "Ada", "wrong horse"), 401);
+    }
+    let reply = log_in(&server, "ada", "correct horse");
+    assert_error(&reply, 429);
+    let wait: u32 = reply.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=31).contains(&wait), "{wait}");
+    // What can't be guessed needn't wait, and others needn't either.
+    assert_eq!(log_in(&server, "ada", &app_password).status, 200);
+    assert_error(&log_in(&server, "eve", "wrong horse"), 401);
+    // Names that don't exist are treated alike.
+    for status in [401, 401, 401, 429] {
+        assert_error(&log_in(&server, "nobody", "x"), status);
+    }
+}
+
+#[test]
+fn right_passwords_are_never_slowed_down() {
+    let mut config = config();
+    config.limits.sign_in_failures = 2;
+    let server = Server::start(config).unwrap();
+    let password = register(&server, &["ada"]).remove(0);
+    for _ in 0..20 {
+        assert_eq!(log_in(&server, "ada", &password).status, 200);
+    }
+}
+
+#[test]
+fn a_deleted_user_is_out_and_comes_back_empty() {
+    let server = start();
+    let password = register(&server, &["ada"]).remove(0);
+    let session = log_in(&server, "ada", &password).cookie();
+    let id = create_event(&server, &password);
+    assert_eq!(
+        admin(&server, "DELETE", "/admin/users/Ada", json!(null)).status,
+        204
+    );
+    assert_eq!(get(&server, EVENTS, &[("cookie", &session)]).status, 401);
+    assert_eq!(
+        get(
+            &server,
+            EVENTS,
+            &[("authorization", &basic("ada", &password))]
+        )
+        .status,
+        401
+    );
+    assert_error(
+        &admin(&server, "DELETE", "/admin/users/ada", json!(null)),
+        404,
+    );
+
+    let again = basic("ada", &register(&server, &["ada"]).remove(0));
+    assert_eq!(get(&server, &id, &[("authorization", &again)]).status, 404);
+}
+
+#[test]
+fn application_passwords_are_added_and_removed() {
+    let server = start();
+    register(&server, &["ada"]);
+    let path = "/admin/users/ada/app-passwords";
+    let reply = admin(&server, "POST", path, json!({ "label": "phone" }));
+    assert_eq!(reply.status, 201, "{reply:?}");
+    let made = reply.json();
+    let auth = basic("ada", made["app_password"].as_str().unwrap());
+    assert_eq!(
+        get(&server, EVENTS, &[("authorization", &auth)]).status,
+        200
+    );
+    let one = format!("{path}/{}", made["id"].as_str().unwrap());
+    assert_eq!(admin(&server, "DELETE", &one, json!(null)).status, 204);
+    assert_error(&admin(&server, "DELETE", &one, json!(null)), 404);
+    assert_eq!(
+        get(&server, EVENTS, &[("authorization", &auth)]).status,
+        401
+    );
+    for _ in 0..31 {
+        assert_eq!(admin(&server, "POST", path, json!(null)).status, 201);
+    }
+    assert_error(&admin(&server, "POST", path, json!(null)), 409);
+}
+
+#[test]
+fn resets_empty_mailboxes_and_keep_users() {
+    let server = start();
+    let password = register(&server, &["ada", "eve"]).remove(0);
+    let auth = basic("ada", &password);
+    let read = |id: &str| get(&server, id, &[("authorization", &auth)]).status;
+    for (path, users) in [("/admin/reset", 2), ("/admin/users/ADA/reset", 1)] {
+        let id = create_event(&server, &password);
+        assert_eq!(read(&id), 200);
+        let reply = admin(&server, "POST", path, json!(null));
+        assert_eq!((reply.status, &reply.json()["users"]), (200, &json!(users)));
+        assert_eq!(read(&id), 404);
+    }
+    assert_error(
+        &admin(&server, "POST", "/admin/users/nobody/reset", json!(null)),
+        404,
+    );
+}
+
+/// Creates an event of Ada's and returns its path.
+fn create_event(server: &Server, password: &str) -> String {
+    let body = json!({ "events": [{
+        "summary": "Standup",
+        "start": { "date": "2026-01-05", "time": "09:00:00", "utc": true },
+        "end": { "date": "2026-01-05", "time": "09:15:00", "utc": true },
+    }] });
+    let auth = basic("ada", password);
+    let headers = [
+        ("authorization", &*auth),
+        ("content-type", "application/json"),
+    ];
+    let reply = send(
+        server.address(),
+        "POST",
+        EVENTS,
+        &headers,
+        body.to_string().as_bytes(),
+    );
+    assert_eq!(reply.status, 201, "{reply:?}");
+    reply.header("location").unwrap().to_owned()
+}
