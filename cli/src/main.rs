@@ -1,3 +1,51 @@
-//! The command `plimsoll`: arguments, exit codes, wiring.
+//! The command `plimsoll`: arguments, exit codes, wiring. The libraries never touch the terminal;
+//! this does.
 
-fn main() {}
+mod args;
+mod commands;
+mod exit;
+mod files;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::args::{Cli, Command};
+use crate::exit::{Exit, Failure};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match dispatch(&cli.command) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            eprintln!("{failure}");
+            failure.exit.into()
+        }
+    }
+}
+
+fn dispatch(command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Run(args) => commands::run::run(args),
+        Command::Plan(args) => commands::plan::run(args),
+        Command::Check(args) => commands::check::run(args),
+        Command::Report(args) => commands::report::run(args),
+        Command::Serve(args) => commands::serve::run(args),
+        Command::Schema(args) => commands::schema::run(args),
+    }
+}
+
+/// Help and version are no errors; every other fault in the arguments is a bad flag.
+fn usage(error: &clap::Error) -> ExitCode {
+    // A closed pipe while help is printed is nobody's fault.
+    let _ = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Success.into(),
+        _ => Exit::BadInput.into(),
+    }
+}

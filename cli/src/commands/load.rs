@@ -1,0 +1,52 @@
+//! Loading a study or a workload for a command, with the error as a person reads it.
+
+use std::path::Path;
+
+use lab_study::plan::{Plan, PlanOptions, plan};
+use lab_study::{LoadError, Loaded, load_study};
+use miette::{GraphicalReportHandler, GraphicalTheme};
+
+use crate::args::StudyArgs;
+use crate::exit::{Exit, Failure};
+use crate::files::Disk;
+
+/// Narrow enough for a terminal of 80 columns.
+const WIDTH: usize = 80;
+
+/// Loads and plans a study as the arguments say.
+pub(crate) fn study(args: &StudyArgs) -> Result<(Loaded, Plan), Failure> {
+    let path = text(&args.study)?;
+    let loaded = load_study(path, &Disk, &args.set).map_err(|error| bad_file(&error))?;
+    let options = PlanOptions {
+        speed: args.speed,
+        seed: args.seed,
+    };
+    let plan =
+        plan(&loaded.study, &options).map_err(|error| Failure::new(Exit::BadInput, &error))?;
+    Ok((loaded, plan))
+}
+
+/// The path as text; names in error messages and in archives are text.
+pub(crate) fn text(path: &Path) -> Result<&str, Failure> {
+    path.to_str()
+        .ok_or_else(|| Failure::text(Exit::BadInput, format!("{} is not UTF-8", path.display())))
+}
+
+/// A load error with its excerpts, ready to print.
+pub(crate) fn bad_file(error: &LoadError) -> Failure {
+    let theme = if std::env::var_os("NO_COLOR").is_none()
+        && std::io::IsTerminal::is_terminal(&std::io::stderr())
+    {
+        GraphicalTheme::unicode()
+    } else {
+        GraphicalTheme::unicode_nocolor()
+    };
+    let mut report = String::new();
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_width(WIDTH)
+        .with_links(false);
+    if handler.render_report(&mut report, error).is_err() {
+        report = error.to_string();
+    }
+    Failure::rendered(Exit::BadInput, report)
+}

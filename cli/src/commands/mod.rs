@@ -1,0 +1,23 @@
+//! One file per command.
+
+pub(crate) mod check;
+pub(crate) mod load;
+pub(crate) mod plan;
+pub(crate) mod report;
+pub(crate) mod request;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod serve;
+
+use std::io::{self, Write};
+
+use crate::exit::{Exit, Failure};
+
+/// Writes data to stdout. A reader that has seen enough (`| head`) ends it quietly.
+pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Ok(()) => Ok(Exit::Success),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
+        Err(error) => Err(Failure::new(Exit::Internal, &error)),
+    }
+}

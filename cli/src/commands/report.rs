@@ -1,0 +1,75 @@
+//! `plimsoll report`: a run's report again, from its archive alone.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use lab_archive::Run;
+use lab_report::model::Outcome;
+use lab_report::{Analysis, analyse, write};
+
+use crate::args::{Format, ReportArgs};
+use crate::commands::print;
+use crate::exit::{Exit, Failure};
+
+/// The report is made for a terminal of this width, also where it is wider.
+const WIDTH: usize = 80;
+
+pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
+    let analysis = read(&args.run)?;
+    match args.format {
+        Format::Terminal => {
+            write_files(&analysis, &args.run)?;
+            print(&write::terminal(&analysis, WIDTH))?;
+        }
+        Format::Html => drop(print(&write::html(&analysis))?),
+        Format::Md => drop(print(&write::markdown(&analysis))?),
+        Format::Json => drop(print(&json(&analysis)?)?),
+        Format::Csv => drop(print(&write::steps_csv(&analysis))?),
+    }
+    Ok(exit(&analysis))
+}
+
+fn json(analysis: &Analysis) -> Result<String, Failure> {
+    write::json(analysis).map_err(|error| Failure::new(Exit::Internal, &error))
+}
+
+/// Opens and analyses an archive.
+pub(crate) fn read(dir: &Path) -> Result<Analysis, Failure> {
+    let run = Run::open(dir).map_err(|error| Failure::new(Exit::BadInput, &error))?;
+    analyse(&run).map_err(|error| Failure::new(Exit::BadInput, &error))
+}
+
+/// Writes the report's files into the archive, each whole or not at all.
+pub(crate) fn write_files(analysis: &Analysis, dir: &Path) -> Result<(), Failure> {
+    let files = [
+        ("report.html", write::html(analysis)),
+        ("report.md", write::markdown(analysis)),
+        ("steps.csv", write::steps_csv(analysis)),
+        ("result.json", json(analysis)?),
+    ];
+    for (name, text) in files {
+        replace(&dir.join(name), text.as_bytes()).map_err(|error| {
+            Failure::text(Exit::Internal, format!("can't write {name}: {error}"))
+        })?;
+    }
+    Ok(())
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let partial = path.with_extension("partial");
+    let mut file = fs::File::create(&partial)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&partial, path)
+}
+
+/// The exit code that a run's outcome asks for.
+pub(crate) fn exit(analysis: &Analysis) -> Exit {
+    match analysis.summary.outcome {
+        Outcome::Ok => Exit::Success,
+        Outcome::ThresholdFailed => Exit::ThresholdFailed,
+        Outcome::TooFewValidTrials => Exit::TooFewValidTrials,
+        Outcome::SystemFailed => Exit::SystemFailed,
+    }
+}

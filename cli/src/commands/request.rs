@@ -1,0 +1,28 @@
+//! The request that the conductor takes, from the arguments and the loaded study.
+
+use std::path::PathBuf;
+
+use lab_conduct::RunRequest;
+use lab_study::Loaded;
+use lab_study::plan::Plan;
+
+use crate::args::StudyArgs;
+use crate::exit::{Exit, Failure};
+
+/// What to run, where to keep it, and with which program as the groupware server: this one.
+pub(crate) fn new(
+    args: &StudyArgs,
+    (loaded, plan): (Loaded, Plan),
+    out: PathBuf,
+    resume: bool,
+) -> Result<RunRequest, Failure> {
+    let program = std::env::current_exe().map_err(|error| Failure::new(Exit::Internal, &error))?;
+    Ok(RunRequest {
+        loaded,
+        plan,
+        out,
+        resume,
+        overrides: args.set.clone(),
+        program,
+    })
+}

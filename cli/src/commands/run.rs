@@ -1,0 +1,156 @@
+//! `plimsoll run`: runs a study, then reports it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lab_conduct::{ConductError, Outcome, RunRequest, preflight};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::args::{RunArgs, StudyArgs};
+use crate::commands::plan::describe;
+use crate::commands::{load, print, report, request};
+use crate::exit::{Exit, Failure};
+use crate::progress::Display;
+
+/// Where archives go unless `--out` says otherwise.
+const RUNS: &str = "runs";
+const REPORT_WIDTH: usize = 80;
+
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    let (loaded, plan) = load::study(&args.study)?;
+    if args.dry_run {
+        let text = describe(&plan);
+        let request = request::new(&args.study, (loaded, plan), out(args, "dry-run")?, false)?;
+        print(&text)?;
+        preflight(&request).map_err(|error| failure(&error))?;
+        return print("dry run: nothing was started\n");
+    }
+    let out = out(args, &plan.study)?;
+    let request = request::new(&args.study, (loaded, plan), out, args.resume)?;
+    let outcome = conduct(&request)?;
+    finish(&args.study, &outcome)
+}
+
+/// Runs the trials with the progress display on stderr. The first Ctrl-C ends the trial under way
+/// cleanly; a second one ends the program at once (the server follows by itself).
+fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
+    let interrupt = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let at_once =
+            signal_hook::flag::register_conditional_shutdown(signal, 105, Arc::clone(&interrupt));
+        at_once
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupt)))
+            .map_err(|error| Failure::new(Exit::Internal, &error))?;
+    }
+    let mut display = Display::new();
+    let outcome = lab_conduct::run(request, &mut |event| display.show(&event), &interrupt);
+    display.finish();
+    outcome.map_err(|error| failure(&error))
+}
+
+/// Reports what there is, also of an interrupted run.
+fn finish(args: &StudyArgs, outcome: &Outcome) -> Result<Exit, Failure> {
+    let mut exit = Exit::Success;
+    if outcome.completed > 0 {
+        let analysis = report::read(&outcome.dir)?;
+        report::write_files(&analysis, &outcome.dir)?;
+        print(&lab_report::write::terminal(&analysis, REPORT_WIDTH))?;
+        print(&format!(
+            "\nreport: {}\n",
+            outcome.dir.join("report.html").display()
+        ))?;
+        exit = report::exit(&analysis);
+    }
+    if outcome.interrupted {
+        eprintln!(
+            "interrupted: {} of {} trials are in the archive. Go on with\n  plimsoll run {} {}--resume --out {}",
+            outcome.completed,
+            outcome.trials,
+            args.study.display(),
+            again(args),
+            outcome.dir.display()
+        );
+        exit = exit.max(Exit::Interrupted);
+    }
+    Ok(exit)
+}
+
+/// The flags that a resumed run needs again, each followed by a space.
+fn again(args: &StudyArgs) -> String {
+    let mut flags = String::new();
+    if (args.speed - 1.0).abs() > f64::EPSILON {
+        flags.push_str(&format!("--speed {} ", args.speed));
+    }
+    for (key, value) in &args.set {
+        flags.push_str(&format!("--set '{key}={value}' "));
+    }
+    if let Some(seed) = args.seed {
+        flags.push_str(&format!("--seed {seed} "));
+    }
+    flags
+}
+
+/// The archive's folder: the one named, the newest of this study to resume, or a new one.
+fn out(args: &RunArgs, study: &str) -> Result<PathBuf, Failure> {
+    match (&args.out, args.resume) {
+        (Some(out), _) => Ok(out.clone()),
+        (None, true) => newest(Path::new(RUNS), study),
+        (None, false) => {
+            let now = clock::now().strftime("%Y%m%d-%H%M%S");
+            Ok(Path::new(RUNS).join(format!("{study}-{now}")))
+        }
+    }
+}
+
+/// The newest archive of a study; names end in the time, so that they sort by it.
+fn newest(runs: &Path, study: &str) -> Result<PathBuf, Failure> {
+    let none = || {
+        Failure::text(
+            Exit::BadInput,
+            format!("{} has no run of “{study}” to go on with", runs.display()),
+        )
+        .hint("name its folder with --out, or start a new run without --resume")
+    };
+    let entries = match fs::read_dir(runs) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(none()),
+        Err(error) => return Err(Failure::new(Exit::Internal, &error)),
+    };
+    let prefix = format!("{study}-");
+    let time =
+        |name: &str| name.len() == 15 && name.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.strip_prefix(&prefix).is_some_and(time))
+        .max()
+        .map(|name| runs.join(name))
+        .ok_or_else(none)
+}
+
+/// A load that this machine can't carry or an archive that doesn't fit is the caller's to mend.
+pub(crate) fn failure(error: &ConductError) -> Failure {
+    match error {
+        ConductError::Preflight { .. } | ConductError::Unsupported(_) => {
+            Failure::new(Exit::BadInput, error)
+        }
+        ConductError::Archive(_) => Failure::new(Exit::Internal, error)
+            .hint("a folder that holds an archive needs --resume; a new run needs another --out"),
+        _ => Failure::new(Exit::Internal, error),
+    }
+}
+
+/// The one place of this program that reads the calendar clock: archives are named after it.
+mod clock {
+    use jiff::Timestamp;
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "archives are named after the time of day"
+    )]
+    pub(super) fn now() -> Timestamp {
+        Timestamp::try_from(std::time::SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+}

@@ -1,0 +1,15 @@
+//! `plimsoll schema`: the JSON Schema of the files that people write.
+
+use crate::args::{SchemaArgs, SchemaKind};
+use crate::commands::print;
+use crate::exit::{Exit, Failure};
+
+pub(crate) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
+    let schema = match args.kind {
+        SchemaKind::Study => lab_study::schema_study(),
+        SchemaKind::Workload => lab_study::schema_workload(),
+    };
+    let text = serde_json::to_string_pretty(&schema)
+        .map_err(|error| Failure::new(Exit::Internal, &error))?;
+    print(&format!("{text}\n"))
+}

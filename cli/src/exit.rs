@@ -1,0 +1,122 @@
+//! How the program ends: one exit code per outcome, and the order in which they win.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why the program ended, by rising precedence where several hold: 99, 120, 110, 105.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exit {
+    /// All is well.
+    Success,
+    /// A threshold on the server failed.
+    ThresholdFailed,
+    /// Too few valid trials for an answer.
+    TooFewValidTrials,
+    /// The system under test did not start, or died.
+    SystemFailed,
+    /// Interrupted; `--resume` goes on.
+    Interrupted,
+    /// A bad file or flag.
+    BadInput,
+    /// A fault of this program or its surroundings (a full disk, say).
+    Internal,
+}
+
+impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Exit::Success => 0,
+            Exit::Internal => 1,
+            Exit::ThresholdFailed => 99,
+            Exit::BadInput => 104,
+            Exit::Interrupted => 105,
+            Exit::SystemFailed => 110,
+            Exit::TooFewValidTrials => 120,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// A failure with the exit code it asks for and the text a person reads.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) report: String,
+    pub(crate) hint: Option<String>,
+    laid_out: bool,
+}
+
+impl Failure {
+    /// The error with its chain of causes, one sentence.
+    pub(crate) fn new(exit: Exit, error: &dyn std::error::Error) -> Failure {
+        let mut report = error.to_string();
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            report.push_str(": ");
+            report.push_str(&inner.to_string());
+            cause = inner.source();
+        }
+        Failure {
+            exit,
+            report,
+            hint: None,
+            laid_out: false,
+        }
+    }
+
+    pub(crate) fn text(exit: Exit, report: impl Into<String>) -> Failure {
+        Failure {
+            exit,
+            report: report.into(),
+            hint: None,
+            laid_out: false,
+        }
+    }
+
+    /// A report that is laid out already, with its own heading and hints.
+    pub(crate) fn rendered(exit: Exit, report: String) -> Failure {
+        Failure {
+            exit,
+            report,
+            hint: None,
+            laid_out: true,
+        }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.laid_out {
+            return write!(f, "{}", self.report.trim_end());
+        }
+        write!(f, "error: {}", self.report.trim_end())?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\nhint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Exit;
+
+    #[test]
+    fn the_graver_outcome_wins() {
+        let of = |outcomes: &[Exit]| outcomes.iter().max().expect("some").code();
+        assert_eq!(of(&[Exit::Success, Exit::ThresholdFailed]), 99);
+        assert_eq!(of(&[Exit::ThresholdFailed, Exit::TooFewValidTrials]), 120);
+        assert_eq!(of(&[Exit::TooFewValidTrials, Exit::SystemFailed]), 110);
+        assert_eq!(of(&[Exit::SystemFailed, Exit::Interrupted]), 105);
+    }
+}

@@ -1,0 +1,48 @@
+//! Study files from the folder they lie in: the one place where the lab's texts are read from disk.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use lab_study::Files;
+
+/// No study, workload, or table of figures is larger; a wrong path shall not fill the memory.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// More names than this help nobody to find the right one.
+const MAX_NAMES: usize = 10_000;
+
+/// Reads paths as the shell gives them.
+pub(crate) struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        let file = File::open(Path::new(path))?;
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "this is a folder",
+            ));
+        }
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                "the file is larger than 16 MiB",
+            ));
+        }
+        Ok(bytes)
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let folder = if folder.is_empty() { "." } else { folder };
+        let Ok(entries) = fs::read_dir(folder) else {
+            return Vec::new();
+        };
+        entries
+            .take(MAX_NAMES)
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .collect()
+    }
+}

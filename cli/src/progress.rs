@@ -1,0 +1,188 @@
+//! The progress display of a run on stderr: one living line on a terminal, plain lines otherwise.
+
+use std::io::{IsTerminal, stderr};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use lab_archive::TrialEnd;
+use lab_conduct::{Event, Phase, Progress};
+
+use crate::commands::plan::{cell_words, duration};
+
+/// Plain lines come this far apart while the load goes on.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Draws the events of a run.
+pub(crate) struct Display {
+    bar: Option<ProgressBar>,
+    trial: String,
+    phase: &'static str,
+    last_line: Option<Duration>,
+    setup_step: Option<u32>,
+}
+
+impl Display {
+    pub(crate) fn new() -> Self {
+        let bar = stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(1);
+            // The template is a constant; a fault in it shows as the default style.
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {bar:14} {msg}") {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        Self {
+            bar,
+            trial: String::new(),
+            phase: "",
+            last_line: None,
+            setup_step: None,
+        }
+    }
+
+    pub(crate) fn show(&mut self, event: &Event) {
+        match event {
+            Event::RunStarted {
+                dir,
+                trials,
+                completed,
+                planned,
+            } => {
+                self.line(&format!("archive: {}", dir.display()));
+                let left = trials - completed;
+                let word = if left == 1 { "trial" } else { "trials" };
+                let load = duration(*planned);
+                self.line(&format!(
+                    "{left} {word}, {load} of load and the setup before it"
+                ));
+            }
+            Event::TrialStarted {
+                id,
+                of,
+                cell,
+                users,
+            } => {
+                let cell = if cell.is_empty() {
+                    format!("users {users}")
+                } else {
+                    cell_words(cell)
+                };
+                self.trial = format!("trial {id}/{of}, {cell}");
+                (self.last_line, self.setup_step) = (None, None);
+            }
+            Event::Phase(phase) => self.enter(*phase),
+            Event::SetupProgress {
+                step,
+                steps,
+                users_done,
+                transactions,
+                errors,
+            } => {
+                let text = format!(
+                    "setup step {}/{steps}, {users_done} users, {transactions} requests, {errors} errors",
+                    step + 1
+                );
+                self.setup(*step, &text);
+            }
+            Event::Progress(progress) => self.load(progress),
+            Event::TrialDone {
+                end,
+                transactions,
+                errors,
+                took,
+                ..
+            } => {
+                self.trial_done(end, *transactions, *errors, *took);
+            }
+            Event::Note(text) => self.line(&format!("{}: {text}", self.trial)),
+        }
+    }
+
+    /// Clears the living line; what follows is the report.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.phase = match phase {
+            Phase::Starting => "starting the system",
+            Phase::Provisioning => "registering users",
+            Phase::Setup => "setup",
+            Phase::Ramp => "ramp",
+            Phase::Hold => "hold",
+            Phase::Stopping => "stopping",
+        };
+        self.last_line = None;
+        match &self.bar {
+            Some(bar) => bar.set_message(format!("{}: {}", self.trial, self.phase)),
+            None => self.line(&format!("{}: {}", self.trial, self.phase)),
+        }
+    }
+
+    fn setup(&mut self, step: u32, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.set_message(format!("{}: {text}", self.trial)),
+            None if self.setup_step != Some(step) => {
+                self.setup_step = Some(step);
+                self.line(&format!("{}: {text}", self.trial));
+            }
+            None => {}
+        }
+    }
+
+    fn load(&mut self, progress: &Progress) {
+        let p95 = progress
+            .p95_ms
+            .map_or("-".to_owned(), |ms| format!("{ms:.1} ms"));
+        let text = format!(
+            "{}: {}, {} users, {:.0} tx/s, p95 {p95}, {} errors, {} left",
+            self.trial,
+            self.phase,
+            progress.users,
+            progress.tx_per_s,
+            progress.errors,
+            whole_seconds(progress.remaining)
+        );
+        if let Some(bar) = &self.bar {
+            bar.set_length((progress.elapsed + progress.remaining).as_millis() as u64);
+            bar.set_position(progress.elapsed.as_millis() as u64);
+            bar.set_message(text);
+        } else if self
+            .last_line
+            .is_none_or(|last| progress.elapsed >= last + LINE_EVERY)
+        {
+            self.last_line = Some(progress.elapsed);
+            self.line(&text);
+        }
+    }
+
+    fn trial_done(&mut self, end: &TrialEnd, transactions: u64, errors: u64, took: Duration) {
+        let took = whole_seconds(took);
+        let text = match end {
+            TrialEnd::Complete => {
+                format!(
+                    "{}: done in {took}, {transactions} transactions, {errors} errors",
+                    self.trial
+                )
+            }
+            TrialEnd::SystemFailed { message } => {
+                format!("{}: the system under test failed: {message}", self.trial)
+            }
+        };
+        self.line(&text);
+    }
+
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => eprintln!("{text}"),
+        }
+    }
+}
+
+fn whole_seconds(time: Duration) -> String {
+    duration(Duration::from_secs(time.as_secs_f64().round() as u64))
+}
