@@ -1,1 +1,49 @@
 //! Helpers shared by the whole-product tests: start the product, wait on conditions, clean up.
+
+pub mod server;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// The repository's root folder.
+pub fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this package lies in the repository")
+}
+
+/// The program `plimsoll`, built from what the repository holds now and with the profile of the
+/// test that asks for it.
+///
+/// # Panics
+/// When it can't be built.
+pub fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let test = std::env::current_exe().expect("a running program has a path");
+        // target/PROFILE/deps/TEST
+        let profile = test.ancestors().nth(2).expect("tests lie two folders deep");
+        let mut build = Command::new(env!("CARGO"));
+        build.current_dir(repository());
+        build.args(["build", "--quiet", "--locked", "--package", "plimsoll", "--bin", "plimsoll"]);
+        if profile.ends_with("release") {
+            build.arg("--release");
+        }
+        let built = build.status().expect("cargo runs");
+        assert!(built.success(), "the program can't be built");
+        profile.join("plimsoll")
+    })
+}
+
+/// Polls until the condition holds.
+///
+/// # Panics
+/// When it doesn't hold in time.
+#[expect(clippy::disallowed_methods, reason = "deadlines of tests are of real time")]
+pub fn wait_until(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + limit;
+    while !holds() {
+        assert!(std::time::Instant::now() < deadline, "waited too long: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
