@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, SourceCode};
 
-use crate::source::Excerpt;
+use crate::source::{Excerpt, Span, clean};
 
 /// Most problems that are reported at once; after these a person reloads anyway.
 const MAX_PROBLEMS: usize = 20;
@@ -31,16 +31,26 @@ pub struct Problem {
     pub label: String,
     /// The name of the file (or flag).
     pub file: String,
-    /// Line and column, both from 1, where the place is known.
-    pub position: Option<(usize, usize)>,
-    pub(crate) excerpt: Option<Excerpt>,
+    pub(crate) place: Option<Box<Place>>,
+}
+
+/// Where a problem is.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    span: Span,
+    /// Line, column, and excerpt are worked out only for what is shown: a file may hold thousands
+    /// of problems, and each would be looked for from the file's beginning.
+    found: Option<((usize, usize), Excerpt)>,
 }
 
 impl LoadError {
     /// `problems` holds at least one.
     pub(crate) fn new(mut problems: Vec<Problem>) -> Self {
+        let start = |p: &Problem| p.place.as_ref().map(|place| place.span.range.start);
+        problems.sort_by(|a, b| a.file.cmp(&b.file).then(start(a).cmp(&start(b))));
         let left_out = problems.len().saturating_sub(MAX_PROBLEMS);
         problems.truncate(MAX_PROBLEMS);
+        problems.iter_mut().for_each(Problem::locate);
         Self { problems, left_out }
     }
 
@@ -102,12 +112,41 @@ impl Problem {
     /// A problem of a whole file.
     pub(crate) fn without_place(file: &str, message: String) -> Self {
         Self {
-            message,
+            message: clean(&message),
             help: None,
             label: String::new(),
             file: file.to_owned(),
-            position: None,
-            excerpt: None,
+            place: None,
+        }
+    }
+
+    /// A problem of one place.
+    pub(crate) fn at(span: &Span, message: &str, label: &str) -> Self {
+        Self {
+            message: clean(message),
+            help: None,
+            label: clean(label),
+            file: span.file.name.to_string(),
+            place: Some(Box::new(Place {
+                span: span.clone(),
+                found: None,
+            })),
+        }
+    }
+
+    /// Line and column, both from 1, where the place is known.
+    #[must_use]
+    pub fn position(&self) -> Option<(usize, usize)> {
+        self.found().map(|(position, _)| *position)
+    }
+
+    fn found(&self) -> Option<&((usize, usize), Excerpt)> {
+        self.place.as_ref()?.found.as_ref()
+    }
+
+    fn locate(&mut self) {
+        if let Some(place) = &mut self.place {
+            place.found = Some((place.span.position(), Excerpt::new(&place.span)));
         }
     }
 }
@@ -128,11 +167,11 @@ impl Diagnostic for Problem {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.excerpt.as_ref().map(|e| e as &dyn SourceCode)
+        self.found().map(|(_, excerpt)| excerpt as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let span = self.excerpt.as_ref()?.span();
+        let span = self.found()?.1.span();
         let label = (!self.label.is_empty()).then(|| self.label.clone());
         Some(Box::new(std::iter::once(LabeledSpan::new_with_span(
             label, span,

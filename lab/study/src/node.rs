@@ -7,10 +7,11 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Location, Spanned};
 
 use crate::error::{Problem, SourceFile};
-use crate::source::Span;
+use crate::source::{self, Span};
 
 /// Largest file; the largest shipped one has 10 KB.
 pub(crate) const MAX_BYTES: usize = 1024 * 1024;
@@ -18,6 +19,8 @@ pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 const MAX_DEPTH: usize = 48;
 /// Most values, counted after aliases are written out.
 const MAX_NODES: usize = 100_000;
+/// Most aliases, anchors, and merges.
+const MAX_ALIASES: usize = 1_000;
 /// Most values that aliases may add.
 const MAX_REPLAYED: usize = 50_000;
 
@@ -103,9 +106,9 @@ pub(crate) fn parse(file: &SourceFile) -> Result<Node, Problem> {
             flow_nesting_limit: MAX_DEPTH,
             max_nodes: MAX_NODES,
             max_events: MAX_NODES * 3,
-            max_aliases: 1_000,
-            max_anchors: 1_000,
-            max_merge_keys: 1_000,
+            max_aliases: MAX_ALIASES,
+            max_anchors: MAX_ALIASES,
+            max_merge_keys: MAX_ALIASES,
             max_recorded_anchor_events: MAX_NODES,
             max_total_scalar_bytes: 4 * MAX_BYTES,
         },
@@ -138,7 +141,7 @@ fn syntax_problem(file: &SourceFile, error: &serde_saphyr::Error) -> Problem {
         .next()
         .map_or(range.end, |c| range.end.max(range.start + c.len_utf8()));
     let span = Span::new(file, range.start..end).first_line();
-    let (message, label, help) = match error {
+    let (message, label, help) = match inner(error) {
         E::DuplicateMappingKey { key, .. } => (
             key.as_ref().map_or("a key is given twice".to_owned(), |k| {
                 format!("the key `{k}` is given twice")
@@ -151,6 +154,11 @@ fn syntax_problem(file: &SourceFile, error: &serde_saphyr::Error) -> Problem {
             "the second begins here",
             Some("keep one document per file"),
         ),
+        E::UnknownAnchor { .. } => (
+            "an alias (`*name`) has no anchor (`&name`)".to_owned(),
+            "here",
+            None,
+        ),
         E::AliasReplayLimitExceeded { .. }
         | E::AliasExpansionLimitExceeded { .. }
         | E::AliasReplayStackDepthExceeded { .. } => (
@@ -158,11 +166,33 @@ fn syntax_problem(file: &SourceFile, error: &serde_saphyr::Error) -> Problem {
             "by this alias",
             None,
         ),
+        E::Budget { breach, .. } => (breach_words(breach), "here", None),
         other => (plain_words(other), "here", None),
     };
     Problem {
         help: help.map(str::to_owned),
         ..span.problem(message, label)
+    }
+}
+
+/// What is wrong with the value that an alias stands for.
+fn inner(error: &serde_saphyr::Error) -> &serde_saphyr::Error {
+    match error {
+        serde_saphyr::Error::AliasError { error, .. } => inner(error),
+        other => other,
+    }
+}
+
+fn breach_words(breach: &BudgetBreach) -> String {
+    match breach {
+        BudgetBreach::Depth { .. } => format!("values are nested deeper than {MAX_DEPTH}"),
+        BudgetBreach::Aliases { .. } | BudgetBreach::Anchors { .. } => {
+            format!("there are more than {MAX_ALIASES} aliases (`*name`)")
+        }
+        BudgetBreach::MergeKeys { .. } => {
+            format!("there are more than {MAX_ALIASES} merges (`<<`)")
+        }
+        _ => format!("the file holds more than {MAX_NODES} values"),
     }
 }
 
@@ -175,11 +205,21 @@ fn plain_words(error: &serde_saphyr::Error) -> String {
     format!("this is not valid YAML: {}", &text[..end])
 }
 
+/// The bytes of a place; syntax errors give it by line and column only.
 fn bytes(file: &SourceFile, location: &Location) -> Option<std::ops::Range<usize>> {
+    if location.line() == 0 {
+        return None;
+    }
     let span = location.span();
-    let start = usize::try_from(span.byte_offset()?).ok()?;
+    let start = match span.byte_offset() {
+        Some(offset) => usize::try_from(offset).ok()?,
+        None => {
+            let line = usize::try_from(location.line()).ok()?;
+            source::offset(&file.text, line, usize::try_from(location.column()).ok()?)
+        }
+    };
     let length = usize::try_from(span.byte_len().unwrap_or(0)).ok()?;
-    (location.line() > 0 && start <= file.text.len()).then_some(start..start + length)
+    (start <= file.text.len()).then_some(start..start + length)
 }
 
 /// The tree as serde gives it.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use miette::{MietteError, SourceCode, SourceSpan, SpanContents};
+use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
 use crate::error::{Problem, SourceFile};
 use crate::text_error::TextError;
@@ -34,16 +34,14 @@ impl Span {
         &self.file.text[self.range.clone()]
     }
 
+    /// Line and column of its beginning, both from 1.
+    pub(crate) fn position(&self) -> (usize, usize) {
+        position(&self.file.text, self.range.start)
+    }
+
     /// A problem here.
     pub(crate) fn problem(&self, message: impl Into<String>, label: impl Into<String>) -> Problem {
-        Problem {
-            message: message.into(),
-            help: None,
-            label: label.into(),
-            file: self.file.name.to_string(),
-            position: Some(position(&self.file.text, self.range.start)),
-            excerpt: Some(Excerpt::new(self)),
-        }
+        Problem::at(self, &message.into(), &label.into())
     }
 
     /// The problem of a value at this place; `value` is that text as YAML gives it.
@@ -55,7 +53,7 @@ impl Span {
             "this value"
         };
         Problem {
-            help: error.help.clone(),
+            help: error.help.as_deref().map(clean),
             ..place.problem(format!("{what}: {}", error.message), label)
         }
     }
@@ -88,6 +86,22 @@ impl Span {
     }
 }
 
+/// The byte at a line and column, both from 1.
+pub(crate) fn offset(text: &str, line: usize, column: usize) -> usize {
+    let start: usize = text
+        .split_inclusive('\n')
+        .take(line.max(1) - 1)
+        .map(str::len)
+        .sum();
+    let rest = &text[start..];
+    start
+        + rest
+            .chars()
+            .take(column.max(1) - 1)
+            .map(char::len_utf8)
+            .sum::<usize>()
+}
+
 /// Line and column of a byte, both from 1, columns in characters.
 fn position(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..floor(text, at.min(text.len()))];
@@ -115,11 +129,10 @@ pub(crate) struct Excerpt {
     span: Range<usize>,
     /// Line and column of `text`'s beginning in the file, from 0.
     start: (usize, usize),
-    lines: usize,
 }
 
 impl Excerpt {
-    fn new(span: &Span) -> Self {
+    pub(crate) fn new(span: &Span) -> Self {
         let text = &*span.file.text;
         let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |i| i + 1);
         let line_end = |at: usize| text[at..].find('\n').map_or(text.len(), |i| at + i);
@@ -150,10 +163,9 @@ impl Excerpt {
         let lead = text[from..first].matches('\n').count();
         Self {
             name: Arc::clone(&span.file.name),
-            text: text[from..to].to_owned(),
+            text: shown(&text[from..to]),
             span: place.start - from..place.end - from,
             start: (line - 1 - lead, 0),
-            lines: text[from..to].matches('\n').count() + 1,
         }
     }
 
@@ -171,10 +183,9 @@ impl Excerpt {
         let lead = text[from..place.start].chars().count();
         Self {
             name: Arc::clone(&span.file.name),
-            text: text[from..to].to_owned(),
+            text: shown(&text[from..to]),
             span: place.start - from..place.end.min(to) - from,
             start: (line, column - lead),
-            lines: 1,
         }
     }
 
@@ -186,17 +197,49 @@ impl Excerpt {
 impl SourceCode for Excerpt {
     fn read_span<'a>(
         &'a self,
-        _span: &SourceSpan,
-        _lines_before: usize,
-        _lines_after: usize,
+        span: &SourceSpan,
+        lines_before: usize,
+        lines_after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        Ok(Box::new(miette::MietteSpanContents::new_named(
+        let part = self
+            .text
+            .as_str()
+            .read_span(span, lines_before, lines_after)?;
+        let column = if part.line() == 0 { self.start.1 } else { 0 };
+        Ok(Box::new(MietteSpanContents::new_named(
             self.name.to_string(),
-            self.text.as_bytes(),
-            (0, self.text.len()).into(),
-            self.start.0,
-            self.start.1,
-            self.lines,
+            part.data(),
+            *part.span(),
+            self.start.0 + part.line(),
+            column + part.column(),
+            part.line_count(),
         )))
     }
+}
+
+/// Text of a file as part of a message: without control characters, which a terminal would obey,
+/// and cut where it is long.
+pub(crate) fn clean(text: &str) -> String {
+    const LONGEST: usize = 400;
+    let mut out: String = text.chars().take(LONGEST).map(visible).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// One-byte controls become one-byte question marks, so that places stay where they are.
+fn visible(c: char) -> char {
+    if c.is_ascii_control() && c != '\n' {
+        '?'
+    } else {
+        c
+    }
+}
+
+/// A stretch of a file for an excerpt; tabs stay, since the renderer widens them.
+fn shown(text: &str) -> String {
+    text.chars()
+        .map(|c| if c == '\t' { c } else { visible(c) })
+        .collect()
 }

@@ -66,11 +66,12 @@ where
     }
 }
 
-/// Lists and tables, whose place is that of the whole.
+/// What consists of several values: its place is that of the whole.
 pub(crate) trait Container {}
 impl<T> Container for Vec<T> {}
 impl<T> Container for Table<T> {}
 impl Container for Json {}
+impl Container for super::StepFile {}
 
 impl<T: Decode> Decode for Table<T> {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
@@ -117,6 +118,7 @@ pub(super) struct Fields<'n> {
     what: &'static str,
     entries: &'n [(Key, Node)],
     asked: Vec<&'static str>,
+    missing: Vec<&'static str>,
 }
 
 impl<'n> Fields<'n> {
@@ -128,6 +130,7 @@ impl<'n> Fields<'n> {
                 what,
                 entries,
                 asked: Vec::new(),
+                missing: Vec::new(),
             }),
             _ => unexpected(node, &format!("{what}, which is a mapping"), problems),
         }
@@ -163,19 +166,18 @@ impl<'n> Fields<'n> {
                 None
             }
             None => {
-                let place = match self.entries.first() {
-                    Some((first, _)) => first.span.clone(),
-                    None => self.node.span.first_line(),
-                };
-                let message = format!("{} needs the key `{key}`", self.what);
-                problems.push(place.problem(message, format!("`{key}` is missing here")));
+                self.missing.push(key);
                 None
             }
         }
     }
 
-    /// Notes every key that nobody asked for.
+    /// Notes the keys that are missing and every key that nobody asked for.
     pub(super) fn finish(self, problems: &mut Problems) {
+        self.note_missing(problems);
+        // A key that is there already is less likely the one meant.
+        let absent = |name: &&&str| !self.entries.iter().any(|(k, _)| k.text == ***name);
+        let free: Vec<&str> = self.asked.iter().filter(absent).copied().collect();
         for (key, _) in self.entries {
             if self.asked.contains(&key.text.as_str()) {
                 continue;
@@ -184,14 +186,30 @@ impl<'n> Fields<'n> {
                 format!("{} has no key `{}`", self.what, key.text),
                 "unknown key",
             );
-            // A key that is there already is hardly the one meant.
-            let present = |name: &&&str| !self.entries.iter().any(|(k, _)| k.text == ***name);
-            let free: Vec<&str> = self.asked.iter().filter(present).copied().collect();
-            problem.help = Some(match nearest(&key.text, &free) {
+            let near = nearest(&key.text, &free).or_else(|| nearest(&key.text, &self.asked));
+            problem.help = Some(match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the keys here are {}", one_of(&self.asked)),
             });
             problems.push(problem);
         }
+    }
+
+    fn note_missing(&self, problems: &mut Problems) {
+        if self.missing.is_empty() {
+            return;
+        }
+        let place = match self.entries.first() {
+            Some((first, _)) => first.span.clone(),
+            None => self.node.span.first_line(),
+        };
+        let keys = if self.missing.len() == 1 {
+            "key"
+        } else {
+            "keys"
+        };
+        let names = one_of(&self.missing);
+        let message = format!("{} needs the {keys} {names}", self.what);
+        problems.push(place.problem(message, format!("{} begins here", self.what)));
     }
 }

@@ -24,3 +24,6 @@ pub fn schema_study() -> serde_json::Value {
 pub fn schema_workload() -> serde_json::Value {
     schemars::schema_for!(WorkloadFile).to_value()
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,7 @@ pub(crate) struct StudyFile {
     /// Factors and their levels; each combination is a cell. Without it there is one cell.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Table<Vec<Scalar>>>")]
-    pub(crate) matrix: Option<At<Table<At<Vec<At<Scalar>>>>>>,
+    pub(crate) matrix: Option<At<Table<Levels>>>,
     /// The system under test.
     pub(crate) system: SystemFile,
     /// What it is to carry.
@@ -62,6 +62,9 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) published: Option<OneOrMany>,
 }
+
+/// The levels of a factor, with the place of their list.
+pub(crate) type Levels = At<Vec<At<Scalar>>>;
 
 /// The system under test.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -31,7 +31,7 @@ pub(crate) struct WorkloadFile {
     /// next begins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
-    pub(crate) setup: Vec<StepFile>,
+    pub(crate) setup: Vec<At<StepFile>>,
     /// The session that each user repeats.
     pub(crate) session: SessionFile,
     /// A single request measured beside the load and reported apart.
@@ -50,7 +50,7 @@ pub(crate) struct SessionFile {
     pub(crate) pace: Option<At<Scalar>>,
     /// The steps of a cycle.
     #[schemars(with = "Vec<StepFile>", length(min = 1))]
-    pub(crate) steps: At<Vec<StepFile>>,
+    pub(crate) steps: At<Vec<At<StepFile>>>,
 }
 
 /// A step: a wait, then one or more requests.
@@ -89,7 +89,7 @@ pub(crate) enum RequestItem {
     #[schemars(with = "String")]
     Line(At<Scalar>),
     /// With more.
-    Full(Box<RequestFile>),
+    Full(Box<At<RequestFile>>),
 }
 
 /// A request.
@@ -208,7 +208,10 @@ impl Decode for RequestItem {
                 let mut fields = Fields::of(node, "a request", problems)?;
                 let request = RequestFile::from_fields(&mut fields, problems);
                 fields.finish(problems);
-                Some(Self::Full(Box::new(request)))
+                Some(Self::Full(Box::new(At {
+                    value: request,
+                    span: node.span.clone(),
+                })))
             }
             _ => At::decode(node, problems).map(Self::Line),
         }

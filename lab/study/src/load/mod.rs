@@ -6,6 +6,7 @@ mod body;
 mod capture;
 mod overrides;
 mod request;
+mod steps;
 mod study;
 mod workload;
 

@@ -100,6 +100,7 @@ fn first_file(
     let message = format!("there is no {what} `{}`", name.text());
     let mut problem = name.span.first_line().problem(message, "named here");
     let near = paths.iter().find_map(|place| near_file(place, files));
+    let near = near.map(|near| near.replace(".workload.yaml", ""));
     problem.help = near.or_else(|| Some(format!("looked for {}", paths.join(" and "))));
     problems.push(problem);
     None
@@ -312,8 +313,11 @@ fn check_count(
         (_, Some(trials)) => trials.span.clone(),
         _ => file.study.span.clone(),
     };
-    let message = format!("{cells} cells in {trials} blocks are more than {MAX_TRIALS} trials");
-    problems.push(span.problem(message, "here"));
+    let count = cells.saturating_mul(trials as usize);
+    let message = format!("{count} trials are more than {MAX_TRIALS}");
+    let mut problem = span.problem(message, "here");
+    problem.help = Some("there is a trial for each cell of the matrix and each of `trials`".into());
+    problems.push(problem);
     None
 }
 
@@ -385,14 +389,33 @@ fn cell_problem(file: &StudyFile, error: &CellError) -> Problem {
     if written == error.text {
         return span.text_problem(error.field, &error.text, &error.cause);
     }
-    // The text comes from a factor, so a place in it is no place in the file.
     let message = format!("{}: {}", error.field, error.cause.message);
+    if let Some(level) = level_of(file, &written, &error.text) {
+        let problem = level.span.first_line().problem(message, "this level");
+        return Problem {
+            help: error.cause.help.clone(),
+            ..problem
+        };
+    }
+    // The text is made of factors, so a place in it is no place in the file.
     let label = format!("`{}` in one of the cells", error.text);
     let problem = span.first_line().problem(message, label);
     Problem {
         help: error.cause.help.clone(),
         ..problem
     }
+}
+
+/// The level that a setting like `{{ users }}` has its text from.
+fn level_of<'f>(file: &'f StudyFile, written: &str, text: &str) -> Option<&'f At<Scalar>> {
+    let name = written
+        .trim()
+        .strip_prefix("{{")?
+        .strip_suffix("}}")?
+        .trim();
+    let factors = &file.matrix.as_ref()?.value;
+    let (_, levels) = factors.iter().find(|(factor, _)| factor.value == name)?;
+    levels.value.iter().find(|level| level.text() == text)
 }
 
 fn thresholds(

@@ -1,21 +1,17 @@
 //! A workload file judged: names, waits, templates, captures.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use super::check_short_name;
 use super::request::Compiler;
+use super::steps;
 use crate::error::Problems;
-use crate::file::{At, ProbeFile, RequestFile, RequestItem, Scalar, StepFile, Table, WorkloadFile};
-use crate::model::{Probe, Request, Session, Step, Wait, Workload};
+use crate::file::{At, ProbeFile, RequestItem, Scalar, Table, WorkloadFile};
+use crate::model::{Probe, Session, Workload};
 use crate::scope::PASSWORD;
 use crate::template::{Escape, Template};
 use crate::units;
 
-/// Most steps of a session or setup.
-const MAX_STEPS: usize = 1_000;
-/// Most requests of a step.
-const MAX_REQUESTS: usize = 100;
 /// Most variables; their places are 16-bit numbers, and users are many.
 const MAX_VARIABLES: usize = 1_000;
 /// Names that templates know without a workload's doing.
@@ -32,21 +28,14 @@ pub(super) fn validate(file: &WorkloadFile, problems: &mut Problems) -> Option<W
         variables: &variables,
         problems,
     };
-    let setup = steps(&file.setup, "the setup", &mut compiler);
+    let setup = steps::compile(&file.setup, "the setup", &mut compiler);
     let pace = file
         .session
         .pace
         .as_ref()
         .map(|pace| duration("pace", pace, &mut compiler));
-    let session = steps(&file.session.steps.value, "the session", &mut compiler);
-    if file.session.steps.value.is_empty() {
-        let span = file.session.steps.span.first_line();
-        compiler
-            .problems
-            .push(span.problem("a session has at least one step", "an empty list"));
-    }
-    check_names(&file.session.steps.value, compiler.problems);
-    check_names(&file.setup, compiler.problems);
+    let session = steps::session(&file.session.steps, &mut compiler);
+    steps::check_names(&file.setup, compiler.problems);
     let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
     Some(Workload {
         name: file.workload.text(),
@@ -80,17 +69,18 @@ fn variables(file: &WorkloadFile, problems: &mut Problems) -> Option<Vec<String>
     let mut good = true;
     let mut add = |name: &At<String>| {
         good &= check_variable(name, problems);
-        if !names.contains(&name.value) {
+        if names.len() <= MAX_VARIABLES && !names.contains(&name.value) {
             names.push(name.value.clone());
         }
     };
     file.user.iter().for_each(|(name, _)| add(name));
     for step in file.setup.iter().chain(&file.session.steps.value) {
+        let step = &step.value;
         step.set.iter().for_each(|(name, _)| add(name));
         step.only.capture.iter().for_each(|(name, _)| add(name));
         for item in step.requests.iter().flat_map(|r| &r.value) {
             if let RequestItem::Full(request) = item {
-                request.capture.iter().for_each(|(name, _)| add(name));
+                request.value.capture.iter().for_each(|(name, _)| add(name));
             }
         }
     }
@@ -126,15 +116,24 @@ fn check_variable(name: &At<String>, problems: &mut Problems) -> bool {
     false
 }
 
-/// `user:` variables see those before them.
+/// `user:` variables see those before them, and `password` where the file sets none itself.
 fn user(
     table: &Table<At<Scalar>>,
     variables: &[String],
     problems: &mut Problems,
 ) -> Option<Vec<(String, Template)>> {
+    // A name that no template can write keeps the slots of the others.
+    let mut known = vec![String::new(); variables.len()];
+    let make_known = |name: &str, known: &mut Vec<String>| {
+        if let Some(slot) = variables.iter().position(|v| v == name) {
+            known[slot] = name.to_owned();
+        }
+    };
+    if !table.iter().any(|(name, _)| name.value == PASSWORD) {
+        make_known(PASSWORD, &mut known);
+    }
     let mut compiled = Some(Vec::new());
-    for (i, (name, value)) in table.iter().enumerate() {
-        let known = known_before(table, i, variables);
+    for (name, value) in table.iter() {
         let mut compiler = Compiler {
             variables: &known,
             problems,
@@ -144,200 +143,9 @@ fn user(
             (Some(list), Some(template)) => list.push((name.value.clone(), template)),
             (list, _) => *list = None,
         }
+        make_known(&name.value, &mut known);
     }
     compiled
-}
-
-/// The variables with a value before the `count`-th of `user:` is worked out, at their slots.
-fn known_before(table: &Table<At<Scalar>>, count: usize, variables: &[String]) -> Vec<String> {
-    let earlier = |name: &String| table.iter().take(count).any(|(key, _)| key.value == *name);
-    let own_password = table.iter().any(|(key, _)| key.value == PASSWORD);
-    let known = |name: &String| earlier(name) || (name == PASSWORD && !own_password);
-    // A name that no template can write keeps the slots of the others.
-    variables
-        .iter()
-        .map(|n| if known(n) { n.clone() } else { String::new() })
-        .collect()
-}
-
-fn check_names(steps: &[StepFile], problems: &mut Problems) {
-    let mut first: HashMap<String, usize> = HashMap::new();
-    for (at, name) in steps
-        .iter()
-        .enumerate()
-        .filter_map(|(i, s)| Some((i, s.step.as_ref()?)))
-    {
-        let text = name.text();
-        if text.trim().is_empty() || text.len() > 200 || text.contains(['\n', '\r', '\t', '\0']) {
-            let message = "a step's name is one line of 1 to 200 characters";
-            problems.push(name.span.first_line().problem(message, "this name"));
-        }
-        if let Some(before) = first.insert(text.clone(), at) {
-            let message = format!(
-                "two steps are called `{text}`: the {} and the {}",
-                nth(before),
-                nth(at)
-            );
-            let mut problem = name.span.first_line().problem(message, "the second one");
-            problem.help = Some("reports tell steps by their names: number them".to_owned());
-            problems.push(problem);
-        }
-    }
-}
-
-fn nth(at: usize) -> String {
-    let n = at + 1;
-    let ending = match (n % 10, n % 100) {
-        (1, x) if x != 11 => "st",
-        (2, x) if x != 12 => "nd",
-        (3, x) if x != 13 => "rd",
-        _ => "th",
-    };
-    format!("{n}{ending}")
-}
-
-fn steps(files: &[StepFile], of: &str, compiler: &mut Compiler) -> Option<Vec<Step>> {
-    if files.len() > MAX_STEPS {
-        let message = format!("{of} has {} steps; {MAX_STEPS} are the most", files.len());
-        let place = files[MAX_STEPS]
-            .only
-            .request
-            .as_ref()
-            .map(|r| r.span.first_line());
-        let span = place.or_else(|| files[MAX_STEPS].step.as_ref().map(|s| s.span.first_line()));
-        compiler.problems.push(match span {
-            Some(span) => span.problem(message, "the first one too many"),
-            None => crate::error::Problem::without_place("", message),
-        });
-        return None;
-    }
-    let compiled: Vec<Option<Step>> = files
-        .iter()
-        .enumerate()
-        .map(|(i, file)| step(file, of, i, compiler))
-        .collect();
-    compiled.into_iter().collect()
-}
-
-fn step(file: &StepFile, of: &str, at: usize, compiler: &mut Compiler) -> Option<Step> {
-    let wait = match &file.wait {
-        Some(wait) => {
-            let text = wait.text();
-            compiler.note("wait", &wait.span, &text, units::wait(&text))
-        }
-        None => Some(Wait::None),
-    };
-    let repeat = match &file.repeat {
-        Some(repeat) => {
-            let text = repeat.text();
-            compiler.note(
-                "repeat",
-                &repeat.span,
-                &text,
-                units::whole_number(&text, 1..=10_000),
-            )
-        }
-        None => Some(1),
-    };
-    let sets = sets(&file.set, compiler);
-    let requests = requests(file, of, at, compiler);
-    let (sets, mut requests) = (sets?, requests?);
-    if let Some(first) = requests.first_mut().filter(|_| !sets.is_empty()) {
-        first.target = first.target.clone().setting(sets);
-    }
-    let name = match &file.step {
-        Some(name) => name.text().trim().to_owned(),
-        None => requests.first().map_or_else(String::new, |r| {
-            format!("{} {}", r.method, r.target.source())
-        }),
-    };
-    Some(Step {
-        name,
-        wait: wait?,
-        repeat: repeat? as u32,
-        requests,
-    })
-}
-
-fn sets(
-    table: &Table<At<Scalar>>,
-    compiler: &mut Compiler,
-) -> Option<Vec<(crate::Slot, Template)>> {
-    let mut compiled = Some(Vec::new());
-    for (name, value) in table.iter() {
-        let slot = compiler.variables.iter().position(|v| *v == name.value);
-        let template =
-            compiler.template(&format!("variable `{}`", name.value), value, Escape::None);
-        match (&mut compiled, slot, template) {
-            (Some(list), Some(slot), Some(template)) => list.push((slot as crate::Slot, template)),
-            (list, _, _) => *list = None,
-        }
-    }
-    compiled
-}
-
-/// The requests of a step: its own, or those of its list.
-fn requests(file: &StepFile, of: &str, at: usize, compiler: &mut Compiler) -> Option<Vec<Request>> {
-    let place = || {
-        let named = file
-            .step
-            .as_ref()
-            .or(file.wait.as_ref())
-            .map(|s| s.span.first_line());
-        named.or_else(|| file.set.iter().next().map(|(key, _)| key.span.clone()))
-    };
-    let which = format!("the {} step of {of}", nth(at));
-    let mut say = |message: String, span: Option<crate::source::Span>| {
-        compiler.problems.push(match span {
-            Some(span) => span.problem(message, "here"),
-            None => crate::error::Problem::without_place("", message),
-        });
-    };
-    match (&file.requests, &file.only.request) {
-        (Some(list), _) if !file.only.is_empty() => {
-            say(
-                format!("{which} has `requests` and parts of a single request"),
-                Some(list.span.first_line()),
-            );
-            None
-        }
-        (Some(list), _) if list.value.is_empty() || list.value.len() > MAX_REQUESTS => {
-            say(
-                format!("a step has 1 to {MAX_REQUESTS} requests"),
-                Some(list.span.first_line()),
-            );
-            None
-        }
-        (Some(list), _) => {
-            let all: Vec<_> = list
-                .value
-                .iter()
-                .map(|item| request_item(item, &which, compiler))
-                .collect();
-            all.into_iter().collect()
-        }
-        (None, Some(line)) => compiler.request(line, &file.only).map(|r| vec![r]),
-        (None, None) => {
-            say(format!("{which} has no request"), place());
-            None
-        }
-    }
-}
-
-fn request_item(item: &RequestItem, which: &str, compiler: &mut Compiler) -> Option<Request> {
-    match item {
-        RequestItem::Line(line) => compiler.request(line, &RequestFile::default()),
-        RequestItem::Full(file) => match &file.request {
-            Some(line) => compiler.request(line, file),
-            None => {
-                let message = format!("a request of {which} has no `request` line");
-                compiler
-                    .problems
-                    .push(crate::error::Problem::without_place("", message));
-                None
-            }
-        },
-    }
 }
 
 fn probe(file: &ProbeFile, compiler: &mut Compiler) -> Option<Probe> {

@@ -228,9 +228,15 @@ fn push_value(value: &Value, out: &mut String) -> Result<Output, Error> {
             out.push_str("null");
             return Ok(Output::Json);
         }
-        ValueKind::Bool | ValueKind::Number => {
-            let _ = write!(out, "{value}");
+        ValueKind::Bool => {
+            out.push_str(if value.is_true() { "true" } else { "false" });
             return Ok(Output::Json);
+        }
+        ValueKind::Number => {
+            let _ = write!(out, "{value}");
+            // JSON has no infinity; it stays a text.
+            let finite = f64::try_from(value.clone()).is_ok_and(f64::is_finite);
+            return Ok(if finite { Output::Json } else { Output::Text });
         }
         _ => {}
     }

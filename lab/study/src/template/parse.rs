@@ -125,6 +125,13 @@ impl Parser<'_> {
             ));
         }
         if let Some(expression) = self.plain(source) {
+            if let Some(cause) = expression.constant_fault() {
+                return Err(error(
+                    &format!("`{source}` never works: {cause}"),
+                    range,
+                    None,
+                ));
+            }
             return Ok(Piece::Plain {
                 source: source.into(),
                 expression,
@@ -239,6 +246,7 @@ impl Parser<'_> {
             |token: &Token| range.start + token.at..range.start + token.at + token.text.len();
         for (i, token) in tokens.iter().enumerate() {
             self.check_filter(tokens, i)
+                .and_then(|()| self.check_count(tokens, i))
                 .map_err(|e| e.at(place(token)))?;
         }
         let rewritten = self
@@ -276,6 +284,26 @@ impl Parser<'_> {
             message: format!("there is no filter `{}`", token.text),
             help: Some(help),
         })
+    }
+
+    /// A function of numbers has as many arguments as it takes.
+    fn check_count(&self, tokens: &[Token], i: usize) -> Result<(), Problem> {
+        let token = &tokens[i];
+        let attribute = i > 0 && mark(tokens, i - 1, "|");
+        let function = function::find(token.text).filter(|_| token.kind == TokenKind::Name);
+        let Some(function) = function.filter(|_| mark(tokens, i + 1, "(") && !attribute) else {
+            return Ok(());
+        };
+        match function.kind {
+            Kind::Numbers(count) if arguments(&tokens[i + 1..]) != Some(count) => Err(Problem {
+                message: format!(
+                    "`{}` is called with other arguments than it takes",
+                    token.text
+                ),
+                help: Some(function.usage.to_owned()),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// `take(invitations)` names a list rather than passing its value: minijinja gets the name.
@@ -320,15 +348,23 @@ impl Parser<'_> {
             .variables
             .iter()
             .map(String::as_str)
+            .filter(|v| !v.is_empty())
             .chain(self.built_in().iter().copied())
             .collect();
         let (what, choices) = match called {
             true => ("function", functions),
             false => ("variable", variables),
         };
-        let help = nearest(name, &choices)
-            .map(|near| format!("did you mean `{near}`?"))
-            .unwrap_or_else(|| format!("the {what}s here are {}", one_of(&choices)));
+        let help = match nearest(name, &choices) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if choices.is_empty() && called => {
+                "a setting is made of the study's factors, without functions".to_owned()
+            }
+            None if choices.is_empty() => {
+                "the study has no matrix, so it has no factors".to_owned()
+            }
+            None => format!("the {what}s here are {}", one_of(&choices)),
+        };
         Problem {
             message: format!("there is no {what} `{name}`"),
             help: Some(help),
@@ -423,6 +459,27 @@ struct Token<'a> {
     kind: TokenKind,
     text: &'a str,
     at: usize,
+}
+
+/// The number of arguments between the parenthesis that comes first and the one that closes it.
+fn arguments(tokens: &[Token]) -> Option<usize> {
+    let (mut depth, mut commas, mut any) = (0usize, 0, false);
+    for token in tokens {
+        match token.text {
+            "(" | "[" | "{" if token.kind == TokenKind::Mark => depth += 1,
+            ")" | "]" | "}" if token.kind == TokenKind::Mark => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(if any { commas + 1 } else { 0 });
+                }
+                continue;
+            }
+            "," if depth == 1 => commas += 1,
+            _ => {}
+        }
+        any |= depth > 1 || !(token.text == "(" && depth == 1);
+    }
+    None
 }
 
 fn mark(tokens: &[Token], at: usize, text: &str) -> bool {

@@ -68,6 +68,20 @@ impl Piece {
 }
 
 impl Plain {
+    /// Why a call with plain numbers can never work, such as `int_in(5, 1)`.
+    pub(super) fn constant_fault(&self) -> Option<String> {
+        let Self::Numbers(call, arguments) = self else {
+            return None;
+        };
+        let number = |argument: &Self| match argument {
+            Self::Number(number) => Some(*number),
+            _ => None,
+        };
+        let numbers: Option<Vec<i64>> = arguments.iter().map(number).collect();
+        let mut scope = UserScope::default();
+        function::call_numbers(*call, &numbers?, &mut scope, &mut String::new()).err()
+    }
+
     fn write(
         &self,
         source: &str,
@@ -129,15 +143,20 @@ fn call_plain(
 
 /// Joins neighbouring literals and drops empty ones.
 pub(super) fn merge_literals(pieces: Vec<Piece>) -> Vec<Piece> {
-    let mut merged: Vec<Piece> = Vec::with_capacity(pieces.len());
+    let mut merged = Vec::with_capacity(pieces.len());
+    let mut literal = String::new();
     for piece in pieces {
-        match (merged.last_mut(), piece) {
-            (_, Piece::Literal(text)) if text.is_empty() => {}
-            (Some(Piece::Literal(before)), Piece::Literal(text)) => {
-                *before = format!("{before}{text}").into();
-            }
-            (_, piece) => merged.push(piece),
+        if let Piece::Literal(text) = piece {
+            literal.push_str(&text);
+            continue;
         }
+        if !literal.is_empty() {
+            merged.push(Piece::Literal(std::mem::take(&mut literal).into()));
+        }
+        merged.push(piece);
+    }
+    if !literal.is_empty() {
+        merged.push(Piece::Literal(literal.into()));
     }
     merged
 }

@@ -1,0 +1,201 @@
+//! Steps of a setup or session: waits, repeats, variables, requests.
+
+use std::collections::HashMap;
+
+use super::request::Compiler;
+use crate::error::Problems;
+use crate::file::{At, RequestFile, RequestItem, Scalar, StepFile, Table};
+use crate::model::{Request, Step, Wait};
+use crate::source::Span;
+use crate::template::{Escape, Template};
+use crate::units;
+
+/// Most steps of a session or setup.
+const MAX_STEPS: usize = 1_000;
+/// Most requests of a step.
+const MAX_REQUESTS: usize = 100;
+
+/// Steps with their values and the place of the whole.
+type Steps = At<Vec<At<StepFile>>>;
+
+/// The steps of a session: at least one, each with a name of its own.
+pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<Vec<Step>> {
+    if files.value.is_empty() {
+        let span = files.span.first_line();
+        compiler
+            .problems
+            .push(span.problem("a session has at least one step", "an empty list"));
+        return None;
+    }
+    for (i, file) in files
+        .value
+        .iter()
+        .enumerate()
+        .filter(|(_, f)| f.value.step.is_none())
+    {
+        let message = format!("the {} step of the session has no name", nth(i));
+        let mut problem = file.span.first_line().problem(message, "this step");
+        problem.help = Some("name it as reports are to show it: `step: Log in`".to_owned());
+        compiler.problems.push(problem);
+    }
+    check_names(&files.value, compiler.problems);
+    compile(&files.value, "the session", compiler)
+}
+
+/// Notes names that can't be shown, and the second of two that are alike.
+pub(super) fn check_names(steps: &[At<StepFile>], problems: &mut Problems) {
+    let mut first: HashMap<String, usize> = HashMap::new();
+    for (at, name) in steps
+        .iter()
+        .enumerate()
+        .filter_map(|(i, s)| Some((i, s.value.step.as_ref()?)))
+    {
+        let text = name.text();
+        if text.trim().is_empty() || text.len() > 200 || text.contains(['\n', '\r', '\t', '\0']) {
+            let message = "a step's name is one line of 1 to 200 characters";
+            problems.push(name.span.first_line().problem(message, "this name"));
+        }
+        if let Some(before) = first.insert(text.clone(), at) {
+            let message = format!(
+                "two steps are called `{text}`: the {} and the {}",
+                nth(before),
+                nth(at)
+            );
+            let mut problem = name.span.first_line().problem(message, "the second one");
+            problem.help = Some("reports tell steps by their names: number them".to_owned());
+            problems.push(problem);
+        }
+    }
+}
+
+fn nth(at: usize) -> String {
+    let n = at + 1;
+    let ending = match (n % 10, n % 100) {
+        (1, x) if x != 11 => "st",
+        (2, x) if x != 12 => "nd",
+        (3, x) if x != 13 => "rd",
+        _ => "th",
+    };
+    format!("{n}{ending}")
+}
+
+/// Compiles steps; `of` says in errors whose they are.
+pub(super) fn compile(
+    files: &[At<StepFile>],
+    of: &str,
+    compiler: &mut Compiler,
+) -> Option<Vec<Step>> {
+    if let Some(first) = files.get(MAX_STEPS) {
+        let message = format!("{of} has {} steps; {MAX_STEPS} are the most", files.len());
+        let problem = first
+            .span
+            .first_line()
+            .problem(message, "the first one too many");
+        compiler.problems.push(problem);
+        return None;
+    }
+    let compiled: Vec<Option<Step>> = files
+        .iter()
+        .enumerate()
+        .map(|(i, file)| step(file, of, i, compiler))
+        .collect();
+    compiled.into_iter().collect()
+}
+
+fn step(file: &At<StepFile>, of: &str, at: usize, compiler: &mut Compiler) -> Option<Step> {
+    let place = file.span.first_line();
+    let file = &file.value;
+    let wait = match &file.wait {
+        Some(wait) => {
+            let text = wait.text();
+            compiler.note("wait", &wait.span, &text, units::wait(&text))
+        }
+        None => Some(Wait::None),
+    };
+    let repeat = match &file.repeat {
+        Some(repeat) => {
+            let text = repeat.text();
+            let parsed = units::whole_number(&text, 1..=10_000);
+            compiler.note("repeat", &repeat.span, &text, parsed)
+        }
+        None => Some(1),
+    };
+    let sets = sets(&file.set, compiler);
+    let which = format!("the {} step of {of}", nth(at));
+    let requests = requests(file, &which, &place, compiler);
+    let (sets, mut requests) = (sets?, requests?);
+    if let Some(first) = requests.first_mut().filter(|_| !sets.is_empty()) {
+        first.target = first.target.clone().setting(sets);
+    }
+    let name = match (&file.step, requests.first()) {
+        (Some(name), _) => name.text().trim().to_owned(),
+        (None, Some(first)) => format!("{} {}", first.method, first.target.source()),
+        (None, None) => which,
+    };
+    Some(Step {
+        name,
+        wait: wait?,
+        repeat: repeat? as u32,
+        requests,
+    })
+}
+
+fn sets(
+    table: &Table<At<Scalar>>,
+    compiler: &mut Compiler,
+) -> Option<Vec<(crate::Slot, Template)>> {
+    let mut compiled = Some(Vec::new());
+    for (name, value) in table.iter() {
+        let slot = compiler.variables.iter().position(|v| *v == name.value);
+        let template =
+            compiler.template(&format!("variable `{}`", name.value), value, Escape::None);
+        match (&mut compiled, slot, template) {
+            (Some(list), Some(slot), Some(template)) => list.push((slot as crate::Slot, template)),
+            (list, _, _) => *list = None,
+        }
+    }
+    compiled
+}
+
+/// The requests of a step: its own, or those of its list.
+fn requests(
+    file: &StepFile,
+    which: &str,
+    place: &Span,
+    compiler: &mut Compiler,
+) -> Option<Vec<Request>> {
+    let problem = match (&file.requests, &file.only.request) {
+        (Some(list), _) if !file.only.is_empty() => {
+            let message = format!("{which} has `requests` and parts of a single request");
+            list.span.first_line().problem(message, "the list")
+        }
+        (Some(list), _) if list.value.is_empty() || list.value.len() > MAX_REQUESTS => {
+            let message = format!("a step has 1 to {MAX_REQUESTS} requests");
+            list.span.first_line().problem(message, "the list")
+        }
+        (Some(list), _) => {
+            let compile = |item| request_item(item, which, compiler);
+            let all: Vec<Option<Request>> = list.value.iter().map(compile).collect();
+            return all.into_iter().collect();
+        }
+        (None, Some(line)) => return compiler.request(line, &file.only).map(|r| vec![r]),
+        (None, None) => place.problem(format!("{which} has no request"), "this step"),
+    };
+    compiler.problems.push(problem);
+    None
+}
+
+fn request_item(item: &RequestItem, which: &str, compiler: &mut Compiler) -> Option<Request> {
+    match item {
+        RequestItem::Line(line) => compiler.request(line, &RequestFile::default()),
+        RequestItem::Full(file) => match &file.value.request {
+            Some(line) => compiler.request(line, &file.value),
+            None => {
+                let message = format!("a request of {which} needs the key `request`");
+                let problem = file.span.first_line().problem(message, "this request");
+                compiler.problems.push(problem);
+                None
+            }
+        },
+    }
+}

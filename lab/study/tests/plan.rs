@@ -1,0 +1,186 @@
+//! Laws of plans: the same seed gives the same plan, blocks draw anew, cells of a block alike.
+
+use std::collections::BTreeSet;
+
+use lab_study::plan::{Plan, PlanError, PlanOptions, plan};
+use lab_study::{Files, Study, load_study};
+use proptest::prelude::*;
+
+struct Folder(String, String);
+
+impl Files for Folder {
+    fn read(&self, path: &str) -> Result<Vec<u8>, std::io::Error> {
+        match path.ends_with(".study.yaml") {
+            true => Ok(self.0.clone().into_bytes()),
+            false => Ok(self.1.clone().into_bytes()),
+        }
+    }
+}
+
+fn study(extra: &str, load: &str, session: &str) -> Study {
+    let study = format!(
+        "study: s\ntitle: S\nworkload: w\nsystem: {{ groupware: {{}} }}\nload: {{ {load} }}\n{extra}"
+    );
+    let workload = format!("workload: w\nsession:\n{session}");
+    load_study("s.study.yaml", &Folder(study, workload), &[])
+        .unwrap_or_else(|e| panic!("{:?}", e.problems()))
+        .study
+}
+
+const SESSION: &str = "  pace: 20s\n  steps:\n    - { step: a, wait: 1s..5s, request: GET /a }\n    \
+                       - { step: b, wait: exponential(2s), repeat: 2, requests: [GET /b, GET /c] }\n";
+
+fn planned(study: &Study, seed: u64) -> Plan {
+    plan(
+        study,
+        &PlanOptions {
+            speed: 1.0,
+            seed: Some(seed),
+        },
+    )
+    .unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn same_seed_same_plan(
+        seed in any::<u64>(),
+        users in 1u32..40,
+        trials in 1u32..6,
+        speed in 0.5..100.0f64,
+    ) {
+        let extra = format!("trials: {trials}\nmatrix: {{ n: [1, 2, 3], m: [a, b] }}\n");
+        let study = study(&extra, &format!("users: {users}, ramp: 30s, hold: 3 cycles"), SESSION);
+        let options = PlanOptions { speed, seed: Some(seed) };
+        let bytes = |p: &Plan| serde_json::to_string(p).unwrap();
+        let first = plan(&study, &options).unwrap();
+        prop_assert_eq!(bytes(&first), bytes(&plan(&study, &options).unwrap()));
+        // What is written reads as the same.
+        let read: Plan = serde_json::from_str(&bytes(&first)).unwrap();
+        prop_assert_eq!(bytes(&read), bytes(&first));
+
+        for (block, trials) in first.trials.chunks(6).enumerate() {
+            let cells: BTreeSet<String> = trials.iter().map(|t| format!("{:?}", t.cell)).collect();
+            prop_assert_eq!(cells.len(), 6, "every cell once in a block");
+            prop_assert!(trials.iter().all(|t| t.block == block as u32));
+            // All cells of a block see the same draws.
+            prop_assert!(trials.iter().all(|t| t.prediction == trials[0].prediction));
+        }
+        let ids: Vec<u32> = first.trials.iter().map(|t| t.id).collect();
+        prop_assert_eq!(ids, (1..=trials * 6).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_prediction_counts_what_its_steps_count(users in 1u32..60, ramp in 0u32..60, hold in 1u32..200) {
+        let study = study("", &format!("users: {users}, ramp: {ramp}s, hold: {hold}s"), SESSION);
+        let plan = planned(&study, 9);
+        let trial = &plan.trials[0];
+        let p = trial.prediction.as_ref().unwrap();
+        prop_assert!(p.exact);
+        let requests: u64 = p.steps.iter().map(|s| s.requests).sum();
+        prop_assert_eq!(requests as f64, p.transactions);
+        prop_assert_eq!(p.steps[0].requests, p.steps[0].waits);
+        prop_assert_eq!(p.steps[1].requests, p.steps[1].waits * 2);
+        prop_assert!(p.hold_transactions <= p.transactions);
+        if ramp == 0 {
+            prop_assert_eq!(p.hold_transactions, p.transactions);
+        }
+        // No cycle is shorter than its pace: one per user and pace begun, at most.
+        let cycles = (ramp + hold).div_ceil(20).max(1);
+        prop_assert!(p.steps[0].requests <= u64::from(users * cycles));
+    }
+}
+
+#[test]
+fn seeds_and_blocks_draw_anew() {
+    let study = study("trials: 2\n", "users: 50, hold: 10 cycles", SESSION);
+    let one = planned(&study, 1);
+    assert_ne!(
+        one.trials[0].prediction,
+        planned(&study, 2).trials[0].prediction
+    );
+    assert_ne!(one.trials[0].prediction, one.trials[1].prediction);
+}
+
+#[test]
+fn cells_are_shuffled_unless_listed() {
+    let matrix = "matrix: { n: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12] }\ntrials: 2\n";
+    let order = |study: &Study, block: usize| -> Vec<String> {
+        let trials = planned(study, 3).trials;
+        trials[block * 12..][..12]
+            .iter()
+            .map(|t| format!("{:?}", t.cell))
+            .collect()
+    };
+    let listed = study(
+        &format!("{matrix}order: listed\n"),
+        "users: 1, hold: 1s",
+        SESSION,
+    );
+    let shuffled = study(matrix, "users: 1, hold: 1s", SESSION);
+    assert_eq!(order(&listed, 0), order(&listed, 1));
+    assert_ne!(order(&shuffled, 0), order(&listed, 0));
+    assert_ne!(order(&shuffled, 0), order(&shuffled, 1));
+}
+
+/// By hand: two users, constant waits, no pace: requests at 1, 3, 4, 6, 7, 9 s after the start.
+#[test]
+fn a_prediction_is_the_sum_done_by_hand() {
+    let session = "  steps:\n    - { step: a, wait: 1s, request: GET /a }\n    \
+                   - { step: b, wait: 2s, request: GET /b }\n";
+    let study = study("", "users: 2, ramp: 4s, hold: 5s", session);
+    let plan = planned(&study, 1);
+    let p = plan.trials[0].prediction.as_ref().unwrap();
+    // The first starts at 0: 1 3 4 6 7, and 9 is the end. The second starts at 2: 3 5 6 8.
+    assert_eq!(p.transactions, 9.0);
+    assert_eq!(p.hold_transactions, 6.0, "{p:?}");
+    assert_eq!(p.offered_per_s, 1.2);
+    assert_eq!((p.steps[0].requests, p.steps[1].requests), (5, 4));
+    assert_eq!(
+        (p.steps[0].mean_wait_ms, p.steps[1].mean_wait_ms),
+        (1000.0, 2000.0)
+    );
+}
+
+/// A pace of 4 s that a cycle of 3 + 3 s overruns: the next follows at once.
+#[test]
+fn an_overrun_cycle_is_followed_at_once() {
+    let session = "  pace: 4s\n  steps:\n    - { step: a, wait: 3s, request: GET /a }\n    \
+                   - { step: b, wait: 3s, request: GET /b }\n";
+    let study = study("", "users: 1, hold: 13s", session);
+    let p = planned(&study, 1).trials[0].prediction.clone().unwrap();
+    assert_eq!(p.transactions, 4.0, "at 3, 6, 9, 12 s");
+}
+
+#[test]
+fn a_workload_without_waits_has_no_prediction() {
+    let session = "  steps:\n    - { step: a, request: GET /a }\n";
+    let plan = planned(&study("", "users: 5, hold: 10s", session), 1);
+    assert_eq!(plan.trials[0].prediction, None);
+}
+
+#[test]
+fn a_huge_load_is_predicted_from_a_sample() {
+    let study = study("", "users: 1000000, ramp: 1h, hold: 24h", SESSION);
+    let plan = planned(&study, 1);
+    let p = plan.trials[0].prediction.as_ref().unwrap();
+    assert!(!p.exact);
+    // Five requests per 20 s cycle and user, from its start on: 24.5 h on average.
+    let expected = 5.0 * 1e6 * 24.5 * 3600.0 / 20.0;
+    assert!(
+        (p.transactions / expected - 1.0).abs() < 0.01,
+        "{}",
+        p.transactions
+    );
+}
+
+#[test]
+fn speeds_are_bounded() {
+    let study = study("", "users: 1, hold: 10s", SESSION);
+    for speed in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
+        let result = plan(&study, &PlanOptions { speed, seed: None });
+        assert!(matches!(result, Err(PlanError::Speed(_))), "{speed}");
+    }
+}

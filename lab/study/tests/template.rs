@@ -1,0 +1,262 @@
+//! Templates as a workload's author sees them: what they render, what they refuse.
+
+use lab_study::template::Escape;
+use lab_study::{RenderError, Template, User, UserScope, Workload, load_workload};
+
+struct One(&'static str);
+
+impl lab_study::Files for One {
+    fn read(&self, _: &str) -> Result<Vec<u8>, std::io::Error> {
+        Ok(self.0.as_bytes().to_vec())
+    }
+}
+
+/// Variables: `password`, `name`, `links` (a list), `page` (a text).
+fn workload() -> Workload {
+    let text = "workload: w\nuser: { name: 'us\"er{{ pad(index, 3) }}' }\nsession:\n  steps:\n    - \
+                step: s\n      request: GET /\n      capture: { links: '$[*]', page: request.path }\n";
+    load_workload("w.yaml", &One(Box::leak(text.to_owned().into_boxed_str()))).unwrap()
+}
+
+fn scope(workload: &Workload) -> UserScope {
+    let user = User {
+        index: 7,
+        users: 10,
+        seed: 1,
+        block: 0,
+        base_date: jiff::civil::date(2026, 1, 5),
+    };
+    let mut scope = UserScope::new(workload, user, &[("password".into(), "p&q r".into())]).unwrap();
+    scope.set_list(workload.slot("links").unwrap(), &["/a/1", "/a/2", "/a/3"]);
+    scope
+}
+
+fn render_as(escape: Escape, text: &str) -> Result<String, RenderError> {
+    let workload = workload();
+    let template = Template::parse_escaped(text, &workload.variables, escape).unwrap();
+    let mut out = String::new();
+    template
+        .render(&mut scope(&workload), &mut out)
+        .map(|()| out)
+}
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    assert_eq!(
+        render_as(Escape::None, text).as_deref(),
+        Ok(expected),
+        "{text}"
+    );
+}
+
+#[test]
+fn plain_expressions() {
+    check("", "");
+    check("just text }} with a brace {", "just text }} with a brace {");
+    check("{{ name }}", "us\"er007");
+    check(
+        "/mail/{{name}}/x?i={{ index }}&n={{ users }}",
+        "/mail/us\"er007/x?i=7&n=10",
+    );
+    check("{{ pad(neighbour(6), 5) }}", "00003");
+    check("{{ pad(neighbour(-8), 2) }}", "09");
+    check("{{ 'a }} b' }}", "a }} b");
+    check(
+        "{{ date(0) }} {{ date(-5) }} {{ date(13) }}",
+        "2026-01-05 2025-12-31 2026-01-18",
+    );
+    check(
+        "{{ month_start(13) }} {{ month_end(13) }}",
+        "2026-01-01 2026-02-01",
+    );
+    check("{{ date_in(3, 3) }} {{ int_in(4, 4) }}", "2026-01-08 4");
+    check("{{ links }}", "/a/1");
+    check(
+        "{{ take(links) }} {{ take(links) }} {{ links }}",
+        "/a/1 /a/2 /a/3",
+    );
+}
+
+#[test]
+fn the_rest_of_the_language() {
+    check("{{ index + 1 }}", "8");
+    check("{{ pad(index * 2, 4) }}", "0014");
+    check("{{ name | upper }}", "US\"ER007");
+    check("{{ links | length }}", "3");
+    check("{{ links[1] }}", "/a/2");
+    check("{{ 'x' ~ links }}", "x/a/1");
+    check("{{ links | join(',') }}", "/a/1,/a/2,/a/3");
+    check(
+        "{% for link in links %}[{{ link }}]{% endfor %}",
+        "[/a/1][/a/2][/a/3]",
+    );
+    check("{% if index > 5 %}high{% else %}low{% endif %}\n", "high\n");
+    check(
+        "{% set x = take(links) %}{{ x }} then {{ take(links) }}",
+        "/a/1 then /a/2",
+    );
+    check("{{ page | default('none') }}", "none");
+    check("{{ 'a b/c' | urlencode }}", "a%20b%2Fc");
+    check("a {# no #}b", "a b");
+    check(
+        "pipe | nofilter {% if true %}y{% endif %}",
+        "pipe | nofilter y",
+    );
+}
+
+#[test]
+fn both_ways_of_calling_agree() {
+    let pairs = [
+        ("{{ uuid() }}", "{{ uuid() ~ '' }}"),
+        ("{{ pick(links) }}", "{{ pick(links) ~ '' }}"),
+        ("{{ date_in(0, 13) }}", "{{ date_in(0, 13) | string }}"),
+        ("{{ text_of_size(33) }}", "{{ text_of_size(33) ~ '' }}"),
+        ("{{ int_in(1, 1000) }}", "{{ int_in(1, 1000) + 0 }}"),
+        ("{{ neighbour(4) }}", "{{ neighbour(4) | int }}"),
+    ];
+    for (plain, full) in pairs {
+        assert_eq!(
+            render_as(Escape::None, plain),
+            render_as(Escape::None, full),
+            "{plain}"
+        );
+    }
+}
+
+#[test]
+fn an_empty_list_asks_for_the_step_to_be_skipped() {
+    let empty = |text: &str| match render_as(Escape::None, text) {
+        Err(RenderError::EmptyList { variable }) => variable,
+        other => panic!("{text}: {other:?}"),
+    };
+    assert_eq!(empty("{{ page }}"), "page");
+    assert_eq!(empty("{{ take(page) }}"), "page");
+    assert_eq!(empty("{{ pick(page) }}"), "page");
+    assert_eq!(empty("{{ page | upper }}"), "page");
+    assert_eq!(empty("{{ take(page) | upper }}"), "page");
+    assert_eq!(empty("{% if true %}{{ page }}{% endif %}"), "page");
+    assert_eq!(
+        empty("{{take(links)}}{{take(links)}}{{take(links)}}{{take(links)}}"),
+        "links"
+    );
+}
+
+#[test]
+fn a_taken_text_is_gone() {
+    let workload = workload();
+    let mut scope = scope(&workload);
+    let slot = workload.slot("page").unwrap();
+    scope.set_text(slot, "/p");
+    let template = Template::parse("{{ take(page) }}", &workload.variables).unwrap();
+    let mut out = String::new();
+    assert_eq!(template.render(&mut scope, &mut out), Ok(()));
+    assert_eq!(out, "/p");
+    let again = template.render(&mut scope, &mut out);
+    assert_eq!(
+        again,
+        Err(RenderError::EmptyList {
+            variable: "page".into()
+        })
+    );
+    assert_eq!(
+        scope.get("name").as_deref(),
+        Some("us\"er007"),
+        "the scope is back in one piece"
+    );
+}
+
+#[test]
+fn a_password_that_nobody_gave_is_no_empty_list() {
+    let workload = workload();
+    let user = User {
+        index: 0,
+        users: 1,
+        seed: 1,
+        block: 0,
+        base_date: jiff::civil::date(2026, 1, 5),
+    };
+    let mut scope = UserScope::new(&workload, user, &[]).unwrap();
+    let template = Template::parse("{{ password }}", &workload.variables).unwrap();
+    let result = template.render(&mut scope, &mut String::new());
+    assert_eq!(
+        result,
+        Err(RenderError::Unknown {
+            variable: "password".into()
+        })
+    );
+}
+
+#[test]
+fn json_values_keep_their_kind() {
+    let check = |text: &str, expected: &str| {
+        assert_eq!(
+            render_as(Escape::JsonValue, text).as_deref(),
+            Ok(expected),
+            "{text}"
+        );
+    };
+    check("plain \"text\"", r#""plain \"text\"""#);
+    check("{{ name }}", r#""us\"er007""#);
+    check("Hello {{ name }}\n", r#""Hello us\"er007\n""#);
+    check("{{ index }}", "7");
+    check("{{ neighbour(1) }}", "8");
+    check("{{ index + 1 }}", "8");
+    check("{{ index > 3 }}", "true");
+    check("{{ none }}", "null");
+    check("{{ pad(index, 1) }}", r#""7""#);
+    check("{{ index ~ '' }}", r#""7""#);
+    check("no {{ index }}", r#""no 7""#);
+    check("{% if true %}{{ name }}{% endif %}", r#""us\"er007""#);
+}
+
+#[test]
+fn form_values_are_encoded() {
+    assert_eq!(
+        render_as(Escape::Form, "x y{{ password }}").as_deref(),
+        Ok("x+yp%26q+r")
+    );
+    assert_eq!(
+        render_as(Escape::Form, "{{ password | upper }}").as_deref(),
+        Ok("P%26Q+R")
+    );
+}
+
+#[test]
+fn work_and_size_are_bounded() {
+    let failed = |text: &str| match render_as(Escape::None, text) {
+        Err(RenderError::Failed { cause, .. }) => cause,
+        other => panic!("{text}: {:?}", other.map(|o| o.len())),
+    };
+    let slow = "{% for a in range(10000) %}{% for b in range(10000) %}x{% endfor %}{% endfor %}";
+    let causes = [
+        slow,
+        "{{ 'x' * (10 ** 10) }}",
+        "{{ text_of_size(99999999999 + index) }}",
+        "{{ int_in(index, 1) }}",
+        "{{ pad(name, 3) }}",
+        "{{ date(99999999 * users) }}",
+    ]
+    .map(failed);
+    insta::assert_snapshot!(causes.join("\n"), @r#"
+    engine ran out of fuel
+    invalid operation: repeated string is too large
+    invalid operation: 100000000006 bytes is not within 0 to 67108864
+    7 is greater than 1
+    `us"er007` is not a whole number
+    invalid operation: 999999990 days after 2026-01-05 is beyond the calendar
+    "#);
+}
+
+#[test]
+fn every_filter_exists() {
+    for filter in lab_study::template::FILTERS {
+        let text = format!("{{{{ [1, 2] | {filter} }}}}");
+        match render_as(Escape::None, &text) {
+            Ok(_) => {}
+            Err(RenderError::Failed { cause, .. }) => {
+                assert!(!cause.contains("unknown filter"), "{filter}: {cause}");
+            }
+            Err(other) => panic!("{filter}: {other:?}"),
+        }
+    }
+}
