@@ -22,6 +22,8 @@ pub(crate) fn rate(value: f64) -> String {
 
 /// Any figure with about three significant digits, never in scientific notation.
 pub(crate) fn figure(value: f64) -> String {
+    // An empty sum is −0.0; nobody wants to read that.
+    let value = if value == 0.0 { 0.0 } else { value };
     let size = value.abs();
     let digits = if size == 0.0 || size >= 99.95 {
         0
@@ -50,8 +52,13 @@ pub(crate) fn percent(value: f64) -> String {
 
 /// `+1.2 %`, `−0.4 %`.
 pub(crate) fn signed_percent(value: f64) -> String {
-    let sign = if value < 0.0 { "−" } else { "+" };
-    format!("{sign}{:.1} %", value.abs())
+    let digits = format!("{:.1}", value.abs());
+    let sign = match (digits.as_str(), value < 0.0) {
+        ("0.0", _) => "±",
+        (_, true) => "−",
+        (_, false) => "+",
+    };
+    format!("{sign}{digits} %")
 }
 
 /// A ratio: `×1.02`, `×60.1`, `×0.019`.
@@ -63,6 +70,15 @@ pub(crate) fn ratio(value: f64) -> String {
         _ => 3,
     };
     format!("×{value:.digits$}")
+}
+
+/// How many times: `2`, `1.46`, `60.1`.
+pub(crate) fn times(value: f64) -> String {
+    let text = figure(value);
+    if text.contains('.') {
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    text
 }
 
 /// The figure, or the mark for none.
@@ -160,6 +176,7 @@ mod tests {
     fn figures_keep_three_digits() {
         for (value, text) in [
             (0.0, "0"),
+            (-0.0, "0"),
             (0.0123, "0.0123"),
             (0.4121, "0.412"),
             (0.9999, "1.00"),
@@ -181,6 +198,8 @@ mod tests {
         assert_eq!(ratio(60.12), "×60.1");
         assert_eq!(ratio(0.0185), "×0.018");
         assert_eq!(signed_percent(-0.42), "−0.4 %");
+        assert_eq!(signed_percent(-0.04), "±0.0 %");
+        assert_eq!([2.0, 60.0, 1.456].map(times), ["2", "60", "1.46"]);
         assert_eq!(duration(3_600_000.0), "60 min");
         assert_eq!(duration(48_000.0), "48 s");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b, and c");

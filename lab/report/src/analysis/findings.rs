@@ -2,7 +2,9 @@
 
 use lab_stats::ratio;
 
-use crate::format::{count, figure, list, ms, percent, plural};
+use crate::format::{
+    count, figure, list, ms, percent, plural, ratio as ratio_text, times as times_text,
+};
 use crate::model::{
     CellSummary, Entry, Outcome, PublishedTable, StudyFacts, Summary, TrialAnalysis, Verdict,
 };
@@ -178,8 +180,8 @@ fn growth(cells: &[CellSummary]) -> Option<String> {
         format!(
             "{} times the users cost {} times the mean response: {} ms at {low_users} users, {} ms \
              at {high_users}.",
-            figure(users),
-            figure(times),
+            times_text(users),
+            times_text(times),
             ms(from),
             ms(to),
         )
@@ -208,7 +210,7 @@ fn slowest_step(cells: &[CellSummary]) -> Option<String> {
         cell.label,
         slowest.1,
         ms(slowest.0),
-        figure(times)
+        times_text(times)
     ))
 }
 
@@ -272,17 +274,18 @@ fn furthest(study: &StudyFacts, published: &[PublishedTable]) -> Option<String> 
         .as_ref()
         .map_or_else(|| far.name.clone(), |step| format!("“{step}”"));
     let figures = format!(
-        "{what} at {} ({} here, {} published, ×{})",
+        "{what} at {} ({} here, {} published, {})",
         far.label,
         figure(far.ours?),
-        far.published_text,
-        figure(far.ratio?)
+        figure(far.published?),
+        ratio_text(far.ratio?)
     );
     Some(match sped_up {
         None => format!("Furthest from the published figures: {figures}."),
-        Some(note) => format!(
-            "Of the published figures only the number of transactions compares {note}; furthest \
-             from it: {figures}."
+        Some(_) => format!(
+            "At speed {} only the number of transactions compares with the published figures; \
+             furthest from it: {figures}.",
+            study.speed
         ),
     })
 }

@@ -10,10 +10,26 @@ use lab_study::model::{Cell, Published, Study};
 
 use super::trial::as_f64;
 use crate::format::{duration, level};
-use crate::model::{CellSummary, Entry, PublishedTable, TrialAnalysis, Verdict, speed_note};
+use crate::model::{
+    CellSummary, Entry, PublishedTable, StepSummary, TrialAnalysis, Verdict, speed_note,
+};
 
 /// Published and planned lengths that differ by more than this differ by construction.
 const SAME_LENGTH: f64 = 0.01;
+/// Columns that are the monitor's, by its own names.
+const HOST: [&str; 11] = [
+    "cpu_percent",
+    "disk_transfers_per_s",
+    "disk_kb_per_s",
+    "disk_queue_length",
+    "disk_busy_percent",
+    "disk_service_ms",
+    "memory_committed_percent",
+    "memory_committed_mb",
+    "memory_available_mb",
+    "network_kb_per_s",
+    "scan_rate_pages_per_s",
+];
 /// Columns that follow from the length of a run.
 const BY_LENGTH: [&str; 3] = ["elapsed", "tps", "average_tps"];
 
@@ -104,18 +120,41 @@ fn by_step(ours: &Ours<'_>, header: &[String], rows: &Rows, table: &mut Publishe
                 continue;
             };
             for cell in &cells {
-                let mine = cell.steps.iter().find(|other| other.name == *step);
-                let value = mine
-                    .and_then(|step| step.response_ms.mean)
-                    .map(|mean| mean.mean);
-                let mut entry = entry(cell, "response_mean_ms", text, value);
-                entry.step = Some(step.clone());
-                entry.note = mine
-                    .is_none()
-                    .then(|| "the workload has no such step".to_owned());
-                table.entries.push(entry);
+                entries_of_step(cell, step, text, table);
             }
         }
+    }
+}
+
+/// One entry for each step of that name; `Open one invitation (2)` is another step of the same.
+fn entries_of_step(cell: &CellSummary, step: &str, text: &str, table: &mut PublishedTable) {
+    let mine: Vec<&StepSummary> = cell
+        .steps
+        .iter()
+        .filter(|mine| base_name(&mine.name) == step)
+        .collect();
+    for step in &mine {
+        let value = step.response_ms.mean.map(|mean| mean.mean);
+        let mut entry = entry(cell, "response_mean_ms", text, value);
+        entry.step = Some(step.name.clone());
+        table.entries.push(entry);
+    }
+    if mine.is_empty() {
+        let mut entry = entry(cell, "response_mean_ms", text, None);
+        entry.step = Some(step.to_owned());
+        entry.note = Some("the workload has no such step".to_owned());
+        table.entries.push(entry);
+    }
+}
+
+/// The name without its number: `Open one invitation (2)` is `Open one invitation`.
+fn base_name(name: &str) -> &str {
+    let numbered = name
+        .strip_suffix(')')
+        .and_then(|rest| rest.rsplit_once(" ("));
+    match numbered {
+        Some((base, number)) if number.bytes().all(|b| b.is_ascii_digit()) => base,
+        _ => name,
     }
 }
 
@@ -274,7 +313,8 @@ fn counterpart(ours: &Ours<'_>, cell: &CellSummary, column: &str) -> Option<Opti
         "response_s" => response.map(|ms| ms / 1000.0),
         "probe_ms" => probe,
         "probe_s" => probe.map(|ms| ms / 1000.0),
-        other => *cell.host.get(other)?,
+        other if HOST.contains(&other) => cell.host.get(other).copied().flatten(),
+        _ => return None,
     })
 }
 
@@ -296,7 +336,7 @@ fn name_of(column: &str) -> String {
         "errors" => "errors",
         "throughput_per_s" => "throughput, per s",
         "average_tps" => "throughput, per s",
-        "tps" => "transactions ÷ elapsed, per s",
+        "tps" => "transactions/elapsed, per s",
         "elapsed" => "elapsed, s",
         "notesmark_tpm" => "throughput, per min",
         "response_mean_ms" | "response_ms" => "mean response, ms",
@@ -331,6 +371,16 @@ mod tests {
         assert_eq!(parse("more than 5 minutes"), None);
         assert_eq!(parse("NaN"), None);
         assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn a_step_may_be_numbered() {
+        assert_eq!(base_name("Open one invitation (12)"), "Open one invitation");
+        assert_eq!(
+            base_name("Open one (big) invitation"),
+            "Open one (big) invitation"
+        );
+        assert_eq!(base_name("Open (one)"), "Open (one)");
     }
 
     #[test]

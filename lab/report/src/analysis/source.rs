@@ -8,15 +8,21 @@ use lab_study::{Files, load_study};
 
 use super::ReportError;
 
-/// Files of an archive, found by their last component: the archive keeps them flat.
+/// Files of an archive. It keeps them flat and under its own names: the study first, then the
+/// workload, then published files under theirs.
 struct Archived<'a>(&'a [(String, Vec<u8>)]);
 
 impl Files for Archived<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, io::Error> {
-        let wanted = base_name(path);
-        self.0
+        let by_name = self
+            .0
             .iter()
-            .find(|(name, _)| base_name(name) == wanted)
+            .find(|(name, _)| base_name(name) == base_name(path));
+        // A study names its workload by the name it had outside; a study names only one YAML file.
+        let is_yaml = path.ends_with(".yaml") || path.ends_with(".yml");
+        let workload = self.0.get(1).filter(|_| is_yaml);
+        by_name
+            .or(workload)
             .map(|(_, bytes)| bytes.clone())
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not in the archive"))
     }

@@ -8,7 +8,9 @@ use crate::Analysis;
 use crate::format::{count, figure, or_none, plain, ratio};
 use crate::model::{Entry, Verdict};
 use crate::write::rows::{level_rows, published_notes, published_step, published_text};
-use crate::write::terminal::{metric, outcome, pinning, threshold_value, trial_notes, verdict};
+use crate::write::terminal::{
+    outcome, pinning, threshold_value, threshold_words, trial_notes, verdict,
+};
 
 /// The report as GitHub-flavoured Markdown.
 #[must_use]
@@ -37,7 +39,7 @@ fn head(text: &mut String, analysis: &Analysis) {
     line(
         text,
         &format!(
-            "**{}** {}\n",
+            "**{}**\n\n{}\n",
             escape(&verdict(analysis)),
             escape(&analysis.headline)
         ),
@@ -50,7 +52,8 @@ fn head(text: &mut String, analysis: &Analysis) {
     }
 }
 
-fn table(text: &mut String, heads: &[String], rows: &[Vec<String>]) {
+/// Columns after the first stand to the right if they are `figures`.
+fn table(text: &mut String, heads: &[String], rows: &[Vec<String>], figures: bool) {
     let row = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
         format!("| {} |", cells.join(" | "))
@@ -59,7 +62,7 @@ fn table(text: &mut String, heads: &[String], rows: &[Vec<String>]) {
     let rules: Vec<&str> = heads
         .iter()
         .enumerate()
-        .map(|(at, _)| if at == 0 { "---" } else { "---:" })
+        .map(|(at, _)| if at == 0 || !figures { "---" } else { "---:" })
         .collect();
     line(text, &format!("| {} |", rules.join(" | ")));
     for cells in rows {
@@ -118,7 +121,7 @@ fn levels(text: &mut String, analysis: &Analysis) {
             std::iter::once(row.name.clone()).chain(figures).collect()
         })
         .collect();
-    table(text, &labels(analysis, "figure"), &rows);
+    table(text, &labels(analysis, "figure"), &rows, true);
 }
 
 fn steps(text: &mut String, analysis: &Analysis) {
@@ -155,7 +158,7 @@ fn steps(text: &mut String, analysis: &Analysis) {
             std::iter::once(name.clone()).chain(figures).collect()
         })
         .collect();
-    table(text, &labels(analysis, "step"), &rows);
+    table(text, &labels(analysis, "step"), &rows, true);
 }
 
 fn published(text: &mut String, analysis: &Analysis) {
@@ -165,10 +168,7 @@ fn published(text: &mut String, analysis: &Analysis) {
     line(text, "\n## Published figures\n");
     for table in &analysis.published {
         let source = escape(&table.source.join(" "));
-        line(
-            text,
-            &format!("- `{}`: {source}", table.file.replace('`', "'")),
-        );
+        line(text, &format!("- {}: {source}", escape(&table.file)));
     }
     if let Some(note) = analysis.speed_note() {
         line(text, &format!("- All comparisons: {}.", escape(&note)));
@@ -206,13 +206,13 @@ fn thresholds(text: &mut String, analysis: &Analysis) {
             };
             rows.push(vec![
                 format!("{}, {}", trial.id, trial.label),
-                format!("{} {}{step}", metric(threshold), threshold.text),
+                format!("{}{step}", threshold_words(threshold)),
                 measured,
                 state.to_owned(),
             ]);
         }
     }
-    table(text, &heads, &rows);
+    table(text, &heads, &rows, false);
 }
 
 fn checks(text: &mut String, analysis: &Analysis) {
@@ -234,7 +234,7 @@ fn checks(text: &mut String, analysis: &Analysis) {
             ]);
         }
     }
-    table(text, &heads, &rows);
+    table(text, &heads, &rows, false);
     let notes = trial_notes(analysis);
     if !notes.is_empty() {
         line(text, "\n## Notes\n");

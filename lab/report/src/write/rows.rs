@@ -18,7 +18,7 @@ pub(crate) struct Row {
 type Figure = fn(&CellSummary) -> Option<f64>;
 
 /// Name, figure, whether it is a count, published columns that mean the same.
-const ROWS: [(&str, Figure, bool, &[&str]); 21] = [
+const ROWS: [(&str, Figure, bool, &[&str]); 22] = [
     (
         "transactions",
         |cell| mean(cell.transactions),
@@ -67,7 +67,7 @@ const ROWS: [(&str, Figure, bool, &[&str]); 21] = [
         &["cpu_percent"],
     ),
     (
-        "CPU of the system, % of one core",
+        "CPU of the system, % of core",
         |cell| system(cell, "cpu_percent"),
         false,
         &[],
@@ -113,6 +113,12 @@ const ROWS: [(&str, Figure, bool, &[&str]); 21] = [
         |cell| host(cell, "memory_available_mb"),
         false,
         &["memory_available_mb"],
+    ),
+    (
+        "memory committed, %",
+        |cell| host(cell, "memory_committed_percent"),
+        false,
+        &["memory_committed_percent"],
     ),
     (
         "network, KB per s",
@@ -238,10 +244,19 @@ pub(crate) fn published_text(entry: &Entry) -> String {
         // As many digits as published: rounding someone else's figure would misquote it.
         Some(_) => match entry.published_text.parse::<u64>() {
             Ok(n) => count(n),
-            Err(_) => entry.published_text.clone(),
+            Err(_) => grouped(&entry.published_text),
         },
         None if entry.published_text.is_empty() => NONE.to_owned(),
         None => entry.published_text.clone(),
+    }
+}
+
+/// `11974.5` as `11,974.5`; anything that isn't plain digits stays as it is.
+fn grouped(text: &str) -> String {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
+    match whole.parse::<u64>() {
+        Ok(n) if !rest.is_empty() => format!("{}.{rest}", count(n)),
+        _ => text.to_owned(),
     }
 }
 

@@ -3,9 +3,11 @@
 //! Names and messages come from files and from servers: they are shown without control characters,
 //! so that nothing in them can steer the terminal.
 
+use lab_study::model::Metric;
+
 use crate::Analysis;
 use crate::format::{NONE, count, duration, figure, list, or_none, plain, plural, ratio};
-use crate::model::{Check, CheckOutcome, Entry, Outcome, TrialAnalysis, Verdict};
+use crate::model::{Check, CheckOutcome, Entry, Outcome, ThresholdResult, TrialAnalysis, Verdict};
 use crate::write::rows::{Row, level_rows, published_notes, published_step, published_text};
 
 /// Narrower than this, columns would collide.
@@ -302,11 +304,10 @@ fn thresholds(page: &mut Page, analysis: &Analysis) {
                 (Verdict::Valid, false) => "FAILED",
             };
             let line = format!(
-                "trial {}, {}: {} {}{step}: {state} ({measured})",
+                "trial {}, {}: {}{step}: {state} ({measured})",
                 trial.id,
                 trial.label,
-                metric(threshold),
-                threshold.text
+                threshold_words(threshold)
             );
             page.paragraph(&line, 2);
         }
@@ -314,11 +315,7 @@ fn thresholds(page: &mut Page, analysis: &Analysis) {
 }
 
 /// The measured value in the unit that a reader expects.
-pub(crate) fn threshold_value(
-    threshold: &crate::model::ThresholdResult,
-    value: Option<f64>,
-) -> String {
-    use lab_study::model::Metric;
+pub(crate) fn threshold_value(threshold: &ThresholdResult, value: Option<f64>) -> String {
     match threshold.metric {
         Metric::ResponseTime | Metric::ServiceTime => {
             or_none(value, |ms| format!("{} ms", figure(ms)))
@@ -328,15 +325,19 @@ pub(crate) fn threshold_value(
     }
 }
 
-/// What a threshold judges, in words.
-pub(crate) fn metric(threshold: &crate::model::ThresholdResult) -> &'static str {
-    use lab_study::model::Metric;
-    match threshold.metric {
+/// A threshold in words: `response time p(95) < 300ms`, `error rate < 0.1%`.
+pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
+    let metric = match threshold.metric {
         Metric::ResponseTime => "response time",
         Metric::ServiceTime => "service time",
         Metric::ErrorRate => "error rate",
         Metric::Throughput => "throughput",
-    }
+    };
+    let text = threshold.text.trim();
+    format!(
+        "{metric} {}",
+        text.strip_prefix("rate").unwrap_or(text).trim_start()
+    )
 }
 
 fn checks(page: &mut Page, analysis: &Analysis) {
@@ -382,7 +383,7 @@ fn check_summary(trial: &TrialAnalysis) -> String {
         "trial {}, {}, {length}: {state} ({})",
         trial.id,
         trial.label,
-        list(&parts)
+        parts.join(", ")
     )
 }
 
@@ -392,9 +393,9 @@ fn check_line(check: &Check) -> String {
         .as_ref()
         .map_or_else(String::new, |advice| format!(" → {advice}"));
     format!(
-        "- {} {}: {}.{advice}",
-        outcome(check.outcome),
+        "- {}, {}: {}.{advice}",
         check.name,
+        outcome(check.outcome),
         check.evidence
     )
 }
@@ -481,11 +482,11 @@ pub(crate) fn verdict(analysis: &Analysis) -> String {
     };
     let comes_to = match summary.outcome {
         Outcome::Ok => "A valid measurement",
-        Outcome::ThresholdFailed => "A valid measurement; the server missed a threshold",
-        Outcome::TooFewValidTrials => "Too few valid trials: not a measurement of every cell",
+        Outcome::ThresholdFailed => "A valid measurement, but the server missed a threshold",
+        Outcome::TooFewValidTrials => "Too few valid trials",
         Outcome::SystemFailed => "The system under test failed",
     };
-    format!("{comes_to}: {trials}{warnings}{thresholds}{missing}.")
+    format!("{comes_to}. {trials}{warnings}{thresholds}{missing}.")
 }
 
 #[expect(

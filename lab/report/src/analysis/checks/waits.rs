@@ -73,11 +73,10 @@ fn tolerance(done: u64, planned: u64) -> f64 {
 }
 
 /// Little's law from independent estimates: users counted; completions counted × (response time +
-/// **planned** wait). Judged only without a pace, where users do nothing else.
+/// **planned** wait). With a pace users also idle until their next cycle, so there the estimate may
+/// fall short of the users counted, but never exceed them.
 pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
-    if facts.study.workload.session.pace.is_some() {
-        return None;
-    }
+    let paced = facts.study.workload.session.pace.is_some();
     let hold = &facts.sums.hold;
     let counted = hold.users.mean()?;
     let thinking = facts.predicted.iter().filter_map(|(step, predicted)| {
@@ -99,18 +98,21 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
     let off = lab_stats::relative_difference(computed, counted)?;
     let name = "Little's law";
     let evidence = format!(
-        "{} users counted, {} by completions × (response + planned wait) ({})",
+        "{} users counted, {}{} by completions × (response + planned wait) ({})",
         rate(counted),
+        if paced { "of them busy " } else { "" },
         rate(computed),
         signed_percent(off * 100.0)
     );
-    Some(if off.abs() <= LITTLE_TOLERANCE {
+    let beyond = if paced { off } else { off.abs() };
+    Some(if beyond <= LITTLE_TOLERANCE {
         pass(name, evidence)
     } else {
         warn(
             name,
             evidence,
-            "Answers that never came, or time that nobody accounts for.",
+            "Counted users and counted completions contradict each other: answers that never came, or \
+             time that nobody accounts for.",
         )
     })
 }

@@ -9,15 +9,15 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::format::{figure, plain};
+use crate::format::{figure, plain, times};
 use crate::write::html::escape::escape;
 
 /// Drawn this much larger than shown.
 const SCALE: i32 = 4;
 /// Width of every chart in CSS pixels; the page scales it a little.
 pub(super) const WIDTH: i32 = 400;
-/// A font's size in plotters is its line height; this gives 11 px letters.
-const LETTERS: i32 = 14;
+/// A font's size in plotters is its line height; this gives 12 px letters.
+const LETTERS: i32 = 15;
 /// Above this ratio of largest to smallest value a linear axis hides the smaller ones.
 const LOG_FROM: f64 = 12.0;
 
@@ -102,6 +102,11 @@ impl Line {
         stretches
     }
 
+    /// Whether it has no value at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.values().next().is_none()
+    }
+
     fn values(&self) -> impl Iterator<Item = f64> + '_ {
         self.points.iter().filter_map(|(_, y)| *y)
     }
@@ -155,7 +160,7 @@ pub(super) fn through_time(
     end_s: f64,
     most: f64,
 ) -> Option<String> {
-    if end_s <= 0.0 || lines.iter().all(|line| line.values().next().is_none()) {
+    if end_s <= 0.0 || lines.iter().all(Line::is_empty) {
         return None;
     }
     let step = nice_step(end_s, 5.0);
@@ -199,7 +204,7 @@ impl Axis {
 
     fn ticks(&self) -> Vec<f64> {
         match self {
-            Self::Linear(end) => multiples(nice_step(*end, 4.0), *end),
+            Self::Linear(end) => multiples(nice_step(*end, 5.0), *end),
             Self::Log(range) => {
                 let mut ticks = Vec::new();
                 let mut decade = range.start;
@@ -295,7 +300,7 @@ fn labels(area: &Area<'_>, plot: &Plot<'_, '_>, frame: &Frame, axis: &Axis) -> D
             .map_coordinate(&(frame.x.start, axis.place(tick)));
         text(
             area,
-            &figure_tick(tick),
+            &times(tick),
             left.start - 7 * SCALE,
             y,
             Ink::Text,
@@ -306,7 +311,7 @@ fn labels(area: &Area<'_>, plot: &Plot<'_, '_>, frame: &Frame, axis: &Axis) -> D
         let (x, y) = plot.plotting_area().map_coordinate(&(*tick, 0.0));
         text(
             area,
-            &figure_tick(*tick),
+            &times(*tick),
             x,
             y + 11 * SCALE,
             Ink::Text,
@@ -454,7 +459,7 @@ fn nice_step(end: f64, parts: f64) -> f64 {
 /// The end of a linear axis that shows `most`.
 fn nice_end(most: f64) -> f64 {
     let most = if most > 0.0 { most } else { 1.0 };
-    let step = nice_step(most, 4.0);
+    let step = nice_step(most, 5.0);
     (most / step).ceil() * step
 }
 
@@ -470,15 +475,6 @@ fn nice_log_end(most: f64) -> f64 {
 fn multiples(step: f64, end: f64) -> Vec<f64> {
     let count = (end / step + 1e-6).floor() as usize;
     (0..=count.min(20)).map(|n| n as f64 * step).collect()
-}
-
-/// A tick's value, as short as it can be.
-fn figure_tick(value: f64) -> String {
-    let text = figure(value);
-    if text.contains('.') {
-        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
-    }
-    text
 }
 
 #[cfg(test)]

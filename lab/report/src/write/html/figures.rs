@@ -1,15 +1,13 @@
 //! The page's key figures and charts: which numbers go where. It knows no SVG.
 
-use super::Page;
 use super::charts::{self, Bar, Ink, Line};
 use super::escape::escape;
+use super::{MOST_CELLS, Page};
 use crate::Analysis;
 use crate::format::{count, figure, or_none, ratio};
 use crate::model::{CellSummary, Estimate, Sample, TrialAnalysis, Verdict};
 use crate::write::rows::{published, published_step, published_text};
 
-/// A page of more trials than this would outgrow its size; the archive has them all.
-const MOST_TRIALS: usize = 24;
 /// A published mark further out than this many times our largest stands at the edge.
 const FAR: f64 = 2.5;
 
@@ -114,7 +112,7 @@ fn tile(
     let than = entry.map_or_else(String::new, |entry| {
         let times = entry
             .ratio
-            .map_or_else(String::new, |value| format!(", {}", ratio(value)));
+            .map_or_else(String::new, |value| format!(" {}", ratio(value)));
         format!("published {}{times}", published_text(entry))
     });
     page.element("dd", "class=\"than\"", &than);
@@ -137,7 +135,7 @@ pub(super) fn against_users(page: &mut Page, analysis: &Analysis) {
     let any = !analysis.published.is_empty();
     key(
         page,
-        &[("", "mean, or the figure"), ("second", "p95")],
+        &[("", "here (response: mean)"), ("second", "here, p95")],
         any.then_some("published"),
     );
     page.raw("<div class=\"grid\">\n");
@@ -215,6 +213,13 @@ fn published_line(analysis: &Analysis, columns: &[&str]) -> Line {
 }
 
 fn chart(page: &mut Page, name: &str, unit: &str, lines: &[Line]) {
+    if lines
+        .iter()
+        .filter(|line| line.ink != Ink::Published)
+        .all(Line::is_empty)
+    {
+        return;
+    }
     let Some((svg, logarithmic)) = charts::against_users(&format!("{name} against users"), lines)
     else {
         return;
@@ -256,7 +261,7 @@ pub(super) fn steps(page: &mut Page, analysis: &Analysis) {
         .iter()
         .enumerate()
         .filter(|(_, cell)| cell.valid_trials > 0)
-        .take(MOST_TRIALS)
+        .take(MOST_CELLS)
         .collect();
     if cells.is_empty() {
         return;
@@ -288,7 +293,7 @@ pub(super) fn steps(page: &mut Page, analysis: &Analysis) {
         page.element(
             "span",
             "class=\"unit\"",
-            &format!("ms, to {}", figure(most_ms)),
+            &format!("bar: 0 to {} ms", figure(most_ms)),
         );
         page.raw("</h3>\n");
         match charts::bars(
@@ -339,14 +344,14 @@ pub(super) fn through_trials(page: &mut Page, analysis: &Analysis) {
     {
         return;
     }
-    let shown = &analysis.trials[..analysis.trials.len().min(MOST_TRIALS)];
+    let shown = &analysis.trials[..analysis.trials.len().min(MOST_CELLS)];
     let left_out = analysis.trials.len() - shown.len();
     let lead = match left_out {
         0 => {
             "Seconds from the start of the ramp; each row has one scale for all trials.".to_owned()
         }
         n => format!(
-            "The first {MOST_TRIALS} trials; {n} more are in the archive. Seconds from the start \
+            "The first {MOST_CELLS} trials; {n} more are in the archive. Seconds from the start \
              of the ramp; each row has one scale for all trials."
         ),
     };

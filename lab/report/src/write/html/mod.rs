@@ -23,9 +23,16 @@ const MARK: &str = "<svg viewBox=\"0 0 34 26\" aria-hidden=\"true\"><g fill=\"no
 stroke=\"currentColor\" stroke-width=\"2.6\"><circle cx=\"17\" cy=\"13\" r=\"9\"/>\
 <path d=\"M1 13H33\"/></g></svg>";
 
-/// The report as one HTML file.
+/// Columns, charts, and folds per page: more would outgrow a page that people can read.
+const MOST_CELLS: usize = 24;
+/// Rows of a table, likewise.
+const MOST_ROWS: usize = 300;
+
+/// The report as one HTML file, under 1 MB however many trials there are.
 #[must_use]
 pub fn html(analysis: &Analysis) -> String {
+    let (shown, left_out) = shortened(analysis);
+    let analysis = &shown;
     let mut page = Page::default();
     page.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.raw("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
@@ -36,7 +43,7 @@ pub fn html(analysis: &Analysis) -> String {
     page.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
     page.element("title", "", &format!("{} · Plimsoll", analysis.study.title));
     page.raw(&format!("<style>{STYLE}</style>\n</head>\n<body>\n"));
-    head(&mut page, analysis);
+    head(&mut page, analysis, &left_out);
     page.raw("<main>\n");
     figures::tiles(&mut page, analysis);
     figures::against_users(&mut page, analysis);
@@ -107,7 +114,30 @@ impl Page {
     }
 }
 
-fn head(page: &mut Page, analysis: &Analysis) {
+/// What the page has room for, and what it leaves out, in sentences.
+fn shortened(analysis: &Analysis) -> (Analysis, Vec<String>) {
+    let mut shown = analysis.clone();
+    let mut left_out = Vec::new();
+    let mut say = |all: usize, most: usize, noun: &str| {
+        if all > most {
+            left_out.push(format!(
+                "This page shows {most} of {}; result.json and steps.csv have all.",
+                plural(all, noun)
+            ));
+        }
+    };
+    say(shown.cells.len(), MOST_CELLS, "cell");
+    say(shown.trials.len(), MOST_ROWS, "trial");
+    shown.cells.truncate(MOST_CELLS);
+    shown.trials.truncate(MOST_ROWS);
+    for table in &mut shown.published {
+        say(table.entries.len(), MOST_ROWS, "published figure");
+        table.entries.truncate(MOST_ROWS);
+    }
+    (shown, left_out)
+}
+
+fn head(page: &mut Page, analysis: &Analysis, left_out: &[String]) {
     let study = &analysis.study;
     page.raw(&format!(
         "<header>\n<div class=\"brand\">{MARK}<span>Plimsoll report</span></div>\n"
@@ -142,6 +172,7 @@ fn head(page: &mut Page, analysis: &Analysis) {
     page.raw("</div>\n");
     page.element("p", "class=\"headline\"", &analysis.headline);
     page.list("findings", &analysis.findings);
+    page.list("findings", left_out);
     page.raw("</header>\n");
 }
 

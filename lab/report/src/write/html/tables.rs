@@ -1,12 +1,12 @@
 //! The page's tables. Each number carries its value in `data-v`, so that sorting sorts numbers.
 
-use super::Page;
 use super::escape::escape;
+use super::{MOST_CELLS, Page};
 use crate::Analysis;
 use crate::format::{NONE, count, figure, or_none, plural, ratio};
 use crate::model::{CheckOutcome, Entry, TrialAnalysis, Verdict};
 use crate::write::rows::{level_rows, published_step, published_text};
-use crate::write::terminal::{metric, outcome, threshold_value};
+use crate::write::terminal::{outcome, threshold_value, threshold_words};
 
 /// A cell of a table.
 struct Cell {
@@ -184,7 +184,11 @@ pub(super) fn steps(page: &mut Page, analysis: &Analysis) {
         .map(|step| published_step(analysis, step))
         .collect();
     let with_published = published.iter().any(|entries| !entries.is_empty());
-    let mut under = vec!["n", "mean", "p95", "errors"];
+    let with_errors = analysis.cells.iter().any(|cell| cell.errors > 0);
+    let mut under = vec!["n", "mean", "p95"];
+    if with_errors {
+        under.push("errors");
+    }
     if with_published {
         under.extend(["published", "×"]);
     }
@@ -200,13 +204,16 @@ pub(super) fn steps(page: &mut Page, analysis: &Analysis) {
                 class: "edge",
                 ..number(step.transactions)
             };
-            let errors = (cell.valid_trials > 0).then(|| whole(step.errors));
+
             cells.extend([
                 done,
                 number(step.response_ms.mean.map(|mean| mean.mean)),
                 number(step.response_ms.p95.map(|p95| p95.mean)),
-                errors.unwrap_or_else(|| plain(NONE.to_owned())),
             ]);
+            if with_errors {
+                let errors = (cell.valid_trials > 0).then(|| whole(step.errors));
+                cells.push(errors.unwrap_or_else(|| plain(NONE.to_owned())));
+            }
             if with_published {
                 cells.extend(beside(published[at].get(cell_at).and_then(Option::as_ref)));
             }
@@ -223,27 +230,27 @@ pub(super) fn trials(page: &mut Page, analysis: &Analysis) {
     }
     page.section(
         "Trials",
-        "Times in ms. Invalid trials are struck out and count nowhere else.",
+        "Times in ms. late: p99 of lateness; CPU: of the host; CPU/tx: of the system per transaction; MB: peak memory of the system. Invalid trials are struck out and count nowhere else.",
     );
     open(page, "sorts", "Trials");
     let names = [
         ("", "trial"),
         ("text", "cell"),
         ("text", "verdict"),
-        ("", "transactions"),
+        ("", "tx"),
         ("", "errors"),
         ("", "skipped"),
-        ("", "per s"),
+        ("", "tx/s"),
         ("", "mean"),
         ("", "p50"),
         ("", "p95"),
         ("", "p99"),
         ("", "p99.9"),
         ("", "max"),
-        ("", "late p99"),
-        ("", "host CPU, %"),
-        ("", "CPU per tx"),
-        ("", "system, MB"),
+        ("", "late"),
+        ("", "CPU, %"),
+        ("", "CPU/tx"),
+        ("", "MB"),
     ];
     heads(page, &names);
     for trial in &analysis.trials {
@@ -288,6 +295,17 @@ pub(super) fn published(page: &mut Page, analysis: &Analysis) {
     }
     let words = "Every published figure that belongs to a level of this run.";
     page.section("Published figures", &lead(analysis, words));
+    let figures = analysis
+        .published
+        .iter()
+        .map(|table| table.entries.len())
+        .sum::<usize>();
+    page.raw("<details><summary>");
+    page.raw(&escape(&format!(
+        "All {}, with notes",
+        plural(figures, "figure")
+    )));
+    page.raw("</summary>\n");
     open(page, "sorts", "Published figures");
     let names = [
         ("", "figure"),
@@ -319,6 +337,7 @@ pub(super) fn published(page: &mut Page, analysis: &Analysis) {
         );
     }
     close(page);
+    page.raw("</details>\n");
 }
 
 /// Thresholds of all trials.
@@ -350,7 +369,7 @@ pub(super) fn thresholds(page: &mut Page, analysis: &Analysis) {
                 .step
                 .as_ref()
                 .map_or_else(String::new, |s| format!(" in “{s}”"));
-            let name = format!("{} {}{step}", metric(threshold), threshold.text);
+            let name = format!("{}{step}", threshold_words(threshold));
             let measured = match &threshold.reason {
                 Some(reason) => reason.clone(),
                 None => threshold_value(threshold, threshold.value),
@@ -367,46 +386,67 @@ pub(super) fn thresholds(page: &mut Page, analysis: &Analysis) {
     close(page);
 }
 
-/// Checks, one fold per trial; those with something to say are open.
+/// Checks, one fold per trial; those with something to say are open and go first where there are
+/// many.
 pub(super) fn checks(page: &mut Page, analysis: &Analysis) {
     page.section(
         "Checks on the measurement",
         "Is each trial a measurement at all?",
     );
-    for trial in &analysis.trials {
-        let worst = trial.checks.iter().map(|check| check.outcome).max();
-        let of = |wanted| {
-            trial
-                .checks
-                .iter()
-                .filter(|check| check.outcome == wanted)
-                .count()
-        };
-        let open_it = if worst == Some(CheckOutcome::Pass) {
-            ""
-        } else {
-            " open"
-        };
-        page.raw(&format!("<details{open_it}><summary>"));
-        page.raw(&escape(&format!("Trial {} · {} ", trial.id, trial.label)));
-        match trial.verdict {
-            Verdict::Valid => page.element("span", "class=\"good\"", "✓ valid"),
-            Verdict::Invalid => page.element("span", "class=\"bad\"", "✕ invalid"),
-        }
-        let mut counts = format!(" {} passed", of(CheckOutcome::Pass));
-        for (wanted, word) in [
-            (CheckOutcome::Warn, "warning"),
-            (CheckOutcome::Invalid, "failure"),
-        ] {
-            if of(wanted) > 0 {
-                counts.push_str(&format!(", {}", plural(of(wanted), word)));
-            }
-        }
-        page.element("span", "class=\"unit\"", &counts);
-        page.raw("</summary>\n");
-        check_table(page, trial);
-        page.raw("</details>\n");
+    let mut trials: Vec<&TrialAnalysis> = analysis.trials.iter().collect();
+    let left_out = trials.len().saturating_sub(MOST_CELLS);
+    if left_out > 0 {
+        trials.sort_by_key(|trial| (std::cmp::Reverse(worst(trial)), trial.id));
+        trials.truncate(MOST_CELLS);
     }
+    for trial in trials {
+        check_fold(page, trial);
+    }
+    if left_out > 0 {
+        let words = format!(
+            "{}: see report.md or result.json.",
+            plural(left_out, "further trial")
+        );
+        page.element("p", "class=\"lead\"", &words);
+    }
+}
+
+fn worst(trial: &TrialAnalysis) -> Option<CheckOutcome> {
+    trial.checks.iter().map(|check| check.outcome).max()
+}
+
+fn check_fold(page: &mut Page, trial: &TrialAnalysis) {
+    let of = |wanted| {
+        trial
+            .checks
+            .iter()
+            .filter(|check| check.outcome == wanted)
+            .count()
+    };
+    let open_it = if worst(trial) == Some(CheckOutcome::Pass) {
+        ""
+    } else {
+        " open"
+    };
+    page.raw(&format!("<details{open_it}><summary>"));
+    page.raw(&escape(&format!("Trial {} · {} ", trial.id, trial.label)));
+    match trial.verdict {
+        Verdict::Valid => page.element("span", "class=\"good\"", "✓ valid"),
+        Verdict::Invalid => page.element("span", "class=\"bad\"", "✕ invalid"),
+    }
+    let mut counts = format!(" {} passed", of(CheckOutcome::Pass));
+    for (wanted, word) in [
+        (CheckOutcome::Warn, "warning"),
+        (CheckOutcome::Invalid, "failure"),
+    ] {
+        if of(wanted) > 0 {
+            counts.push_str(&format!(", {}", plural(of(wanted), word)));
+        }
+    }
+    page.element("span", "class=\"unit\"", &counts);
+    page.raw("</summary>\n");
+    check_table(page, trial);
+    page.raw("</details>\n");
 }
 
 fn check_table(page: &mut Page, trial: &TrialAnalysis) {

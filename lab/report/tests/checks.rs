@@ -1,0 +1,480 @@
+//! Each check, made to pass, warn, and invalidate; and what a verdict does to the figures.
+
+mod support;
+
+use lab_archive::TrialEnd;
+use lab_report::model::{CheckOutcome, Outcome, TrialAnalysis, Verdict};
+use support::{Made, Shape};
+
+fn trial(shape: Shape) -> TrialAnalysis {
+    let made = Made {
+        shapes: vec![shape],
+        ..Made::default()
+    };
+    made.analysis().trials.remove(0)
+}
+
+fn check(shape: Shape, name: &str, outcome: CheckOutcome) -> TrialAnalysis {
+    let trial = trial(shape);
+    let found = trial.checks.iter().find(|check| check.name == name);
+    let found = found.unwrap_or_else(|| panic!("no check {name}: {:#?}", trial.checks));
+    assert_eq!(found.outcome, outcome, "{found:#?}");
+    assert_eq!(
+        found.advice.is_some(),
+        outcome != CheckOutcome::Pass,
+        "{found:#?}"
+    );
+    trial
+}
+
+use CheckOutcome::{Invalid, Pass, Warn};
+
+#[test]
+fn a_healthy_trial_passes_every_check() {
+    let trial = trial(Shape::default());
+    assert!(
+        trial.checks.iter().all(|check| check.outcome == Pass),
+        "{:#?}",
+        trial.checks
+    );
+    assert_eq!(trial.verdict, Verdict::Valid);
+}
+
+#[test]
+fn delivered_load() {
+    check(
+        Shape {
+            delivered: 0.985,
+            ..Shape::default()
+        },
+        "delivered load",
+        Pass,
+    );
+    let lost = Shape {
+        delivered: 0.9,
+        ..Shape::default()
+    };
+    check(lost, "delivered load", Invalid);
+    let sent_twice = Shape {
+        delivered: 1.1,
+        ..Shape::default()
+    };
+    check(sent_twice, "delivered load", Invalid);
+}
+
+#[test]
+fn requests_against_the_prediction() {
+    check(
+        Shape {
+            delivered: 0.992,
+            ..Shape::default()
+        },
+        "requests",
+        Pass,
+    );
+    check(
+        Shape {
+            delivered: 0.97,
+            ..Shape::default()
+        },
+        "requests",
+        Invalid,
+    );
+    check(
+        Shape {
+            delivered: 1.03,
+            ..Shape::default()
+        },
+        "requests",
+        Invalid,
+    );
+}
+
+#[test]
+fn a_slow_server_with_a_healthy_generator_stays_valid() {
+    // 100 users send some 50 requests a second: 2 s each is all the time they have.
+    let slow = Shape {
+        delivered: 0.6,
+        response_us: 500_000,
+        overruns: 5,
+        ..Shape::default()
+    };
+    let trial = check(slow.clone(), "delivered load", Warn);
+    assert_eq!(trial.verdict, Verdict::Valid);
+    assert!(
+        trial
+            .checks
+            .iter()
+            .any(|c| c.name == "requests" && c.outcome == Warn)
+    );
+    // The same with a late generator can't be laid to the server.
+    let late = Shape {
+        late_us: 20_000,
+        ..slow
+    };
+    let trial = check(late, "delivered load", Invalid);
+    assert_eq!(trial.verdict, Verdict::Invalid);
+}
+
+#[test]
+fn waits_against_the_plan() {
+    check(
+        Shape {
+            wait: 1.04,
+            ..Shape::default()
+        },
+        "waits",
+        Pass,
+    );
+    check(
+        Shape {
+            wait: 1.08,
+            ..Shape::default()
+        },
+        "waits",
+        Invalid,
+    );
+    check(
+        Shape {
+            wait: 0.9,
+            ..Shape::default()
+        },
+        "waits",
+        Invalid,
+    );
+}
+
+#[test]
+fn littles_law() {
+    check(Shape::default(), "Little's law", Pass);
+    // 66 requests a second, each of which takes two or more seconds, need more than 100 users.
+    check(
+        Shape {
+            response_us: 1_500_000,
+            ..Shape::default()
+        },
+        "Little's law",
+        Warn,
+    );
+    let mut made = Made::default();
+    made.workload = made.workload.replace("  pace: 6s\n", "");
+    made.overrides = vec![("load.hold".to_owned(), "24s".to_owned())];
+    made.shapes = vec![Shape {
+        response_us: 1_000,
+        ..Shape::default()
+    }];
+    let trial = made.analysis().trials.remove(0);
+    let found = trial
+        .checks
+        .iter()
+        .find(|check| check.name == "Little's law")
+        .unwrap();
+    assert_eq!(found.outcome, Pass, "{found:?}");
+    made.shapes[0].response_us = 200_000;
+    let trial = made.analysis().trials.remove(0);
+    let found = trial
+        .checks
+        .iter()
+        .find(|check| check.name == "Little's law")
+        .unwrap();
+    assert_eq!(found.outcome, Warn, "{found:?}");
+}
+
+#[test]
+fn lateness_of_sends() {
+    check(
+        Shape {
+            late_us: 9_000,
+            ..Shape::default()
+        },
+        "lateness of sends",
+        Pass,
+    );
+    check(
+        Shape {
+            late_us: 30_000,
+            ..Shape::default()
+        },
+        "lateness of sends",
+        Warn,
+    );
+    check(
+        Shape {
+            late_us: 130_000,
+            ..Shape::default()
+        },
+        "lateness of sends",
+        Invalid,
+    );
+}
+
+#[test]
+fn run_queue_delay() {
+    check(
+        Shape {
+            run_queue: 0.04,
+            ..Shape::default()
+        },
+        "run-queue delay",
+        Pass,
+    );
+    check(
+        Shape {
+            run_queue: 0.1,
+            ..Shape::default()
+        },
+        "run-queue delay",
+        Warn,
+    );
+    check(
+        Shape {
+            run_queue: 0.3,
+            ..Shape::default()
+        },
+        "run-queue delay",
+        Invalid,
+    );
+}
+
+#[test]
+fn generator_cpu_only_warns() {
+    check(
+        Shape {
+            cpu_max: 0.7,
+            ..Shape::default()
+        },
+        "generator CPU",
+        Pass,
+    );
+    let trial = check(
+        Shape {
+            cpu_max: 0.95,
+            ..Shape::default()
+        },
+        "generator CPU",
+        Warn,
+    );
+    assert_eq!(trial.verdict, Verdict::Valid);
+}
+
+#[test]
+fn mix_of_steps() {
+    check(Shape::default(), "mix of steps", Pass);
+    check(
+        Shape {
+            first_step: 0.7,
+            ..Shape::default()
+        },
+        "mix of steps",
+        Invalid,
+    );
+    let slow = Shape {
+        first_step: 1.3,
+        delivered: 0.7,
+        response_us: 500_000,
+        ..Shape::default()
+    };
+    check(slow, "mix of steps", Warn);
+}
+
+#[test]
+fn gaps_and_lengths() {
+    check(Shape::default(), "clock and windows", Pass);
+    check(
+        Shape {
+            gap: true,
+            ..Shape::default()
+        },
+        "clock and windows",
+        Invalid,
+    );
+    check(
+        Shape {
+            elapsed: 1.01,
+            ..Shape::default()
+        },
+        "clock and windows",
+        Pass,
+    );
+    check(
+        Shape {
+            elapsed: 1.05,
+            ..Shape::default()
+        },
+        "clock and windows",
+        Invalid,
+    );
+}
+
+#[test]
+fn counts_and_histograms_must_agree() {
+    check(Shape::default(), "records agree", Pass);
+    check(
+        Shape {
+            loses_histograms: true,
+            ..Shape::default()
+        },
+        "records agree",
+        Invalid,
+    );
+}
+
+#[test]
+fn missing_counters_only_warn() {
+    check(Shape::default(), "counters", Pass);
+    let trial = check(
+        Shape {
+            monitored: false,
+            ..Shape::default()
+        },
+        "counters",
+        Warn,
+    );
+    assert_eq!(trial.verdict, Verdict::Valid);
+    assert_eq!(trial.host["cpu_percent"], None);
+}
+
+#[test]
+fn errors_are_data() {
+    check(Shape::default(), "errors", Pass);
+    let trial = check(
+        Shape {
+            fails_every: 2,
+            ..Shape::default()
+        },
+        "errors",
+        Warn,
+    );
+    assert_eq!(trial.verdict, Verdict::Valid);
+    assert!(trial.errors > 0 && trial.errors.abs_diff(trial.transactions) < 10);
+    assert!(trial.thresholds.iter().any(|threshold| !threshold.holds));
+    check(
+        Shape {
+            setup_errors: 1,
+            ..Shape::default()
+        },
+        "setup",
+        Warn,
+    );
+}
+
+#[test]
+fn skipped_steps_warn_and_count_as_planned() {
+    check(
+        Shape {
+            skips_every: 1000,
+            ..Shape::default()
+        },
+        "skipped steps",
+        Pass,
+    );
+    let trial = check(
+        Shape {
+            skips_every: 50,
+            ..Shape::default()
+        },
+        "skipped steps",
+        Warn,
+    );
+    assert!(
+        trial.checks.iter().all(|check| check.outcome != Invalid),
+        "{:#?}",
+        trial.checks
+    );
+}
+
+#[test]
+fn a_failed_system_has_one_check() {
+    let message = "exited with status 1\nlast words".to_owned();
+    let failed = Shape {
+        end: TrialEnd::SystemFailed { message },
+        empty: true,
+        ..Shape::default()
+    };
+    let mut made = Made::default();
+    made.shapes[1] = failed;
+    let analysis = made.analysis();
+    let trial = &analysis.trials[1];
+    assert_eq!(trial.checks.len(), 1);
+    assert_eq!(trial.checks[0].outcome, Invalid);
+    assert!(trial.checks[0].evidence.contains("exited with status 1"));
+    assert_eq!(analysis.summary.outcome, Outcome::SystemFailed);
+    assert_eq!(analysis.summary.system_failures, 1);
+    assert_eq!(
+        analysis.headline,
+        "The system under test failed at 200 users."
+    );
+}
+
+#[test]
+fn a_trial_without_a_transaction_is_no_measurement() {
+    let trial = check(
+        Shape {
+            empty: true,
+            ..Shape::default()
+        },
+        "delivered load",
+        Invalid,
+    );
+    assert_eq!((trial.transactions, trial.throughput_per_s), (0, None));
+    assert_eq!(trial.response_ms.mean, None);
+    assert!(
+        trial.thresholds.iter().all(|threshold| !threshold.holds),
+        "an empty metric fails"
+    );
+    // Windows, but nothing in them.
+    let silent = check(
+        Shape {
+            delivered: 0.0,
+            ..Shape::default()
+        },
+        "delivered load",
+        Invalid,
+    );
+    assert_eq!(silent.throughput_per_s, Some(0.0));
+}
+
+#[test]
+fn invalid_trials_count_in_no_figure() {
+    let mut made = Made::default();
+    made.study.push_str("trials: 2\n");
+    let slow = Shape {
+        response_us: 50_000,
+        delivered: 0.5,
+        ..Shape::default()
+    };
+    made.shapes = vec![
+        Shape::default(),
+        Shape::default(),
+        slow.clone(),
+        Shape::default(),
+    ];
+    let analysis = made.analysis();
+    assert_eq!(analysis.trials[2].verdict, Verdict::Invalid);
+    let cell = &analysis.cells[0];
+    assert_eq!((cell.trials, cell.valid_trials), (2, 1));
+    let alone = analysis.trials[0].response_ms.mean;
+    assert_eq!(cell.response_ms.mean.map(|mean| mean.mean), alone);
+    assert_eq!(
+        analysis.summary.outcome,
+        Outcome::Ok,
+        "every cell has a valid trial"
+    );
+    assert!(
+        analysis
+            .findings
+            .iter()
+            .any(|finding| finding.contains("trial 3"))
+    );
+
+    made.shapes[0] = slow;
+    let analysis = made.analysis();
+    assert_eq!(analysis.summary.outcome, Outcome::TooFewValidTrials);
+    assert_eq!(analysis.summary.cells_without_valid_trial, 1);
+    assert_eq!(analysis.cells[0].response_ms.mean, None);
+    let entry = &analysis.published[0].entries[0];
+    assert_eq!(
+        (entry.published, entry.ours, entry.ratio),
+        (Some(1800.0), None, None)
+    );
+}

@@ -1,0 +1,428 @@
+//! A run made up in every number, written by the archive's own writer: what the tests analyse.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use lab_archive::{
+    Environment, ErrorClass, ErrorExample, GeneratorHealth, Kind, LatenessLine, Manifest, Outcome,
+    Pinning, Run, RunWriter, Series, StepLine, TrialEnd, TrialRecord, TrialWriter, WindowLine,
+};
+use lab_report::{Analysis, analyse};
+use lab_study::plan::{Plan, PlanOptions, Trial, plan};
+use lab_study::{Files, load_study};
+
+pub(crate) const STUDY: &str = "\
+study: tiny
+title: A tiny service at 100 and 200 users
+about: Made up in every number.
+workload: tiny
+matrix: { users: [100, 200] }
+system: { groupware: { http_threads: 2 } }
+load: { users: \"{{ users }}\", ramp: 6s, hold: 4 cycles }
+order: listed
+thresholds:
+  response_time: [\"p(95) < 300ms\"]
+  error_rate: [\"rate < 1%\"]
+published: [load.csv, steps.csv]
+";
+
+pub(crate) const WORKLOAD: &str = "\
+workload: tiny
+user: { name: \"user{{ index }}\" }
+session:
+  pace: 6s
+  steps:
+    - step: Log in
+      wait: 200ms..400ms
+      request: POST /login
+    - step: Read
+      wait: 500ms..1500ms
+      requests: [GET /a, GET /b]
+    - step: Write
+      wait: 500ms..1500ms
+      request: PUT /c
+";
+
+pub(crate) const LOAD_CSV: &str = "\
+# A report of long ago.
+users,transactions,tps,response_mean_ms,elapsed,cpu_percent,disk_split_io_per_s
+100,1800,65,20.5,27s,40,1
+300,5400,190,60.5,27s,90,2
+";
+
+pub(crate) const STEPS_CSV: &str = "\
+# Mean response per step, ms.
+step,users_100,users_200
+Log in,10,20
+Read,30.5,61
+Remove,5,5
+";
+
+/// How a made-up trial went. The default is a healthy one.
+#[derive(Debug, Clone)]
+pub(crate) struct Shape {
+    /// The part of the planned requests that was sent.
+    pub(crate) delivered: f64,
+    /// The same for the first step alone, on top.
+    pub(crate) first_step: f64,
+    /// Response time of the first step; the others take two and three times as long.
+    pub(crate) response_us: u64,
+    pub(crate) late_us: u64,
+    /// Waits as lasted ÷ as planned.
+    pub(crate) wait: f64,
+    /// Every n-th request fails; 0 = none.
+    pub(crate) fails_every: u64,
+    /// Every n-th step is skipped on top; 0 = none.
+    pub(crate) skips_every: u64,
+    pub(crate) run_queue: f64,
+    pub(crate) cpu_max: f64,
+    pub(crate) overruns: u64,
+    pub(crate) setup_errors: u64,
+    /// Whether counters were sampled.
+    pub(crate) monitored: bool,
+    /// A second of windows in the hold is missing.
+    pub(crate) gap: bool,
+    /// The histograms of the hold's last windows are missing.
+    pub(crate) loses_histograms: bool,
+    pub(crate) elapsed: f64,
+    pub(crate) end: TrialEnd,
+    /// No windows, no counters at all.
+    pub(crate) empty: bool,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            delivered: 1.0,
+            first_step: 1.0,
+            response_us: 4_000,
+            late_us: 150,
+            wait: 1.0,
+            fails_every: 0,
+            skips_every: 0,
+            run_queue: 0.004,
+            cpu_max: 0.31,
+            overruns: 0,
+            setup_errors: 0,
+            monitored: true,
+            gap: false,
+            loses_histograms: false,
+            elapsed: 1.0,
+            end: TrialEnd::Complete,
+            empty: false,
+        }
+    }
+}
+
+/// A run that is still to be made up.
+#[derive(Debug, Clone)]
+pub(crate) struct Made {
+    pub(crate) study: String,
+    pub(crate) workload: String,
+    pub(crate) load_csv: String,
+    pub(crate) steps_csv: String,
+    pub(crate) speed: f64,
+    pub(crate) overrides: Vec<(String, String)>,
+    /// One per trial of the plan, in order; trials beyond are not run.
+    pub(crate) shapes: Vec<Shape>,
+}
+
+impl Default for Made {
+    fn default() -> Self {
+        let slower = Shape {
+            response_us: 9_000,
+            ..Shape::default()
+        };
+        Self {
+            study: STUDY.to_owned(),
+            workload: WORKLOAD.to_owned(),
+            load_csv: LOAD_CSV.to_owned(),
+            steps_csv: STEPS_CSV.to_owned(),
+            speed: 1.0,
+            overrides: Vec::new(),
+            shapes: vec![Shape::default(), slower],
+        }
+    }
+}
+
+struct Map(Vec<(String, String)>);
+
+impl Files for Map {
+    fn read(&self, path: &str) -> Result<Vec<u8>, io::Error> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found
+            .map(|(_, text)| text.clone().into_bytes())
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Made {
+    /// Both trials of the default run in this shape.
+    pub(crate) fn both(shape: &Shape) -> Self {
+        Self {
+            shapes: vec![shape.clone(), shape.clone()],
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn analysis(&self) -> Analysis {
+        analyse(&self.run()).unwrap()
+    }
+
+    /// Writes the archive and reads it back.
+    pub(crate) fn run(&self) -> Run {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Map(vec![
+            ("tiny.study.yaml".to_owned(), self.study.clone()),
+            ("tiny.workload.yaml".to_owned(), self.workload.clone()),
+            ("load.csv".to_owned(), self.load_csv.clone()),
+            ("steps.csv".to_owned(), self.steps_csv.clone()),
+        ]);
+        let loaded = load_study("tiny.study.yaml", &files, &self.overrides)
+            .unwrap_or_else(|error| panic!("{:?}", error.problems()));
+        let options = PlanOptions {
+            speed: self.speed,
+            seed: None,
+        };
+        let planned = plan(&loaded.study, &options).unwrap();
+        let manifest = manifest(&planned, &loaded.study.workload, &self.overrides);
+        let json = serde_json::to_value(&planned).unwrap();
+        let dir = folder.path().join("run");
+        let writer = RunWriter::create(&dir, &manifest, &json, &loaded.files).unwrap();
+        for (trial, shape) in planned.trials.iter().zip(&self.shapes) {
+            write_trial(&writer, trial, shape);
+        }
+        Run::open(&dir).unwrap()
+    }
+}
+
+fn manifest(
+    plan: &Plan,
+    workload: &lab_study::Workload,
+    overrides: &[(String, String)],
+) -> Manifest {
+    let mut steps: Vec<String> = workload
+        .session
+        .steps
+        .iter()
+        .map(|step| step.name.clone())
+        .collect();
+    steps.extend(
+        workload
+            .probe
+            .is_some()
+            .then(|| lab_archive::PROBE.to_owned()),
+    );
+    Manifest {
+        schema: String::new(),
+        study: plan.study.clone(),
+        title: plan.title.clone(),
+        file_hash: "blake3:00".to_owned(),
+        seed: plan.seed,
+        speed: plan.speed,
+        overrides: overrides.to_vec(),
+        started: "2026-01-05T10:00:00Z".to_owned(),
+        environment: Environment {
+            kernel: "6.12.0".to_owned(),
+            cpu: "Example CPU at 3 GHz".to_owned(),
+            cores: 2,
+            memory_mb: 16_000,
+            os: "Debian GNU/Linux 13".to_owned(),
+            data_filesystem: "ext4".to_owned(),
+            plimsoll_version: "0.1.0".to_owned(),
+            pinning: Pinning {
+                generator: vec![0],
+                system: vec![1],
+                shared: false,
+            },
+        },
+        steps,
+        files: Vec::new(),
+    }
+}
+
+fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
+    let mut out = writer.trial(trial.id).unwrap();
+    if !shape.empty {
+        windows(&mut out, trial, shape);
+    }
+    if shape.monitored && !shape.empty {
+        monitor(&mut out, trial);
+    }
+    let (ramp_ms, hold_ms) = (trial.load.ramp_ms, trial.load.hold_ms);
+    let examples = (shape.fails_every > 0).then(|| ErrorExample {
+        t_ms: 7_000,
+        step: "Read".to_owned(),
+        class: ErrorClass::Status,
+        detail: "503 Service Unavailable: busy".to_owned(),
+    });
+    out.finish(&TrialRecord {
+        schema: String::new(),
+        id: trial.id,
+        started: format!("2026-01-05T10:0{}:00Z", trial.id),
+        end: shape.end.clone(),
+        ramp_ms,
+        hold_ms,
+        elapsed_ms: ((ramp_ms + hold_ms) as f64 * shape.elapsed).round() as u64,
+        provision_ms: 100,
+        setup_ms: 200,
+        setup_transactions: 300,
+        setup_errors: shape.setup_errors,
+        error_examples: examples.into_iter().collect(),
+        generator: GeneratorHealth {
+            workers: 1,
+            cpu_fraction: shape.cpu_max / 2.0,
+            run_queue_delay_fraction: shape.run_queue,
+            cpu_fraction_max: shape.cpu_max,
+            rss_mb_max: 40.0,
+        },
+        start_data_bytes: 1_000_000,
+        system_settings: BTreeMap::from([("http_threads".to_owned(), "2".to_owned())]),
+        notes: vec!["Mailboxes are not padded.".to_owned()],
+    })
+    .unwrap();
+}
+
+/// The planned requests spread evenly over ramp and hold, each part as planned.
+fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
+    let prediction = trial.prediction.as_ref().unwrap();
+    let (ramp, hold) = (trial.load.ramp_ms, trial.load.hold_ms);
+    let in_hold = prediction.hold_transactions / prediction.transactions;
+    let mut spent = vec![0.0_f64; prediction.steps.len()];
+    let mut counter = 0_u64;
+    let mut start = 0;
+    while start < ramp + hold {
+        let end = (start + trial.load.window_ms).min(if start < ramp { ramp } else { ramp + hold });
+        let span = (end - start) as f64;
+        let share = if start < ramp {
+            (1.0 - in_hold) * span / ramp as f64
+        } else {
+            in_hold * span / hold as f64
+        };
+        let mut line = WindowLine {
+            start_ms: start as f64,
+            end_ms: end as f64,
+            users: (f64::from(trial.load.users) * (end as f64 / ramp as f64).min(1.0)) as u32,
+            overruns: if start < ramp {
+                0
+            } else {
+                shape.overruns.min(1)
+            },
+            cycles: 1,
+            ..WindowLine::default()
+        };
+        let missing = shape.gap && (ramp + 5_000..ramp + 6_000).contains(&start);
+        for (at, step) in prediction.steps.iter().enumerate() {
+            let part = shape.delivered * if at == 0 { shape.first_step } else { 1.0 };
+            let before = spent[at].round();
+            spent[at] += step.requests as f64 * share * part;
+            let requests = (spent[at].round() - before) as u64;
+            let per_step = (step.requests / step.waits.max(1)).max(1);
+            let mut entry = StepLine {
+                waits: requests / per_step,
+                wait_sum_us: (step.mean_wait_ms
+                    * 1000.0
+                    * shape.wait
+                    * (requests / per_step) as f64) as u64,
+                bytes: requests * 500,
+                ..StepLine::default()
+            };
+            let mut ok = Histogram::<u64>::new(3).unwrap();
+            let mut failed = ok.clone();
+            for _ in 0..requests {
+                counter += 1;
+                let us = shape.response_us * (at as u64 + 1) + (counter * 7919 % 997) * 4;
+                if shape.skips_every > 0 && counter.is_multiple_of(shape.skips_every) {
+                    entry.skipped += 1;
+                } else if shape.fails_every > 0 && counter.is_multiple_of(shape.fails_every) {
+                    *entry.errors.entry(ErrorClass::Status).or_default() += 1;
+                    failed.record(us).unwrap();
+                } else {
+                    entry.ok += 1;
+                    ok.record(us).unwrap();
+                }
+            }
+            if missing {
+                continue;
+            }
+            let lost = shape.loses_histograms && start + 2_000 > ramp + hold;
+            if !lost {
+                histogram(out, at, Outcome::Ok, start, end, &ok);
+                histogram(out, at, Outcome::Error, start, end, &failed);
+            }
+            let mut late = Histogram::<u64>::new(3).unwrap();
+            late.record_n(shape.late_us, requests).unwrap();
+            if requests > 0 {
+                out.histogram(Series::Lateness, ms(start), ms(end), &late)
+                    .unwrap();
+            }
+            line.lateness = LatenessLine {
+                count: line.lateness.count + requests,
+                sum_us: line.lateness.sum_us + requests * shape.late_us,
+                max_us: shape.late_us,
+            };
+            line.steps.insert(at as u16, entry);
+        }
+        if !missing {
+            out.window(&line).unwrap();
+        }
+        start = end;
+    }
+}
+
+fn histogram(
+    out: &mut TrialWriter,
+    step: usize,
+    outcome: Outcome,
+    start: u64,
+    end: u64,
+    histogram: &Histogram<u64>,
+) {
+    let series = Series::Step {
+        step: step as u16,
+        outcome,
+        kind: Kind::Response,
+    };
+    out.histogram(series, ms(start), ms(end), histogram)
+        .unwrap();
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn monitor(out: &mut TrialWriter, trial: &Trial) {
+    let columns = [
+        "host.cpu_percent",
+        "host.disk_transfers_per_s",
+        "host.disk_busy_percent",
+        "host.memory_available_mb",
+        "system.cpu_percent",
+        "system.rss_mb",
+        "generator.cpu_percent",
+    ];
+    out.monitor_header(&columns.map(str::to_owned)).unwrap();
+    let end = trial.load.ramp_ms + trial.load.hold_ms;
+    let step = (end / 30).max(1);
+    for t in (0..=end).step_by(step as usize) {
+        let busy = if t < trial.load.ramp_ms {
+            5.0
+        } else {
+            f64::from(trial.load.users) / 5.0
+        };
+        let row = [
+            (t > 0).then_some(busy),
+            (t > 0).then_some(busy * 3.0),
+            (t > 0).then_some(busy / 2.0),
+            Some(9_000.0 - f64::from(trial.load.users)),
+            (t > 0).then_some(busy * 1.5),
+            Some(60.0 + t as f64 / 1000.0),
+            (t > 0).then_some(busy / 3.0),
+        ];
+        out.monitor_row(t as f64, &row).unwrap();
+    }
+}
