@@ -216,6 +216,9 @@ fn thresholds(text: &mut String, analysis: &Analysis) {
 }
 
 fn checks(text: &mut String, analysis: &Analysis) {
+    if analysis.trials.is_empty() {
+        return;
+    }
     line(text, "\n## Checks on the measurement\n");
     let heads = ["trial", "check", "outcome", "evidence", "advice"].map(str::to_owned);
     let mut rows = Vec::new();

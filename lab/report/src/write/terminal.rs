@@ -341,6 +341,9 @@ pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
 }
 
 fn checks(page: &mut Page, analysis: &Analysis) {
+    if analysis.trials.is_empty() {
+        return;
+    }
     page.section("Checks on the measurement");
     for trial in &analysis.trials {
         page.paragraph(&check_summary(trial), 2);
@@ -420,7 +423,7 @@ fn notes(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-/// Notes of the trials, each once, and their failed requests.
+/// Notes of the trials, each once; figures of invalid ones; failed requests.
 pub(crate) fn trial_notes(analysis: &Analysis) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for trial in &analysis.trials {
@@ -435,6 +438,9 @@ pub(crate) fn trial_notes(analysis: &Analysis) -> Vec<String> {
                 trial.id
             ));
         }
+        if trial.verdict == Verdict::Invalid && trial.response_ms.count > 0 {
+            notes.push(struck(trial));
+        }
         for example in trial.error_examples.iter().take(3) {
             notes.push(format!(
                 "trial {}, {}: “{}” failed: {}",
@@ -446,6 +452,22 @@ pub(crate) fn trial_notes(analysis: &Analysis) -> Vec<String> {
         }
     }
     notes
+}
+
+/// The figures of an invalid trial, for whoever looks for what went wrong.
+fn struck(trial: &TrialAnalysis) -> String {
+    let times = &trial.response_ms;
+    format!(
+        "trial {} is invalid and counts nowhere; it had {} transactions, {} errors, {} per s, mean \
+         {} ms, p95 {} ms, max {} ms",
+        trial.id,
+        count(trial.transactions),
+        count(trial.errors),
+        or_none(trial.throughput_per_s, figure),
+        or_none(times.mean, figure),
+        or_none(times.p95, figure),
+        or_none(times.max, figure),
+    )
 }
 
 /// What the run comes to, in a sentence or two.

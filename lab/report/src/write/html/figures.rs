@@ -358,7 +358,7 @@ pub(super) fn through_trials(page: &mut Page, analysis: &Analysis) {
     page.section("Through each trial", &lead);
     page.raw("<ul class=\"key\">\n<li><i></i>the figure; CPU: all of the host</li>\n");
     page.raw("<li><i class=\"second\"></i>CPU of the system</li>\n");
-    page.raw("<li><i class=\"ramp\"></i>ramp, not counted</li>\n</ul>\n<div class=\"grid\">\n");
+    page.raw("<li><i class=\"ramp\"></i>ramp, not counted</li>\n</ul>\n<div class=\"grid fit\">\n");
     let panels: [Panel; 4] = [
         ("Throughput", "transactions per s", |trial| {
             vec![load(trial, |p| Some(p.transactions_per_s))]
@@ -411,8 +411,9 @@ fn card(page: &mut Page, trial: &TrialAnalysis, panels: &[Panel; 4], most: &[f64
         trial.ramp_ms as f64 / 1000.0,
         (trial.ramp_ms + trial.hold_ms) as f64 / 1000.0,
     );
+    page.raw("<div class=\"panels\">\n");
     for ((name, unit, lines), most) in panels.iter().zip(most) {
-        page.raw("<div class=\"panel\">");
+        page.raw("<div><div class=\"panel\">");
         page.element("span", "", name);
         page.element("span", "", unit);
         page.raw("</div>\n");
@@ -421,7 +422,9 @@ fn card(page: &mut Page, trial: &TrialAnalysis, panels: &[Panel; 4], most: &[f64
             Some(svg) => page.raw(&svg),
             None => page.element("p", "class=\"none\"", "not recorded"),
         }
+        page.raw("</div>\n");
     }
+    page.raw("</div>\n");
     page.raw("</section>\n");
 }
 

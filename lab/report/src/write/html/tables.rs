@@ -389,6 +389,9 @@ pub(super) fn thresholds(page: &mut Page, analysis: &Analysis) {
 /// Checks, one fold per trial; those with something to say are open and go first where there are
 /// many.
 pub(super) fn checks(page: &mut Page, analysis: &Analysis) {
+    if analysis.trials.is_empty() {
+        return;
+    }
     page.section(
         "Checks on the measurement",
         "Is each trial a measurement at all?",
