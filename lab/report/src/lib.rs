@@ -1,6 +1,6 @@
 //! From an archive to what people and programs read.
 //!
-//! [`analyse`] turns a run's archive into an [`Analysis`]; the writers in [`write`] turn that into
+//! [`analyse`] turns a run's archive into an [`Analysis`]; the writers in [`mod@write`] turn that into
 //! text. Both are pure: the same archive gives the same report, on any machine, at any time. Nothing
 //! here runs, measures, or opens a file.
 
