@@ -15,6 +15,9 @@ use clap::error::ErrorKind;
 use crate::args::{Cli, Command};
 use crate::exit::{Exit, Failure};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
