@@ -9,7 +9,9 @@ use std::time::Duration;
 
 /// The repository's root folder.
 pub fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this package lies in the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("this package lies in the repository")
 }
 
 /// The program `plimsoll`, built from what the repository holds now and with the profile of the
@@ -25,7 +27,15 @@ pub fn program() -> &'static Path {
         let profile = test.ancestors().nth(2).expect("tests lie two folders deep");
         let mut build = Command::new(env!("CARGO"));
         build.current_dir(repository());
-        build.args(["build", "--quiet", "--locked", "--package", "plimsoll", "--bin", "plimsoll"]);
+        build.args([
+            "build",
+            "--quiet",
+            "--locked",
+            "--package",
+            "plimsoll",
+            "--bin",
+            "plimsoll",
+        ]);
         if profile.ends_with("release") {
             build.arg("--release");
         }
@@ -39,11 +49,17 @@ pub fn program() -> &'static Path {
 ///
 /// # Panics
 /// When it doesn't hold in time.
-#[expect(clippy::disallowed_methods, reason = "deadlines of tests are of real time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "deadlines of tests are of real time"
+)]
 pub fn wait_until(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = std::time::Instant::now() + limit;
     while !holds() {
-        assert!(std::time::Instant::now() < deadline, "waited too long: {what}");
+        assert!(
+            std::time::Instant::now() < deadline,
+            "waited too long: {what}"
+        );
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -1,0 +1,96 @@
+//! A disk that is really full: a small tmpfs, which takes root to mount.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use groupware_store::{Batch, CommitError, Store, StoreError, StoreOptions};
+
+/// A small file system that is unmounted with this value.
+struct Tmpfs {
+    folder: tempfile::TempDir,
+}
+
+impl Tmpfs {
+    fn mount(size: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(folder.path())
+            .stderr(Stdio::null())
+            .status();
+        mounted
+            .is_ok_and(|status| status.success())
+            .then_some(Self { folder })
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.folder.path()).status();
+    }
+}
+
+fn put(store: &Store, number: u32, bytes: usize) -> Result<(), CommitError> {
+    let mut batch = Batch::new();
+    // Two records: neither may be there without the other.
+    batch
+        .put("p", number.to_be_bytes(), vec![1; bytes])
+        .put("q", number.to_be_bytes(), "");
+    store.commit_blocking(batch).map(drop)
+}
+
+fn there(store: &Store, number: u32) -> bool {
+    let key = number.to_be_bytes();
+    let (p, q) = store
+        .read(|snapshot| {
+            Ok::<_, StoreError>((
+                snapshot.get("p", &key)?.is_some(),
+                snapshot.get("q", &key)?.is_some(),
+            ))
+        })
+        .unwrap();
+    assert_eq!(p, q, "batch {number} is half there");
+    p
+}
+
+fn check(store: &Store, acknowledged: &[u32], failed: &[u32]) {
+    assert!(acknowledged.iter().all(|number| there(store, *number)));
+    assert!(!failed.iter().any(|number| there(store, *number)));
+}
+
+#[test]
+fn a_full_disk_fails_writes_keeps_reads_and_recovers() {
+    let Some(disk) = Tmpfs::mount("8m") else {
+        println!("SKIPPED: mounting a tmpfs is not permitted here");
+        return;
+    };
+    let ballast = disk.path().join("ballast");
+    std::fs::write(&ballast, vec![0; 3 << 20]).unwrap();
+    let open = || Store::open_sqlite(&disk.path().join("data"), StoreOptions::default()).unwrap();
+    let store = open();
+    let (mut acknowledged, mut failed) = (Vec::new(), Vec::new());
+    for number in 0..400 {
+        match put(&store, number, 50_000) {
+            Ok(()) => acknowledged.push(number),
+            Err(CommitError::Full) => failed.push(number),
+            Err(error) => panic!("{error}"),
+        }
+        if failed.len() == 5 {
+            break;
+        }
+    }
+    assert!(acknowledged.len() > 10, "{acknowledged:?}");
+    assert_eq!(failed.len(), 5, "the disk is small enough to be filled");
+    check(&store, &acknowledged, &failed);
+
+    std::fs::remove_file(&ballast).unwrap();
+    put(&store, 1000, 50_000).unwrap();
+    acknowledged.push(1000);
+    check(&store, &acknowledged, &failed);
+    drop(store);
+    check(&open(), &acknowledged, &failed);
+}
