@@ -17,7 +17,13 @@ fn small(out: &Path, users: &str, speed: &str) -> Command {
     command
         .arg("run")
         .arg(repository().join("studies/calendar.study.yaml"))
-        .args(["--speed", speed, "--set", &format!("matrix.users={users}"), "--out"])
+        .args([
+            "--speed",
+            speed,
+            "--set",
+            &format!("matrix.users={users}"),
+            "--out",
+        ])
         .arg(out)
         .stdin(Stdio::null());
     command
@@ -33,15 +39,26 @@ fn result(out: &Path) -> serde_json::Value {
 }
 
 fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or_else(|| panic!("killed: {}", text(&output.stderr)))
+    output
+        .status
+        .code()
+        .unwrap_or_else(|| panic!("killed: {}", text(&output.stderr)))
 }
 
 #[test]
 fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("run");
-    let output = small(&out, "[20, 40]", "300").output().expect("the program runs");
-    assert_eq!(code(&output), 0, "{}\n{}", text(&output.stdout), text(&output.stderr));
+    let output = small(&out, "[20, 40]", "300")
+        .output()
+        .expect("the program runs");
+    assert_eq!(
+        code(&output),
+        0,
+        "{}\n{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
     let first = result(&out);
     assert_eq!(first["schema"], "plimsoll.result/1");
     let trials = first["trials"].as_array().expect("trials");
@@ -50,17 +67,35 @@ fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
         assert_eq!(trial["errors"], 0, "{trial}");
         let transactions = trial["transactions"].as_f64().expect("a number");
         let planned = users * 21.0 * 4.5;
-        assert!((transactions / planned - 1.0).abs() < 0.1, "{transactions} of about {planned}");
+        assert!(
+            (transactions / planned - 1.0).abs() < 0.1,
+            "{transactions} of about {planned}"
+        );
     }
     let stdout = text(&output.stdout);
     assert!(stdout.contains("report.html"), "{stdout}");
-    let widest = stdout.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    assert!(widest <= 80 || stdout.lines().any(|l| l.contains("report.html")), "{widest} columns");
+    let widest = stdout
+        .lines()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or(0);
+    assert!(
+        widest <= 80 || stdout.lines().any(|l| l.contains("report.html")),
+        "{widest} columns"
+    );
 
     fs::remove_file(out.join("result.json")).expect("it is there");
-    let again = Command::new(program()).arg("report").arg(&out).output().expect("it runs");
+    let again = Command::new(program())
+        .arg("report")
+        .arg(&out)
+        .output()
+        .expect("it runs");
     assert_eq!(code(&again), 0, "{}", text(&again.stderr));
-    assert_eq!(result(&out), first, "the archive alone gives the same result");
+    assert_eq!(
+        result(&out),
+        first,
+        "the archive alone gives the same result"
+    );
     assert!(!out.join("work").exists(), "the scratch folder is removed");
 }
 
@@ -74,7 +109,9 @@ fn an_interrupted_run_keeps_its_trials_and_goes_on() {
         .spawn()
         .expect("the program runs");
     let first_trial = out.join("trials/001/trial.json");
-    wait_until(DEADLINE, "the first trial is archived", || first_trial.exists());
+    wait_until(DEADLINE, "the first trial is archived", || {
+        first_trial.exists()
+    });
     interrupt(&child, Signal::SIGINT);
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(105));
@@ -82,11 +119,18 @@ fn an_interrupted_run_keeps_its_trials_and_goes_on() {
     assert!(!out.join("trials/002/trial.json").exists());
     assert!(servers_under(&out).is_empty(), "the server has ended");
 
-    let kept = fs::metadata(&first_trial).and_then(|m| m.modified()).expect("a time");
-    let output = small(&out, "[10, 20]", "400").arg("--resume").output().expect("it runs");
+    let kept = fs::metadata(&first_trial)
+        .and_then(|m| m.modified())
+        .expect("a time");
+    let output = small(&out, "[10, 20]", "400")
+        .arg("--resume")
+        .output()
+        .expect("it runs");
     assert_eq!(code(&output), 0, "{}", text(&output.stderr));
     assert_eq!(result(&out)["trials"].as_array().map(Vec::len), Some(2));
-    let now = fs::metadata(&first_trial).and_then(|m| m.modified()).expect("a time");
+    let now = fs::metadata(&first_trial)
+        .and_then(|m| m.modified())
+        .expect("a time");
     assert_eq!(kept, now, "the finished trial was not run again");
 }
 
@@ -99,10 +143,14 @@ fn the_server_never_survives_a_killed_run() {
         .stderr(Stdio::null())
         .spawn()
         .expect("the program runs");
-    wait_until(DEADLINE, "the server runs", || !servers_under(&out).is_empty());
+    wait_until(DEADLINE, "the server runs", || {
+        !servers_under(&out).is_empty()
+    });
     interrupt(&child, Signal::SIGKILL);
     child.wait().expect("it ends");
-    wait_until(DEADLINE, "the server has ended", || servers_under(&out).is_empty());
+    wait_until(DEADLINE, "the server has ended", || {
+        servers_under(&out).is_empty()
+    });
 }
 
 fn interrupt(child: &Child, signal: Signal) {
@@ -128,18 +176,33 @@ fn bad_input_names_its_place_and_ends_with_104() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("bad.study.yaml");
     fs::write(&file, "study: bad\ntitle: Bad\nworkloud: calendar\n").expect("written");
-    let output = Command::new(program()).arg("check").arg(&file).output().expect("it runs");
+    let output = Command::new(program())
+        .arg("check")
+        .arg(&file)
+        .output()
+        .expect("it runs");
     assert_eq!(code(&output), 104);
     let message = text(&output.stderr);
     assert!(message.contains("bad.study.yaml:3:1"), "{message}");
     assert!(message.contains("workload"), "{message}");
 
     let missing = folder.path().join("none.study.yaml");
-    let output = Command::new(program()).arg("run").arg(&missing).output().expect("it runs");
+    let output = Command::new(program())
+        .arg("run")
+        .arg(&missing)
+        .output()
+        .expect("it runs");
     assert_eq!(code(&output), 104, "{}", text(&output.stderr));
-    let output = Command::new(program()).args(["run", "--sped", "60"]).output().expect("it runs");
+    let output = Command::new(program())
+        .args(["run", "--sped", "60"])
+        .output()
+        .expect("it runs");
     assert_eq!(code(&output), 104);
-    assert!(text(&output.stderr).contains("--speed"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("--speed"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]
@@ -154,5 +217,8 @@ fn a_load_beyond_this_machines_limits_is_refused_in_words() {
     assert_eq!(code(&output), 104);
     let message = text(&output.stderr);
     assert!(message.contains("900000 users"), "{message}");
-    assert!(message.contains("ulimit") || message.contains("port"), "{message}");
+    assert!(
+        message.contains("ulimit") || message.contains("port"),
+        "{message}"
+    );
 }
