@@ -1,12 +1,13 @@
 //! Side-by-side benchmarks against peers, reported as ratios: `make bench`.
 //!
 //! Each pair is taken in turn in one run; the machine's drift touches both sides. Pass the name of
-//! a part (`store`, `driver`, `memory`) to run only that.
+//! a part (`monitor`, `store`, `driver`, `memory`) to run only that.
 
 mod clock;
 mod disk;
 mod driver;
 mod memory;
+mod monitor;
 mod nginx;
 mod store;
 
@@ -35,6 +36,9 @@ fn main() -> ExitCode {
     }
     let wanted = |name: &str| parts.is_empty() || parts.iter().any(|part| part == name);
     let result = (|| {
+        if wanted("monitor") {
+            monitor::measure();
+        }
         if wanted("store") {
             print_store(&store::run(Path::new("target"))?);
         }

@@ -45,25 +45,30 @@ fn code(output: &Output) -> i32 {
         .unwrap_or_else(|| panic!("killed: {}", text(&output.stderr)))
 }
 
+/// The exit code that a run's own judgement asks for. Whether the machine was quiet enough for a
+/// valid measurement is not what these tests are about.
+fn judged(result: &serde_json::Value) -> i32 {
+    match result["summary"]["outcome"].as_str() {
+        Some("ok") => 0,
+        Some("threshold_failed") => 99,
+        Some("too_few_valid_trials") => 120,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("run");
-    let output = small(&out, "[20, 40]", "300")
+    let output = small(&out, "[60, 80]", "300")
         .output()
         .expect("the program runs");
-    assert_eq!(
-        code(&output),
-        0,
-        "{}\n{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
     let first = result(&out);
+    assert_eq!(code(&output), judged(&first), "{}", text(&output.stderr));
     assert_eq!(first["schema"], "plimsoll.result/1");
     let trials = first["trials"].as_array().expect("trials");
     assert_eq!(trials.len(), 2);
-    for (trial, users) in trials.iter().zip([20.0, 40.0]) {
+    for (trial, users) in trials.iter().zip([60.0, 80.0]) {
         assert_eq!(trial["errors"], 0, "{trial}");
         let transactions = trial["transactions"].as_f64().expect("a number");
         let planned = users * 21.0 * 4.5;
@@ -74,14 +79,11 @@ fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
     }
     let stdout = text(&output.stdout);
     assert!(stdout.contains("report.html"), "{stdout}");
-    let widest = stdout
-        .lines()
-        .map(|line| line.chars().count())
-        .max()
-        .unwrap_or(0);
-    assert!(
-        widest <= 80 || stdout.lines().any(|l| l.contains("report.html")),
-        "{widest} columns"
+    let wide = |line: &&str| line.chars().count() > 80 && !line.starts_with("report:");
+    assert_eq!(
+        stdout.lines().find(wide),
+        None,
+        "it fits a terminal of 80 columns"
     );
 
     fs::remove_file(out.join("result.json")).expect("it is there");
@@ -90,7 +92,7 @@ fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
         .arg(&out)
         .output()
         .expect("it runs");
-    assert_eq!(code(&again), 0, "{}", text(&again.stderr));
+    assert_eq!(code(&again), judged(&first), "{}", text(&again.stderr));
     assert_eq!(
         result(&out),
         first,
@@ -103,7 +105,7 @@ fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
 fn an_interrupted_run_keeps_its_trials_and_goes_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("run");
-    let mut child = small(&out, "[10, 20]", "400")
+    let mut child = small(&out, "[60, 70]", "400")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -122,11 +124,16 @@ fn an_interrupted_run_keeps_its_trials_and_goes_on() {
     let kept = fs::metadata(&first_trial)
         .and_then(|m| m.modified())
         .expect("a time");
-    let output = small(&out, "[10, 20]", "400")
+    let output = small(&out, "[60, 70]", "400")
         .arg("--resume")
         .output()
         .expect("it runs");
-    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    assert_eq!(
+        code(&output),
+        judged(&result(&out)),
+        "{}",
+        text(&output.stderr)
+    );
     assert_eq!(result(&out)["trials"].as_array().map(Vec::len), Some(2));
     let now = fs::metadata(&first_trial)
         .and_then(|m| m.modified())
@@ -138,7 +145,7 @@ fn an_interrupted_run_keeps_its_trials_and_goes_on() {
 fn the_server_never_survives_a_killed_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("run");
-    let mut child = small(&out, "[10]", "60")
+    let mut child = small(&out, "[60]", "60")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

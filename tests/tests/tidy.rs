@@ -123,7 +123,9 @@ fn no_test_is_ignored_and_no_place_is_unfinished() {
     for path in files(".rs") {
         let text = fs::read_to_string(&path).expect("readable");
         for (index, line) in text.lines().enumerate() {
-            if marks.iter().any(|mark| line.contains(mark)) {
+            // A test may need a process of its own to kill; it starts itself with `--ignored`.
+            let helper = line.contains("= \"a helper of ");
+            if !helper && marks.iter().any(|mark| line.contains(mark)) {
                 offenders.push(format!("{}:{}", show(&path), index + 1));
             }
         }

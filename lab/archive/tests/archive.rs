@@ -504,12 +504,3 @@ fn rows_must_fit_their_header() {
     let run = Run::open(dir.path()).unwrap();
     assert_eq!(run.trials[0].monitor.rows, [(1.0, vec![None])]);
 }
-
-/// Writes the fixture of the current version: `cargo test -p lab-archive -- --ignored fixture`.
-#[test]
-#[ignore = "writes into the source tree; for a new version of the format"]
-fn write_the_fixture() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/new");
-    one_trial(&dir);
-    drop(resume(&dir).unwrap().trial(2).unwrap());
-}

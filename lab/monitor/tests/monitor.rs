@@ -444,17 +444,3 @@ fn this_machine_has_numbers() {
         }
     }
 }
-
-/// `cargo test -p lab-monitor --release -- --ignored --nocapture cost`
-#[test]
-#[ignore = "a measurement, not a test"]
-#[expect(clippy::disallowed_methods, reason = "a measurement")]
-fn the_cost_of_a_sample() {
-    let mut monitor = this_machine(vec![("generator".to_owned(), std::process::id())]);
-    monitor.sample(Duration::ZERO);
-    let began = Instant::now();
-    for _ in 0..1000 {
-        monitor.sample(began.elapsed());
-    }
-    println!("{:?} a sample", began.elapsed() / 1000);
-}
