@@ -38,15 +38,28 @@ fn show<T>(result: Result<T, LoadError>) {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let as_study = Folder { study: data, workload: WORKLOAD };
+    let as_study = Folder {
+        study: data,
+        workload: WORKLOAD,
+    };
     show(load_study("studies/x.study.yaml", &as_study, &[]));
     show(load_any("studies/x.study.yaml", &as_study));
-    let as_workload = Folder { study: STUDY, workload: data };
+    let as_workload = Folder {
+        study: STUDY,
+        workload: data,
+    };
     show(load_workload("workloads/x.workload.yaml", &as_workload));
     if let Ok(text) = std::str::from_utf8(data)
         && let Some((key, value)) = text.split_once('=')
     {
         let set = [(key.to_owned(), value.to_owned())];
-        show(load_study("studies/x.study.yaml", &Folder { study: STUDY, workload: WORKLOAD }, &set));
+        show(load_study(
+            "studies/x.study.yaml",
+            &Folder {
+                study: STUDY,
+                workload: WORKLOAD,
+            },
+            &set,
+        ));
     }
 });

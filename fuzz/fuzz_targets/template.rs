@@ -8,7 +8,8 @@ use lab_study::template::Escape;
 use lab_study::{Files, RenderError, Template, User, UserScope, Workload, load_workload};
 use libfuzzer_sys::fuzz_target;
 
-const WORKLOAD: &[u8] = b"workload: w\nuser: { name: 'us\"er' }\nsession:\n  steps:\n    - step: s\n      \
+const WORKLOAD: &[u8] =
+    b"workload: w\nuser: { name: 'us\"er' }\nsession:\n  steps:\n    - step: s\n      \
                           request: GET /\n      capture: { links: '$[*]', page: request.path }\n";
 
 struct One;
@@ -27,16 +28,31 @@ fn workload() -> &'static Workload {
 fuzz_target!(|text: &str| {
     let workload = workload();
     let base_date = jiff::civil::date(2026, 1, 5);
-    let user = User { index: 7, users: 10, seed: 1, block: 0, base_date };
-    for escape in [Escape::None, Escape::JsonText, Escape::JsonValue, Escape::Form] {
+    let user = User {
+        index: 7,
+        users: 10,
+        seed: 1,
+        block: 0,
+        base_date,
+    };
+    for escape in [
+        Escape::None,
+        Escape::JsonText,
+        Escape::JsonValue,
+        Escape::Form,
+    ] {
         let template = match Template::parse_escaped(text, &workload.variables, escape) {
             Ok(template) => template,
             Err(error) => {
-                assert!(error.at.start <= error.at.end && error.at.end <= text.len(), "{error:?}");
+                assert!(
+                    error.at.start <= error.at.end && error.at.end <= text.len(),
+                    "{error:?}"
+                );
                 continue;
             }
         };
-        let mut scope = UserScope::new(workload, user, &[]).expect("its user has no failing template");
+        let mut scope =
+            UserScope::new(workload, user, &[]).expect("its user has no failing template");
         let links = workload.slot("links").expect("it is captured");
         scope.set_list(links, &["/a/1", "/a/\"2\""]);
         let mut out = String::new();
@@ -47,6 +63,10 @@ fuzz_target!(|text: &str| {
             Ok(()) | Err(RenderError::Failed { .. } | RenderError::TooLong { .. }) => {}
             Err(RenderError::EmptyList { .. } | RenderError::Unknown { .. }) => {}
         }
-        assert_eq!(scope.get("name").as_deref(), Some("us\"er"), "the scope is back in one piece");
+        assert_eq!(
+            scope.get("name").as_deref(),
+            Some("us\"er"),
+            "the scope is back in one piece"
+        );
     }
 });
