@@ -116,6 +116,8 @@ pub struct Limits {
     pub sessions: usize,
     /// Time without a request after which a session ends.
     pub session_idle: Duration,
+    /// Time after which a session ends, however much it is used.
+    pub session_lifetime: Duration,
     /// Failed sign-ins of one account before further ones must wait.
     pub sign_in_failures: u32,
     /// Time after which one failed sign-in is forgiven.
@@ -139,6 +141,7 @@ impl Default for Limits {
             users: 1_000_000,
             sessions: 262_144,
             session_idle: Duration::from_secs(3600),
+            session_lifetime: Duration::from_secs(24 * 3600),
             sign_in_failures: 10,
             sign_in_forgiveness: Duration::from_secs(30),
             shutdown_timeout: Duration::from_secs(10),

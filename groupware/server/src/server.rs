@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::router::router;
 use crate::serve::Front;
-use crate::sessions::Sessions;
+use crate::sessions::{Lifetime, Sessions};
 use crate::throttle::Throttle;
 use crate::tls::{self, TlsError};
 use crate::worker::{self, Shared};
@@ -230,7 +230,13 @@ fn state(
     Ok(AppState::new(App {
         accounts: Accounts::load(store.clone(), &config.domain, limits.users)?,
         passwords: Passwords::new(cores),
-        sessions: Sessions::new(limits.sessions, limits.session_idle),
+        sessions: Sessions::new(
+            limits.sessions,
+            Lifetime {
+                idle: limits.session_idle,
+                total: limits.session_lifetime,
+            },
+        ),
         throttle: Throttle::new(limits.sign_in_failures, limits.sign_in_forgiveness),
         metrics: Metrics::new(store.clone()),
         access_log,
@@ -238,6 +244,16 @@ fn state(
         settings,
         store,
     }))
+}
+
+/// The parts of a server that listens nowhere.
+#[cfg(test)]
+pub(crate) fn state_for_tests(config: &Config, store: Store) -> AppState {
+    let token = AdminToken {
+        text: random::secret(),
+        is_new: true,
+    };
+    state(config, store, &token, 2).expect("an empty store has readable accounts")
 }
 
 /// One listener per thread on the same port; the system spreads connections over them.

@@ -14,7 +14,24 @@ const SHARDS: usize = 64;
 #[derive(Debug)]
 struct Session {
     account: Arc<Account>,
+    started: Duration,
     last_used: Duration,
+}
+
+/// How long sessions last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lifetime {
+    /// Without a request.
+    pub(crate) idle: Duration,
+    /// With however many.
+    pub(crate) total: Duration,
+}
+
+impl Lifetime {
+    fn is_over(self, session: &Session, now: Duration) -> bool {
+        now.saturating_sub(session.last_used) >= self.idle
+            || now.saturating_sub(session.started) >= self.total
+    }
 }
 
 type Shard = HashMap<SecretHash, Session>;
@@ -24,34 +41,38 @@ type Shard = HashMap<SecretHash, Session>;
 pub(crate) struct Sessions {
     shards: Vec<Mutex<Shard>>,
     per_shard: usize,
-    idle: Duration,
+    lifetime: Lifetime,
     count: AtomicUsize,
 }
 
 impl Sessions {
-    pub(crate) fn new(most: usize, idle: Duration) -> Self {
+    pub(crate) fn new(most: usize, lifetime: Lifetime) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         let per_shard = most.div_ceil(SHARDS).max(1);
         Self {
             shards,
             per_shard,
-            idle,
+            lifetime,
             count: AtomicUsize::new(0),
         }
     }
 
-    /// Starts a session and returns its token, which is kept nowhere else.
+    /// Starts a session and returns its token, which is kept nowhere else. What the user signed in
+    /// with may have changed since it was looked at: the caller looks once more afterwards, when
+    /// [`end_all`](Self::end_all) can find the session.
     pub(crate) fn start(&self, account: &Arc<Account>, now: Duration) -> String {
         let token = random::secret();
         let hash = random::hash(&token);
         let session = Session {
             account: Arc::clone(account),
+            started: now,
             last_used: now,
         };
+        let oldest = account.add_session(hash);
         let evicted = {
             let mut shard = self.shard(&hash);
             let evicted = match shard.len() >= self.per_shard {
-                true => make_room(&mut shard, self.per_shard, now, self.idle),
+                true => make_room(&mut shard, self.per_shard, now, self.lifetime),
                 false => Vec::new(),
             };
             shard.insert(hash, session);
@@ -62,18 +83,18 @@ impl Sessions {
         for (hash, account) in evicted {
             account.remove_session(&hash);
         }
-        if let Some(oldest) = account.add_session(hash) {
+        if let Some(oldest) = oldest {
             self.drop_one(&oldest);
         }
         token
     }
 
-    /// The account of a session that hasn't been idle for too long.
+    /// The account of a session that isn't over.
     pub(crate) fn find(&self, token: &str, now: Duration) -> Option<Arc<Account>> {
         let hash = random::hash(token);
         let mut shard = self.shard(&hash);
         let session = shard.get_mut(&hash)?;
-        if now.saturating_sub(session.last_used) < self.idle {
+        if !self.lifetime.is_over(session, now) {
             session.last_used = now;
             return Some(Arc::clone(&session.account));
         }
@@ -122,11 +143,10 @@ fn make_room(
     shard: &mut Shard,
     most: usize,
     now: Duration,
-    idle: Duration,
+    lifetime: Lifetime,
 ) -> Vec<(SecretHash, Arc<Account>)> {
-    let expired = |session: &Session| now.saturating_sub(session.last_used) >= idle;
     let mut gone: Vec<_> = shard
-        .extract_if(|_, session| expired(session))
+        .extract_if(|_, session| lifetime.is_over(session, now))
         .map(|(h, s)| (h, s.account))
         .collect();
     if shard.len() >= most {
@@ -145,6 +165,10 @@ mod tests {
     use crate::accounts::{Credentials, UserName};
 
     const HOUR: Duration = Duration::from_secs(3600);
+    const LIFETIME: Lifetime = Lifetime {
+        idle: HOUR,
+        total: HOUR.saturating_mul(3),
+    };
 
     fn account(name: &str) -> Arc<Account> {
         Arc::new(Account::new(
@@ -156,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_session_lasts_while_it_is_used() {
-        let sessions = Sessions::new(100, HOUR);
+        let sessions = Sessions::new(100, LIFETIME);
         let token = sessions.start(&account("ada"), Duration::ZERO);
         for at in [HOUR / 2, HOUR, HOUR * 3 / 2] {
             assert_eq!(&**sessions.find(&token, at).unwrap().name.key(), "ada");
@@ -167,8 +191,21 @@ mod tests {
     }
 
     #[test]
+    fn a_session_does_not_last_for_ever() {
+        let sessions = Sessions::new(100, LIFETIME);
+        let ada = account("ada");
+        let token = sessions.start(&ada, Duration::ZERO);
+        for half_hours in 1..6 {
+            assert!(sessions.find(&token, HOUR / 2 * half_hours).is_some());
+        }
+        assert!(sessions.find(&token, HOUR * 3).is_none());
+        assert_eq!(sessions.count(), 0);
+        assert!(ada.take_sessions().is_empty());
+    }
+
+    #[test]
     fn sessions_end() {
-        let sessions = Sessions::new(100, HOUR);
+        let sessions = Sessions::new(100, LIFETIME);
         let ada = account("ada");
         let (one, two) = (sessions.start(&ada, HOUR), sessions.start(&ada, HOUR));
         let eve = sessions.start(&account("eve"), HOUR);
@@ -184,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_bound_holds_and_the_newest_stay() {
-        let sessions = Sessions::new(SHARDS * 8, HOUR);
+        let sessions = Sessions::new(SHARDS * 8, LIFETIME);
         let mut last = String::new();
         for number in 0..5000_u32 {
             let user = account(&format!("user{}", number % 500));

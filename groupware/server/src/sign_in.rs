@@ -10,10 +10,11 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{Account, Verdict};
+use crate::AppState;
+use crate::accounts::{Account, Credentials, Verdict};
 use crate::credentials::{self, Authorization};
 use crate::error::ApiError;
-use crate::{AppState, random};
+use crate::random::{self, SecretHash};
 
 const WRONG: &str = "The user name or password is wrong.";
 
@@ -34,7 +35,10 @@ pub(crate) async fn authenticate(
 ) -> Result<Arc<Account>, ApiError> {
     if let Some(header) = headers.get(AUTHORIZATION) {
         return match credentials::authorization(header.as_bytes()) {
-            Some(Authorization::Basic { user, password }) => verify(state, &user, &password).await,
+            Some(Authorization::Basic { user, password }) => {
+                let proven = verify(state, &user, &password).await?;
+                Ok(proven.account)
+            }
             _ => Err(ApiError::unauthenticated(
                 "Sign in with Basic authentication.",
             )),
@@ -52,17 +56,48 @@ fn session_token(headers: &HeaderMap) -> Option<&str> {
         .find_map(|header| credentials::session_cookie(header.as_bytes()))
 }
 
+/// A user, and what proved it.
+struct Proven {
+    account: Arc<Account>,
+    by: Proof,
+}
+
+enum Proof {
+    AppPassword(SecretHash),
+    /// The credentials as they were when the password was looked at.
+    Password(Arc<Credentials>),
+}
+
+impl Proven {
+    /// Whether the proof is still one: looking at a password takes so long that meanwhile the
+    /// user may have been deleted, or the password changed.
+    fn holds(&self, state: &AppState) -> bool {
+        let current = state.directory().find(self.account.name.key());
+        if !current.is_some_and(|current| Arc::ptr_eq(&current, &self.account)) {
+            return false;
+        }
+        let now = self.account.credentials();
+        match &self.by {
+            Proof::AppPassword(hash) => now.has_app_password(hash),
+            Proof::Password(then) => then.password == now.password,
+        }
+    }
+}
+
 /// Application passwords are looked at first and always: they can't be guessed. Other passwords
 /// are, and so wait while the account has too many failures; an unknown user's is refused after
 /// the same work as a known user's.
-async fn verify(state: &AppState, user: &str, password: &str) -> Result<Arc<Account>, ApiError> {
+async fn verify(state: &AppState, user: &str, password: &str) -> Result<Proven, ApiError> {
     let account = state.directory().find(user);
     let hash = random::hash(password);
     let known = account.as_ref().map(|account| account.credentials());
     if let (Some(account), Some(known)) = (&account, &known)
         && known.has_app_password(&hash)
     {
-        return Ok(Arc::clone(account));
+        return Ok(Proven {
+            account: Arc::clone(account),
+            by: Proof::AppPassword(hash),
+        });
     }
     let now = state.clock.now();
     let allowed = || state.throttle.wait(user, now).is_none();
@@ -71,8 +106,11 @@ async fn verify(state: &AppState, user: &str, password: &str) -> Result<Arc<Acco
         .passwords
         .verify(user, stored, password, now, allowed)
         .await;
-    match (verdict, account) {
-        (Verdict::Right, Some(account)) => Ok(account),
+    match (verdict, account.zip(known)) {
+        (Verdict::Right, Some((account, known))) => Ok(Proven {
+            account,
+            by: Proof::Password(known),
+        }),
         (Verdict::Right | Verdict::Wrong, _) => {
             state.throttle.failed(user, now);
             Err(ApiError::unauthenticated(WRONG))
@@ -114,18 +152,29 @@ async fn log_in(
 ) -> Result<Response, ApiError> {
     let LogIn { username, password } = read_log_in(&headers, &body)?;
     // No challenge: a browser would open its own dialogue over the page's form.
-    let account = verify(&state, &username, &password)
+    let proven = verify(&state, &username, &password)
         .await
         .map_err(|error| error.challenge(None))?;
-    let token = state.sessions.start(&account, state.clock.now());
+    let token = start_session(&state, &proven)?;
     let body = Json(SignedIn {
-        user: account.name.spelling(),
+        user: proven.account.name.spelling(),
     });
     Ok((
         [(SET_COOKIE, cookie(&token, state.settings.secure_cookies)?)],
         body,
     )
         .into_response())
+}
+
+/// A change of the password, or of the user, ends the user's sessions once it is made: either it
+/// finds this one, or this finds the change.
+fn start_session(state: &AppState, proven: &Proven) -> Result<String, ApiError> {
+    let token = state.sessions.start(&proven.account, state.clock.now());
+    if proven.holds(state) {
+        return Ok(token);
+    }
+    state.sessions.end(&token);
+    Err(ApiError::unauthenticated(WRONG).challenge(None))
 }
 
 fn read_log_in(headers: &HeaderMap, body: &[u8]) -> Result<LogIn, ApiError> {
@@ -176,4 +225,82 @@ fn cookie(token: &str, secure: bool) -> Result<HeaderValue, ApiError> {
         "{name}={token}; HttpOnly; SameSite=Lax; Path=/{secure}"
     ))
     .map_err(|_| ApiError::bad_request("The cookie can't be written."))
+}
+
+#[cfg(test)]
+mod tests {
+    use groupware_store::{Store, StoreOptions};
+
+    use super::*;
+    use crate::accounts::{NewUser, UserName};
+    use crate::{Config, Data};
+
+    fn name() -> UserName {
+        UserName::parse("ada").unwrap()
+    }
+
+    async fn with_password(state: &AppState, password: &str) {
+        let hash = state.passwords.hash(password.into()).await.unwrap();
+        state.accounts.set_password(name(), hash, 0).await.unwrap();
+    }
+
+    fn run(test: impl AsyncFnOnce(AppState)) {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let state = crate::server::state_for_tests(&Config::new(Data::Memory), store);
+        tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap()
+            .block_on(test(state));
+    }
+
+    #[test]
+    fn a_sign_in_under_way_does_not_outlive_a_new_password() {
+        run(async |state| {
+            with_password(&state, "correct horse").await;
+            let late = verify(&state, "ada", "correct horse").await.unwrap();
+            with_password(&state, "battery staple").await;
+            state.sessions.end_all(&late.account);
+            assert!(start_session(&state, &late).is_err());
+            assert_eq!(state.sessions.count(), 0);
+            let new = verify(&state, "ada", "battery staple").await.unwrap();
+            assert!(start_session(&state, &new).is_ok());
+        });
+    }
+
+    #[test]
+    fn a_sign_in_under_way_does_not_outlive_its_user() {
+        run(async |state| {
+            with_password(&state, "correct horse").await;
+            let late = verify(&state, "ada", "correct horse").await.unwrap();
+            state.accounts.delete("ada").await.unwrap();
+            assert!(start_session(&state, &late).is_err());
+            // A user of the same name and password is another user.
+            with_password(&state, "correct horse").await;
+            assert!(start_session(&state, &late).is_err());
+            assert_eq!(state.sessions.count(), 0);
+        });
+    }
+
+    #[test]
+    fn a_sign_in_under_way_does_not_outlive_its_application_password() {
+        run(async |state| {
+            let user = NewUser {
+                name: name(),
+                app_password: Some("phone"),
+            };
+            let made = state.accounts.register(vec![user], 0).await.unwrap();
+            let password = made[0].app_password.clone().unwrap();
+            let late = verify(&state, "ada", &password).await.unwrap();
+            // Another one changes nothing.
+            let other = state.accounts.add_app_password("ada", "tablet", 0).await;
+            assert!(start_session(&state, &late).is_ok());
+            let id = &late.account.credentials().app_passwords[0].id.clone();
+            assert_ne!(*id, other.unwrap().0);
+            state.accounts.remove_app_password("ada", id).await.unwrap();
+            state.sessions.end_all(&late.account);
+            assert!(start_session(&state, &late).is_err());
+            assert_eq!(state.sessions.count(), 0);
+        });
+    }
 }
