@@ -30,7 +30,7 @@ pub use error::ArchiveError;
 pub use hlog::Interval;
 pub use model::{
     Environment, ErrorClass, ErrorExample, GeneratorHealth, LatenessLine, Manifest, Pinning,
-    StepLine, TrialEnd, TrialRecord, WindowLine,
+    StepLine, TrialEnd, TrialRecord, Unanswered, WindowLine,
 };
 pub use monitor::MonitorTable;
 pub use reader::{Run, TrialData};

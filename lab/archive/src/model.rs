@@ -92,6 +92,9 @@ pub struct TrialRecord {
     pub setup_errors: u64,
     /// Up to 20 examples of errors, in the order seen.
     pub error_examples: Vec<ErrorExample>,
+    /// Requests that had no answer at the end of the hold; they are in no other figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<Unanswered>,
     /// What the generator used during the hold.
     pub generator: GeneratorHealth,
     /// Size of the system's data before the ramp.
@@ -113,6 +116,15 @@ pub enum TrialEnd {
         /// What happened, with the last lines of its output.
         message: String,
     },
+}
+
+/// Requests under way at the end of the hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Unanswered {
+    /// How many.
+    pub count: u64,
+    /// How long ago the oldest was meant to be sent.
+    pub oldest_ms: f64,
 }
 
 /// One failed request, for the reader.
@@ -150,11 +162,17 @@ pub struct GeneratorHealth {
     /// Worker threads.
     pub workers: u32,
     /// CPU time of the workers ÷ (hold × workers), 0…1.
-    pub cpu_fraction: f64,
+    ///
+    /// `None` where the kernel does not tell, or the hold was too short.
+    pub cpu_fraction: Option<f64>,
     /// Time the workers waited for a CPU (`/proc/PID/task/TID/schedstat`) ÷ (hold × workers), 0…1.
-    pub run_queue_delay_fraction: f64,
+    ///
+    /// `None` where the kernel does not tell, or the hold was too short.
+    pub run_queue_delay_fraction: Option<f64>,
     /// Highest CPU fraction of a worker in any five seconds (or the hold, if shorter).
-    pub cpu_fraction_max: f64,
+    ///
+    /// `None` where the kernel does not tell, or the hold was too short.
+    pub cpu_fraction_max: Option<f64>,
     /// Peak resident memory of the generator's process.
     pub rss_mb_max: f64,
 }

@@ -16,8 +16,8 @@ use crate::hlog::{self, Encoder};
 use crate::sink::{self, Sink};
 use crate::wire::{self, ManifestFile, Sizes, TrialFile};
 use crate::{
-    ARCHIVE_SCHEMA, ArchiveError, Manifest, Series, TRIAL_SCHEMA, TrialRecord, WindowLine, monitor,
-    names,
+    ARCHIVE_SCHEMA, ArchiveError, Environment, Manifest, Pinning, Series, TRIAL_SCHEMA,
+    TrialRecord, WindowLine, monitor, names,
 };
 
 /// The archive of a run, being written. Holds a lock on its folder.
@@ -200,6 +200,26 @@ fn pretty(path: &Path, value: &impl serde::Serialize) -> Result<Vec<u8>, Archive
     Ok(bytes)
 }
 
+/// What must not change between the trials of a run.
+fn machine(manifest: &Manifest) -> String {
+    let Environment {
+        kernel,
+        cpu,
+        cores,
+        data_filesystem,
+        plimsoll_version,
+        pinning,
+        ..
+    } = &manifest.environment;
+    let Pinning {
+        generator, system, ..
+    } = pinning;
+    format!(
+        "{cores} x {cpu}, {kernel}, data on {data_filesystem}, generator on {generator:?}, system \
+         on {system:?}, plimsoll {plimsoll_version}"
+    )
+}
+
 fn same_run(
     dir: &Path,
     archived: &ManifestFile,
@@ -221,6 +241,7 @@ fn same_run(
         ("seed", old.seed.to_string(), now.seed.to_string()),
         ("speed", old.speed.to_string(), now.speed.to_string()),
         ("list of overrides", overrides(old), overrides(now)),
+        ("machine", machine(old), machine(now)),
     ];
     for (what, archived, now) in facts {
         if archived != now {

@@ -80,10 +80,13 @@ fn record(id: u32) -> TrialRecord {
             class: ErrorClass::Status,
             detail: "503, \"busy\"\n".to_owned(),
         }],
+        unanswered: None,
         generator: GeneratorHealth {
             workers: 1,
-            cpu_fraction: 0.25,
-            ..Default::default()
+            cpu_fraction: Some(0.25),
+            run_queue_delay_fraction: Some(0.0),
+            cpu_fraction_max: Some(0.0),
+            rss_mb_max: 0.0,
         },
         start_data_bytes: 1 << 40,
         system_settings: BTreeMap::from([("http_threads".to_owned(), "80".to_owned())]),

@@ -115,10 +115,10 @@ impl Health {
             return (health, Some(note.to_owned()));
         };
         let all = (last.at - first.at).as_secs_f64() * first.workers.len().max(1) as f64;
-        health.cpu_fraction = sum(first, last, |t| Some(t.cpu)).unwrap_or(0.0) / all;
-        health.cpu_fraction_max = self.busiest.unwrap_or_else(|| busiest(first, last));
+        health.cpu_fraction = sum(first, last, |t| Some(t.cpu)).map(|cpu| cpu / all);
+        health.cpu_fraction_max = Some(self.busiest.unwrap_or_else(|| busiest(first, last)));
         let waited = sum(first, last, |t| t.waited);
-        health.run_queue_delay_fraction = waited.unwrap_or(0.0) / all;
+        health.run_queue_delay_fraction = waited.map(|waited| waited / all);
         let unknown = "This kernel does not tell how long the generator waited for a core.";
         (health, waited.is_none().then(|| unknown.to_owned()))
     }
@@ -168,12 +168,15 @@ mod tests {
         health.add(at(20), Some(vec![times(6000, 250), times(3000, 0)]));
         let (summary, note) = health.summary(2);
         assert_eq!(note, None);
-        assert!((summary.cpu_fraction - 0.3).abs() < 1e-12, "{summary:?}");
-        assert!((summary.run_queue_delay_fraction - 0.01).abs() < 1e-12);
+        assert!(
+            (summary.cpu_fraction.unwrap() - 0.3).abs() < 1e-12,
+            "{summary:?}"
+        );
+        assert!((summary.run_queue_delay_fraction.unwrap() - 0.01).abs() < 1e-12);
         assert!((summary.rss_mb_max - 30.0).abs() < 1e-12);
         // Worker 0 used 1 s in the six seconds from 14 to 20; with 10 to 20 it is 5 s of 10.
         assert!(
-            (summary.cpu_fraction_max - 1.0 / 6.0).abs() < 1e-12,
+            (summary.cpu_fraction_max.unwrap() - 1.0 / 6.0).abs() < 1e-12,
             "{summary:?}"
         );
     }
@@ -188,10 +191,10 @@ mod tests {
         }
         let (summary, _) = health.summary(1);
         assert!(
-            (summary.cpu_fraction_max - 0.9).abs() < 1e-12,
+            (summary.cpu_fraction_max.unwrap() - 0.9).abs() < 1e-12,
             "{summary:?}"
         );
-        assert!((summary.cpu_fraction - 5.4 / 60.0).abs() < 1e-12);
+        assert!((summary.cpu_fraction.unwrap() - 5.4 / 60.0).abs() < 1e-12);
     }
 
     #[test]
@@ -202,7 +205,7 @@ mod tests {
         assert!(health.summary(1).1.is_some());
         health.add(at(2), Some(vec![times(250, 0)]));
         let (summary, note) = health.summary(1);
-        assert_eq!((summary.cpu_fraction_max, note), (0.25, None));
+        assert_eq!((summary.cpu_fraction_max, note), (Some(0.25), None));
     }
 
     #[test]
@@ -225,7 +228,8 @@ mod tests {
         health.add(at(1), Some(vec![without]));
         let (summary, note) = health.summary(1);
         assert!(note.unwrap().contains("does not tell"));
-        assert_eq!(summary.cpu_fraction, 0.1);
+        assert_eq!(summary.cpu_fraction, Some(0.1));
+        assert_eq!(summary.run_queue_delay_fraction, None);
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub(crate) struct Measuring {
     holding: bool,
     last_end: Duration,
     health: Health,
+    unanswered: lab_driver::Unanswered,
 }
 
 /// What was learned from ramp and hold, besides what the archive holds already.
@@ -55,6 +56,8 @@ pub(crate) struct Measured {
     pub(crate) elapsed: Duration,
     /// The generator's.
     pub(crate) health: Health,
+    /// What had no answer at the end.
+    pub(crate) unanswered: lab_driver::Unanswered,
 }
 
 /// The trial's load in time.
@@ -87,6 +90,7 @@ impl Measuring {
             holding: false,
             last_end: Duration::ZERO,
             health: Health::default(),
+            unanswered: lab_driver::Unanswered::default(),
         }
     }
 
@@ -155,6 +159,7 @@ impl Measuring {
     ) -> Result<(), ArchiveError> {
         self.rolling.add(window, self.steps);
         self.last_end = window.end;
+        self.unanswered = window.unanswered;
         record::write(writer, window)
     }
 
@@ -164,6 +169,7 @@ impl Measuring {
             errors: self.rolling.errors(),
             elapsed: self.last_end,
             health: self.health,
+            unanswered: self.unanswered,
         }
     }
 }

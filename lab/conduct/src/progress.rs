@@ -135,6 +135,7 @@ mod tests {
             overruns: 0,
             connects: 0,
             stale_retries: 0,
+            unanswered: lab_driver::Unanswered::default(),
             lateness: new_histogram(),
             steps,
         }

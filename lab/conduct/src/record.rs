@@ -122,6 +122,7 @@ mod tests {
             overruns: 1,
             connects: 8,
             stale_retries: 1,
+            unanswered: lab_driver::Unanswered::default(),
             lateness,
             steps: vec![quiet(), busy, quiet()],
         };

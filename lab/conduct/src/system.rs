@@ -221,7 +221,7 @@ pub(crate) fn settings(spec: &SystemSpec) -> BTreeMap<String, String> {
         set("system", "groupware".to_owned());
         let threads = spec
             .http_threads
-            .map_or("one per core".to_owned(), |n| n.to_string());
+            .map_or("one per core, no bound".to_owned(), |n| n.to_string());
         set("http_threads", threads);
         let engine = if spec.engine == Engine::Memory {
             "memory"
@@ -232,6 +232,14 @@ pub(crate) fn settings(spec: &SystemSpec) -> BTreeMap<String, String> {
         set("mailbox_pad_bytes", spec.mailbox_pad_bytes.to_string());
     }
     settings
+}
+
+/// The bound on requests worked on at once, where the study sets one.
+pub(crate) fn http_threads(spec: &SystemSpec) -> Option<u32> {
+    match spec {
+        SystemSpec::Groupware(spec) => spec.http_threads,
+        _ => None,
+    }
 }
 
 /// Bytes by which each mailbox is padded.

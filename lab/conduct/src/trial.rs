@@ -29,6 +29,10 @@ const SETUP_SILENCE: Duration = Duration::from_secs(300);
 /// How long a driver may take to end: when told to, and after the end of its hold.
 const DRIVER_GRACE: Duration = Duration::from_secs(30);
 
+/// A request may take a quarter of the hold, but never less than this is granted.
+const TIMEOUTS_PER_HOLD: u32 = 4;
+const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Why a trial stops before its end.
 #[derive(Debug)]
 pub(crate) enum Stop {
@@ -188,7 +192,17 @@ impl Conductor<'_> {
             ramp: self.ramp(),
             hold: self.hold(),
             window: Duration::from_millis(load.window_ms.max(1)),
-            limits: lab_driver::Limits::default(),
+            limits: self.limits(),
+        }
+    }
+
+    /// A sped-up hold is short; a server that hangs in it must show as timeouts, not as silence.
+    fn limits(&self) -> lab_driver::Limits {
+        let limits = lab_driver::Limits::default();
+        let within = (self.hold() / TIMEOUTS_PER_HOLD).max(SHORTEST_TIMEOUT);
+        lab_driver::Limits {
+            request_timeout: limits.request_timeout.min(within),
+            ..limits
         }
     }
 
@@ -298,7 +312,7 @@ impl Conductor<'_> {
             measuring.due(clock.now(), writer, self.events)?;
             match self.select(events, system, measuring.wait(clock.now()))? {
                 Input::Driver(DriverEvent::Window(window)) => measuring.window(&window, writer)?,
-                Input::Driver(DriverEvent::Done) | Input::Ended => return Ok(()),
+                Input::Driver(DriverEvent::Done) | Input::Ended => return system.check(),
                 Input::Driver(event) => facts.example(event),
                 Input::Due => {}
             }
@@ -339,6 +353,7 @@ impl Conductor<'_> {
 
     fn record(&self, facts: Facts, end: TrialEnd) -> TrialRecord {
         let (generator, note) = facts.measured.health.summary(facts.workers);
+        let unanswered = facts.measured.unanswered;
         let mut notes = facts.notes;
         if matches!(end, TrialEnd::Complete) {
             notes.extend(note);
@@ -347,11 +362,23 @@ impl Conductor<'_> {
             notes.push("The generator and the system share one core.".to_owned());
         }
         let pad = system::mailbox_pad_bytes(&self.trial.system);
-        if pad > 0 {
+        notes.push(if pad > 0 {
+            format!("Each mailbox is padded by {pad} bytes before the trial.")
+        } else {
+            "Mailboxes are not padded: they hold what the workload puts into them.".to_owned()
+        });
+        if let Some(threads) = system::http_threads(&self.trial.system) {
             notes.push(format!(
-                "Each mailbox is padded by {pad} bytes before the trial."
+                "http_threads {threads}: that many threads, and at most that many requests worked \
+                 on at once. Unlike in a server that gives each request a thread, a thread serves \
+                 the connections that the kernel gave it, works on another request while one waits \
+                 for the disk, and sends responses outside of that bound."
             ));
         }
+        let timeout = self.limits().request_timeout.as_secs_f64();
+        notes.push(format!(
+            "A request that takes over {timeout} s is a timeout, an error."
+        ));
         TrialRecord {
             schema: TRIAL_SCHEMA.to_owned(),
             id: self.trial.id,
@@ -365,6 +392,10 @@ impl Conductor<'_> {
             setup_transactions: facts.setup_transactions,
             setup_errors: facts.setup_errors,
             error_examples: facts.error_examples,
+            unanswered: (unanswered.count > 0).then(|| lab_archive::Unanswered {
+                count: unanswered.count,
+                oldest_ms: record::ms(unanswered.oldest),
+            }),
             generator,
             start_data_bytes: facts.start_data_bytes,
             system_settings: system::settings(&self.trial.system),

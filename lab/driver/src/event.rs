@@ -126,10 +126,22 @@ pub struct Window {
     /// Requests sent a second time on a fresh connection because the kept one had been closed by
     /// the server while it was idle; see [`crate::http`] for the rule.
     pub stale_retries: u64,
+    /// In the last window: what had no answer at the end; none before.
+    pub unanswered: Unanswered,
     /// How much later than meant requests were sent, µs (0 counts as 1).
     pub lateness: Histogram<u64>,
     /// The steps of the session in order; the probe, if there is one, comes last.
     pub steps: Vec<StepWindow>,
+}
+
+/// Requests under way when the drive was cut. They are in no histogram, so that a server that hangs
+/// shows here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unanswered {
+    /// How many.
+    pub count: u64,
+    /// How long ago the oldest was meant to be sent.
+    pub oldest: Duration,
 }
 
 /// Counts of one step in one window. A request counts in the window in which it was answered, a

@@ -23,6 +23,6 @@ pub use clock::Clock;
 pub use drive::{BaseUrl, BaseUrlError, Drive, Limits, TlsOptions};
 pub use driver::{Driver, DriverError};
 pub use event::{
-    DriveSummary, DriverEvent, ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow, Window,
-    new_histogram,
+    DriveSummary, DriverEvent, ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow,
+    Unanswered, Window, new_histogram,
 };

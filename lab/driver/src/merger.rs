@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use crate::clock::{Clock, Nanos};
 use crate::control::Control;
 use crate::event::{
-    DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, StepWindow, Window, new_histogram,
+    DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, StepWindow, Unanswered, Window, new_histogram,
 };
 use crate::recorder::{Example, WorkerWindow};
 use crate::script::Script;
@@ -297,6 +297,7 @@ impl Window {
             overruns: 0,
             connects: 0,
             stale_retries: 0,
+            unanswered: Unanswered::default(),
             lateness: new_histogram(),
             steps: (0..steps).map(|_| StepWindow::empty()).collect(),
         }
@@ -308,6 +309,8 @@ impl Window {
         self.overruns += part.overruns;
         self.connects += part.client.connects;
         self.stale_retries += part.client.stale_retries;
+        self.unanswered.count += part.unanswered.count;
+        self.unanswered.oldest = self.unanswered.oldest.max(part.unanswered.oldest);
         add(&mut self.lateness, &part.lateness);
         for (sum, step) in self.steps.iter_mut().zip(&part.steps) {
             add(&mut sum.ok, &step.ok);

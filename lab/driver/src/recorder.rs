@@ -10,7 +10,9 @@ use hdrhistogram::Histogram;
 
 use crate::client::{ClientCounts, Failure};
 use crate::clock::{Nanos, nanos};
-use crate::event::{ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow, new_histogram};
+use crate::event::{
+    ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow, Unanswered, new_histogram,
+};
 use crate::merger::{Outbox, Report};
 
 /// Counts of one window of one worker.
@@ -19,6 +21,7 @@ pub(crate) struct WorkerWindow {
     pub(crate) cycles: u64,
     pub(crate) overruns: u64,
     pub(crate) client: ClientCounts,
+    pub(crate) unanswered: Unanswered,
     pub(crate) lateness: Histogram<u64>,
     pub(crate) steps: Vec<StepWindow>,
 }
@@ -78,6 +81,7 @@ impl WorkerWindow {
             cycles: 0,
             overruns: 0,
             client: ClientCounts::default(),
+            unanswered: Unanswered::default(),
             lateness: new_histogram(),
             steps: (0..steps).map(|_| StepWindow::empty()).collect(),
         }
@@ -89,6 +93,7 @@ impl WorkerWindow {
         self.cycles = 0;
         self.overruns = 0;
         self.client = ClientCounts::default();
+        self.unanswered = Unanswered::default();
         reset(&mut self.lateness);
         self.steps.iter_mut().for_each(StepWindow::reset);
     }
@@ -263,8 +268,9 @@ impl Recorder {
     }
 
     /// Hands over everything, the last window ending at `now` or the end of the trial.
-    pub(crate) fn finish(&mut self, now: Nanos, counts: ClientCounts) {
+    pub(crate) fn finish(&mut self, now: Nanos, counts: ClientCounts, unanswered: Unanswered) {
         self.roll(now, counts);
+        self.current.unanswered = unanswered;
         self.hand_over(now.min(self.end));
     }
 
@@ -347,7 +353,11 @@ mod tests {
         for end in [1, 9, 10, 31, 34, 35, 99] {
             recorder.request(0, sample(zero + end * MS), Ok(()));
         }
-        recorder.finish(zero + 99 * MS, ClientCounts::default());
+        recorder.finish(
+            zero + 99 * MS,
+            ClientCounts::default(),
+            Unanswered::default(),
+        );
         assert_eq!(
             windows(&reports),
             [(0, 10, 2), (1, 20, 1), (2, 30, 0), (3, 35, 2)]
@@ -361,7 +371,7 @@ mod tests {
         let mut recorder = Recorder::new(1, Outbox { worker: 0, queue }, emptied);
         recorder.begin(0, Duration::from_millis(10), Duration::from_millis(100));
         recorder.request(0, sample(12 * MS), Ok(()));
-        recorder.finish(17 * MS, ClientCounts::default());
+        recorder.finish(17 * MS, ClientCounts::default(), Unanswered::default());
         assert_eq!(windows(&reports), [(0, 10, 0), (1, 17, 1)]);
     }
 

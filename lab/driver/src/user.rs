@@ -1,6 +1,6 @@
 //! One virtual user: its session's steps, waits, and pace. Knows no protocol.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use lab_study::timing::TimingStream;
 
 use crate::client::{Client, Exchange, RequestId};
 use crate::clock::{Clock, Nanos, nanos};
-use crate::event::ErrorClass;
+use crate::event::{ErrorClass, Unanswered};
 use crate::recorder::{Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::timers::{Timer, Timers};
@@ -24,6 +24,33 @@ pub(crate) struct Shared<C> {
     pub(crate) clock: Clock,
     pub(crate) recorder: RefCell<Recorder>,
     pub(crate) failure_pause: Nanos,
+    /// By place of the user on its worker: when the request under way was meant to be sent; 0
+    /// where none is.
+    pub(crate) under_way: Box<[Cell<Nanos>]>,
+    /// Number of workers: user i has place i ÷ workers on its own.
+    pub(crate) workers: usize,
+}
+
+impl<C> Shared<C> {
+    fn place(&self, user: u32) -> &Cell<Nanos> {
+        &self.under_way[user as usize / self.workers]
+    }
+
+    /// The requests that have no answer yet.
+    pub(crate) fn unanswered(&self, now: Nanos) -> Unanswered {
+        let meant = self
+            .under_way
+            .iter()
+            .map(Cell::get)
+            .filter(|meant| *meant > 0);
+        meant.fold(Unanswered::default(), |mut sum, meant| {
+            sum.count += 1;
+            sum.oldest = sum
+                .oldest
+                .max(Duration::from_nanos(now.saturating_sub(meant)));
+            sum
+        })
+    }
 }
 
 /// A user between two requests.
@@ -111,15 +138,18 @@ async fn step<C: Client>(
     }
     if step.wait != Wait::None {
         let now = shared.clock.nanos();
-        let lasted = now.saturating_sub(state.at);
+        // A pause after a failure is no think time.
+        let lasted = now.saturating_sub(meant).saturating_add(wait);
         shared.recorder.borrow_mut().waited(now, index, lasted);
         state.at = now;
     }
     for request in step.requests.clone() {
+        shared.place(user.index).set(meant.max(1));
         let exchange = shared
             .client
             .exchange(&mut user.session, request, &mut user.scope, deadline)
             .await;
+        shared.place(user.index).set(0);
         let went_well = shared.settle(exchange, index, meant, state);
         if !went_well {
             shared.forget_rest(step, request, &mut user.scope);

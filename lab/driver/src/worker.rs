@@ -123,6 +123,7 @@ impl Worker {
         let (_, nothing_yet) = std::sync::mpsc::sync_channel(0);
         let emptied = std::mem::replace(&mut self.emptied, nothing_yet);
         let recorder = Recorder::new(self.script.recorded_steps(), self.outbox.clone(), emptied);
+        let mine = (self.number as u32..self.drive.users).step_by(self.workers);
         let shared = Rc::new(Shared {
             client,
             script: Arc::clone(&self.script),
@@ -130,8 +131,9 @@ impl Worker {
             clock: self.clock,
             recorder: RefCell::new(recorder),
             failure_pause: nanos(self.drive.limits.failure_pause),
+            under_way: mine.clone().map(|_| Cell::new(0)).collect(),
+            workers: self.workers,
         });
-        let mine = (self.number as u32..self.drive.users).step_by(self.workers);
         let users: Result<Vec<_>, _> = mine
             .map(|index| self.user(&shared.client, index).map(Some))
             .collect();
@@ -246,10 +248,9 @@ impl Worker {
             Some(ended) = sessions.join_next() => !no_panic(ended),
         };
         let counts = shared.client.take_counts();
-        shared
-            .recorder
-            .borrow_mut()
-            .finish(shared.clock.nanos(), counts);
+        let now = shared.clock.nanos();
+        let unanswered = shared.unanswered(now);
+        shared.recorder.borrow_mut().finish(now, counts, unanswered);
         cut
     }
 

@@ -7,6 +7,7 @@ use lab_driver::{BaseUrl, ErrorClass};
 use lab_study::model::Wait;
 use std::net::TcpListener;
 use std::sync::Mutex;
+use std::time::Duration;
 
 fn get() -> Make {
     Make::new(&[]).step(Wait::Constant(ms(5)), "GET /")
@@ -245,4 +246,54 @@ fn a_retry_that_fails_too_is_an_error() {
     let told = run_until(drive, |told| told.done() >= 4);
     assert_eq!((told.transactions(0), told.summary.stale_retries), (1, 1));
     assert!(told.errors(ErrorClass::Reset) >= 3);
+}
+
+#[test]
+fn a_post_is_never_sent_twice() {
+    let server = closes_after_one(|_| true);
+    let post = Make::new(&[]).step(Wait::Constant(ms(5)), "POST /");
+    let mut drive = post.drive(&server.base());
+    drive.limits.failure_pause = ms(5);
+    let told = run_until(drive, |told| told.done() >= 6);
+    assert_eq!(told.summary.stale_retries, 0);
+    assert!(told.errors(ErrorClass::Reset) >= 2, "{:?}", told.examples);
+}
+
+#[test]
+fn what_a_hanging_server_never_answers_is_counted_at_the_end() {
+    let server = Server::start(|mut peer| {
+        // The second request is read and never answered.
+        if peer.request().is_some() {
+            peer.ok("");
+            while peer.request().is_some() {}
+        }
+    });
+    let mut drive = get().drive(&server.base());
+    drive.users = 3;
+    drive.ramp = Duration::ZERO;
+    drive.hold = ms(400);
+    let told = run_until(drive, |_| false);
+    let last = told.windows.last().expect("windows");
+    assert_eq!((told.summary.errors, last.unanswered.count), (0, 3));
+    assert!(last.unanswered.oldest > ms(100), "{:?}", last.unanswered);
+    let before = &told.windows[..told.windows.len() - 1];
+    assert!(before.iter().all(|window| window.unanswered.count == 0));
+}
+
+#[test]
+fn a_pause_after_a_failure_is_no_think_time() {
+    let server = Server::start(|mut peer| {
+        peer.request();
+    });
+    let mut drive = get().drive(&server.base());
+    drive.limits.failure_pause = ms(60);
+    let told = run_until(drive, |told| told.done() >= 5);
+    let sum = |of: fn(&lab_driver::StepWindow) -> u64| -> u64 {
+        told.windows.iter().map(|window| of(&window.steps[0])).sum()
+    };
+    let mean_us = sum(|step| step.wait_sum_us) / sum(|step| step.waits);
+    assert!(
+        (5_000..30_000).contains(&mean_us),
+        "{mean_us} us for waits of 5 ms"
+    );
 }

@@ -139,7 +139,7 @@ impl HttpClient {
                     }
                     return (at, bytes, result);
                 }
-                Answer::Nothing(_) if reused => {
+                Answer::Nothing(_) if reused && call.prepared.idempotent => {
                     session.connection = None;
                     self.count(|counts| counts.stale_retries += 1);
                 }

@@ -10,10 +10,10 @@
 //!   opened first, TLS included, is part of it: the user waits for it too.
 //! - Redirects are answers like any other. No answer is asked for or taken compressed.
 //! - **A stale connection.** A server may close a kept connection just when it is used again. If a
-//!   request went out on a *reused* connection that then ended (closed or reset) before *one byte*
-//!   of an answer came, it is sent a second time, once, on a fresh connection. Each is counted as a
-//!   [stale retry](crate::Window::stale_retries), and the response time spans both. Whatever else
-//!   breaks is an error: nothing else is ever sent twice.
+//!   request of an idempotent method (RFC 9110, 9.2.2) went out on a *reused* connection that then
+//!   ended (closed or reset) before *one byte* of an answer came, it is sent a second time, once, on
+//!   a fresh connection. Each is counted as a [stale retry](crate::Window::stale_retries), and the
+//!   response time spans both. Whatever else breaks is an error: nothing else is ever sent twice.
 //! - Classes of errors: no connection (refused, unreachable, TLS, connect timeout) is *connect*; no
 //!   whole answer in time is *timeout*; a connection that ends after sending began is *reset*; an
 //!   answer that breaks HTTP or a limit, or lacks what a capture needs, is *check*; an answer with

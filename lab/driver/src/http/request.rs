@@ -20,6 +20,8 @@ const OURS: [&str; 4] = ["host", "content-length", "transfer-encoding", "cookie"
 #[derive(Debug)]
 pub(crate) struct Prepared {
     method: Box<str>,
+    /// Sending it twice asks for no more than sending it once (RFC 9110, 9.2.2).
+    pub(crate) idempotent: bool,
     target: Template,
     /// ` HTTP/1.1`, and the headers that are the same in each rendering but for `Host`.
     fixed: Box<str>,
@@ -99,6 +101,7 @@ impl Prepared {
             )
         };
         let mut prepared = Self {
+            idempotent: !matches!(request.method.as_str(), "POST" | "PATCH"),
             method: request.method.as_str().into(),
             target: request.target.clone(),
             fixed: fixed.into(),

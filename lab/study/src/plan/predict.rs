@@ -82,10 +82,7 @@ impl<'a> Predictor<'a> {
         let mut replayed = 0u64;
         for index in (0..load.users).step_by(stride as usize) {
             let mut stream = TimingStream::new(self.seed, block, index);
-            tally.user(
-                &mut stream,
-                u64::from(index) * load.ramp_ms * 1_000_000 / users,
-            );
+            tally.user(&mut stream, offset(index, load));
             replayed += 1;
         }
         Some(tally.finish(users as f64 / replayed as f64, stride == 1))
@@ -106,6 +103,13 @@ impl<'a> Predictor<'a> {
         let length = (load.ramp_ms + load.hold_ms) as f64 / 1e3;
         (cycle > 0.0).then(|| waits * (length / cycle + 1.0))
     }
+}
+
+/// When a user starts, as the driver has it: ramp × index ÷ users.
+fn offset(index: u32, load: &LoadSpec) -> u64 {
+    let ramp = u128::from(load.ramp_ms) * 1_000_000;
+    let offset = ramp * u128::from(index) / u128::from(load.users.max(1));
+    u64::try_from(offset).unwrap_or(u64::MAX)
 }
 
 /// Counts of one replay. Times are nanoseconds since the start of the ramp.
