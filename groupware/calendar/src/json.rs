@@ -2,12 +2,17 @@
 //! [`NewEvent`]. Properties it doesn't know are ignored, as Domino does; those that it would
 //! have to store wrongly (recurrence) are refused.
 
-use serde::Deserialize;
+use std::{collections::BTreeMap, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
     CalendarError, Class, Details, Moment, Reason, Role, Status, Transparency, UserType,
-    error::shortened, limits, time,
+    bounded::Bounded, error::shortened, limits, time,
 };
 
 /// An event as a client describes it; nobody's yet.
@@ -101,13 +106,44 @@ struct WireEvent {
     organizer: Option<WireOrganizer>,
     #[serde(default)]
     attendees: Option<Vec<WireAttendee>>,
-    alarm: Option<Value>,
-    recurrence_rule: Option<Value>,
-    recurrence_dates: Option<Value>,
-    except_dates: Option<Value>,
-    recurrence_id: Option<Value>,
+    alarm: Option<Bounded>,
+    recurrence_rule: Option<IgnoredAny>,
+    recurrence_dates: Option<IgnoredAny>,
+    except_dates: Option<IgnoredAny>,
+    recurrence_id: Option<IgnoredAny>,
     #[serde(flatten)]
-    rest: serde_json::Map<String, Value>,
+    extra: Extra,
+}
+
+/// The `x-…` members by their names in lower case; others are passed over unread.
+struct Extra(BTreeMap<String, Value>);
+
+impl<'de> Deserialize<'de> for Extra {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Extra;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Extra, A::Error> {
+                let mut extra = BTreeMap::new();
+                while let Some(name) = members.next_key::<String>()? {
+                    let name = name.to_ascii_lowercase();
+                    if name.starts_with("x-") {
+                        let Bounded(value) = members.next_value()?;
+                        extra.insert(name, value);
+                    } else {
+                        members.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(Extra(extra))
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
 }
 
 #[derive(Deserialize)]
@@ -186,8 +222,8 @@ impl WireEvent {
                     .map(Categories::into_list)
                     .unwrap_or_default(),
                 url: self.url.map(|url| single_line("url", url)).transpose()?,
-                extra: extra(self.rest)?,
-                alarm: self.alarm,
+                extra: extra(self.extra)?,
+                alarm: self.alarm.map(|Bounded(value)| value),
             },
         })
     }
@@ -370,12 +406,11 @@ const COMPUTED: [&str; 4] = [
     "x-lotus-summarydataonly",
 ];
 
-/// Keeps the `x-…` properties: objects with `data`, names in lower case, computed ones left out.
-fn extra(rest: serde_json::Map<String, Value>) -> Result<Vec<(String, Value)>, CalendarError> {
+/// Keeps the `x-…` properties: objects with `data`, computed ones left out.
+fn extra(Extra(members): Extra) -> Result<Vec<(String, Value)>, CalendarError> {
     let mut kept = Vec::new();
-    for (name, value) in rest {
-        let name = name.to_ascii_lowercase();
-        if !name.starts_with("x-") || is_computed(&name) {
+    for (name, value) in members {
+        if is_computed(&name) {
             continue;
         }
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';

@@ -17,6 +17,7 @@
 //! [`Batch`]: groupware_store::Batch
 
 mod answer;
+mod bounded;
 mod context;
 mod create;
 mod delete;

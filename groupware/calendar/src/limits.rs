@@ -11,6 +11,9 @@ pub const ATTENDEES: usize = 200;
 pub const EVENT_BYTES: usize = 64 * 1024;
 /// Largest request body that the parsers look at.
 pub const BODY_BYTES: usize = 256 * 1024;
+/// Most levels of arrays and objects in a value that is kept and not understood: an alarm, a
+/// property of another maker.
+pub const VALUE_LEVELS: usize = 16;
 /// Most entries of one page of the event list, as Domino has it.
 pub const PAGE_ENTRIES: usize = 100;
 /// Entries of a page that asks for no number, as Domino has it.

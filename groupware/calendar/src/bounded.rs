@@ -1,0 +1,114 @@
+//! JSON values that clients send and the calendar keeps without understanding them: read to a
+//! bounded depth, and never with a meaning of their own.
+//!
+//! A plain [`Value`] would not do. Read by a serde_json that can keep raw text, it takes one name
+//! as a mark for embedded JSON, which it then parses with a fresh count of levels: a short body
+//! could nest until the stack is used up.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Map, Value};
+
+use crate::limits;
+
+/// What serde_json's own names begin with.
+const RESERVED: &str = "$serde_json::";
+
+/// A value that nests no deeper than [`limits::VALUE_LEVELS`].
+#[derive(Debug)]
+pub(crate) struct Bounded(pub(crate) Value);
+
+impl<'de> Deserialize<'de> for Bounded {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Levels(limits::VALUE_LEVELS)
+            .deserialize(deserializer)
+            .map(Self)
+    }
+}
+
+/// Reads a value that may have so many levels of arrays and objects.
+#[derive(Clone, Copy)]
+struct Levels(usize);
+
+impl Levels {
+    fn below<E: Error>(self) -> Result<Self, E> {
+        match self.0.checked_sub(1) {
+            Some(left) => Ok(Self(left)),
+            None => Err(E::custom(format_args!(
+                "a value nests deeper than {} levels",
+                limits::VALUE_LEVELS
+            ))),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Levels {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Levels {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let below = self.below()?;
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(below)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let below = self.below()?;
+        let mut map = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            if name.starts_with(RESERVED) {
+                return Err(A::Error::custom(format_args!(
+                    "no member may be called {RESERVED}…"
+                )));
+            }
+            map.insert(name, members.next_value_seed(below)?);
+        }
+        Ok(Value::Object(map))
+    }
+}
