@@ -26,7 +26,7 @@ pub fn create(
         state: State::Own,
         event,
     };
-    entry.check_size()?;
+    entry.check_storable()?;
     let uid = entry.event.uid.as_str();
     if mailbox::load(context.snapshot, context.mailbox, uid)?.is_some() {
         return Err(entry_exists(uid));

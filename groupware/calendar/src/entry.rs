@@ -73,16 +73,21 @@ impl Entry {
         }
     }
 
-    /// Refuses an event that is larger than one may be. Called where a client's text comes in;
-    /// an answer, which adds some bytes, is never refused for size.
-    pub(crate) fn check_size(&self) -> Result<(), CalendarError> {
-        if self.encode().len() > limits::EVENT_BYTES {
+    /// Refuses an event that is larger than one may be, or whose stored form could not be read
+    /// again. Called where a client's text comes in; an answer, which adds some bytes, is never
+    /// refused for size.
+    pub(crate) fn check_storable(&self) -> Result<(), CalendarError> {
+        let bytes = self.encode();
+        if bytes.len() > limits::EVENT_BYTES {
             return Err(CalendarError::bad_request(format!(
                 "The event is larger than {} KiB.",
                 limits::EVENT_BYTES / 1024
             )));
         }
-        Ok(())
+        match Self::decode(b"", &bytes) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(CalendarError::bad_request("The event can't be stored.")),
+        }
     }
 
     /// The notice's name, if this is an unanswered invitation.
@@ -103,6 +108,33 @@ mod tests {
         for bytes in [&b""[..], b"\x02{}", b"\x01{", b"\x01{}"] {
             let error = Entry::decode(b"c/e/x", bytes).unwrap_err();
             assert!(matches!(error, CalendarError::Corrupt { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_read_again_is_not_stored() {
+        let mut new = crate::parse_json_events(br#"{"start":{"date":"2026-01-05"}}"#).unwrap();
+        let mut entry = Entry {
+            state: State::Own,
+            event: Event {
+                uid: "UID".into(),
+                sequence: 0,
+                created: 0,
+                modified: 0,
+                organizer: crate::Organizer {
+                    user: "ann".into(),
+                    email: "ann@localhost".into(),
+                    display_name: None,
+                },
+                attendees: Vec::new(),
+                details: new.remove(0).details,
+            },
+        };
+        let nested = |levels| (0..levels).fold(1.into(), |inner, _| serde_json::json!([inner]));
+        for (levels, status) in [(16, None), (123, None), (126, Some(400))] {
+            entry.event.details.alarm = Some(nested(levels));
+            let found = entry.check_storable().err().map(|error| error.status());
+            assert_eq!(found, status, "{levels}");
         }
     }
 }

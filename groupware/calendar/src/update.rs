@@ -67,7 +67,7 @@ pub fn update(
         event,
     };
     keep_answers(old, &mut entry.event, asked_again);
-    entry.check_size()?;
+    entry.check_storable()?;
     let mut changes = Changes::default();
     changes.replace(context.mailbox, uid, Some(&held), Some(&entry));
     if options.workflow {
