@@ -1,9 +1,10 @@
 //! Changing an event, and what its attendees see of it.
 
 use crate::{
-    Answer, CalendarError, Context, Decision, Entry, Event, Ids, NewEvent, Reason, State,
-    create::{invite, organizer, resolve_all},
+    Answer, Attendee, CalendarError, Context, Decision, Entry, Event, Ids, NewEvent, Reason, State,
+    create::{invite, organizer, resolve_all, too_many_attendees},
     delete::withdraw,
+    limits,
     mailbox::{self, Changes},
     read::refuse_ghost,
 };
@@ -34,7 +35,7 @@ impl Default for UpdateOptions {
 /// What attendees that are local users see, in the same batch: if time or place changed, they
 /// are asked again (a new notice; their answer is forgotten, except that who has delegated stays
 /// out); otherwise their copies follow. New attendees are invited, removed ones have the meeting
-/// withdrawn. Answers that the client sends along are ignored: attendees answer for themselves.
+/// withdrawn; a delegate stays as long as whom they come for. Answers that the client sends along are ignored: attendees answer for themselves.
 ///
 /// # Errors
 /// 404; 400 for an invitation that is not accepted, for a meeting of another organizer, and for
@@ -87,7 +88,8 @@ fn next_version(
     options: UpdateOptions,
 ) -> Result<Event, CalendarError> {
     let organizer = organizer(context, &new)?;
-    let attendees = resolve_all(context.directory, new.attendees, &organizer)?;
+    let mut attendees = resolve_all(context.directory, new.attendees, &organizer)?;
+    keep_delegates(old, &mut attendees)?;
     let mut details = new.details;
     if details.description.is_none() && !options.literally {
         details.description.clone_from(&old.details.description);
@@ -119,6 +121,39 @@ fn next_sequence(old: u32, given: Option<u32>, strict: bool) -> Result<u32, Cale
         Some(given) if strict => Ok(given),
         given => Ok(given.unwrap_or(0).max(old.saturating_add(1))),
     }
+}
+
+/// Adds the delegates of people who stay invited, if the client's list lacks them: a client that
+/// read the event before somebody delegated does not mean to send the delegate away. Who is to
+/// go is removed together with whom they come for.
+fn keep_delegates(old: &Event, attendees: &mut Vec<Attendee>) -> Result<(), CalendarError> {
+    if attendees.is_empty() {
+        return Ok(());
+    }
+    // A delegate may have delegated too, so each one that is added is looked at in turn.
+    let mut next = 0;
+    while let Some(person) = attendees.get(next) {
+        next += 1;
+        let delegator = old
+            .attendees
+            .iter()
+            .find(|known| known.is_same(person) && known.status == Answer::Delegated);
+        let delegate = delegator.and_then(|delegator| {
+            let address = delegator.delegated_to.as_ref()?;
+            old.attendees.iter().find(|known| {
+                known.delegated_from.is_some() && known.email.eq_ignore_ascii_case(address)
+            })
+        });
+        if let Some(delegate) = delegate
+            && !attendees.iter().any(|known| known.is_same(delegate))
+        {
+            if attendees.len() >= limits::ATTENDEES {
+                return Err(too_many_attendees());
+            }
+            attendees.push(delegate.clone());
+        }
+    }
+    Ok(())
 }
 
 /// Carries the answers of people who stay invited into the new version.

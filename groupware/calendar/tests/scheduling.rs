@@ -384,6 +384,31 @@ fn who_has_delegated_stays_out_when_asked_again() {
 }
 
 #[test]
+fn an_older_list_of_attendees_does_not_send_delegates_away() {
+    let (mut world, uid) = two_invited();
+    act_on_notice(&mut world, "delegate", &json!({"delegateTo": "user00007"}));
+    let id = the_notice(&world, 7);
+    let on = json!({"delegateTo": "user00008"});
+    world.act(7, Target::Notice(&id), "delegate", &on).unwrap();
+    let id = the_notice(&world, 8);
+    world.act(8, Target::Notice(&id), "accept", &NONE).unwrap();
+    let mut changed = meeting(5, &[1, 2]);
+    changed["summary"] = json!("Renamed");
+    let usual = UpdateOptions::default();
+    world.update(0, &uid, &changed, usual).unwrap();
+    assert_eq!(world.status_of(0, &uid, 7), "delegated");
+    assert_eq!(world.status_of(0, &uid, 8), "accepted");
+    assert_eq!(world.events(8, &[])[0]["summary"], "Renamed");
+    world.update(0, &uid, &meeting(6, &[1, 2]), usual).unwrap();
+    assert_eq!(world.status_of(0, &uid, 8), "needs-action");
+    assert_eq!(world.notice_ids(8).len(), 1, "the delegate is asked again");
+    world.update(0, &uid, &meeting(6, &[2]), usual).unwrap();
+    let people = world.event(0, &uid).unwrap()["attendees"].clone();
+    assert_eq!(people.as_array().unwrap().len(), 1, "{people}");
+    assert!(world.events(8, &[]).is_empty(), "gone with the delegator");
+}
+
+#[test]
 fn wrong_updates_are_refused() {
     let (mut world, uid) = two_invited();
     act_on_notice(&mut world, "accept", &NONE);
