@@ -36,6 +36,7 @@ pub(crate) struct Settings {
     pub(crate) mailbox_pad_bytes: u64,
     pub(crate) body_bytes: usize,
     pub(crate) admin_body_bytes: usize,
+    pub(crate) body_timeout: Duration,
     pub(crate) request_timeout: Duration,
 }
 

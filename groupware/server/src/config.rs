@@ -101,7 +101,10 @@ pub struct Limits {
     pub headers: usize,
     /// Longest time that a head may take to arrive, give or take half.
     pub head_timeout: Duration,
-    /// Longest time from the end of the head to the response, body and waiting included.
+    /// Longest time that the body of a request may take to arrive.
+    pub body_timeout: Duration,
+    /// Longest time from the end of the body to the response, waiting included. The body of a
+    /// request to the admin interface, too, may take this long to arrive.
     pub request_timeout: Duration,
     /// Longest time that a connection may be idle, or a response may take to be received.
     pub idle_timeout: Duration,
@@ -134,6 +137,7 @@ impl Default for Limits {
             head_bytes: 32 << 10,
             headers: 64,
             head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(600),
             connections: None,

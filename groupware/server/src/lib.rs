@@ -17,6 +17,7 @@ mod metrics;
 mod owner;
 mod padding;
 mod random;
+mod room;
 mod router;
 mod run;
 mod serve;

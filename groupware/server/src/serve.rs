@@ -1,26 +1,25 @@
 //! What every request goes through around its route: body, admission, time, counting.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::body::Body;
 use axum::extract::MatchedPath;
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tower::Service;
 
 use crate::AppState;
 use crate::access_log::Line;
+use crate::admin::Admin;
 use crate::error::ApiError;
-
-/// Bodies beyond this, or of unknown length, are read a few at a time.
-const SMALL_BODY_BYTES: usize = 64 << 10;
-/// Large bodies read at once: with the largest of them, 256 MiB.
-const LARGE_BODIES: usize = 16;
+use crate::room::{RESPONSE_ROOM_BYTES, Room, SMALL_BYTES};
+use crate::sign_in;
 
 /// The way from a connection to the routes.
 pub(crate) struct Front {
@@ -28,7 +27,7 @@ pub(crate) struct Front {
     router: Router,
     /// As many permits as requests may be worked on at once.
     admission: Semaphore,
-    large_bodies: Semaphore,
+    room: Room,
 }
 
 impl Front {
@@ -37,7 +36,7 @@ impl Front {
             state,
             router,
             admission: Semaphore::new(requests_at_once.min(Semaphore::MAX_PERMITS)),
-            large_bodies: Semaphore::new(LARGE_BODIES),
+            room: Room::new(RESPONSE_ROOM_BYTES),
         }
     }
 
@@ -54,13 +53,11 @@ impl Front {
             .access_log
             .is_some()
             .then(|| request.uri().path().to_owned());
-        let timeout = self.state.settings.request_timeout;
-        let mut response = match tokio::time::timeout(timeout, self.work(request)).await {
-            Ok(response) => response,
-            Err(_) => {
-                let message = "The request took too long.";
-                ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 1).into_response()
-            }
+        let is_admin = request.uri().path().starts_with("/admin/");
+        let mut response = match self.receive(request, is_admin).await {
+            // The room of the body is taken until the response is ready.
+            Ok((request, _room)) => self.hold(self.work(request).await, is_admin).await,
+            Err(error) => error.into_response(),
         };
         let took = self.state.clock.now().saturating_sub(start);
         let status = response.status();
@@ -78,46 +75,92 @@ impl Front {
         response
     }
 
-    /// The body is read before the request counts as being worked on, so that a client that sends
+    /// Reads the body, before the request counts as being worked on, so that a client that sends
     /// slowly holds up nobody.
-    async fn work(&self, request: Request<Incoming>) -> Response {
+    async fn receive(
+        &self,
+        request: Request<Incoming>,
+        is_admin: bool,
+    ) -> Result<(Request<Body>, Option<SemaphorePermit<'_>>), ApiError> {
         let (parts, body) = request.into_parts();
-        let body = match self.read_body(&parts, body).await {
-            Ok(body) => body,
-            Err(error) => return error.into_response(),
+        if body.is_end_stream() {
+            return Ok((Request::from_parts(parts, Body::empty()), None));
+        }
+        let announced = content_length(&parts.headers);
+        let (limit, timeout) = self.body_limits(&parts, announced, is_admin).await?;
+        if announced.is_some_and(|length| length > limit) {
+            return Err(too_large(limit));
+        }
+        let read = async {
+            let room = self.room.for_request(announced.unwrap_or(limit)).await;
+            match Limited::new(body, limit).collect().await {
+                Ok(collected) => Ok((collected.to_bytes(), room)),
+                Err(error) if error.is::<LengthLimitError>() => Err(too_large(limit)),
+                Err(_) => Err(ApiError::bad_request("The body could not be read.")),
+            }
         };
+        let Ok(read) = tokio::time::timeout(timeout, read).await else {
+            let message = "The body took too long to arrive.";
+            return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, message));
+        };
+        let (body, room) = read?;
+        Ok((Request::from_parts(parts, Body::from(body)), room))
+    }
+
+    /// The largest body and its longest time. Only who is signed in sends more than a small body.
+    async fn body_limits(
+        &self,
+        parts: &Parts,
+        announced: Option<usize>,
+        is_admin: bool,
+    ) -> Result<(usize, Duration), ApiError> {
+        let settings = &self.state.settings;
+        if is_admin {
+            Admin::check(&self.state, &parts.headers)?;
+            return Ok((settings.admin_body_bytes, settings.request_timeout));
+        }
+        let small = settings.body_bytes.min(SMALL_BYTES);
+        if announced.is_some_and(|length| length <= small) || parts.uri.path() == "/login" {
+            return Ok((small, settings.body_timeout));
+        }
+        sign_in::authenticate(&self.state, &parts.headers).await?;
+        Ok((settings.body_bytes, settings.body_timeout))
+    }
+
+    async fn work(&self, request: Request<Body>) -> Response {
+        let timeout = self.state.settings.request_timeout;
+        match tokio::time::timeout(timeout, self.route(request)).await {
+            Ok(response) => response,
+            Err(_) => {
+                let message = "The request took too long.";
+                ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 1).into_response()
+            }
+        }
+    }
+
+    /// Refuses to hold more than there is room for; but what the admin interface answers, such as
+    /// passwords just made, can't be had again.
+    async fn hold(&self, response: Response, is_admin: bool) -> Response {
+        if is_admin {
+            return response;
+        }
+        match self.room.for_response(response).await {
+            Some(response) => response,
+            None => {
+                let message = "Too many large responses wait to be received.";
+                ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 1).into_response()
+            }
+        }
+    }
+
+    async fn route(&self, request: Request<Body>) -> Response {
         let Ok(_permit) = self.admission.acquire().await else {
             let message = "The server is stopping.";
             return ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 5).into_response();
         };
-        let request = Request::from_parts(parts, Body::from(body));
         match self.router.clone().call(request).await {
             Ok(response) => response,
             Err(never) => match never {},
-        }
-    }
-
-    async fn read_body(&self, parts: &Parts, body: Incoming) -> Result<Bytes, ApiError> {
-        if body.is_end_stream() {
-            return Ok(Bytes::new());
-        }
-        let settings = &self.state.settings;
-        let limit = match parts.uri.path().starts_with("/admin/") {
-            true => settings.admin_body_bytes,
-            false => settings.body_bytes,
-        };
-        let announced = content_length(&parts.headers);
-        if announced.is_some_and(|length| length > limit) {
-            return Err(too_large(limit));
-        }
-        let _permit = match announced {
-            Some(length) if length <= SMALL_BODY_BYTES => None,
-            _ => self.large_bodies.acquire().await.ok(),
-        };
-        match Limited::new(body, limit).collect().await {
-            Ok(collected) => Ok(collected.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => Err(too_large(limit)),
-            Err(_) => Err(ApiError::bad_request("The body could not be read.")),
         }
     }
 }

@@ -225,6 +225,7 @@ fn state(
         mailbox_pad_bytes: config.mailbox_pad_bytes,
         body_bytes: limits.body_bytes,
         admin_body_bytes: limits.admin_body_bytes,
+        body_timeout: limits.body_timeout,
         request_timeout: limits.request_timeout,
     };
     Ok(AppState::new(App {

@@ -124,8 +124,9 @@ fn bodies_heads_and_header_counts_are_limited() {
             &vec![b' '; size],
         )
     };
-    assert_error(&log_in(1 << 20), 400);
-    assert_error(&log_in((1 << 20) + 1), 413);
+    assert_error(&log_in(64 << 10), 400);
+    assert_error(&log_in((64 << 10) + 1), 413);
+    assert_error(&post(&[], &vec![b' '; 100 << 10]), 400);
     assert_error(&post(&[], &vec![b' '; (1 << 20) + 1]), 413);
     assert_eq!(post(&[("x", &"y".repeat(40 << 10))], b"{}").status, 431);
     let many: Vec<_> = (0..100).map(|_| ("x", "y")).collect();
@@ -210,7 +211,7 @@ fn slow_heads_and_surplus_connections_are_cut_off() {
 fn slow_bodies_time_out_and_hold_up_nobody() {
     let server = start_with(|config| {
         config.http_threads = Some(1);
-        config.limits.request_timeout = Duration::from_millis(300);
+        config.limits.body_timeout = Duration::from_millis(300);
     });
     let mut slow = connect(server.address());
     slow.write_all(b"POST /login HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nuser")
@@ -221,7 +222,60 @@ fn slow_bodies_time_out_and_hold_up_nobody() {
             200
         );
     }
-    assert_error(&read_reply(&mut slow).unwrap(), 503);
+    assert_error(&read_reply(&mut slow).unwrap(), 408);
+}
+
+#[test]
+fn slow_large_bodies_hold_up_no_others() {
+    let server = start();
+    let ada = basic("ada", &register(&server, &["ada"]).remove(0));
+    let path = "/mail/ada/api/calendar/events";
+    let size = 100 << 10;
+    let slow: Vec<_> = (0..32)
+        .map(|_| {
+            let mut stream = connect(server.address());
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: {ada}\r\ncontent-length: {size}\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let headers = [
+        ("authorization", &*ada),
+        ("content-type", "application/json"),
+    ];
+    let reply = send(server.address(), "POST", path, &headers, &vec![b' '; size]);
+    assert_error(&reply, 400);
+    drop(slow);
+}
+
+#[test]
+fn strangers_send_no_large_bodies() {
+    let server = start();
+    for (path, status) in [
+        ("/mail/ada/api/calendar/events", 401),
+        ("/login", 413),
+        ("/x", 401),
+    ] {
+        let mut stream = connect(server.address());
+        let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 70000\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        // The answer doesn't wait for a body that never comes.
+        assert_error(&read_reply(&mut stream).unwrap(), status);
+    }
+}
+
+#[test]
+fn strangers_send_no_bodies_to_the_admin_interface() {
+    let server = start();
+    let mut stream = connect(server.address());
+    let head = "POST /admin/users HTTP/1.1\r\nhost: x\r\ncontent-length: 9000000\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    // The answer doesn't wait for a body that never comes.
+    assert_error(&read_reply(&mut stream).unwrap(), 401);
+    let users = json!({ "users": [], "filler": "x".repeat(9_000_000) });
+    assert_error(&admin(&server, "POST", "/admin/users", users), 400);
 }
 
 #[test]
