@@ -117,7 +117,8 @@ pub enum Target<'a> {
 ///
 /// Accept and tentative move the invitation into the owner's calendar; decline and delegate
 /// remove it; each marks the answer in the organizer's copy. The delegate is invited unless they
-/// already hold the meeting; a delegate that is no local user is noted and not told. `delete` on
+/// already hold the meeting; a delegate that is no local user, or holds another event with this
+/// UID, is noted and not told. `delete` on
 /// a notice throws it away unanswered. `cancel` on the owner's own meeting deletes it at all.
 ///
 /// # Errors

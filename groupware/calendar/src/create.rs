@@ -10,11 +10,11 @@ use crate::{
 
 /// Puts a new event on the owner's calendar and, if `workflow`, an invitation into the calendar
 /// of each attendee that is a local user, in one batch. With `workflow` off the attendees are
-/// noted and nobody is told.
+/// noted and nobody is told, nor is an attendee who holds another event with this UID.
 ///
 /// # Errors
-/// 409 if the owner or an attendee holds another event with this UID; 400 if the organizer is
-/// not the owner, or a bound is passed.
+/// 409 if the owner holds an event with this UID; 400 if the organizer is not the owner, or a
+/// bound is passed.
 pub fn create(
     context: &Context<'_>,
     new: NewEvent,
@@ -137,10 +137,11 @@ fn resolve(
 }
 
 /// Puts an unanswered invitation into a user's calendar, in place of whatever they held of the
-/// same meeting.
+/// same meeting. Who holds another's event, or one of their own, under this UID keeps that and
+/// is not told: they must not be able to stand in the organizer's way, nor lose what is theirs.
 ///
 /// # Errors
-/// 409 if they hold an event of somebody else's with this UID.
+/// The store's.
 pub(crate) fn invite(
     context: &Context<'_>,
     changes: &mut Changes,
@@ -152,7 +153,7 @@ pub(crate) fn invite(
     if let Some(held) = &held
         && held.entry.event.organizer.user != event.organizer.user
     {
-        return Err(entry_exists(&event.uid));
+        return Ok(());
     }
     let invitation = Entry {
         state: State::Invited {

@@ -510,17 +510,48 @@ fn nobody_takes_over_an_identifier() {
     event["id"] = json!("shared/uid 1");
     world.create(0, &event).unwrap();
     assert_eq!(refusal(world.create(0, &event)), (409, Some(1032)));
-    assert_eq!(
-        refusal(world.create(2, &event)),
-        (409, Some(1032)),
-        "user 1 holds it"
-    );
-    assert!(world.events(2, &[]).is_empty());
+    world.create(2, &event).unwrap();
+    let held = world.events(1, &[]);
+    assert_eq!(held.len(), 1, "user 1 holds another's and is not told");
+    assert_eq!(held[0]["x-lotus-organizer"]["data"], "user00000@localhost");
+    assert_eq!(world.notice_ids(1).len(), 1);
     let line = &world.events(0, &[])[0];
     assert_eq!(
         line["href"],
         "/mail/user00000/api/calendar/events/shared%2Fuid%201"
     );
+}
+
+#[test]
+fn an_attendees_own_event_with_the_same_identifier_is_not_in_the_way() {
+    let mut world = World::new(10);
+    let mut own = meeting(9, &[]);
+    own["id"] = json!("UID");
+    for owner in [1, 7] {
+        world.create(owner, &own).unwrap();
+    }
+    let mut event = meeting(5, &[1, 2]);
+    event["id"] = json!("UID");
+    world.create(0, &event).unwrap();
+    let usual = UpdateOptions::default();
+    for day in [6, 6, 7] {
+        world
+            .update(0, "UID", &meeting(day, &[1, 2]), usual)
+            .unwrap();
+        assert_eq!(world.invitations(2, &[]).len(), 1);
+    }
+    let id = the_notice(&world, 2);
+    let to = json!({"delegateTo": "user00007"});
+    world.act(2, Target::Notice(&id), "delegate", &to).unwrap();
+    assert_eq!(world.status_of(0, "UID", 7), "needs-action");
+    for owner in [1, 7] {
+        let held = world.events(owner, &[]);
+        assert_eq!(held.len(), 1);
+        assert_eq!(held[0]["start"]["date"], "2026-01-09", "theirs is theirs");
+        assert!(world.notice_ids(owner).is_empty());
+    }
+    world.delete(0, "UID", true).unwrap();
+    assert_eq!(world.events(1, &[]).len(), 1);
 }
 
 #[test]
