@@ -106,7 +106,9 @@ pub struct Limits {
     /// Longest time from the end of the body to the response, waiting included. The body of a
     /// request to the admin interface, too, may take this long to arrive.
     pub request_timeout: Duration,
-    /// Longest time that a connection may be idle, or a response may take to be received.
+    /// Longest time that a client may receive nothing of a response that waits for it.
+    pub send_timeout: Duration,
+    /// Longest time that a connection may be idle.
     pub idle_timeout: Duration,
     /// Most open connections; further ones are closed at once. `None`: as many as the process
     /// may have descriptors, less a reserve for files.
@@ -139,6 +141,7 @@ impl Default for Limits {
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(60),
+            send_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(600),
             connections: None,
             requests_at_once: 1024,

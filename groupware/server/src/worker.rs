@@ -5,7 +5,7 @@ use std::io;
 use std::net::TcpListener;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -188,6 +188,8 @@ enum Phase {
 struct Pulse {
     phase: AtomicU8,
     changes: AtomicU32,
+    /// The last bytes sent had to wait for the client to receive earlier ones.
+    blocked: AtomicBool,
 }
 
 impl Default for Pulse {
@@ -196,6 +198,7 @@ impl Default for Pulse {
         Self {
             phase: AtomicU8::new(Phase::Head as u8),
             changes: AtomicU32::new(0),
+            blocked: AtomicBool::new(false),
         }
     }
 }
@@ -211,6 +214,16 @@ impl Pulse {
             self.enter(Phase::Head);
         }
     }
+
+    /// Something was sent, or had to wait. What is sent at once, as most is, costs a look.
+    fn sent(&self, is_ready: bool) {
+        if is_ready && self.blocked.load(Relaxed) {
+            self.blocked.store(false, Relaxed);
+            self.changes.fetch_add(1, Relaxed);
+        } else if !is_ready {
+            self.blocked.store(true, Relaxed);
+        }
+    }
 }
 
 /// Ends connections that keep the server waiting. It looks at them now and then rather than
@@ -218,6 +231,7 @@ impl Pulse {
 struct Patience {
     tick: Duration,
     idle_ticks: u32,
+    send_ticks: u32,
     seen: u32,
     ticks: u32,
 }
@@ -228,11 +242,13 @@ impl Patience {
 
     fn new(limits: &Limits) -> Self {
         let tick = (limits.head_timeout / Self::HEAD_TICKS).max(Duration::from_millis(1));
-        let idle_ticks = limits.idle_timeout.as_millis().div_ceil(tick.as_millis());
-        let idle_ticks = u32::try_from(idle_ticks).unwrap_or(u32::MAX);
+        let ticks = |time: Duration| {
+            u32::try_from(time.as_millis().div_ceil(tick.as_millis())).unwrap_or(u32::MAX)
+        };
         Self {
             tick,
-            idle_ticks,
+            idle_ticks: ticks(limits.idle_timeout),
+            send_ticks: ticks(limits.send_timeout),
             seen: 0,
             ticks: 0,
         }
@@ -245,6 +261,9 @@ impl Patience {
             return false;
         }
         self.ticks = self.ticks.saturating_add(1);
+        if pulse.blocked.load(Relaxed) && self.ticks > self.send_ticks {
+            return true;
+        }
         match pulse.phase.load(Relaxed) {
             phase if phase == Phase::Idle as u8 => self.ticks > self.idle_ticks,
             phase if phase == Phase::Head as u8 => self.ticks > Self::HEAD_TICKS,
@@ -253,7 +272,7 @@ impl Patience {
     }
 }
 
-/// A stream that tells when something arrives on it.
+/// A stream that tells when something arrives on it, and when nothing can be sent.
 struct Watched<S> {
     io: TokioIo<S>,
     pulse: Arc<Pulse>,
@@ -279,11 +298,15 @@ impl<S: AsyncWrite + Unpin> Write for Watched<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(context, bytes)
+        let polled = Pin::new(&mut self.io).poll_write(context, bytes);
+        self.pulse.sent(polled.is_ready());
+        polled
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(context)
+        let polled = Pin::new(&mut self.io).poll_flush(context);
+        self.pulse.sent(polled.is_ready());
+        polled
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -299,7 +322,9 @@ impl<S: AsyncWrite + Unpin> Write for Watched<S> {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(context, slices)
+        let polled = Pin::new(&mut self.io).poll_write_vectored(context, slices);
+        self.pulse.sent(polled.is_ready());
+        polled
     }
 }
 
@@ -312,6 +337,7 @@ mod tests {
         let limits = Limits {
             head_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),
+            send_timeout: Duration::from_secs(20),
             ..Limits::default()
         };
         let ticks_until_end = |phase: Option<Phase>| {
@@ -325,5 +351,18 @@ mod tests {
         assert_eq!(ticks_until_end(Some(Phase::Head)), Some(4));
         assert_eq!(ticks_until_end(Some(Phase::Idle)), Some(14));
         assert_eq!(ticks_until_end(Some(Phase::Busy)), None);
+
+        // Who receives nothing is cut off, whatever else the connection does; who receives a
+        // little now and then isn't.
+        let (pulse, mut patience) = (Pulse::default(), Patience::new(&limits));
+        pulse.enter(Phase::Idle);
+        for _ in 0..10 {
+            pulse.sent(false);
+            assert!((0..4).all(|_| !patience.ends_at_this_tick(&pulse)));
+            pulse.sent(true);
+        }
+        pulse.sent(false);
+        let end = (1..100).find(|_| patience.ends_at_this_tick(&pulse));
+        assert_eq!(end, Some(6));
     }
 }
