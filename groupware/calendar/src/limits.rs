@@ -18,5 +18,13 @@ pub const VALUE_LEVELS: usize = 16;
 pub const PAGE_ENTRIES: usize = 100;
 /// Entries of a page that asks for no number, as Domino has it.
 pub const DEFAULT_PAGE_ENTRIES: usize = 50;
-/// Most notices of one answer. The list has no pages; a client narrows it by `receivedsince`.
+/// Most notices of one answer: the newest of those that the query asks for. The list has no
+/// pages; an older notice is found by its event's `id`.
 pub const NOTICES: usize = 5_000;
+/// Largest answer of a list, about. A page of events ends before it, and `Content-Range` says
+/// where; of notices, older ones are left out. A list in iCalendar counts its events in their
+/// stored form, which is of the same order.
+pub const LIST_BYTES: usize = 4 * 1024 * 1024;
+/// Longest text of a list's line: summary, location, and all categories together are cut to it, at
+/// a character, and a longer link is left out. The event itself has them whole.
+pub const LINE_TEXT_BYTES: usize = 1024;

@@ -1,9 +1,9 @@
 //! The lists: events, invitations, notices of one event. Rendered lines are put together; nothing
 //! is parsed unless the client asks for some fields only, or for iCalendar.
 
-use std::ops::ControlFlow;
+use std::{collections::VecDeque, ops::ControlFlow};
 
-use groupware_store::Snapshot;
+use groupware_store::{Record, Snapshot};
 
 use crate::{
     CalendarError, Entry, EventQuery, Format, InvitationQuery, icalendar, keys, limits, mailbox,
@@ -22,7 +22,8 @@ pub struct EventPage {
 }
 
 /// The events that start in the asked range, in the order of their start; `None` if there are
-/// none on this page, which is answered by 200 with no content type and no body.
+/// none on this page, which is answered by 200 with no content type and no body. A page holds
+/// fewer than asked for if it would pass [`limits::LIST_BYTES`]; `last` says where to go on.
 ///
 /// # Errors
 /// The store's.
@@ -42,25 +43,62 @@ pub fn events(
     }))
 }
 
-/// Visits the page's lines with their keys; gives their number.
+/// Whether a part was taken into an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    Yes,
+    /// There is no room for it, so the page ends before it.
+    Full,
+}
+
+/// The room for the parts of one answer. The first part always fits, so that a client that goes
+/// on after the last entry it got comes to the end.
+struct Room {
+    left: usize,
+    any: bool,
+}
+
+impl Room {
+    fn new() -> Self {
+        Self {
+            left: limits::LIST_BYTES,
+            any: false,
+        }
+    }
+
+    fn take(&mut self, bytes: usize) -> bool {
+        let fits = bytes <= self.left || !self.any;
+        if fits {
+            self.left = self.left.saturating_sub(bytes);
+            self.any = true;
+        }
+        fits
+    }
+}
+
+/// Visits the page's lines with their keys until one is not taken; gives the number of those
+/// that were.
 fn page(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     query: &EventQuery,
-    mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), CalendarError>,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<Taken, CalendarError>,
 ) -> Result<usize, CalendarError> {
     let from = keys::lines_from(query.since);
     let to = keys::lines_from(query.before);
     let (mut seen, mut found, mut failure) = (0, 0, None);
     let limit = query.start + query.count;
-    mailbox::scan(snapshot, mailbox, (&from, &to), limit, |key, line| {
+    mailbox::scan(snapshot, mailbox, (&from, &to), limit, |key, record| {
         seen += 1;
         if seen <= query.start {
             return ControlFlow::Continue(());
         }
-        found += 1;
-        match visit(key, line) {
-            Ok(()) => ControlFlow::Continue(()),
+        match visit(key, &record.value) {
+            Ok(Taken::Yes) => {
+                found += 1;
+                ControlFlow::Continue(())
+            }
+            Ok(Taken::Full) => ControlFlow::Break(()),
             Err(error) => {
                 failure = Some(error);
                 ControlFlow::Break(())
@@ -79,7 +117,11 @@ fn json_events(
     let mut body = Vec::with_capacity(USUAL_LINE_BYTES * query.count.min(32));
     body.extend_from_slice(br#"{"events":["#);
     let empty = body.len();
+    let mut room = Room::new();
     let found = page(snapshot, mailbox, query, |key, line| {
+        if !room.take(line.len()) {
+            return Ok(Taken::Full);
+        }
         if body.len() > empty {
             body.push(b',');
         }
@@ -91,7 +133,7 @@ fn json_events(
                 body.extend_from_slice(&picked);
             }
         }
-        Ok(())
+        Ok(Taken::Yes)
     })?;
     body.extend_from_slice(b"]}");
     Ok((body, found))
@@ -104,6 +146,7 @@ fn icalendar_events(
     query: &EventQuery,
 ) -> Result<(Vec<u8>, usize), CalendarError> {
     let mut entries: Vec<Entry> = Vec::new();
+    let mut room = Room::new();
     let found = page(snapshot, mailbox, query, |key, _| {
         let uid = key
             .get(keys::LINE_UID_AT..)
@@ -111,14 +154,18 @@ fn icalendar_events(
             .ok_or_else(|| corrupt(key, "no identifier"))?;
         let held = mailbox::load(snapshot, mailbox, uid)?
             .ok_or_else(|| corrupt(key, "a line without its entry"))?;
+        if !room.take(held.bytes) {
+            return Ok(Taken::Full);
+        }
         entries.push(held.entry);
-        Ok(())
+        Ok(Taken::Yes)
     })?;
     Ok((icalendar::write_icalendar(&entries).into_bytes(), found))
 }
 
 /// The unanswered invitations in the order they came in, `{"notices":[…]}`; `None` if there are
-/// none, which is answered by 200 with no content type and no body.
+/// none, which is answered by 200 with no content type and no body. Of more than
+/// [`limits::NOTICES`], or than fit into [`limits::LIST_BYTES`], the newest are given.
 ///
 /// # Errors
 /// The store's.
@@ -133,27 +180,67 @@ pub fn invitations(
     let from = keys::notice_lines_from(query.received_since);
     let to = keys::notice_lines_end();
     let since = query.since.map(time::compact);
-    let mut body = br#"{"notices":["#.to_vec();
-    let empty = body.len();
-    mailbox::scan(
-        snapshot,
-        mailbox,
-        (&from, &to),
-        limits::NOTICES,
-        |_, line| {
-            let (start, json) = line.split_at(render::NOTICE_START_BYTES.min(line.len()));
-            if since.as_ref().is_none_or(|since| start >= since.as_bytes()) {
-                if body.len() > empty {
-                    body.push(b',');
-                }
-                body.extend_from_slice(json);
+    let mut newest = Newest::new(limits::NOTICES, limits::LIST_BYTES);
+    mailbox::scan(snapshot, mailbox, (&from, &to), usize::MAX, |_, line| {
+        let (start, _) = parts(&line);
+        if since.as_ref().is_none_or(|since| start >= since.as_bytes()) {
+            newest.push(line);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(newest.into_body())
+}
+
+/// A notice line's parts: the event's start, and the JSON.
+fn parts(line: &Record) -> (&[u8], &[u8]) {
+    let line = &line.value;
+    line.split_at(render::NOTICE_START_BYTES.min(line.len()))
+}
+
+/// The last of the lines that are pushed, as many as an answer may have.
+struct Newest {
+    lines: VecDeque<Record>,
+    bytes: usize,
+    max_lines: usize,
+    max_bytes: usize,
+}
+
+impl Newest {
+    fn new(max_lines: usize, max_bytes: usize) -> Self {
+        Self {
+            lines: VecDeque::new(),
+            bytes: 0,
+            max_lines,
+            max_bytes,
+        }
+    }
+
+    fn push(&mut self, line: Record) {
+        self.bytes += line.value.len();
+        self.lines.push_back(line);
+        while self.lines.len() > self.max_lines || self.bytes > self.max_bytes {
+            let Some(oldest) = self.lines.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.value.len();
+        }
+    }
+
+    fn into_body(self) -> Option<Vec<u8>> {
+        if self.lines.is_empty() {
+            return None;
+        }
+        let mut body = Vec::with_capacity(self.bytes + 16);
+        body.extend_from_slice(br#"{"notices":["#);
+        for (at, line) in self.lines.iter().enumerate() {
+            if at > 0 {
+                body.push(b',');
             }
-            ControlFlow::Continue(())
-        },
-    )?;
-    let found = body.len() > empty;
-    body.extend_from_slice(b"]}");
-    Ok(found.then_some(body))
+            body.extend_from_slice(parts(line).1);
+        }
+        body.extend_from_slice(b"]}");
+        Some(body)
+    }
 }
 
 /// The invitation to one event, if it is unanswered and within the query's times.
@@ -203,5 +290,20 @@ fn corrupt(key: &[u8], cause: &str) -> CalendarError {
     CalendarError::Corrupt {
         key: String::from_utf8_lossy(key).into_owned(),
         cause: cause.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_room_for_one_part_at_least() {
+        let mut room = Room::new();
+        assert!(room.take(limits::LIST_BYTES + 1));
+        assert!(!room.take(1));
+        let mut room = Room::new();
+        assert!(room.take(limits::LIST_BYTES - 1));
+        assert!(room.take(1) && !room.take(1));
     }
 }

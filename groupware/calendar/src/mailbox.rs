@@ -6,7 +6,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use groupware_store::{Batch, Snapshot};
+use groupware_store::{Batch, Record, Snapshot};
 
 use crate::{
     CalendarError,
@@ -19,6 +19,8 @@ use crate::{
 pub(crate) struct Held {
     pub(crate) entry: Entry,
     pub(crate) revision: u64,
+    /// Size of the stored form.
+    pub(crate) bytes: usize,
 }
 
 /// Reads an entry.
@@ -34,6 +36,7 @@ pub(crate) fn load(
     Ok(Some(Held {
         entry: Entry::decode(&key, &record.value)?,
         revision: record.revision,
+        bytes: record.value.len(),
     }))
 }
 
@@ -79,15 +82,9 @@ pub(crate) fn scan(
     mailbox: &str,
     range: (&[u8], &[u8]),
     limit: usize,
-    mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    mut visit: impl FnMut(&[u8], Record) -> ControlFlow<()>,
 ) -> Result<(), CalendarError> {
-    snapshot.scan(
-        mailbox,
-        range.0,
-        Some(range.1),
-        limit,
-        &mut |key, record| visit(key, &record.value),
-    )?;
+    snapshot.scan(mailbox, range.0, Some(range.1), limit, &mut visit)?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use crate::{
     Answer, Attendee, Event, Moment, Role, Status, Transparency, UserType,
     entry::{Entry, State},
     event::is_default,
-    keys, time,
+    keys, limits, time,
     zones::{self, Zone},
 };
 
@@ -77,7 +77,21 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    fn new(entry: &'a Entry, href: Option<String>, description: bool) -> Self {
+    /// As a list line has it: no description, and no text of a length that many lines could not
+    /// have.
+    fn for_line(entry: &'a Entry, href: String) -> Self {
+        let whole = Self::new(entry, Some(href));
+        Self {
+            summary: whole.summary.map(clipped),
+            location: whole.location.map(clipped),
+            description: None,
+            categories: clipped_list(&entry.event.details.categories),
+            url: whole.url.filter(|url| url.len() <= limits::LINE_TEXT_BYTES),
+            ..whole
+        }
+    }
+
+    fn new(entry: &'a Entry, href: Option<String>) -> Self {
         let Event { uid, details, .. } = &entry.event;
         let cancelled = entry.state == State::Cancelled;
         Self {
@@ -85,7 +99,7 @@ impl<'a> Head<'a> {
             id: uid,
             summary: details.summary.as_deref(),
             location: details.location.as_deref(),
-            description: details.description.as_deref().filter(|_| description),
+            description: details.description.as_deref(),
             start: WireMoment::new(&details.start),
             end: WireMoment::new(&details.end),
             class: details.class.as_str(),
@@ -106,6 +120,36 @@ impl<'a> Head<'a> {
     }
 }
 
+/// The text, or as much of it as a line may have.
+fn clipped(text: &str) -> &str {
+    match text.len() {
+        0..=limits::LINE_TEXT_BYTES => text,
+        _ => {
+            let fits = |at: &usize| text.is_char_boundary(*at);
+            let end = (0..=limits::LINE_TEXT_BYTES).rev().find(fits);
+            &text[..end.unwrap_or(0)]
+        }
+    }
+}
+
+/// The labels, or the first of them that a line may have.
+fn clipped_list(labels: &[String]) -> &[String] {
+    /// Quotation marks and comma.
+    const AROUND: usize = 3;
+    let mut room = limits::LINE_TEXT_BYTES;
+    let fitting = labels
+        .iter()
+        .take_while(|label| match room.checked_sub(label.len() + AROUND) {
+            Some(left) => {
+                room = left;
+                true
+            }
+            None => false,
+        })
+        .count();
+    &labels[..fitting]
+}
+
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
@@ -124,7 +168,7 @@ pub(crate) fn event_line(mailbox: &str, entry: &Entry) -> Vec<u8> {
     let event = &entry.event;
     let href = keys::event_path(mailbox, &event.uid);
     to_json(&Line {
-        head: Head::new(entry, Some(href), false),
+        head: Head::for_line(entry, href),
         appointment_type: Data {
             data: appointment_type(event),
         },
@@ -230,7 +274,7 @@ impl<'a> Whole<'a> {
     fn new(entry: &'a Entry, href: Option<String>) -> Self {
         let event = &entry.event;
         Self {
-            head: Head::new(entry, href, true),
+            head: Head::new(entry, href),
             organizer: event.is_meeting().then(|| WireOrganizer {
                 display_name: event.organizer.display_name.as_deref(),
                 email: &event.organizer.email,
@@ -307,7 +351,7 @@ pub(crate) fn notice_summary(mailbox: &str, id: &str, event: &Event) -> Vec<u8> 
         href: String,
     }
     to_json(&Summary {
-        summary: event.details.summary.as_deref().unwrap_or_default(),
+        summary: clipped(event.details.summary.as_deref().unwrap_or_default()),
         schedule_method: REQUEST,
         href: keys::notice_path(mailbox, id),
     })
@@ -368,6 +412,17 @@ fn to_json(value: &impl Serialize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_cut_at_a_character() {
+        assert_eq!(clipped("short"), "short");
+        let text = format!("x{}", "é".repeat(600));
+        assert_eq!(clipped(&text), &text[..1023]);
+        let labels: Vec<_> = ["a", "b", &"c".repeat(1016), "d"].map(str::to_owned).into();
+        assert_eq!(clipped_list(&labels), &labels[..2]);
+        assert_eq!(clipped_list(&labels[1..]), &labels[1..3]);
+        assert_eq!(clipped_list(&labels[2..]), &labels[2..]);
+    }
 
     #[test]
     fn fields_are_picked_in_the_lines_order() {

@@ -2,7 +2,9 @@
 
 mod support;
 
-use groupware_calendar::{Target, event_notices};
+use groupware_calendar::{
+    EventQuery, InvitationQuery, Target, event_notices, events, invitations, limits,
+};
 use serde_json::{Value, json};
 use support::{NOW, World, meeting, refusal, user};
 
@@ -213,4 +215,94 @@ fn zoned_events_at_the_edges_of_the_calendar_can_be_read() {
         assert_eq!(document["timezones"][0]["tzid"], tzid, "{document}");
         assert_eq!(document["events"][0]["start"]["date"], date);
     }
+}
+
+#[test]
+fn lines_cut_long_text_that_the_event_has_whole() {
+    let mut world = World::new(3);
+    let mut event = meeting(5, &[1]);
+    event["id"] = json!("UID");
+    let long = "é".repeat(4_000);
+    for member in ["summary", "location", "url"] {
+        event[member] = json!(long);
+    }
+    event["categories"] = json!(["home", long]);
+    world.create(0, &event).unwrap();
+    let line = &world.events(0, &[])[0];
+    assert_eq!(line["summary"], long[..1024]);
+    assert_eq!(line["location"], long[..1024]);
+    assert_eq!(line["categories"], json!(["home"]));
+    assert_eq!(line["url"], Value::Null, "half a link leads nowhere");
+    assert_eq!(world.invitations(1, &[])[0]["summary"], long[..1024]);
+    let whole = world.event(0, "UID").unwrap();
+    for member in ["summary", "location", "url", "categories"] {
+        assert_eq!(whole[member], event[member]);
+    }
+}
+
+#[test]
+fn a_page_in_icalendar_ends_before_it_is_too_large() {
+    let mut world = World::new(2);
+    let mut event = meeting(5, &[]);
+    event["description"] = json!("x".repeat(60_000));
+    for _ in 0..80 {
+        world.create(0, &event).unwrap();
+    }
+    let page = |start: usize| {
+        let start = start.to_string();
+        let query = [
+            ("format", "icalendar"),
+            ("count", "100"),
+            ("start", start.as_str()),
+        ];
+        let query = EventQuery::parse(query, world.now).unwrap();
+        let read = |snapshot: &dyn groupware_store::Snapshot| events(snapshot, &user(0), &query);
+        world.store.read(read).unwrap().unwrap()
+    };
+    let first = page(0);
+    assert!(first.last > 60 && first.last < 75, "{}", first.last);
+    assert!(first.body.len() < limits::LIST_BYTES * 5 / 4);
+    let shown = String::from_utf8(first.body).unwrap();
+    assert_eq!(shown.matches("BEGIN:VEVENT").count(), first.last + 1);
+    let rest = page(first.last + 1);
+    assert_eq!((rest.first, rest.last), (first.last + 1, 79));
+}
+
+#[test]
+fn of_too_many_invitations_the_newest_are_shown() {
+    let mut world = World::new(3);
+    let mut number = 0;
+    let mut invite = |world: &mut World, day: u32, summary: String| {
+        number += 1;
+        world.now = NOW + number;
+        let mut event = meeting(day, &[1]);
+        event["summary"] = json!(summary);
+        world.create(0, &event).unwrap();
+    };
+    for day in [5, 6] {
+        for _ in 0..2_501 {
+            invite(&mut world, day, format!("day {day}"));
+        }
+    }
+    invite(&mut world, 5, "the newest".into());
+    let summaries = |query: &[(&str, &str)]| -> Vec<Value> {
+        let lines = world.invitations(1, query);
+        lines
+            .into_iter()
+            .map(|line| line["summary"].clone())
+            .collect()
+    };
+    let all = summaries(&[]);
+    assert_eq!(all.len(), limits::NOTICES);
+    assert_eq!(all.last().unwrap(), "the newest");
+    let later = summaries(&[("since", "2026-01-06T00:00:00Z")]);
+    assert_eq!(later.len(), 2_501, "those of an earlier day don't count");
+    for _ in 0..2_500 {
+        invite(&mut world, 7, "x".repeat(2_000));
+    }
+    let query = InvitationQuery::parse([]).unwrap();
+    let read = |snapshot: &dyn groupware_store::Snapshot| invitations(snapshot, &user(1), &query);
+    let body = world.store.read(read).unwrap().unwrap();
+    assert!(body.len() <= limits::LIST_BYTES, "{}", body.len());
+    assert!(body.len() > limits::LIST_BYTES / 2, "{}", body.len());
 }
