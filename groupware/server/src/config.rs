@@ -28,9 +28,12 @@ pub struct TlsFiles {
 /// `http_threads: Some(n)` starts n threads, each with its own event loop and its own listener on
 /// the same port, and lets at most n requests be *worked on* at once over all of them: from the
 /// moment when the request's body has arrived until its response is ready to be sent. Waiting for
-/// the disk counts as work. A request beyond that waits, first come, first served. Idle
-/// connections, and connections that are sending a request or receiving a response, hold none of
-/// the n. This bounds what the setting of the same name bounds in servers that give each request
+/// the disk counts as work; hashing a password, and what the admin interface does to many users,
+/// does not, since each has a bound of its own. A request beyond that waits, first come, first
+/// served. Idle connections, and connections that are sending a request or receiving a response,
+/// hold none of the n. The n threads are not all that the process has: the store writes on one
+/// and copies its log on another, and passwords are hashed on up to half as many as there are
+/// cores. This bounds what the setting of the same name bounds in servers that give each request
 /// a thread; it differs from them in that the request may be worked on by a thread that also
 /// serves other connections, and that a response is sent outside the bound.
 ///
@@ -123,7 +126,8 @@ pub struct Limits {
     pub session_idle: Duration,
     /// Time after which a session ends, however much it is used.
     pub session_lifetime: Duration,
-    /// Failed sign-ins of one account before further ones must wait.
+    /// Failed sign-ins as one user from one address before further ones must wait; from one
+    /// address, as whomever, it is ten times as many.
     pub sign_in_failures: u32,
     /// Time after which one failed sign-in is forgiven.
     pub sign_in_forgiveness: Duration,

@@ -9,6 +9,7 @@ mod admin;
 mod admin_token;
 mod app;
 mod calendar;
+mod client;
 mod clock;
 mod config;
 mod credentials;
@@ -26,6 +27,7 @@ mod sessions;
 mod sign_in;
 mod throttle;
 mod tls;
+mod turn;
 mod worker;
 
 pub(crate) use app::AppState;

@@ -1,5 +1,6 @@
-//! What every request goes through around its route: body, admission, time, counting.
+//! What every request goes through around its route: body, turn, time, counting.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::Router;
@@ -11,7 +12,7 @@ use http::request::Parts;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::SemaphorePermit;
 use tower::Service;
 
 use crate::AppState;
@@ -20,13 +21,13 @@ use crate::admin::Admin;
 use crate::error::ApiError;
 use crate::room::{RESPONSE_ROOM_BYTES, Room, SMALL_BYTES};
 use crate::sign_in;
+use crate::turn::Turns;
 
 /// The way from a connection to the routes.
 pub(crate) struct Front {
     state: AppState,
     router: Router,
-    /// As many permits as requests may be worked on at once.
-    admission: Semaphore,
+    turns: Turns,
     room: Room,
 }
 
@@ -35,7 +36,7 @@ impl Front {
         Self {
             state,
             router,
-            admission: Semaphore::new(requests_at_once.min(Semaphore::MAX_PERMITS)),
+            turns: Turns::new(requests_at_once),
             room: Room::new(RESPONSE_ROOM_BYTES),
         }
     }
@@ -44,8 +45,8 @@ impl Front {
         &self.state
     }
 
-    /// Answers a request, whatever becomes of it.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response {
+    /// Answers a request from this address, whatever becomes of it.
+    pub(crate) async fn answer(&self, request: Request<Incoming>, peer: IpAddr) -> Response {
         let start = self.state.clock.now();
         let method = request.method().clone();
         let path = self
@@ -56,7 +57,7 @@ impl Front {
         let is_admin = request.uri().path().starts_with("/admin/");
         let mut response = match self.receive(request, is_admin).await {
             // The room of the body is taken until the response is ready.
-            Ok((request, _room)) => self.hold(self.work(request).await, is_admin).await,
+            Ok((request, _room)) => self.hold(self.work(request, peer).await, is_admin).await,
             Err(error) => error.into_response(),
         };
         let took = self.state.clock.now().saturating_sub(start);
@@ -127,9 +128,9 @@ impl Front {
         Ok((settings.body_bytes, settings.body_timeout))
     }
 
-    async fn work(&self, request: Request<Body>) -> Response {
+    async fn work(&self, request: Request<Body>, peer: IpAddr) -> Response {
         let timeout = self.state.settings.request_timeout;
-        match tokio::time::timeout(timeout, self.route(request)).await {
+        match tokio::time::timeout(timeout, self.route(request, peer)).await {
             Ok(response) => response,
             Err(_) => {
                 let message = "The request took too long.";
@@ -153,14 +154,15 @@ impl Front {
         }
     }
 
-    async fn route(&self, request: Request<Body>) -> Response {
-        let Ok(_permit) = self.admission.acquire().await else {
-            let message = "The server is stopping.";
-            return ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 5).into_response();
-        };
-        match self.router.clone().call(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
+    async fn route(&self, request: Request<Body>, peer: IpAddr) -> Response {
+        let mut router = self.router.clone();
+        match self.turns.work(peer, router.call(request)).await {
+            Some(Ok(response)) => response,
+            Some(Err(never)) => match never {},
+            None => {
+                let message = "The server is stopping.";
+                ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 5).into_response()
+            }
         }
     }
 }

@@ -230,7 +230,8 @@ fn state(
     };
     Ok(AppState::new(App {
         accounts: Accounts::load(store.clone(), &config.domain, limits.users)?,
-        passwords: Passwords::new(cores),
+        // The rest of the machine serves the others.
+        passwords: Passwords::new((cores / 2).max(1)),
         sessions: Sessions::new(
             limits.sessions,
             Lifetime {

@@ -12,9 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::AppState;
 use crate::accounts::{Account, Credentials, Verdict};
+use crate::client::Client;
 use crate::credentials::{self, Authorization};
 use crate::error::ApiError;
 use crate::random::{self, SecretHash};
+use crate::throttle::Attempt;
 
 const WRONG: &str = "The user name or password is wrong.";
 
@@ -36,7 +38,7 @@ pub(crate) async fn authenticate(
     if let Some(header) = headers.get(AUTHORIZATION) {
         return match credentials::authorization(header.as_bytes()) {
             Some(Authorization::Basic { user, password }) => {
-                let proven = verify(state, &user, &password).await?;
+                let proven = verify(state, Client::of(headers), &user, &password).await?;
                 Ok(proven.account)
             }
             _ => Err(ApiError::unauthenticated(
@@ -85,9 +87,14 @@ impl Proven {
 }
 
 /// Application passwords are looked at first and always: they can't be guessed. Other passwords
-/// are, and so wait while the account has too many failures; an unknown user's is refused after
+/// are, and so wait while there are too many failures; an unknown user's is refused after
 /// the same work as a known user's.
-async fn verify(state: &AppState, user: &str, password: &str) -> Result<Proven, ApiError> {
+async fn verify(
+    state: &AppState,
+    client: Client,
+    user: &str,
+    password: &str,
+) -> Result<Proven, ApiError> {
     let account = state.directory().find(user);
     let hash = random::hash(password);
     let known = account.as_ref().map(|account| account.credentials());
@@ -100,7 +107,8 @@ async fn verify(state: &AppState, user: &str, password: &str) -> Result<Proven, 
         });
     }
     let now = state.clock.now();
-    let allowed = || state.throttle.wait(user, now).is_none();
+    let attempt = Attempt { user, client };
+    let allowed = || state.throttle.wait(attempt, now).is_none();
     let stored = known.as_ref().and_then(|known| known.password.as_deref());
     let verdict = state
         .passwords
@@ -112,11 +120,11 @@ async fn verify(state: &AppState, user: &str, password: &str) -> Result<Proven, 
             by: Proof::Password(known),
         }),
         (Verdict::Right | Verdict::Wrong, _) => {
-            state.throttle.failed(user, now);
+            state.throttle.failed(attempt, now);
             Err(ApiError::unauthenticated(WRONG))
         }
         (Verdict::Refused, _) => {
-            let wait = state.throttle.wait(user, now).unwrap_or_default();
+            let wait = state.throttle.wait(attempt, now).unwrap_or_default();
             let seconds = u32::try_from(wait.as_secs())
                 .unwrap_or(u32::MAX)
                 .saturating_add(1);
@@ -152,7 +160,7 @@ async fn log_in(
 ) -> Result<Response, ApiError> {
     let LogIn { username, password } = read_log_in(&headers, &body)?;
     // No challenge: a browser would open its own dialogue over the page's form.
-    let proven = verify(&state, &username, &password)
+    let proven = verify(&state, Client::of(&headers), &username, &password)
         .await
         .map_err(|error| error.challenge(None))?;
     let token = start_session(&state, &proven)?;
@@ -239,6 +247,10 @@ mod tests {
         UserName::parse("ada").unwrap()
     }
 
+    async fn prove(state: &AppState, user: &str, password: &str) -> Result<Proven, ApiError> {
+        verify(state, Client::of(&HeaderMap::new()), user, password).await
+    }
+
     async fn with_password(state: &AppState, password: &str) {
         let hash = state.passwords.hash(password.into()).await.unwrap();
         state.accounts.set_password(name(), hash, 0).await.unwrap();
@@ -258,12 +270,12 @@ mod tests {
     fn a_sign_in_under_way_does_not_outlive_a_new_password() {
         run(async |state| {
             with_password(&state, "correct horse").await;
-            let late = verify(&state, "ada", "correct horse").await.unwrap();
+            let late = prove(&state, "ada", "correct horse").await.unwrap();
             with_password(&state, "battery staple").await;
             state.sessions.end_all(&late.account);
             assert!(start_session(&state, &late).is_err());
             assert_eq!(state.sessions.count(), 0);
-            let new = verify(&state, "ada", "battery staple").await.unwrap();
+            let new = prove(&state, "ada", "battery staple").await.unwrap();
             assert!(start_session(&state, &new).is_ok());
         });
     }
@@ -272,7 +284,7 @@ mod tests {
     fn a_sign_in_under_way_does_not_outlive_its_user() {
         run(async |state| {
             with_password(&state, "correct horse").await;
-            let late = verify(&state, "ada", "correct horse").await.unwrap();
+            let late = prove(&state, "ada", "correct horse").await.unwrap();
             state.accounts.delete("ada").await.unwrap();
             assert!(start_session(&state, &late).is_err());
             // A user of the same name and password is another user.
@@ -291,7 +303,7 @@ mod tests {
             };
             let made = state.accounts.register(vec![user], 0).await.unwrap();
             let password = made[0].app_password.clone().unwrap();
-            let late = verify(&state, "ada", &password).await.unwrap();
+            let late = prove(&state, "ada", &password).await.unwrap();
             // Another one changes nothing.
             let other = state.accounts.add_app_password("ada", "tablet", 0).await;
             assert!(start_session(&state, &late).is_ok());

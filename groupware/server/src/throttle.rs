@@ -1,19 +1,93 @@
-//! Slows down who guesses passwords: counts failed sign-ins per account, known or not.
+//! Slows down who guesses passwords: counts failed sign-ins, of known and unknown users alike, per
+//! user and client, so that a stranger locks nobody else out, and per client, so that trying many
+//! users gains little.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Most accounts with failures on record.
-const ACCOUNTS: usize = 16_384;
+use crate::client::Client;
 
-/// Failures leak away one by one; an account with too many must wait for the next to leak.
+/// Most failures on record of one kind.
+const RECORDED: usize = 16_384;
+/// A client may fail this many times as often as it may with one user, and is forgiven that much
+/// sooner: behind one address there may be many people.
+const USERS_PER_CLIENT: u32 = 10;
+
+/// Who tries to sign in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attempt<'a> {
+    /// As whom.
+    pub(crate) user: &'a str,
+    pub(crate) client: Client,
+}
+
+/// Failures leak away one by one; who has too many must wait for the next to leak.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     secret: [u8; 32],
+    by_user: Record,
+    by_client: Record,
+}
+
+impl Throttle {
+    pub(crate) fn new(most: u32, forgiveness: Duration) -> Self {
+        let most = most.max(1);
+        Self {
+            secret: crate::random::bytes(),
+            by_user: Record::new(most, forgiveness),
+            by_client: Record::new(
+                most.saturating_mul(USERS_PER_CLIENT),
+                forgiveness / USERS_PER_CLIENT,
+            ),
+        }
+    }
+
+    /// How long to wait before the next password is looked at.
+    pub(crate) fn wait(&self, attempt: Attempt<'_>, now: Duration) -> Option<Duration> {
+        let as_user = self
+            .by_user
+            .wait(&self.key(Some(attempt.user), attempt), now);
+        let as_client = || self.by_client.wait(&self.key(None, attempt), now);
+        match attempt.client.is_shared {
+            true => as_user,
+            false => as_user.max(as_client()),
+        }
+    }
+
+    pub(crate) fn failed(&self, attempt: Attempt<'_>, now: Duration) {
+        self.by_user
+            .failed(self.key(Some(attempt.user), attempt), now);
+        if !attempt.client.is_shared {
+            self.by_client.failed(self.key(None, attempt), now);
+        }
+    }
+
+    /// Names are kept hashed: people type passwords into the wrong field.
+    fn key(&self, user: Option<&str>, attempt: Attempt<'_>) -> Key {
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        match attempt.client.address.to_canonical() {
+            std::net::IpAddr::V4(address) => hasher.update(&address.octets()),
+            std::net::IpAddr::V6(address) => hasher.update(&address.octets()),
+        };
+        if let Some(user) = user {
+            hasher.update(b" ");
+            hasher.update(user.to_ascii_lowercase().as_bytes());
+        }
+        hasher.finalize().as_bytes()[..16]
+            .try_into()
+            .expect("a hash has more than 16 bytes")
+    }
+}
+
+type Key = [u8; 16];
+
+/// Failures by who made them.
+#[derive(Debug)]
+struct Record {
     most: u32,
     forgiveness: Duration,
-    failures: Mutex<HashMap<[u8; 16], Failures>>,
+    failures: Mutex<HashMap<Key, Failures>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -23,33 +97,35 @@ struct Failures {
     since: Duration,
 }
 
-impl Throttle {
-    pub(crate) fn new(most: u32, forgiveness: Duration) -> Self {
-        let forgiveness = forgiveness.max(Duration::from_millis(1));
+impl Record {
+    fn new(most: u32, forgiveness: Duration) -> Self {
         Self {
-            secret: crate::random::bytes(),
-            most: most.max(1),
-            forgiveness,
+            most,
+            forgiveness: forgiveness.max(Duration::from_millis(1)),
             failures: Mutex::default(),
         }
     }
 
-    /// How long this account must wait before the next password is looked at.
-    pub(crate) fn wait(&self, user: &str, now: Duration) -> Option<Duration> {
+    fn wait(&self, key: &Key, now: Duration) -> Option<Duration> {
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = failures.get(&self.key(user))?.at(now, self.forgiveness);
+        let found = failures.get(key)?.at(now, self.forgiveness);
         (found.count >= self.most).then(|| (found.since + self.forgiveness).saturating_sub(now))
     }
 
-    pub(crate) fn failed(&self, user: &str, now: Duration) {
-        let key = self.key(user);
+    fn failed(&self, key: Key, now: Duration) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.len() >= ACCOUNTS && !failures.contains_key(&key) {
+        if failures.len() >= RECORDED && !failures.contains_key(&key) {
             failures.retain(|_, held| held.at(now, self.forgiveness).count > 0);
-            if failures.len() >= ACCOUNTS {
-                // Somebody fails with many names: that gains nothing for any one of them. The
-                // accounts closest to being locked are the ones to keep.
+            if failures.len() >= RECORDED {
+                // Somebody fails with many names: that gains nothing for any one of them. Those
+                // closest to having to wait are the ones to keep.
                 failures.retain(|_, held| held.count > 1);
+            }
+            if failures.len() >= RECORDED {
+                failures.retain(|_, held| held.count >= self.most);
+            }
+            if failures.len() >= RECORDED {
+                return;
             }
         }
         let held = failures.entry(key).or_insert(Failures {
@@ -58,15 +134,6 @@ impl Throttle {
         });
         *held = held.at(now, self.forgiveness);
         held.count = held.count.saturating_add(1).min(self.most);
-    }
-
-    /// Names are kept hashed: people type passwords into the wrong field.
-    fn key(&self, user: &str) -> [u8; 16] {
-        let name = user.to_ascii_lowercase();
-        let hash = blake3::keyed_hash(&self.secret, name.as_bytes());
-        hash.as_bytes()[..16]
-            .try_into()
-            .expect("a hash has more than 16 bytes")
     }
 }
 
@@ -96,32 +163,72 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
+    fn attempt<'a>(user: &'a str, address: &str) -> Attempt<'a> {
+        let client = Client {
+            address: address.parse().unwrap(),
+            is_shared: false,
+        };
+        Attempt { user, client }
+    }
+
     #[test]
     fn too_many_failures_wait_and_are_forgiven_one_by_one() {
         let throttle = Throttle::new(3, s(30));
+        let ada = attempt("ada", "192.0.2.1");
         for _ in 0..2 {
-            throttle.failed("Ada", s(100));
+            throttle.failed(attempt("Ada", "192.0.2.1"), s(100));
         }
-        assert_eq!(throttle.wait("ada", s(100)), None);
-        throttle.failed("aDa", s(100));
-        assert_eq!(throttle.wait("ada", s(100)), Some(s(30)));
-        assert_eq!(throttle.wait("ada", s(120)), Some(s(10)));
-        assert_eq!(throttle.wait("eve", s(100)), None);
-        assert_eq!(throttle.wait("ada", s(130)), None);
-        throttle.failed("ada", s(131));
-        assert_eq!(throttle.wait("ada", s(131)), Some(s(29)));
-        assert_eq!(throttle.wait("ada", s(1000)), None);
+        assert_eq!(throttle.wait(ada, s(100)), None);
+        throttle.failed(attempt("aDa", "192.0.2.1"), s(100));
+        assert_eq!(throttle.wait(ada, s(100)), Some(s(30)));
+        assert_eq!(throttle.wait(ada, s(120)), Some(s(10)));
+        assert_eq!(throttle.wait(attempt("eve", "192.0.2.1"), s(100)), None);
+        assert_eq!(throttle.wait(ada, s(130)), None);
+        throttle.failed(ada, s(131));
+        assert_eq!(throttle.wait(ada, s(131)), Some(s(29)));
+        assert_eq!(throttle.wait(ada, s(1000)), None);
+    }
+
+    #[test]
+    fn a_stranger_locks_out_only_the_stranger() {
+        let throttle = Throttle::new(3, s(30));
+        for _ in 0..100 {
+            throttle.failed(attempt("ada", "192.0.2.66"), s(0));
+        }
+        assert!(throttle.wait(attempt("ada", "192.0.2.66"), s(0)).is_some());
+        assert_eq!(throttle.wait(attempt("ada", "192.0.2.1"), s(0)), None);
+    }
+
+    #[test]
+    fn trying_many_users_is_slowed_down_too() {
+        let throttle = Throttle::new(3, s(30));
+        let names: Vec<_> = (0..30).map(|number| number.to_string()).collect();
+        let eve = |is_shared| {
+            let mut eve = attempt("eve", "192.0.2.66");
+            eve.client.is_shared = is_shared;
+            eve
+        };
+        for name in &names {
+            assert_eq!(throttle.wait(eve(false), s(0)), None);
+            throttle.failed(attempt(name, "192.0.2.66"), s(0));
+        }
+        assert_eq!(throttle.wait(eve(false), s(0)), Some(s(3)));
+        assert_eq!(throttle.wait(eve(false), s(3)), None);
+        assert_eq!(throttle.wait(attempt("eve", "192.0.2.1"), s(0)), None);
+        // A proxy's address says nothing about who is behind it.
+        assert_eq!(throttle.wait(eve(true), s(0)), None);
     }
 
     #[test]
     fn the_record_is_bounded() {
         let throttle = Throttle::new(2, s(30));
-        throttle.failed("victim", s(0));
-        throttle.failed("victim", s(0));
-        for number in 0..ACCOUNTS + 10 {
-            throttle.failed(&number.to_string(), s(0));
+        let victim = attempt("victim", "192.0.2.1");
+        throttle.failed(victim, s(0));
+        throttle.failed(victim, s(0));
+        for number in 0..RECORDED + 10 {
+            throttle.failed(attempt(&number.to_string(), "192.0.2.1"), s(0));
         }
-        assert!(throttle.failures.lock().unwrap().len() <= ACCOUNTS);
-        assert!(throttle.wait("victim", s(0)).is_some());
+        assert!(throttle.by_user.failures.lock().unwrap().len() <= RECORDED);
+        assert!(throttle.wait(victim, s(0)).is_some());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -61,7 +61,7 @@ async fn accept_all(
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => admit(stream, shared, &stopping, &mut connections),
+                Ok((stream, peer)) => admit((stream, peer.ip()), shared, &stopping, &mut connections),
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
@@ -77,7 +77,7 @@ async fn accept_all(
 }
 
 fn admit(
-    stream: TcpStream,
+    (stream, peer): (TcpStream, IpAddr),
     shared: &Arc<Shared>,
     stopping: &watch::Receiver<bool>,
     connections: &mut JoinSet<()>,
@@ -93,13 +93,13 @@ fn admit(
         // Answers go out at once; a socket that refuses this is about to fail anyway.
         let _ = stream.set_nodelay(true);
         match &shared.tls {
-            None => serve(stream, &shared, stopping).await,
+            None => serve(stream, peer, &shared, stopping).await,
             Some(tls) => {
                 let handshake = tls.accept(stream);
                 if let Ok(Ok(stream)) =
                     tokio::time::timeout(shared.limits.head_timeout, handshake).await
                 {
-                    serve(stream, &shared, stopping).await;
+                    serve(stream, peer, &shared, stopping).await;
                 }
             }
         }
@@ -128,8 +128,12 @@ impl Drop for Place {
 }
 
 /// Serves one connection until either side ends it, it is too slow, or the server stops.
-async fn serve<S>(stream: S, shared: &Arc<Shared>, mut stopping: watch::Receiver<bool>)
-where
+async fn serve<S>(
+    stream: S,
+    peer: IpAddr,
+    shared: &Arc<Shared>,
+    mut stopping: watch::Receiver<bool>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let pulse = Arc::new(Pulse::default());
@@ -141,7 +145,7 @@ where
         let (shared, pulse) = (Arc::clone(shared), Arc::clone(&pulse));
         async move {
             pulse.enter(Phase::Busy);
-            let response = shared.front.answer(request).await;
+            let response = shared.front.answer(request, peer).await;
             pulse.enter(Phase::Idle);
             Ok::<_, Infallible>(response)
         }

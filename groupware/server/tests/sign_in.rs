@@ -176,7 +176,7 @@ fn passwords_are_set_and_changed() {
 }
 
 #[test]
-fn guessing_is_slowed_down_for_one_account_only() {
+fn guessing_is_slowed_down_for_one_user_and_address_only() {
     let mut config = config();
     config.limits.sign_in_failures = 3;
     let server = Server::start(config).unwrap();
@@ -190,6 +190,20 @@ fn guessing_is_slowed_down_for_one_account_only() {
     assert_error(&reply, 429);
     let wait: u32 = reply.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=31).contains(&wait), "{wait}");
+    // The user at another address needn't wait.
+    let body = json!({ "username": "ada", "password": "correct horse" }).to_string();
+    let headers = [
+        ("content-type", "application/json"),
+        ("x-forwarded-for", "192.0.2.1"),
+    ];
+    let reply = send(
+        server.address(),
+        "POST",
+        "/login",
+        &headers,
+        body.as_bytes(),
+    );
+    assert_eq!(reply.status, 200, "{reply:?}");
     // What can't be guessed needn't wait, and others needn't either.
     assert_eq!(log_in(&server, "ada", &app_password).status, 200);
     assert_error(&log_in(&server, "eve", "wrong horse"), 401);

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use argon2::password_hash::{PasswordHash, SaltString};
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 
-use crate::random;
+use crate::{random, turn};
 
 /// Longest password that is looked at.
 pub(crate) const MAX_PASSWORD_BYTES: usize = 1024;
@@ -42,7 +42,7 @@ pub(crate) enum Verdict {
 /// Hashes and verifies, with a bound on memory (19 MiB per hash at work) and on the queue.
 #[derive(Debug)]
 pub(crate) struct Passwords {
-    at_work: Semaphore,
+    at_work: Arc<Semaphore>,
     places: Semaphore,
     /// The hash of a secret that nobody knows: what an unknown user's password is checked
     /// against, so that it takes as long as a known one's.
@@ -53,7 +53,7 @@ pub(crate) struct Passwords {
 impl Passwords {
     pub(crate) fn new(at_once: usize) -> Self {
         Self {
-            at_work: Semaphore::new(at_once),
+            at_work: Arc::new(Semaphore::new(at_once)),
             places: Semaphore::new(at_once + WAITING),
             nobody: hash_now(&random::secret()).into(),
             memory: Memory::new(),
@@ -62,8 +62,8 @@ impl Passwords {
 
     /// Hashes a new password.
     pub(crate) async fn hash(&self, password: String) -> Result<String, Busy> {
-        let _turn = self.turn().await?;
-        Ok(on_own_thread(move || hash_now(&password)).await)
+        let hash = self.when_due(|| true, move || hash_now(&password));
+        Ok(hash.await?.expect("hashing was allowed"))
     }
 
     /// Whether this is the user's password. `hash` is the user's, or `None` for a user who is
@@ -84,12 +84,6 @@ impl Passwords {
         if proof.is_some_and(|proof| self.memory.knows(&proof, now)) {
             return Verdict::Right;
         }
-        let Ok(_turn) = self.turn().await else {
-            return Verdict::Busy;
-        };
-        if !allowed() {
-            return Verdict::Refused;
-        }
         let known: Arc<str> = hash.map_or_else(|| Arc::clone(&self.nobody), Arc::from);
         let fits = password.len() <= MAX_PASSWORD_BYTES;
         let password = if fits {
@@ -97,7 +91,14 @@ impl Passwords {
         } else {
             String::new()
         };
-        let verified = on_own_thread(move || verify_now(&known, &password)).await;
+        let verified = match self
+            .when_due(allowed, move || verify_now(&known, &password))
+            .await
+        {
+            Err(Busy) => return Verdict::Busy,
+            Ok(None) => return Verdict::Refused,
+            Ok(Some(verified)) => verified,
+        };
         match proof {
             Some(proof) if verified && fits => {
                 self.memory.remember(proof, now);
@@ -107,10 +108,30 @@ impl Passwords {
         }
     }
 
-    async fn turn(&self) -> Result<(SemaphorePermit<'_>, SemaphorePermit<'_>), Busy> {
-        let place = self.places.try_acquire().map_err(|_| Busy)?;
-        let turn = self.at_work.acquire().await.map_err(|_| Busy)?;
-        Ok((place, turn))
+    /// Hashes, on a thread of its own, when others before have done so; `None` if by then it is
+    /// not allowed any more. The request gives up its turn meanwhile: a hash takes as long as a
+    /// hundred other requests.
+    async fn when_due<T: Send + 'static>(
+        &self,
+        allowed: impl Fn() -> bool,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Option<T>, Busy> {
+        let _place = self.places.try_acquire().map_err(|_| Busy)?;
+        turn::step_aside(async {
+            let permit = Arc::clone(&self.at_work).acquire_owned().await;
+            let permit = permit.map_err(|_| Busy)?;
+            if !allowed() {
+                return Ok(None);
+            }
+            // The thread works on when nobody waits any more, and so holds the permit.
+            let work = on_own_thread(move || {
+                let done = work();
+                drop(permit);
+                done
+            });
+            Ok(Some(work.await))
+        })
+        .await
     }
 }
 
