@@ -4,6 +4,7 @@
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
+    sync::Barrier,
     thread,
     time::Duration,
 };
@@ -40,7 +41,11 @@ impl Answer {
 
 impl World {
     fn new(users: usize) -> Self {
-        let mut config = Config::new(Data::Memory);
+        Self::with(Data::Memory, users)
+    }
+
+    fn with(data: Data, users: usize) -> Self {
+        let mut config = Config::new(data);
         // Wrong passwords are tried on each route here; throttling has its own tests.
         config.limits.sign_in_failures = 1_000;
         let server = Server::start(config).unwrap();
@@ -437,4 +442,41 @@ fn users_at_once_lose_no_answer() {
             .count();
     }
     assert_eq!(accepted, 4 * USERS);
+}
+
+/// Everybody answers one meeting in the same moment: each answer changes the organizer's copy, and
+/// each is carried out at its first asking.
+#[test]
+fn no_answer_of_a_burst_is_sent_back() {
+    const ATTENDEES: usize = 200;
+    let folder = tempfile::tempdir().unwrap();
+    // On disk, where a commit takes its time and many decisions are made meanwhile.
+    let world = World::with(Data::Folder(folder.path().into()), ATTENDEES + 1);
+    let everybody: Vec<_> = (1..=ATTENDEES).collect();
+    let path = world.create(0, 5, &everybody);
+    let notices: Vec<_> = everybody
+        .iter()
+        .map(|who| world.invitations(*who).remove(0))
+        .collect();
+    let all_ready = Barrier::new(ATTENDEES);
+    let statuses: Vec<_> = thread::scope(|scope| {
+        let answers: Vec<_> = everybody
+            .iter()
+            .zip(&notices)
+            .map(|(who, notice)| {
+                let (world, all_ready) = (&world, &all_ready);
+                scope.spawn(move || {
+                    let path = format!("{notice}/action?type=accept");
+                    all_ready.wait();
+                    world.request(*who, "PUT", &path, "").status
+                })
+            })
+            .collect();
+        answers.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    assert_eq!(statuses, vec![200; ATTENDEES]);
+    let event = world.request(0, "GET", &path, "").json();
+    let people = event["events"][0]["attendees"].as_array().unwrap().clone();
+    let accepted = people.iter().filter(|one| one["status"] == "accepted");
+    assert_eq!(accepted.count(), ATTENDEES);
 }

@@ -1,0 +1,103 @@
+//! Keeps changes of one record in line once they have got in each other's way.
+//!
+//! Lanes only save work: what keeps changes apart is the store, which refuses a batch that was
+//! decided on an older state. So it does no harm that different records can share a lane, and
+//! that all servers of a process share them.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use groupware_store::{Assert, Batch};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// How many lanes there are.
+const LANES: usize = 256;
+
+static LANE: [Semaphore; LANES] = [const { Semaphore::const_new(1) }; LANES];
+
+/// The number of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lane(usize);
+
+impl Lane {
+    /// The lanes of the records that a batch was decided on, in the order of its asserts.
+    pub(crate) fn of_all(batch: &Batch) -> Vec<Self> {
+        batch.asserts.iter().map(Self::of).collect()
+    }
+
+    fn of(assert: &Assert) -> Self {
+        let (Assert::Absent { partition, key }
+        | Assert::Exists { partition, key }
+        | Assert::Revision { partition, key, .. }) = assert;
+        let mut hasher = DefaultHasher::new();
+        (partition, key).hash(&mut hasher);
+        let places = hasher.finish() % LANES as u64;
+        Self(usize::try_from(places).unwrap_or_default())
+    }
+
+    /// Whether somebody goes in it.
+    pub(crate) fn is_taken(self) -> bool {
+        LANE[self.0].available_permits() == 0
+    }
+
+    /// Waits, first come, first served, until nobody else goes in it. Who goes in one must leave
+    /// it before waiting for another.
+    pub(crate) async fn enter(self) -> InLane {
+        let permit = LANE[self.0].acquire().await;
+        InLane {
+            lane: self,
+            _permit: permit.expect("no lane is ever closed"),
+        }
+    }
+}
+
+/// Going in a lane; dropping it leaves the lane to the next.
+#[derive(Debug)]
+pub(crate) struct InLane {
+    lane: Lane,
+    _permit: SemaphorePermit<'static>,
+}
+
+impl InLane {
+    /// Whether it is this one.
+    pub(crate) fn is(&self, lane: Lane) -> bool {
+        self.lane == lane
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_has_one_lane_whatever_is_asserted() {
+        let mut batch = Batch::new();
+        batch.assert_absent("ann", "c/e/1");
+        batch.assert_revision("ann", "c/e/1", 7);
+        for number in 0..100 {
+            batch.assert_exists("bob", format!("c/e/{number}"));
+        }
+        let lanes = Lane::of_all(&batch);
+        assert_eq!(lanes[0], lanes[1]);
+        assert!(lanes.iter().any(|lane| *lane != lanes[0]));
+    }
+
+    #[tokio::test]
+    async fn one_at_a_time_goes_in_a_lane() {
+        let lane = Lane(7);
+        let first = lane.enter().await;
+        assert!(lane.is_taken() && first.is(lane) && !first.is(Lane(8)));
+        let mut second = std::pin::pin!(lane.enter());
+        assert!(is_pending(second.as_mut()).await);
+        drop(first);
+        drop(second.await);
+        assert!(!lane.is_taken());
+    }
+
+    async fn is_pending<F: Future>(future: std::pin::Pin<&mut F>) -> bool {
+        tokio::select! {
+            biased;
+            _ = future => false,
+            () = std::future::ready(()) => true,
+        }
+    }
+}
