@@ -95,6 +95,8 @@ async fn verify(
     user: &str,
     password: &str,
 ) -> Result<Proven, ApiError> {
+    // By whichever of the user's names: failures count for the user.
+    let user = state.directory().local_name(user).unwrap_or(user);
     let account = state.directory().find(user);
     let hash = random::hash(password);
     let known = account.as_ref().map(|account| account.credentials());

@@ -32,16 +32,22 @@ impl Directory {
         users.get(name).cloned()
     }
 
-    /// The local user behind a name or an address (`name@domain`, with or without `mailto:`).
+    /// The local user behind a name, an address (`name@domain`, with or without `mailto:`), or a
+    /// canonical name (`CN=name/O=organisation`), of which the first part counts.
     pub(crate) fn resolve(&self, address: &str) -> Option<Arc<Account>> {
-        let address = match address.split_at_checked(7) {
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("mailto:") => rest,
-            _ => address,
-        };
+        self.find(self.local_name(address)?)
+    }
+
+    /// The name that a local user of this address would have, whether or not there is one.
+    pub(crate) fn local_name<'a>(&self, address: &'a str) -> Option<&'a str> {
+        let address = without_prefix(address, "mailto:").unwrap_or(address);
+        if let Some(canonical) = without_prefix(address, "cn=") {
+            return canonical.split('/').next();
+        }
         match address.rsplit_once('@') {
-            Some((name, domain)) if domain.eq_ignore_ascii_case(&self.domain) => self.find(name),
+            Some((name, domain)) if domain.eq_ignore_ascii_case(&self.domain) => Some(name),
             Some(_) => None,
-            None => self.find(without_nsf(address)),
+            None => Some(without_nsf(address)),
         }
     }
 
@@ -80,6 +86,11 @@ impl Directory {
     }
 }
 
+fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then_some(rest)
+}
+
 impl groupware_calendar::Directory for Directory {
     fn user(&self, address: &str) -> Result<Option<String>, StoreError> {
         Ok(self
@@ -113,6 +124,9 @@ mod tests {
             "ADA.nsf",
             "ada@example.org",
             "MAILTO:Ada@EXAMPLE.org",
+            "CN=Ada/O=Acme",
+            "cn=ADA/OU=East/O=Acme",
+            "CN=ada",
         ] {
             assert_eq!(found(good).as_deref(), Some("ada"), "{good}");
         }
@@ -123,6 +137,10 @@ mod tests {
             "ada@example.com",
             "@example.org",
             "eve",
+            "CN=eve/O=Acme",
+            "CN=/O=ada",
+            "O=ada",
+            "ada/O=Acme",
             "ädä@example.org",
         ] {
             assert_eq!(found(bad), None, "{bad}");
