@@ -1,7 +1,9 @@
 //! What is said of one trial: its part of `result.json`, and the series behind the charts.
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram;
-use lab_archive::model::GeneratorHealth;
+use lab_archive::model::{GeneratorHealth, Unanswered};
 use lab_stats::histogram::{max, mean, min};
 use lab_stats::quantile;
 use lab_study::model::{Cell, Metric};
@@ -54,8 +56,15 @@ pub struct TrialAnalysis {
     pub cycles: u64,
     /// Cycles that outlasted their pace.
     pub overruns: u64,
+    /// Requests sent again on a fresh connection because the server had closed the idle one.
+    pub stale_retries: u64,
+    /// Requests that had no answer at the end of the hold; response times leave them out. `None` if
+    /// it wasn't recorded.
+    pub unanswered: Option<Unanswered>,
     /// Transactions per second in the hold.
     pub throughput_per_s: Option<f64>,
+    /// Answered requests per second in the hold, failed ones included: the load that the server had.
+    pub delivered_per_s: Option<f64>,
     /// What the plan offers; `None` as above.
     pub offered_per_s: Option<f64>,
     /// From the planned send where there is a plan, else from the actual send.
@@ -80,12 +89,28 @@ pub struct TrialAnalysis {
     pub setup_errors: u64,
     /// Up to 20 failed requests.
     pub error_examples: ErrorExamples,
+    /// What the system was started with.
+    pub system_settings: BTreeMap<String, String>,
     /// What a reader must know of this trial.
     pub notes: Vec<String>,
     /// Through the trial, for charts; the archive has it in full, so `result.json` leaves it out.
     #[serde(skip)]
     pub series: Series,
 }
+
+impl TrialAnalysis {
+    /// The part of the planned load that the server had in the hold, of a valid trial in which it
+    /// was not all of it.
+    #[must_use]
+    pub fn part_of_load(&self) -> Option<f64> {
+        let judged = self.checks.iter().find(|check| check.name == DELIVERED)?;
+        let off = self.verdict == Verdict::Valid && judged.outcome != CheckOutcome::Pass;
+        lab_stats::ratio(self.delivered_per_s?, self.offered_per_s?).filter(|_| off)
+    }
+}
+
+/// The name of the check on delivered load.
+pub(crate) const DELIVERED: &str = "delivered load";
 
 /// Whether a trial is a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -107,6 +107,14 @@ fn a_slow_server_with_a_healthy_generator_stays_valid() {
             .iter()
             .any(|c| c.name == "requests" && c.outcome == Warn)
     );
+    // One send that was late loses no load.
+    let one_late = Shape {
+        late_few: (1, 900_000),
+        ..slow.clone()
+    };
+    let trial = check(one_late.clone(), "delivered load", Warn);
+    assert_eq!(trial.verdict, Verdict::Valid);
+    check(one_late, "lateness of sends", Warn);
     // The same with a late generator can't be laid to the server.
     let late = Shape {
         late_us: 20_000,
@@ -147,6 +155,15 @@ fn waits_against_the_plan() {
 #[test]
 fn littles_law() {
     check(Shape::default(), "Little's law", Pass);
+    // The pace leaves these users no time that nobody accounts for.
+    check(
+        Shape {
+            delivered: 0.8,
+            ..Shape::default()
+        },
+        "Little's law",
+        Warn,
+    );
     // 66 requests a second, each of which takes two or more seconds, need more than 100 users.
     check(
         Shape {
@@ -206,6 +223,29 @@ fn lateness_of_sends() {
         "lateness of sends",
         Invalid,
     );
+}
+
+#[test]
+fn a_few_very_late_sends_do_not_hide_behind_p99() {
+    // Some 16,000 sends in the hold: a thousandth is 16.
+    let made = |few, late_us| Made {
+        overrides: vec![("matrix.users".to_owned(), "[1000]".to_owned())],
+        shapes: vec![Shape {
+            late_few: (few, late_us),
+            ..Shape::default()
+        }],
+        ..Made::default()
+    };
+    for (few, late_us, outcome) in [
+        (1, 90_000, Pass),
+        (1, 900_000, Warn),
+        (60, 90_000, Pass),
+        (60, 900_000, Invalid),
+    ] {
+        let trial = made(few, late_us).analysis().trials.remove(0);
+        let found = trial.checks.iter().find(|c| c.name == "lateness of sends");
+        assert_eq!(found.unwrap().outcome, outcome, "{few}: {found:?}");
+    }
 }
 
 #[test]
@@ -359,28 +399,148 @@ fn errors_are_data() {
 }
 
 #[test]
-fn skipped_steps_warn_and_count_as_planned() {
-    check(
-        Shape {
-            skips_every: 1000,
-            ..Shape::default()
-        },
-        "skipped steps",
-        Pass,
-    );
-    let trial = check(
-        Shape {
-            skips_every: 50,
-            ..Shape::default()
-        },
-        "skipped steps",
-        Warn,
-    );
+fn skipped_steps_are_missing_load() {
+    let skips = |skips_every| Shape {
+        skips_every,
+        ..Shape::default()
+    };
+    check(skips(1000), "skipped steps", Pass);
+    let trial = check(skips(150), "skipped steps", Warn);
+    assert_eq!(trial.verdict, Verdict::Valid, "{:#?}", trial.checks);
+    // Every fifth step sends nothing, and a slow server is no excuse for that.
+    for response_us in [4_000, 500_000] {
+        let shape = Shape {
+            response_us,
+            ..skips(5)
+        };
+        let trial = check(shape, "delivered load", Invalid);
+        for name in ["delivered load", "requests"] {
+            let found = trial.checks.iter().find(|c| c.name == name).unwrap();
+            assert_eq!(found.outcome, Invalid, "{found:?}");
+            let advice = found.advice.as_ref().unwrap();
+            assert!(advice.contains("Captures found nothing"), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn load_delayed_out_of_the_ramp_is_no_fault_of_the_generator() {
+    let delayed = Shape {
+        delayed: 0.4,
+        ..Shape::default()
+    };
+    let trial = check(delayed.clone(), "delivered load", Warn);
+    assert_eq!(trial.verdict, Verdict::Valid);
+    assert!(trial.delivered_per_s > trial.offered_per_s);
+    // More in the whole trial is one.
+    let more = Shape {
+        delivered: 1.03,
+        ..delayed
+    };
+    check(more, "delivered load", Invalid);
+}
+
+#[test]
+fn requests_that_the_ramp_lacks_are_judged_by_the_ramps_answers() {
+    // Half of the ramp's requests are missing, because they took some seconds; the hold is quick.
+    let slow_ramp = Shape {
+        ramp: (0.5, 1_200_000),
+        ..Shape::default()
+    };
+    let trial = check(slow_ramp, "requests", Warn);
+    assert_eq!(trial.verdict, Verdict::Valid, "{:#?}", trial.checks);
+    let lost = Shape {
+        ramp: (0.5, 0),
+        ..Shape::default()
+    };
+    check(lost, "requests", Invalid);
+}
+
+#[test]
+fn stale_connections_are_told_of() {
+    let stale = |stale_retries| Shape {
+        stale_retries,
+        ..Shape::default()
+    };
+    let trial = check(stale(1), "errors", Pass);
+    assert_eq!(trial.stale_retries, 1);
+    let errors = trial.checks.iter().find(|c| c.name == "errors").unwrap();
     assert!(
-        trial.checks.iter().all(|check| check.outcome != Invalid),
-        "{:#?}",
-        trial.checks
+        errors
+            .evidence
+            .ends_with("; 1 sent again on a fresh connection")
     );
+    check(stale(50), "errors", Warn);
+}
+
+#[test]
+fn unanswered_requests() {
+    let name = "unanswered at the end";
+    let left = |unanswered| Shape {
+        unanswered,
+        ..Shape::default()
+    };
+    check(left(None), name, Pass);
+    check(left(Some((0, 0.0))), name, Pass);
+    check(left(Some((40, 900.0))), name, Pass);
+    let stuck = check(left(Some((46, 31_200.0))), name, Warn);
+    let found = stuck.checks.iter().find(|c| c.name == name).unwrap();
+    assert_eq!(
+        found.evidence,
+        "46 requests were still unanswered, the oldest for 31.2 s: response times leave them out"
+    );
+    // 46 of some 1,640 are fewer than the 5 % that p(95) leaves.
+    assert!(stuck.thresholds[0].holds, "{:?}", stuck.thresholds);
+    // Of a slow server, two seconds are usual.
+    let slow = Shape {
+        response_us: 80_000,
+        ..left(Some((40, 2_000.0)))
+    };
+    check(slow, name, Pass);
+}
+
+#[test]
+fn unanswered_requests_count_as_slower_than_a_limit_they_outlast() {
+    let left = |count, oldest_ms| {
+        trial(Shape {
+            unanswered: Some((count, oldest_ms)),
+            ..Shape::default()
+        })
+    };
+    let stuck = left(200, 31_200.0);
+    let threshold = &stuck.thresholds[0];
+    assert!(!threshold.holds && threshold.value.is_some());
+    assert!(
+        threshold
+            .reason
+            .as_ref()
+            .unwrap()
+            .contains("200 requests were still unanswered, the oldest for 31.2 s"),
+        "{threshold:?}"
+    );
+    assert!(stuck.thresholds[1].holds, "an error rate is no time");
+    assert!(left(200, 200.0).thresholds[0].holds, "younger than 300 ms");
+    assert!(left(80, 31_200.0).thresholds[0].holds, "fewer than 5 %");
+}
+
+#[test]
+fn an_unknown_generator_is_no_healthy_one() {
+    let unknown = Shape {
+        scheduling: false,
+        ..Shape::default()
+    };
+    for name in ["run-queue delay", "generator CPU"] {
+        let trial = check(unknown.clone(), name, Warn);
+        let found = trial.checks.iter().find(|c| c.name == name).unwrap();
+        assert!(found.evidence.starts_with("not judged: "), "{found:?}");
+        assert_eq!(trial.verdict, Verdict::Valid);
+    }
+    let slow = Shape {
+        delivered: 0.6,
+        response_us: 500_000,
+        ..unknown
+    };
+    check(slow, "delivered load", Invalid);
 }
 
 #[test]

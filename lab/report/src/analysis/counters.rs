@@ -46,7 +46,12 @@ pub(super) struct Monitored {
 /// Averages the counters over the hold.
 pub(super) fn over_hold(table: &MonitorTable, hold: &Hold) -> Monitored {
     let rows = rows_in(table, hold);
-    let covered: f64 = rows.iter().map(|(span_ms, _)| span_ms).sum();
+    let gap_ms = 2.0 * median_interval(table);
+    let covered: f64 = rows
+        .iter()
+        .map(|(span_ms, _)| span_ms)
+        .filter(|span_ms| **span_ms <= gap_ms)
+        .sum();
     let mut monitored = Monitored {
         host: of_prefix(table, &rows, "host."),
         system: of_prefix(table, &rows, "system."),
@@ -67,6 +72,13 @@ pub(super) fn over_hold(table: &MonitorTable, hold: &Hold) -> Monitored {
 }
 
 type Row<'a> = (f64, &'a [Option<f64>]);
+
+/// How far apart rows usually are. A row that comes later than twice this is the first after a gap.
+fn median_interval(table: &MonitorTable) -> f64 {
+    let mut spans: Vec<f64> = table.rows.windows(2).map(|p| p[1].0 - p[0].0).collect();
+    spans.sort_by(f64::total_cmp);
+    spans.get(spans.len() / 2).copied().unwrap_or_default()
+}
 
 /// Rows whose whole span lies in the hold, each with its length.
 fn rows_in<'a>(table: &'a MonitorTable, hold: &Hold) -> Vec<Row<'a>> {
@@ -175,6 +187,17 @@ mod tests {
         );
         assert_eq!(monitored.system["rss_mb_max"], Some(30.0));
         assert!((monitored.coverage - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_long_gap_between_rows_is_not_covered() {
+        let rows = [0.0, 1000.0, 2000.0, 3000.0, 8000.0, 9000.0, 10_000.0];
+        let table = MonitorTable {
+            columns: vec!["host.cpu_percent".to_owned()],
+            rows: rows.map(|t| (t, vec![Some(10.0)])).to_vec(),
+        };
+        let monitored = over_hold(&table, &Hold::new(0, 10_000));
+        assert!((monitored.coverage - 0.5).abs() < 1e-9, "{monitored:?}");
     }
 
     #[test]

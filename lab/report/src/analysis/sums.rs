@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use lab_archive::model::{Manifest, StepLine, WindowLine};
 use lab_archive::{Kind, Outcome, PROBE, Series, TrialData};
-use lab_stats::histogram::MergeError;
+use lab_stats::histogram::{MergeError, sum as histogram_sum};
 use lab_stats::{Merger, WeightedMean};
 
 use crate::model::ErrorCounts;
@@ -67,9 +67,14 @@ impl StepSum {
         self.bytes += line.bytes;
     }
 
-    /// Requests answered in whatever way, and steps skipped: what the plan predicts.
+    /// Requests answered in whatever way, and steps skipped: what the users got to.
     pub(crate) fn attempts(&self) -> u64 {
         self.ok + self.errors + self.skipped
+    }
+
+    /// Requests answered in whatever way: the load that the server had.
+    pub(crate) fn sent(&self) -> u64 {
+        self.ok + self.errors
     }
 }
 
@@ -86,6 +91,8 @@ pub(crate) struct Counts {
     pub(crate) windows: u64,
     pub(crate) cycles: u64,
     pub(crate) overruns: u64,
+    /// Requests sent again because the server had closed their idle connection.
+    pub(crate) stale_retries: u64,
 }
 
 impl Counts {
@@ -96,6 +103,7 @@ impl Counts {
         self.users.add(f64::from(window.users), span_ms);
         self.cycles += window.cycles;
         self.overruns += window.overruns;
+        self.stale_retries += window.stale_retries;
         for (step, line) in &window.steps {
             let Some(name) = names.step(*step) else {
                 continue;
@@ -127,6 +135,10 @@ impl Counts {
         self.total(StepSum::attempts)
     }
 
+    pub(crate) fn sent(&self) -> u64 {
+        self.total(StepSum::sent)
+    }
+
     /// `count` per second of these windows; `None` without any.
     #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
     pub(crate) fn per_s(&self, count: u64) -> Option<f64> {
@@ -152,6 +164,8 @@ pub(crate) struct Sums {
     pub(crate) lateness: Histogram<u64>,
     /// Answered requests in all histograms of the trial, the probe's left out: ok, error.
     pub(crate) recorded: (u64, u64),
+    /// What all of these took together, s.
+    pub(crate) answered_s: f64,
     /// How windows are grouped for charts.
     pub(crate) groups: Groups,
     /// Times of all answers of each group of windows.
@@ -272,6 +286,7 @@ struct Merge {
     probe: Option<Merger>,
     lateness: Merger,
     recorded: (u64, u64),
+    answered_s: f64,
     groups: Groups,
     group_response: BTreeMap<usize, Merger>,
 }
@@ -316,6 +331,7 @@ impl Merge {
         match (outcome, kind) {
             (Outcome::Ok, Kind::Response) => {
                 self.recorded.0 += histogram.len();
+                self.answered_s += histogram_sum(histogram) / 1e6;
                 let group = self.groups.of(span.0);
                 self.group_response
                     .entry(group)
@@ -331,6 +347,7 @@ impl Merge {
             }
             (Outcome::Error, Kind::Response) => {
                 self.recorded.1 += histogram.len();
+                self.answered_s += histogram_sum(histogram) / 1e6;
                 if in_hold {
                     self.failed.add(histogram)?;
                 }
@@ -355,6 +372,7 @@ impl Merge {
             probe: self.probe.map(Merger::into_merged),
             lateness: self.lateness.into_merged(),
             recorded: self.recorded,
+            answered_s: self.answered_s,
             groups: self.groups,
             group_response: merged(self.group_response),
         }

@@ -1,22 +1,69 @@
 //! Thresholds: judgements on the server, per trial. An empty metric fails (k6#4283).
 
 use hdrhistogram::Histogram;
+use lab_archive::model::Unanswered;
 use lab_stats::{histogram, needed_sample, quantile};
 use lab_study::model::{Aggregate, Comparison, Metric, Threshold};
 
 use super::sums::Sums;
 use super::trial::as_f64;
+use crate::format::{count, duration};
 use crate::model::ThresholdResult;
 
 pub(super) fn judge(
     thresholds: &[Threshold],
     sums: &Sums,
     throughput_per_s: Option<f64>,
+    unanswered: Option<&Unanswered>,
 ) -> Vec<ThresholdResult> {
     thresholds
         .iter()
-        .map(|threshold| judge_one(threshold, sums, throughput_per_s))
+        .map(|threshold| {
+            let result = judge_one(threshold, sums, throughput_per_s);
+            match unanswered.filter(|left| result.holds && hides(threshold, sums, left)) {
+                None => result,
+                Some(left) => ThresholdResult {
+                    holds: false,
+                    reason: Some(format!(
+                        "{} requests were still unanswered, the oldest for {}: with them it doesn't \
+                         hold",
+                        count(left.count),
+                        duration(left.oldest_ms)
+                    )),
+                    ..result
+                },
+            }
+        })
         .collect()
+}
+
+/// Whether a limit on response times holds only because unanswered requests have none. They aren't
+/// known one by one: if the oldest is older than the limit, all count as slower than it.
+fn hides(threshold: &Threshold, sums: &Sums, left: &Unanswered) -> bool {
+    let upper = matches!(
+        threshold.comparison,
+        Comparison::Less | Comparison::LessOrEqual
+    );
+    let time = matches!(threshold.metric, Metric::ResponseTime | Metric::ServiceTime);
+    // Which step they belong to isn't known.
+    if !upper || !time || threshold.step.is_some() || left.oldest_ms <= threshold.limit {
+        return false;
+    }
+    let within = match threshold.aggregate {
+        Aggregate::Percentile(percent) => percent / 100.0,
+        Aggregate::Median => 0.5,
+        Aggregate::Max => 1.0,
+        Aggregate::Mean | Aggregate::Min | Aggregate::Rate => return false,
+    };
+    let times = &sums.response;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates; limits are positive"
+    )]
+    let limit_us = (threshold.limit * 1000.0) as u64;
+    let slower = times.len() - times.count_between(0, limit_us).min(times.len()) + left.count;
+    as_f64(slower) > (1.0 - within) * as_f64(times.len() + left.count)
 }
 
 fn judge_one(threshold: &Threshold, sums: &Sums, throughput_per_s: Option<f64>) -> ThresholdResult {

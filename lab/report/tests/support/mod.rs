@@ -8,7 +8,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use lab_archive::{
     Environment, ErrorClass, ErrorExample, GeneratorHealth, Kind, LatenessLine, Manifest, Outcome,
-    Pinning, Run, RunWriter, Series, StepLine, TrialEnd, TrialRecord, TrialWriter, WindowLine,
+    Pinning, Run, RunWriter, Series, StepLine, TrialEnd, TrialRecord, TrialWriter, Unanswered,
+    WindowLine,
 };
 use lab_report::{Analysis, analyse};
 use lab_study::plan::{Plan, PlanOptions, Trial, plan};
@@ -77,7 +78,17 @@ pub(crate) struct Shape {
     pub(crate) fails_every: u64,
     /// Every n-th step is skipped on top; 0 = none.
     pub(crate) skips_every: u64,
+    /// This many sends of the hold are this late (µs).
+    pub(crate) late_few: (u64, u64),
+    /// The part of the ramp's requests that is answered in the hold only.
+    pub(crate) delayed: f64,
+    /// The part of the ramp's requests that is sent, and how much longer they take (µs).
+    pub(crate) ramp: (f64, u64),
     pub(crate) run_queue: f64,
+    /// Whether the kernel tells scheduling times.
+    pub(crate) scheduling: bool,
+    pub(crate) stale_retries: u64,
+    pub(crate) unanswered: Option<(u64, f64)>,
     pub(crate) cpu_max: f64,
     pub(crate) overruns: u64,
     pub(crate) setup_errors: u64,
@@ -103,7 +114,13 @@ impl Default for Shape {
             wait: 1.0,
             fails_every: 0,
             skips_every: 0,
+            late_few: (0, 0),
+            delayed: 0.0,
+            ramp: (1.0, 0),
             run_queue: 0.004,
+            scheduling: true,
+            stale_retries: 0,
+            unanswered: Some((0, 0.0)),
             cpu_max: 0.31,
             overruns: 0,
             setup_errors: 0,
@@ -260,6 +277,10 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
         class: ErrorClass::Status,
         detail: "503 Service Unavailable: busy".to_owned(),
     });
+    let threads = match trial.cell.get("threads") {
+        Some(lab_study::model::Level::Int(threads)) => threads.to_string(),
+        _ => "2".to_owned(),
+    };
     out.finish(&TrialRecord {
         schema: String::new(),
         id: trial.id,
@@ -273,15 +294,18 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
         setup_transactions: 300,
         setup_errors: shape.setup_errors,
         error_examples: examples.into_iter().collect(),
+        unanswered: shape
+            .unanswered
+            .map(|(count, oldest_ms)| Unanswered { count, oldest_ms }),
         generator: GeneratorHealth {
             workers: 1,
-            cpu_fraction: shape.cpu_max / 2.0,
-            run_queue_delay_fraction: shape.run_queue,
-            cpu_fraction_max: shape.cpu_max,
+            cpu_fraction: shape.scheduling.then_some(shape.cpu_max / 2.0),
+            run_queue_delay_fraction: shape.scheduling.then_some(shape.run_queue),
+            cpu_fraction_max: shape.scheduling.then_some(shape.cpu_max),
             rss_mb_max: 40.0,
         },
         start_data_bytes: 1_000_000,
-        system_settings: BTreeMap::from([("http_threads".to_owned(), "2".to_owned())]),
+        system_settings: BTreeMap::from([("http_threads".to_owned(), threads)]),
         notes: vec!["Mailboxes are not padded.".to_owned()],
     })
     .unwrap();
@@ -292,6 +316,8 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
     let prediction = trial.prediction.as_ref().unwrap();
     let (ramp, hold) = (trial.load.ramp_ms, trial.load.hold_ms);
     let in_hold = prediction.hold_transactions / prediction.transactions;
+    let delayed = (1.0 - in_hold) * shape.delayed;
+    let (mut late_left, mut cycles) = (shape.late_few.0, 0.0_f64);
     let mut spent = vec![0.0_f64; prediction.steps.len()];
     let mut counter = 0_u64;
     let mut start = 0;
@@ -299,20 +325,30 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         let end = (start + trial.load.window_ms).min(if start < ramp { ramp } else { ramp + hold });
         let span = (end - start) as f64;
         let share = if start < ramp {
-            (1.0 - in_hold) * span / ramp as f64
+            (1.0 - in_hold - delayed) * shape.ramp.0 * span / ramp as f64
         } else {
-            in_hold * span / hold as f64
+            (in_hold + delayed) * span / hold as f64
         };
+        let slower_us = if start < ramp { shape.ramp.1 } else { 0 };
+        let users = (f64::from(trial.load.users) * (end as f64 / ramp as f64).min(1.0)) as u32;
+        // The hold has four cycles.
+        let begun = cycles.round();
+        cycles += f64::from(users) * span / (hold as f64 / 4.0);
         let mut line = WindowLine {
             start_ms: start as f64,
             end_ms: end as f64,
-            users: (f64::from(trial.load.users) * (end as f64 / ramp as f64).min(1.0)) as u32,
+            users,
+            stale_retries: if start == ramp {
+                shape.stale_retries
+            } else {
+                0
+            },
             overruns: if start < ramp {
                 0
             } else {
                 shape.overruns.min(1)
             },
-            cycles: 1,
+            cycles: (cycles.round() - begun) as u64,
             ..WindowLine::default()
         };
         let missing = shape.gap && (ramp + 5_000..ramp + 6_000).contains(&start);
@@ -335,7 +371,8 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             let mut failed = ok.clone();
             for _ in 0..requests {
                 counter += 1;
-                let us = shape.response_us * (at as u64 + 1) + (counter * 7919 % 997) * 4;
+                let us =
+                    (shape.response_us + slower_us) * (at as u64 + 1) + (counter * 7919 % 997) * 4;
                 if shape.skips_every > 0 && counter.is_multiple_of(shape.skips_every) {
                     entry.skipped += 1;
                 } else if shape.fails_every > 0 && counter.is_multiple_of(shape.fails_every) {
@@ -355,7 +392,10 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
                 histogram(out, at, Outcome::Error, start, end, &failed);
             }
             let mut late = Histogram::<u64>::new(3).unwrap();
-            late.record_n(shape.late_us, requests).unwrap();
+            let few = late_left.min(requests).min(u64::from(start >= ramp));
+            late_left -= few;
+            late.record_n(shape.late_us, requests - few).unwrap();
+            late.record_n(shape.late_few.1, few).unwrap();
             if requests > 0 {
                 out.histogram(Series::Lateness, ms(start), ms(end), &late)
                     .unwrap();

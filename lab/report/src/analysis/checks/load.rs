@@ -3,15 +3,18 @@
 //! The plan predicts what the very same users with the very same waits would do against a server
 //! that answers in no time. Where less than that was delivered, the server or the generator was
 //! slow. Users who wait for an answer offer no load, so at most that part of the load can be missing
-//! because of the server (Little's law); what is missing beyond it, the generator lost.
+//! because of the server (Little's law); what is missing beyond it, the generator lost. A skipped
+//! step sends nothing: it is load that is missing, and no slow server makes a step skip.
 
 use lab_stats::{WeightedMean, histogram, little};
 
 use super::generator::Health;
 use super::{Facts, invalid, pass, warn};
+use crate::analysis::sums::Counts;
 use crate::analysis::trial::as_f64;
 use crate::format::{count, percent, rate, signed_percent};
 use crate::model::Check;
+use crate::model_trial::DELIVERED;
 
 /// Delivered ÷ offered may be off by this.
 const DELIVERED_TOLERANCE: f64 = 0.02;
@@ -24,14 +27,14 @@ const EDGE_REQUESTS: f64 = 3.0;
 
 /// Load delivered in the hold beside the load that the plan offers.
 pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
-    let name = "delivered load";
+    let name = DELIVERED;
     let hold = &facts.sums.hold;
     let offered = facts
         .planned
         .prediction
         .as_ref()
         .map_or(0.0, |plan| plan.offered_per_s);
-    let Some(delivered) = hold.per_s(hold.attempts()) else {
+    let Some(delivered) = hold.per_s(hold.sent()) else {
         return invalid(
             name,
             "no window of the hold was recorded".to_owned(),
@@ -54,14 +57,30 @@ pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
         signed_percent((delivered / offered - 1.0) * 100.0)
     );
     let edge = EDGE_REQUESTS / (offered * hold.span_ms / 1000.0);
-    judge(
-        name,
-        evidence,
-        delivered / offered,
-        DELIVERED_TOLERANCE.max(edge),
-        facts,
-        health,
-    )
+    let part = delivered / offered;
+    let tolerance = DELIVERED_TOLERANCE.max(edge);
+    if part - 1.0 > tolerance && whole_is_within_plan(facts) {
+        let advice = "The whole trial had no more than its plan: the hold took over what slow \
+                      answers had delayed in the ramp. A longer ramp would keep it out.";
+        return warn(name, evidence, advice);
+    }
+    let load = Load {
+        part,
+        skipped: as_f64(hold.skipped()) / (offered * hold.span_ms / 1000.0),
+        tolerance,
+        busy: busy_in_hold(facts),
+        counts: hold,
+    };
+    judge(name, evidence, &load, health)
+}
+
+/// Whether the whole trial sent no more than planned.
+fn whole_is_within_plan(facts: &Facts<'_>) -> bool {
+    let predicted = facts.planned.prediction.as_ref();
+    predicted.is_some_and(|plan| {
+        let most = plan.transactions * (1.0 + TRANSACTIONS_TOLERANCE) + EDGE_REQUESTS;
+        as_f64(facts.sums.whole.sent()) <= most
+    })
 }
 
 /// Requests of the whole trial beside the plan's prediction.
@@ -73,44 +92,48 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
         .as_ref()
         .map_or(0.0, |plan| plan.transactions);
     let whole = &facts.sums.whole;
-    let attempts = as_f64(whole.attempts());
+    let sent = as_f64(whole.sent());
     if !is_offer(predicted) {
         return pass(
             name,
-            format!("{}; the plan predicts none", count(whole.attempts())),
+            format!("{}; the plan predicts none", count(whole.sent())),
         );
     }
     let evidence = format!(
-        "{} transactions, errors, and skipped of {} predicted ({})",
-        count(whole.attempts()),
+        "{} transactions and errors of {} predicted ({})",
+        count(whole.sent()),
         rate(predicted),
-        signed_percent((attempts / predicted - 1.0) * 100.0)
+        signed_percent((sent / predicted - 1.0) * 100.0)
     );
-    let tolerance = TRANSACTIONS_TOLERANCE.max(EDGE_REQUESTS / predicted);
-    judge(
-        name,
-        evidence,
-        attempts / predicted,
-        tolerance,
-        facts,
-        health,
-    )
+    let load = Load {
+        part: sent / predicted,
+        skipped: as_f64(whole.skipped()) / predicted,
+        tolerance: TRANSACTIONS_TOLERANCE.max(EDGE_REQUESTS / predicted),
+        busy: busy_in_trial(facts),
+        counts: whole,
+    };
+    judge(name, evidence, &load, health)
+}
+
+/// What was sent of a plan, over a stretch of a trial.
+struct Load<'a> {
+    /// Sent ÷ planned.
+    part: f64,
+    /// Skipped ÷ planned.
+    skipped: f64,
+    tolerance: f64,
+    /// The part of the users' time that went into waiting for answers.
+    busy: f64,
+    counts: &'a Counts,
 }
 
 fn is_offer(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 
-fn judge(
-    name: &'static str,
-    evidence: String,
-    part: f64,
-    tolerance: f64,
-    facts: &Facts<'_>,
-    health: &Health,
-) -> Check {
-    let missing = 1.0 - part;
-    if missing.abs() <= tolerance {
+fn judge(name: &'static str, evidence: String, load: &Load<'_>, health: &Health) -> Check {
+    let missing = 1.0 - load.part;
+    if missing.abs() <= load.tolerance {
         return pass(name, evidence);
     }
     if missing < 0.0 {
@@ -120,15 +143,22 @@ fn judge(
             "More was sent than planned: the generator doesn't follow its plan.",
         );
     }
-    let busy = busy_fraction(facts);
-    let overruns = facts.sums.whole.overruns;
+    if load.skipped > load.tolerance {
+        let evidence = format!(
+            "{evidence}; {} steps were skipped ({} of the plan)",
+            count(load.counts.skipped()),
+            percent(load.skipped * 100.0)
+        );
+        let advice = "Captures found nothing: does the server answer as the workload expects?";
+        return invalid(name, evidence, advice);
+    }
     let evidence = format!(
         "{evidence}; users spent {} of their time waiting for answers, {} of {} cycles overran",
-        percent(busy * 100.0),
-        count(overruns),
-        count(facts.sums.whole.cycles),
+        percent(load.busy * 100.0),
+        count(load.counts.overruns),
+        count(load.counts.cycles),
     );
-    if health.healthy && missing <= busy + tolerance {
+    if health.healthy && missing <= load.busy + load.tolerance {
         warn(
             name,
             evidence,
@@ -151,22 +181,35 @@ fn judge(
     }
 }
 
-/// The part of the users' time that went into waiting for answers in the hold: by the recorded
-/// times, or by counting requests under way, whichever is more. The first misses answers that never
-/// came, the second fails where a step has no wait.
-fn busy_fraction(facts: &Facts<'_>) -> f64 {
+/// See [`busy_fraction`], of the hold.
+fn busy_in_hold(facts: &Facts<'_>) -> f64 {
     let sums = facts.sums;
-    let users = sums.hold.users.mean().unwrap_or_default();
     let answered_s = (histogram::sum(&sums.response) + histogram::sum(&sums.failed)) / 1e6;
-    let by_time = little::busy_fraction(answered_s, users, sums.hold.span_ms / 1000.0);
-    let by_count = lab_stats::ratio(under_way(facts), users);
+    let hold = |start_ms, end_ms| sums.hold_span.contains(start_ms, end_ms);
+    busy_fraction(answered_s, &sums.hold, under_way(facts, hold))
+}
+
+/// See [`busy_fraction`], of the whole trial.
+fn busy_in_trial(facts: &Facts<'_>) -> f64 {
+    let all = under_way(facts, |_, _| true);
+    busy_fraction(facts.sums.answered_s, &facts.sums.whole, all)
+}
+
+/// The part of the users' time that went into waiting for answers: by the recorded times, or by
+/// counting requests under way, whichever is more. The first misses answers that never came, the
+/// second fails where a step has no wait.
+fn busy_fraction(answered_s: f64, counts: &Counts, under_way: f64) -> f64 {
+    let users = counts.users.mean().unwrap_or_default();
+    let by_time = little::busy_fraction(answered_s, users, counts.span_ms / 1000.0);
+    let by_count = lab_stats::ratio(under_way, users);
     by_time
         .unwrap_or_default()
         .max(by_count.unwrap_or_default().clamp(0.0, 1.0))
 }
 
-/// Mean number of steps under way in the hold: waits that ended, less steps that were answered.
-fn under_way(facts: &Facts<'_>) -> f64 {
+/// Mean number of steps under way in the windows that `counts`: waits that ended, less steps that
+/// were answered.
+fn under_way(facts: &Facts<'_>, counts: impl Fn(f64, f64) -> bool) -> f64 {
     let mut now = 0.0;
     let mut mean = WeightedMean::default();
     for window in &facts.data.windows {
@@ -185,11 +228,7 @@ fn under_way(facts: &Facts<'_>) -> f64 {
             let ended = as_f64(line.ok) / each.unwrap_or(1.0) + as_f64(errors + line.skipped);
             now += as_f64(line.waits) - ended;
         }
-        if facts
-            .sums
-            .hold_span
-            .contains(window.start_ms, window.end_ms)
-        {
+        if counts(window.start_ms, window.end_ms) {
             mean.add(now, window.end_ms - window.start_ms);
         }
     }
@@ -229,7 +268,7 @@ pub(super) fn mix(facts: &Facts<'_>, health: &Health) -> Check {
     );
     if off.abs() <= MIX_TOLERANCE || excess <= 0.0 {
         pass(name, evidence)
-    } else if health.healthy && busy_fraction(facts) > MIX_TOLERANCE {
+    } else if health.healthy && busy_in_trial(facts) > MIX_TOLERANCE {
         warn(
             name,
             evidence,

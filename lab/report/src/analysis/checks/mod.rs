@@ -26,6 +26,8 @@ pub(super) struct Facts<'a> {
     /// The plan's steps by name.
     pub(super) predicted: &'a BTreeMap<String, Predicted>,
     pub(super) study: &'a Study,
+    /// What the study's waits and pace are divided by.
+    pub(super) speed: f64,
     pub(super) names: &'a Names<'a>,
     pub(super) data: &'a TrialData,
     pub(super) sums: &'a Sums,
@@ -58,6 +60,7 @@ pub(super) fn all(facts: &Facts<'_>) -> Vec<Check> {
         records::monitor(facts),
         records::setup(facts),
         records::errors(facts),
+        records::unanswered(facts),
         records::skipped(facts),
     ]);
     checks

@@ -1,10 +1,11 @@
 //! Are the records whole? Gaps in time, agreement of counts, counters, setup, errors, skips.
 
 use lab_archive::model::ErrorClass;
+use lab_stats::quantile;
 
 use super::{Facts, invalid, pass, warn};
 use crate::analysis::trial::as_f64;
-use crate::format::{count, ms, percent};
+use crate::format::{count, duration, ms, percent};
 use crate::model::Check;
 
 /// Windows meet within this; they are cut by timers.
@@ -15,6 +16,13 @@ const GAP_INVALID: f64 = 0.01;
 const ELAPSED_TOLERANCE: f64 = 0.02;
 /// Samples must cover this much of the hold.
 const COVERAGE_WARN: f64 = 0.80;
+/// A server that closes idle connections under more requests than this makes them take longer than
+/// their recorded times.
+const STALE_WARN: f64 = 0.001;
+/// Requests under way for less than this at the end are the usual ones…
+const UNANSWERED_MS: f64 = 1000.0;
+/// … as are those within this many times p99.
+const UNANSWERED_P99: f64 = 10.0;
 /// More skipped steps than this are a fault of the workload or of the server's answers.
 const SKIPPED_WARN: f64 = 0.005;
 
@@ -121,8 +129,20 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
     let whole = &facts.sums.whole;
     let errors = whole.errors();
     let requests = whole.ok() + errors;
+    let stale = match whole.stale_retries {
+        0 => String::new(),
+        n => format!("; {} sent again on a fresh connection", count(n)),
+    };
+    let many_stale = as_f64(whole.stale_retries) > STALE_WARN * as_f64(requests);
     if errors == 0 {
-        return pass("errors", format!("none in {} requests", count(requests)));
+        let evidence = format!("none in {} requests{stale}", count(requests));
+        return if many_stale {
+            let advice = "The server closes idle connections sooner than users use them: raise its \
+                          keep-alive time.";
+            warn("errors", evidence, advice)
+        } else {
+            pass("errors", evidence)
+        };
     }
     let classes: Vec<String> = whole
         .errors_by_class
@@ -131,7 +151,7 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
         .map(|(class, n)| format!("{} {}", count(*n), class_name(*class)))
         .collect();
     let evidence = format!(
-        "{} of {} requests failed ({}): {}",
+        "{} of {} requests failed ({}): {}{stale}",
         count(errors),
         count(requests),
         percent(as_f64(errors) / as_f64(requests) * 100.0),
@@ -142,6 +162,36 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
         evidence,
         "Errors are data; the examples and system.log tell more.",
     )
+}
+
+/// Requests under way at the end of the hold are in no figure: they must be few and young.
+pub(super) fn unanswered(facts: &Facts<'_>) -> Check {
+    let name = "unanswered at the end";
+    let Some(unanswered) = &facts.data.record.unanswered else {
+        return pass(name, "not recorded".to_owned());
+    };
+    if unanswered.count == 0 {
+        return pass(name, "none".to_owned());
+    }
+    let evidence = format!(
+        "{} still unanswered, the oldest for {}",
+        if unanswered.count == 1 {
+            "1 request was".to_owned()
+        } else {
+            format!("{} requests were", count(unanswered.count))
+        },
+        duration(unanswered.oldest_ms)
+    );
+    let p99_ms = quantile(&facts.sums.response, 0.99).map(|us| as_f64(us) / 1000.0);
+    let usual = p99_ms.map_or(0.0, |p99| UNANSWERED_P99 * p99);
+    if unanswered.oldest_ms < UNANSWERED_MS.max(usual) {
+        pass(name, evidence)
+    } else {
+        let evidence = format!("{evidence}: response times leave them out");
+        let advice = "Some requests got stuck in the server: response times are longer than they \
+                      look.";
+        warn(name, evidence, advice)
+    }
 }
 
 /// What a class of errors is called.

@@ -73,10 +73,9 @@ fn tolerance(done: u64, planned: u64) -> f64 {
 }
 
 /// Little's law from independent estimates: users counted; completions counted × (response time +
-/// **planned** wait). With a pace users also idle until their next cycle, so there the estimate may
-/// fall short of the users counted, but never exceed them.
+/// **planned** wait). With a pace users also idle from the end of a cycle to the next: cycles counted
+/// × (pace − planned waits − response times).
 pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
-    let paced = facts.study.workload.session.pace.is_some();
     let hold = &facts.sums.hold;
     let counted = hold.users.mean()?;
     let thinking = facts.predicted.iter().filter_map(|(step, predicted)| {
@@ -94,18 +93,20 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
                 seconds: lab_stats::histogram::mean(times)? / 1e6,
             })
         });
-    let computed = users(thinking.chain(answered));
+    let idle = idle(facts);
+    let idling = idle.iter().map(|idle| idle.station);
+    let computed = users(thinking.chain(answered).chain(idling));
     let off = lab_stats::relative_difference(computed, counted)?;
     let name = "Little's law";
     let evidence = format!(
-        "{} users counted, {}{} by completions × (response + planned wait) ({})",
+        "{} users counted, {} by completions × (response + planned wait){} ({})",
         rate(counted),
-        if paced { "of them busy " } else { "" },
         rate(computed),
+        idle.map_or("", |_| " + cycles × idle rest"),
         signed_percent(off * 100.0)
     );
-    let beyond = if paced { off } else { off.abs() };
-    Some(if beyond <= LITTLE_TOLERANCE {
+    let slack = idle.map_or(0.0, |idle| idle.slack);
+    Some(if off.abs() <= LITTLE_TOLERANCE + slack {
         pass(name, evidence)
     } else {
         warn(
@@ -115,4 +116,58 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
              time that nobody accounts for.",
         )
     })
+}
+
+/// Users who have done their cycle and rest until the next one is due.
+#[derive(Debug, Clone, Copy)]
+struct Idle {
+    station: Station,
+    /// What this estimate may be off by, relative to all users.
+    slack: f64,
+}
+
+/// `None` without a pace.
+fn idle(facts: &Facts<'_>) -> Option<Idle> {
+    let session = &facts.study.workload.session;
+    let pace_s = session.pace?.as_secs_f64() / facts.speed;
+    let sums = facts.sums;
+    let (mut waits_s, mut requests) = (0.0, 0.0);
+    for step in &session.steps {
+        let planned = facts
+            .predicted
+            .get(&step.name)
+            .and_then(|plan| plan.wait_ms);
+        // Steps that the plan never gets to are waited for, too.
+        let wait_s = planned.map_or_else(
+            || step.wait.mean().as_secs_f64() / facts.speed,
+            |ms| ms / 1000.0,
+        );
+        waits_s += f64::from(step.repeat) * wait_s;
+        requests += f64::from(step.repeat) * as_f64(step.requests.len() as u64);
+    }
+    let answers = sums.response.len() + sums.failed.len();
+    let answered_s =
+        (lab_stats::histogram::sum(&sums.response) + lab_stats::histogram::sum(&sums.failed)) / 1e6;
+    let response_s = lab_stats::ratio(answered_s, as_f64(answers)).unwrap_or_default();
+    let rest_s = (pace_s - waits_s - requests * response_s).max(0.0);
+    let station = Station {
+        per_s: sums.hold.per_s(sums.hold.cycles)?,
+        seconds: rest_s,
+    };
+    Some(Idle {
+        station,
+        slack: idle_slack(facts, pace_s, rest_s),
+    })
+}
+
+/// A hold of whole cycles sees each user's rest as often as it has cycles; another one may see one
+/// more or less. Where some cycles overrun, those that don't rest longer than the mean tells.
+fn idle_slack(facts: &Facts<'_>, pace_s: f64, rest_s: f64) -> f64 {
+    let hold_s = facts.sums.hold_span.length_ms() / 1000.0;
+    let cycles = hold_s / pace_s;
+    let whole = (cycles - cycles.round()).abs() < 0.01 && cycles > 0.5;
+    let edge = if whole { 0.0 } else { rest_s / hold_s };
+    let hold = &facts.sums.hold;
+    let overran = lab_stats::ratio(as_f64(hold.overruns), as_f64(hold.cycles)).unwrap_or_default();
+    edge + 4.0 * LITTLE_TOLERANCE * (overran * (1.0 - overran)).clamp(0.0, 0.25)
 }
