@@ -72,7 +72,7 @@ pub struct StudyFacts {
 }
 
 /// How many trials there are, and how they ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// What the run as a whole comes to.
     pub outcome: Outcome,
@@ -94,6 +94,9 @@ pub struct Summary {
     pub thresholds_failed: usize,
     /// Cells that ran but have no valid trial.
     pub cells_without_valid_trial: usize,
+    /// The least part of its planned load that a valid trial had, where any had not all of it (or,
+    /// delayed, more than that).
+    pub least_part_of_load: Option<f64>,
 }
 
 /// What a run comes to. The first that holds counts, in this order.
@@ -140,6 +143,10 @@ pub struct CellSummary {
     pub errors: u64,
     /// Skipped steps of all valid trials together, ramp included.
     pub skipped: u64,
+    /// Errors of a trial, mean over trials.
+    pub errors_per_trial: Option<f64>,
+    /// Skipped steps of a trial, mean over trials.
+    pub skipped_per_trial: Option<f64>,
     /// Transactions per second in the hold.
     pub throughput_per_s: Option<Estimate>,
     /// Response times in the hold.
@@ -186,6 +193,10 @@ pub struct StepSummary {
     pub errors: u64,
     /// Times skipped in all valid trials together.
     pub skipped: u64,
+    /// Errors of a trial, mean over trials.
+    pub errors_per_trial: Option<f64>,
+    /// Times skipped in a trial, mean over trials.
+    pub skipped_per_trial: Option<f64>,
     /// Response times in the hold.
     pub response_ms: TimesSummary,
 }

@@ -244,3 +244,174 @@ fn a_damaged_plan_is_an_error_in_words() {
         "the archive holds no study file"
     );
 }
+
+#[test]
+fn each_side_is_held_against_its_own_cores() {
+    let finding = |users: &str, shape: &Shape| {
+        let made = Made {
+            overrides: vec![("matrix.users".to_owned(), users.to_owned())],
+            ..Made::both(shape)
+        };
+        let findings = made.analysis().findings;
+        let found = findings.into_iter().find(|text| text.contains("of its"));
+        found.unwrap()
+    };
+    let healthy = Shape::default();
+    // The host is 54 % busy, because the other core is the generator's.
+    assert_eq!(
+        finding("[100, 270]", &healthy),
+        "At 270 users the system used 81.0 % of its one core, the generator 15.5 % of its own; the \
+         disk was 27.0 % busy: little CPU is left to the system."
+    );
+    assert!(finding("[100, 300]", &healthy).ends_with("its CPU is the limit."));
+    assert!(finding("[100, 200]", &healthy).ends_with("neither side ran out of CPU."));
+    let unknown = Shape {
+        scheduling: false,
+        ..healthy
+    };
+    let text = finding("[100, 200]", &unknown);
+    assert!(
+        text.ends_with("the system did not run out of CPU."),
+        "{text}"
+    );
+}
+
+/// Users and threads vary, and threads matter more.
+fn two_factors() -> Made {
+    let mut made = Made::default();
+    made.study = made
+        .study
+        .replace(
+            "matrix: { users: [100, 200] }",
+            "matrix: { users: [100, 200], threads: [2, 4] }",
+        )
+        .replace("http_threads: 2", "http_threads: \"{{ threads }}\"");
+    made.shapes = [4_000, 8_000, 4_000, 16_000]
+        .map(|response_us| Shape {
+            response_us,
+            ..Shape::default()
+        })
+        .to_vec();
+    made
+}
+
+#[test]
+fn growth_compares_cells_that_differ_in_users_only() {
+    let findings = two_factors().analysis().findings;
+    let growth = findings
+        .iter()
+        .find(|text| text.contains("times the users"));
+    let growth = growth.unwrap();
+    assert!(
+        growth.contains("at users 100 · threads 4,"),
+        "{growth}, of {findings:?}"
+    );
+    let demand = findings.iter().find(|t| t.contains("A transaction cost"));
+    assert!(
+        demand.unwrap().contains("at users 100 · threads 4 and"),
+        "{demand:?}"
+    );
+}
+
+#[test]
+fn counts_of_a_cell_are_means_over_its_trials() {
+    let mut made = Made::default();
+    made.study.push_str("trials: 2\n");
+    let fails = |fails_every| Shape {
+        fails_every,
+        skips_every: 500,
+        ..Shape::default()
+    };
+    made.shapes = vec![fails(40), Shape::default(), fails(25), Shape::default()];
+    let analysis = made.analysis();
+    let cell = &analysis.cells[0];
+    assert_eq!(cell.valid_trials, 2, "{:#?}", analysis.trials);
+    let (one, two) = (analysis.trials[0].errors, analysis.trials[2].errors);
+    assert!(one > 0 && one < two);
+    assert_eq!(cell.errors, one + two);
+    let mean = (one + two) as f64 / 2.0;
+    assert_eq!(cell.errors_per_trial, Some(mean));
+    assert_eq!(cell.skipped_per_trial, Some(cell.skipped as f64 / 2.0));
+    let by_step: f64 = cell.steps.iter().filter_map(|s| s.errors_per_trial).sum();
+    assert!((by_step - mean).abs() < 1e-9);
+    let text = lab_report::write::terminal(&analysis, 80);
+    let row = text
+        .lines()
+        .find(|line| line.starts_with("errors"))
+        .unwrap();
+    let shown = row.split_whitespace().nth(1).unwrap();
+    assert_eq!(shown.parse::<f64>().unwrap(), mean, "{row}");
+}
+
+#[test]
+fn the_report_says_how_the_system_was_set_up() {
+    let mut made = two_factors();
+    made.overrides = vec![("load.hold".to_owned(), "24s".to_owned())];
+    let analysis = made.analysis();
+    assert_eq!(
+        analysis.trials[0].system_settings["http_threads"], "2",
+        "the record's"
+    );
+    let two =
+        "system set up with: http_threads 2 (at users 100 · threads 2 and users 200 · threads 2)";
+    for text in [
+        lab_report::write::terminal(&analysis, 200),
+        lab_report::write::markdown(&analysis).replace('\\', ""),
+        lab_report::write::html(&analysis),
+    ] {
+        assert_eq!(text.matches(two).count(), 1, "{text}");
+        assert_eq!(text.matches("system set up with: ").count(), 2, "{text}");
+        assert_eq!(text.matches("changed by --set: load.hold=24s").count(), 1);
+        assert_eq!(text.matches("Mailboxes are not padded.").count(), 1);
+    }
+    let json = lab_report::write::json(&analysis).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["trials"][0]["system_settings"]["http_threads"], "2");
+    assert_eq!(json["trials"][0]["notes"][0], "Mailboxes are not padded.");
+}
+
+#[test]
+fn committed_memory_is_said_to_be_reserved() {
+    let analysis = Made {
+        load_csv: "# A.\nusers,memory_committed_percent\n100,11\n".to_owned(),
+        ..Made::default()
+    }
+    .analysis();
+    let entry = &analysis.published[0].entries[0];
+    assert_eq!(
+        entry.note.as_deref(),
+        Some("Linux's Committed_AS; counts reserved, not used")
+    );
+}
+
+#[test]
+fn a_server_that_took_a_part_of_the_load_did_not_carry_it() {
+    let slow = Shape {
+        delivered: 0.62,
+        response_us: 500_000,
+        ..Shape::default()
+    };
+    let mut made = Made::default();
+    made.study = made.study.replace("p(95) < 300ms", "p(95) < 30s");
+    made.shapes[1] = slow.clone();
+    let analysis = made.analysis();
+    assert_eq!(analysis.summary.outcome, Comes::Ok);
+    assert!(
+        analysis
+            .headline
+            .starts_with("The server took only 62 % of the planned load at 200 users, without"),
+        "{}",
+        analysis.headline
+    );
+    assert!(!analysis.headline.contains("carried"));
+    let verdict = "A valid measurement, but the server took only 62 % of the planned load.";
+    assert!(lab_report::write::markdown(&analysis).contains(verdict));
+    assert!(lab_report::write::html(&analysis).contains("class=\"pill warn\""));
+    assert!(lab_report::write::html(&Made::default().analysis()).contains("class=\"pill good\""));
+    // The same beside a threshold that failed.
+    let failed = Made::both(&slow).analysis();
+    assert_eq!(failed.summary.outcome, Comes::ThresholdFailed);
+    let took =
+        "the server took only 62 % of the planned load at 100 users and only 62 % at 200 users";
+    assert!(failed.headline.contains(took), "{}", failed.headline);
+}

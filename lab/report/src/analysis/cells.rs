@@ -67,6 +67,8 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
         transactions: estimate(valid.iter().map(|trial| Some(as_f64(trial.transactions)))),
         errors: valid.iter().map(|trial| trial.errors).sum(),
         skipped: valid.iter().map(|trial| trial.skipped).sum(),
+        errors_per_trial: mean_of(valid.iter().map(|trial| trial.errors)),
+        skipped_per_trial: mean_of(valid.iter().map(|trial| trial.skipped)),
         throughput_per_s: estimate(valid.iter().map(|trial| trial.throughput_per_s)),
         response_ms: times(valid.iter().map(|trial| trial.response_ms)),
         steps: steps
@@ -85,14 +87,22 @@ fn step(name: &str, at: usize, valid: &[&TrialAnalysis]) -> StepSummary {
         .iter()
         .filter_map(|trial| trial.steps.get(at))
         .collect();
-    let transactions = steps.iter().map(|step| (as_f64(step.transactions), 1.0));
     StepSummary {
         name: name.to_owned(),
-        transactions: transactions.collect::<WeightedMean>().mean(),
+        transactions: mean_of(steps.iter().map(|step| step.transactions)),
         errors: steps.iter().map(|step| step.errors).sum(),
         skipped: steps.iter().map(|step| step.skipped).sum(),
+        errors_per_trial: mean_of(steps.iter().map(|step| step.errors)),
+        skipped_per_trial: mean_of(steps.iter().map(|step| step.skipped)),
         response_ms: times(steps.iter().map(|step| step.response_ms)),
     }
+}
+
+fn mean_of(counts: impl Iterator<Item = u64>) -> Option<f64> {
+    counts
+        .map(|count| (as_f64(count), 1.0))
+        .collect::<WeightedMean>()
+        .mean()
 }
 
 /// One value per trial; a trial without one leaves the cell without one.

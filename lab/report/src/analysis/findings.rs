@@ -1,7 +1,10 @@
 //! Sentences that the numbers support, and the one that stands above the report.
 
-use lab_stats::ratio;
+use lab_archive::model::Environment;
+use lab_stats::{WeightedMean, ratio};
+use lab_study::model::Level;
 
+use super::trial::as_f64;
 use crate::format::{
     count, figure, list, ms, percent, plural, ratio as ratio_text, times as times_text,
 };
@@ -11,6 +14,8 @@ use crate::model::{
 
 /// Differences in response below this aren't worth a sentence.
 const NOTABLE_RATIO: f64 = 1.1;
+/// More levels that fell short of their load than this are counted, not named.
+const MOST_PARTS: usize = 4;
 
 /// One sentence that says what came out.
 pub(super) fn headline(
@@ -35,12 +40,13 @@ pub(super) fn headline(
             if summary.invalid == 1 { "is" } else { "are" },
         ),
         Outcome::ThresholdFailed => format!(
-            "{} of {} failed: {}.",
+            "{} of {} failed: {}{}.",
             summary.thresholds_failed,
             plural(summary.thresholds, "threshold"),
-            worst_cell(cells)
+            worst_cell(cells),
+            took(cells, trials).map_or_else(String::new, |took| format!("; the server {took}"))
         ),
-        Outcome::Ok => carried(study, cells),
+        Outcome::Ok => carried(study, cells, trials),
     }
 }
 
@@ -50,8 +56,64 @@ fn worst_cell(cells: &[CellSummary]) -> String {
         .unwrap_or_else(|| "see the thresholds".to_owned())
 }
 
-fn carried(study: &StudyFacts, cells: &[CellSummary]) -> String {
+/// `took only 62 % of the planned load at 3,000 users`, of the cells where that is so; the worst
+/// trial counts.
+fn took(cells: &[CellSummary], trials: &[TrialAnalysis]) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for cell in cells {
+        let of_cell = trials.iter().filter(|trial| trial.cell == cell.cell);
+        let Some(part) = of_cell
+            .filter_map(TrialAnalysis::part_of_load)
+            .reduce(f64::min)
+        else {
+            continue;
+        };
+        let what = if parts.is_empty() {
+            " of the planned load"
+        } else {
+            ""
+        };
+        parts.push(format!("{}{what} at {}", part_of_load(part), cell.label));
+    }
+    let more = parts.len().saturating_sub(MOST_PARTS);
+    parts.truncate(MOST_PARTS);
+    if more > 0 {
+        parts.push(format!(
+            "not all of it at {}",
+            plural(more, "further level")
+        ));
+    }
+    (!parts.is_empty()).then(|| format!("took {}", list(&parts)))
+}
+
+/// `only 62 %`, or `104 %`.
+pub(crate) fn part_of_load(part: f64) -> String {
+    let only = if part < 1.0 { "only " } else { "" };
+    format!("{only}{}", percent_of(part))
+}
+
+/// Whole per cents, but never 100 for what isn't all.
+fn percent_of(part: f64) -> String {
+    let percents = part * 100.0;
+    if percents > 99.0 && percents < 101.0 {
+        format!("{percents:.1} %")
+    } else {
+        format!("{percents:.0} %")
+    }
+}
+
+fn carried(study: &StudyFacts, cells: &[CellSummary], trials: &[TrialAnalysis]) -> String {
     let errors: u64 = cells.iter().map(|cell| cell.errors).sum();
+    let how = if errors == 0 {
+        "without an error".to_owned()
+    } else {
+        format!("with {} errors", count(errors))
+    };
+    let times = most_loaded(cells).and_then(times_of);
+    let times = times.map_or_else(String::new, |times| format!("; {times}"));
+    if let Some(took) = took(cells, trials) {
+        return format!("The server {took}, {how}{times}.");
+    }
     let labels: Vec<String> = cells.iter().map(|cell| cell.label.clone()).collect();
     let what = if study.factors == ["users"] {
         let users: Vec<String> = cells
@@ -64,15 +126,7 @@ fn carried(study: &StudyFacts, cells: &[CellSummary]) -> String {
     } else {
         plural(labels.len(), "cell")
     };
-    let how = if errors == 0 {
-        "without an error".to_owned()
-    } else {
-        format!("with {} errors", count(errors))
-    };
-    match most_loaded(cells).and_then(times_of) {
-        Some(times) => format!("The server carried {what} {how}; {times}."),
-        None => format!("The server carried {what} {how}."),
-    }
+    format!("The server carried {what} {how}{times}.")
 }
 
 /// `at 3,000 users the mean response was 9.80 ms (p95 21.4 ms)`.
@@ -97,28 +151,51 @@ fn most_loaded(cells: &[CellSummary]) -> Option<&CellSummary> {
         .max_by_key(|cell| cell.users)
 }
 
-fn least_loaded(cells: &[CellSummary]) -> Option<&CellSummary> {
+/// The least loaded cell that differs from `high` in nothing but the number of users.
+fn least_loaded<'a>(cells: &'a [CellSummary], high: &CellSummary) -> Option<&'a CellSummary> {
     cells
         .iter()
-        .filter(|cell| cell.valid_trials > 0)
+        .filter(|cell| cell.valid_trials > 0 && differ_in_users_only(cell, high))
         .min_by_key(|cell| cell.users)
+        .filter(|cell| cell.users < high.users)
+}
+
+fn differ_in_users_only(one: &CellSummary, other: &CellSummary) -> bool {
+    let is_users = |cell: &CellSummary, level: &Level| matches!(level, Level::Int(value) if *value == i64::from(cell.users));
+    one.cell.iter().all(|(factor, level)| {
+        other.cell.get(factor).is_some_and(|beside| {
+            beside == level || (is_users(one, level) && is_users(other, beside))
+        })
+    })
+}
+
+/// What findings come from.
+pub(super) struct Facts<'a> {
+    pub(super) study: &'a StudyFacts,
+    pub(super) environment: &'a Environment,
+    pub(super) summary: &'a Summary,
+    pub(super) cells: &'a [CellSummary],
+    pub(super) trials: &'a [TrialAnalysis],
+    pub(super) published: &'a [PublishedTable],
 }
 
 /// What else the numbers say, in the order of weight.
-pub(super) fn findings(
-    study: &StudyFacts,
-    summary: &Summary,
-    cells: &[CellSummary],
-    trials: &[TrialAnalysis],
-    published: &[PublishedTable],
-) -> Vec<String> {
+pub(super) fn findings(facts: &Facts<'_>) -> Vec<String> {
+    let Facts {
+        study,
+        summary,
+        cells,
+        trials,
+        published,
+        ..
+    } = *facts;
     let mut findings = Vec::new();
     findings.extend(invalid_trials(trials));
     findings.extend(incomplete(summary));
     findings.extend(errors(cells));
     findings.extend(growth(cells));
     findings.extend(slowest_step(cells));
-    findings.extend(headroom(cells));
+    findings.extend(headroom(facts));
     findings.extend(demand(cells));
     findings.extend(furthest(study, published));
     findings
@@ -168,29 +245,28 @@ fn errors(cells: &[CellSummary]) -> Option<String> {
 
 /// Response between the least and the most users.
 fn growth(cells: &[CellSummary]) -> Option<String> {
-    let (low, high) = (least_loaded(cells)?, most_loaded(cells)?);
-    if low.users == high.users {
-        return None;
-    }
+    let high = most_loaded(cells)?;
+    let low = least_loaded(cells, high)?;
     let (from, to) = (low.response_ms.mean?.mean, high.response_ms.mean?.mean);
     let times = ratio(to, from)?;
     let users = f64::from(high.users) / f64::from(low.users.max(1));
-    let (low_users, high_users) = (count(low.users.into()), count(high.users.into()));
     Some(if times >= NOTABLE_RATIO {
         format!(
-            "{} times the users cost {} times the mean response: {} ms at {low_users} users, {} ms \
-             at {high_users}.",
+            "{} times the users cost {} times the mean response: {} ms at {}, {} ms at {}.",
             times_text(users),
             times_text(times),
             ms(from),
+            low.label,
             ms(to),
+            high.label,
         )
     } else {
         format!(
-            "The mean response did not grow with the users: {} ms at {low_users}, {} ms at \
-             {high_users}.",
+            "The mean response did not grow with the users: {} ms at {}, {} ms at {}.",
             ms(from),
+            low.label,
             ms(to),
+            high.label,
         )
     })
 }
@@ -218,38 +294,88 @@ fn counter(counters: &crate::model::Counters, name: &str) -> Option<f64> {
     counters.get(name).copied().flatten()
 }
 
-fn headroom(cells: &[CellSummary]) -> Option<String> {
-    let cell = most_loaded(cells)?;
-    let host = counter(&cell.host, "cpu_percent")?;
+/// How much of its own cores each side used. The host's average would hide a side that has used up
+/// its share.
+fn headroom(facts: &Facts<'_>) -> Option<String> {
+    let cell = most_loaded(facts.cells)?;
+    let pinning = &facts.environment.pinning;
+    let all = facts.environment.cores as usize;
+    let own = |cores: &[u32]| if cores.is_empty() { all } else { cores.len() };
+    let cores = own(&pinning.system).max(1);
+    let busy = counter(&cell.system, "cpu_percent")?;
+    let system = lab_stats::ratio(busy, as_f64(cores as u64))?;
+    let generator = generator_percent(cell, facts.trials);
+    let beside = generator.map_or_else(String::new, |busy| {
+        format!(", the generator {} of its own", percent(busy))
+    });
     let disk = counter(&cell.host, "disk_busy_percent");
-    let disk = disk.map_or_else(String::new, |busy| format!(", the disk {}", percent(busy)));
-    let left = if host < 70.0 {
-        "neither side ran out of CPU"
-    } else if host < 90.0 {
-        "little CPU is left"
-    } else {
-        "the CPU is the limit"
-    };
+    let disk = disk.map_or_else(String::new, |busy| {
+        format!("; the disk was {} busy", percent(busy))
+    });
+    let host = counter(&cell.host, "cpu_percent").filter(|_| pinning.shared);
     Some(format!(
-        "At {} the host's CPU was {} busy{disk}: {left}.",
+        "At {} the system used {} of its {}{beside}{disk}: {}.",
         cell.label,
-        percent(host)
+        percent(system),
+        match cores {
+            1 => "one core".to_owned(),
+            n => plural(n, "core"),
+        },
+        cpu_left(system, generator, host)
     ))
 }
 
+/// CPU of the generator's workers in per cent of their cores; `None` where a trial can't tell.
+fn generator_percent(cell: &CellSummary, trials: &[TrialAnalysis]) -> Option<f64> {
+    let used: Option<Vec<(f64, f64)>> = trials
+        .iter()
+        .filter(|trial| trial.cell == cell.cell && trial.verdict == Verdict::Valid)
+        .map(|trial| Some((trial.generator.health.cpu_fraction? * 100.0, 1.0)))
+        .collect();
+    used?.into_iter().collect::<WeightedMean>().mean()
+}
+
+/// `shared` is the use of all cores, where both sides run on the same ones.
+fn cpu_left(system: f64, generator: Option<f64>, shared: Option<f64>) -> &'static str {
+    let (limit, little) = (90.0, 70.0);
+    let other = generator.unwrap_or_default();
+    if system >= limit {
+        "its CPU is the limit"
+    } else if other >= limit {
+        "the generator's CPU is the limit"
+    } else if shared.is_some_and(|shared| shared >= limit) {
+        "the CPU that they share is the limit"
+    } else if system >= little {
+        "little CPU is left to the system"
+    } else if other >= little {
+        "little CPU is left to the generator"
+    } else if shared.is_some_and(|shared| shared >= little) {
+        "little of the CPU that they share is left"
+    } else if generator.is_some() {
+        "neither side ran out of CPU"
+    } else {
+        "the system did not run out of CPU"
+    }
+}
+
 fn demand(cells: &[CellSummary]) -> Option<String> {
-    let (low, high) = (least_loaded(cells)?, most_loaded(cells)?);
+    let high = most_loaded(cells)?;
     let of = |cell: &CellSummary| counter(&cell.system, "cpu_ms_per_transaction");
     let to = of(high)?;
-    Some(match of(low).filter(|_| low.users != high.users) {
-        Some(from) => format!(
+    let low = least_loaded(cells, high).and_then(|low| Some((of(low)?, low)));
+    Some(match low {
+        Some((from, low)) => format!(
             "A transaction cost the system {} ms of CPU at {} and {} ms at {}.",
             ms(from),
             low.label,
             ms(to),
             high.label
         ),
-        None => format!("A transaction cost the system {} ms of CPU.", ms(to)),
+        None => format!(
+            "A transaction cost the system {} ms of CPU at {}.",
+            ms(to),
+            high.label
+        ),
     })
 }
 

@@ -17,6 +17,8 @@ mod sums;
 mod thresholds;
 mod trial;
 
+pub(crate) use findings::part_of_load;
+
 use std::collections::BTreeSet;
 
 use lab_archive::Run;
@@ -83,7 +85,14 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let summary = summarise(plan.trials.len(), &trials);
     let facts = facts(run, &study, &plan, steps);
     let headline = findings::headline(&facts, &summary, &cells, &trials);
-    let findings = findings::findings(&facts, &summary, &cells, &trials, &published);
+    let findings = findings::findings(&findings::Facts {
+        study: &facts,
+        environment: &run.manifest.environment,
+        summary: &summary,
+        cells: &cells,
+        trials: &trials,
+        published: &published,
+    });
     Ok(Analysis {
         schema: RESULT_SCHEMA,
         study: facts,
@@ -163,6 +172,10 @@ fn summarise(planned: usize, trials: &[TrialAnalysis]) -> Summary {
         thresholds: thresholds().count(),
         thresholds_failed: thresholds().filter(|threshold| !threshold.holds).count(),
         cells_without_valid_trial: ran.len() - measured.len(),
+        least_part_of_load: trials
+            .iter()
+            .filter_map(TrialAnalysis::part_of_load)
+            .reduce(f64::min),
     };
     summary.outcome = outcome(&summary);
     summary

@@ -30,6 +30,8 @@ const HOST: [&str; 11] = [
     "network_kb_per_s",
     "scan_rate_pages_per_s",
 ];
+/// Columns that Linux counts otherwise than the reports' system.
+const COMMITTED: [&str; 2] = ["memory_committed_percent", "memory_committed_mb"];
 /// Columns that follow from the length of a run.
 const BY_LENGTH: [&str; 3] = ["elapsed", "tps", "average_tps"];
 
@@ -238,6 +240,8 @@ fn level_entry(
         Some(no_counterpart(column).to_owned())
     } else if BY_LENGTH.contains(&column) {
         by_construction.cloned()
+    } else if COMMITTED.contains(&column) {
+        Some("Linux's Committed_AS; counts reserved, not used".to_owned())
     } else {
         None
     };
@@ -302,7 +306,7 @@ fn counterpart(ours: &Ours<'_>, cell: &CellSummary, column: &str) -> Option<Opti
     let probe = cell.probe_ms.and_then(|times| mean(times.mean));
     Some(match column {
         "transactions" => mean(cell.transactions),
-        "errors" => (cell.valid_trials > 0).then(|| as_f64(cell.errors)),
+        "errors" => cell.errors_per_trial,
         "throughput_per_s" | "average_tps" => throughput,
         "tps" => elapsed_s(ours, cell)
             .zip(mean(cell.transactions))

@@ -9,7 +9,7 @@ use crate::format::{count, figure, or_none, plain, ratio};
 use crate::model::{Entry, Verdict};
 use crate::write::rows::{level_rows, published_notes, published_step, published_text};
 use crate::write::terminal::{
-    outcome, pinning, threshold_value, threshold_words, trial_notes, verdict,
+    outcome, pinning, setups, threshold_value, threshold_words, trial_notes, verdict,
 };
 
 /// The report as GitHub-flavoured Markdown.
@@ -270,6 +270,10 @@ fn environment(text: &mut String, analysis: &Analysis) {
         study.started
     );
     line(text, &escape(&facts));
+    for (at, setup) in setups(analysis).iter().enumerate() {
+        let gap = if at == 0 { "\n" } else { "" };
+        line(text, &format!("{gap}- {}", escape(setup)));
+    }
 }
 
 /// Text that shows as it is: whatever Markdown or HTML would act on is escaped.

@@ -25,18 +25,8 @@ const ROWS: [(&str, Figure, bool, &[&str]); 22] = [
         true,
         &["transactions"],
     ),
-    (
-        "errors",
-        |cell| measured(cell, cell.errors),
-        true,
-        &["errors"],
-    ),
-    (
-        "skipped steps",
-        |cell| measured(cell, cell.skipped),
-        true,
-        &[],
-    ),
+    ("errors", |cell| cell.errors_per_trial, true, &["errors"]),
+    ("skipped steps", |cell| cell.skipped_per_trial, true, &[]),
     (
         "throughput, per s",
         |cell| mean(cell.throughput_per_s),
@@ -132,11 +122,6 @@ fn mean(estimate: Option<Estimate>) -> Option<f64> {
     estimate.map(|estimate| estimate.mean)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
-fn measured(cell: &CellSummary, n: u64) -> Option<f64> {
-    (cell.valid_trials > 0).then_some(n as f64)
-}
-
 fn host(cell: &CellSummary, name: &str) -> Option<f64> {
     cell.host.get(name).copied().flatten()
 }
@@ -171,7 +156,11 @@ pub(crate) fn level_rows(analysis: &Analysis) -> Vec<Row> {
     rows
 }
 
-fn whole(value: f64) -> String {
+/// A mean of counts: as a count where it is whole or large.
+pub(crate) fn whole(value: f64) -> String {
+    if value < 99.5 && value.fract() != 0.0 {
+        return figure(value);
+    }
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

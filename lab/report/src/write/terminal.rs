@@ -6,12 +6,15 @@
 use lab_study::model::Metric;
 
 use crate::Analysis;
+use crate::analysis::part_of_load;
 use crate::format::{NONE, count, duration, figure, list, or_none, plain, plural, ratio};
 use crate::model::{Check, CheckOutcome, Entry, Outcome, ThresholdResult, TrialAnalysis, Verdict};
 use crate::write::rows::{Row, level_rows, published_notes, published_step, published_text};
 
 /// Narrower than this, columns would collide.
 const LEAST_WIDTH: usize = 60;
+/// More cells of one setting set than this are counted, not named.
+const MOST_LABELS: usize = 4;
 /// The width of one cell's column.
 const CELL: usize = 17;
 
@@ -104,6 +107,9 @@ fn head(page: &mut Page, analysis: &Analysis) {
         ),
         0,
     );
+    for line in setups(analysis) {
+        page.paragraph(&line, 2);
+    }
     page.line("");
     page.paragraph(&analysis.headline, 0);
     for finding in &analysis.findings {
@@ -128,6 +134,46 @@ pub(crate) fn pinning(analysis: &Analysis) -> String {
         cores(&pinning.generator),
         cores(&pinning.system)
     )
+}
+
+/// How the system was set up, a line per distinct set of settings, and what `--set` changed.
+pub(crate) fn setups(analysis: &Analysis) -> Vec<String> {
+    let mut sets: Vec<(String, Vec<String>)> = Vec::new();
+    for trial in &analysis.trials {
+        let settings: Vec<String> = trial
+            .system_settings
+            .iter()
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        let settings = match settings.join(", ") {
+            none if none.is_empty() => "nothing recorded".to_owned(),
+            some => some,
+        };
+        match sets.iter_mut().find(|(set, _)| *set == settings) {
+            Some((_, labels)) if labels.contains(&trial.label) => {}
+            Some((_, labels)) => labels.push(trial.label.clone()),
+            None => sets.push((settings, vec![trial.label.clone()])),
+        }
+    }
+    let one = sets.len() == 1;
+    let mut lines: Vec<String> = sets
+        .into_iter()
+        .map(|(set, labels)| match labels.len() {
+            _ if one => format!("system set up with: {set}"),
+            1..=MOST_LABELS => format!("system set up with: {set} (at {})", list(&labels)),
+            n => format!("system set up with: {set} (at {})", plural(n, "cell")),
+        })
+        .collect();
+    let overrides: Vec<String> = analysis
+        .study
+        .overrides
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    lines.extend(
+        (!overrides.is_empty()).then(|| format!("changed by --set: {}", overrides.join(", "))),
+    );
+    lines
 }
 
 /// How many cells fit beside the names.
@@ -502,11 +548,20 @@ pub(crate) fn verdict(analysis: &Analysis) -> String {
             plural(summary.planned, "planned trial")
         ),
     };
-    let comes_to = match summary.outcome {
-        Outcome::Ok => "A valid measurement",
-        Outcome::ThresholdFailed => "A valid measurement, but the server missed a threshold",
-        Outcome::TooFewValidTrials => "Too few valid trials",
-        Outcome::SystemFailed => "The system under test failed",
+    let took = summary
+        .least_part_of_load
+        .map(|part| format!("took {} of the planned load", part_of_load(part)));
+    let comes_to = match (summary.outcome, took) {
+        (Outcome::Ok, None) => "A valid measurement".to_owned(),
+        (Outcome::Ok, Some(took)) => format!("A valid measurement, but the server {took}"),
+        (Outcome::ThresholdFailed, None) => {
+            "A valid measurement, but the server missed a threshold".to_owned()
+        }
+        (Outcome::ThresholdFailed, Some(took)) => {
+            format!("A valid measurement, but the server missed a threshold and {took}")
+        }
+        (Outcome::TooFewValidTrials, _) => "Too few valid trials".to_owned(),
+        (Outcome::SystemFailed, _) => "The system under test failed".to_owned(),
     };
     format!("{comes_to}. {trials}{warnings}{thresholds}{missing}.")
 }

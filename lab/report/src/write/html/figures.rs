@@ -4,9 +4,9 @@ use super::charts::{self, Bar, Ink, Line};
 use super::escape::escape;
 use super::{MOST_CELLS, Page};
 use crate::Analysis;
-use crate::format::{count, figure, or_none, ratio};
+use crate::format::{figure, or_none, ratio};
 use crate::model::{CellSummary, Estimate, Sample, TrialAnalysis, Verdict};
-use crate::write::rows::{published, published_step, published_text};
+use crate::write::rows::{published, published_step, published_text, whole};
 
 /// A published mark further out than this many times our largest stands at the edge.
 const FAR: f64 = 2.5;
@@ -74,7 +74,7 @@ pub(super) fn tiles(page: &mut Page, analysis: &Analysis) {
     page.raw("<div class=\"tile\">");
     page.element("dt", "", "errors");
     page.raw("<dd class=\"value\">");
-    page.raw(&escape(&count(cell.errors)));
+    page.raw(&escape(&or_none(cell.errors_per_trial, whole)));
     page.raw("</dd>\n<dd class=\"than\"></dd></div>\n</dl>\n");
     if let Some(note) = analysis
         .speed_note()

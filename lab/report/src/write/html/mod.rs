@@ -12,7 +12,7 @@ use crate::Analysis;
 use crate::format::{count, plural};
 use crate::model::Outcome;
 use crate::write::rows::published_notes;
-use crate::write::terminal::{pinning, trial_notes, verdict};
+use crate::write::terminal::{pinning, setups, trial_notes, verdict};
 use escape::escape;
 
 const STYLE: &str = include_str!("style.css");
@@ -153,6 +153,7 @@ fn head(page: &mut Page, analysis: &Analysis, left_out: &[String]) {
     );
     page.raw("<div class=\"pills\">\n");
     let class = match analysis.summary.outcome {
+        Outcome::Ok if analysis.summary.least_part_of_load.is_some() => "warn",
         Outcome::Ok => "good",
         Outcome::ThresholdFailed => "warn",
         Outcome::TooFewValidTrials | Outcome::SystemFailed => "bad",
@@ -200,11 +201,6 @@ fn notes(page: &mut Page, analysis: &Analysis) {
 fn environment(page: &mut Page, analysis: &Analysis) {
     let (study, machine) = (&analysis.study, &analysis.environment);
     page.section("Environment", "");
-    let overrides: Vec<String> = study
-        .overrides
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
     page.facts(&[
         ("processor", format!("{} × {}", machine.cores, machine.cpu)),
         ("memory", format!("{} MB", count(machine.memory_mb))),
@@ -217,7 +213,6 @@ fn environment(page: &mut Page, analysis: &Analysis) {
         ("plimsoll", machine.plimsoll_version.clone()),
         ("speed", study.speed.to_string()),
         ("seed", study.seed.to_string()),
-        ("changed by --set", overrides.join(", ")),
         (
             "study file",
             study
@@ -226,6 +221,7 @@ fn environment(page: &mut Page, analysis: &Analysis) {
                 .map_or_else(String::new, |h| format!("SHA-256 {h}")),
         ),
     ]);
+    page.list("notes", &setups(analysis));
 }
 
 fn how_to_read(page: &mut Page, analysis: &Analysis) {

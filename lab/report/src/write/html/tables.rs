@@ -3,9 +3,9 @@
 use super::escape::escape;
 use super::{MOST_CELLS, Page};
 use crate::Analysis;
-use crate::format::{NONE, count, figure, or_none, plural, ratio};
+use crate::format::{count, figure, or_none, plural, ratio};
 use crate::model::{CheckOutcome, Entry, TrialAnalysis, Verdict};
-use crate::write::rows::{level_rows, published_step, published_text};
+use crate::write::rows::{level_rows, published_step, published_text, whole as mean_count};
 use crate::write::terminal::{outcome, threshold_value, threshold_words};
 
 /// A cell of a table.
@@ -211,8 +211,11 @@ pub(super) fn steps(page: &mut Page, analysis: &Analysis) {
                 number(step.response_ms.p95.map(|p95| p95.mean)),
             ]);
             if with_errors {
-                let errors = (cell.valid_trials > 0).then(|| whole(step.errors));
-                cells.push(errors.unwrap_or_else(|| plain(NONE.to_owned())));
+                cells.push(Cell {
+                    class: "",
+                    text: or_none(step.errors_per_trial, mean_count),
+                    value: step.errors_per_trial,
+                });
             }
             if with_published {
                 cells.extend(beside(published[at].get(cell_at).and_then(Option::as_ref)));
