@@ -43,7 +43,8 @@ pub struct TlsFiles {
 pub struct Config {
     /// The address to listen on; port 0 takes any free port.
     pub listen: SocketAddr,
-    /// Allows an address that others can reach, without TLS.
+    /// Allows an address that others can reach, without TLS: for a proxy in front that speaks it.
+    /// Session cookies are then for HTTPS only, too.
     pub allow_plain_exposed: bool,
     /// Where the data lies.
     pub data: Data,

@@ -10,6 +10,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 
 use crate::admin::Admin;
+use crate::client::is_forwarded;
 use crate::error::ApiError;
 use crate::{AppState, admin, calendar, sign_in};
 
@@ -57,10 +58,10 @@ async fn health(State(state): State<AppState>) -> Result<Json<Health>, ApiError>
     Ok(Json(Health { status: "ok" }))
 }
 
-/// Open to whoever is on this machine; where others can reach the server, it needs the admin
-/// token.
+/// Open to whoever is on this machine; where others can reach the server, itself or through a
+/// proxy, it needs the admin token.
 async fn metrics(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, ApiError> {
-    if state.settings.exposed {
+    if state.settings.exposed || is_forwarded(&headers) {
         Admin::check(&state, &headers)?;
     }
     let text = state.metrics.encode(state.sessions.count()).map_err(|_| {

@@ -221,7 +221,8 @@ fn state(
     let settings = Settings {
         admin_token: random::hash(&admin_token.text),
         exposed: !config.listen.ip().is_loopback(),
-        secure_cookies: config.tls.is_some(),
+        // In front of plain HTTP that others can reach, there is a proxy that speaks TLS.
+        secure_cookies: config.tls.is_some() || config.allow_plain_exposed,
         mailbox_pad_bytes: config.mailbox_pad_bytes,
         body_bytes: limits.body_bytes,
         admin_body_bytes: limits.admin_body_bytes,

@@ -376,6 +376,36 @@ fn exposed_addresses_need_tls_or_a_word() {
         .status,
         200
     );
+    // The cookie is for HTTPS, which a proxy in front speaks.
+    let users = br#"{"users":[{"name":"ada"}],"app_passwords":true}"#;
+    let reply = send(
+        address,
+        "POST",
+        "/admin/users",
+        &[("authorization", &bearer)],
+        users,
+    );
+    let password = reply.json()["users"][0]["app_password"].clone();
+    let body = json!({ "username": "ada", "password": password }).to_string();
+    let headers = [("content-type", "application/json")];
+    let reply = send(address, "POST", "/login", &headers, body.as_bytes());
+    let cookie = reply.header("set-cookie").unwrap();
+    assert!(cookie.ends_with("; Secure"), "{cookie}");
+}
+
+#[test]
+fn metrics_through_a_proxy_need_the_token() {
+    let server = start();
+    let get = |headers: &[(&str, &str)]| send(server.address(), "GET", "/metrics", headers, b"");
+    assert_eq!(get(&[]).status, 200);
+    for header in [
+        ("forwarded", "for=192.0.2.1"),
+        ("X-Forwarded-For", "192.0.2.1"),
+    ] {
+        assert_error(&get(&[header]), 401);
+        let bearer = format!("Bearer {TOKEN}");
+        assert_eq!(get(&[header, ("authorization", &bearer)]).status, 200);
+    }
 }
 
 #[test]
