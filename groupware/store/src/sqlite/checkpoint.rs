@@ -13,18 +13,22 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
-use super::open::open_helper;
+use super::open::{PAGE_BYTES, open_helper};
 use crate::StoreError;
 
-/// A log of 16 MiB is copied back. Larger logs save copies of pages that change often; smaller
+/// A log of 32 MiB is copied back. Larger logs save copies of pages that change often; smaller
 /// ones are faster to look up pages in.
-const BEGIN_PAGES: u32 = 4096;
-/// A log of 256 MiB is copied back whoever waits: the helper can't keep up.
-const FORCE_PAGES: u32 = 65_536;
+const BEGIN_PAGES: u32 = pages(32 << 20);
+/// A log of 512 MiB is copied back whoever waits: the helper can't keep up.
+const FORCE_PAGES: u32 = pages(512 << 20);
 
 const IDLE: u8 = 0;
 const RUNNING: u8 = 1;
 const CAUGHT_UP: u8 = 2;
+
+const fn pages(bytes: u32) -> u32 {
+    bytes / PAGE_BYTES
+}
 
 thread_local! {
     /// Pages in the log after the writer's last commit. The hook has no other place to put it.

@@ -21,7 +21,7 @@ const SCHEMA_VERSION: i64 = 1;
 
 /// A row spills into an overflow page beyond a quarter of a page; at 8 KiB a meeting with its
 /// attendees does not, which at 4 KiB one in five did.
-const PAGE_BYTES: i64 = 8192;
+pub(super) const PAGE_BYTES: u32 = 8192;
 /// The writer keeps its pages between transactions. A reader's are void after every commit, and
 /// dropping them costs the more the more there are: it gets room for the path to a few leaves.
 const WRITER_CACHE_KIB: i64 = 64 << 10;
@@ -131,7 +131,9 @@ fn tune_writer(connection: &Connection, options: &StoreOptions) -> rusqlite::Res
 
 /// The quota in pages; at least one, since SQLite takes 0 for "leave it as it is".
 fn quota_pages(quota_bytes: u64) -> i64 {
-    i64::try_from(quota_bytes).map_or(i64::from(u32::MAX - 1), |bytes| (bytes / PAGE_BYTES).max(1))
+    i64::try_from(quota_bytes).map_or(i64::from(u32::MAX - 1), |bytes| {
+        (bytes / i64::from(PAGE_BYTES)).max(1)
+    })
 }
 
 /// A connection that only reads, set up for short transactions.
