@@ -70,17 +70,38 @@ fn read(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
-/// `create_new` with the mode set at once: nobody else can read the file at any moment.
+/// Written whole beside the file and then given its name, unless another start has been faster: a
+/// full disk or a kill at any moment leaves no half of a token to be found later.
 fn make(path: &Path) -> io::Result<AdminToken> {
     let text = random::secret();
-    let mut file: File = File::options()
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(
+        ".{:016x}.partial",
+        u64::from_le_bytes(random::bytes())
+    ));
+    let beside = PathBuf::from(beside);
+    let placed = write(&beside, &text).and_then(|()| fs::hard_link(&beside, path));
+    // A leftover is a token that opens nothing.
+    let _ = fs::remove_file(&beside);
+    match placed {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return known(&read(path)?),
+        Err(error) => return Err(error),
+    }
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    Ok(AdminToken { text, is_new: true })
+}
+
+/// `create_new` with the mode set at once: nobody else can read the file at any moment.
+fn write(path: &Path, token: &str) -> io::Result<()> {
+    let mut file = File::options()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    file.write_all(format!("{text}\n").as_bytes())?;
-    file.sync_all()?;
-    Ok(AdminToken { text, is_new: true })
+    file.write_all(format!("{token}\n").as_bytes())?;
+    file.sync_all()
 }
 
 #[cfg(test)]
@@ -102,6 +123,33 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let read = find_or_make(&config).unwrap();
         assert_eq!((read.text, read.is_new), (made.text, false));
+    }
+
+    #[test]
+    fn several_starts_agree_on_one_whole_token() {
+        let folder = tempfile::tempdir().unwrap();
+        for round in 0..20 {
+            let file = folder.path().join(format!("token-{round}"));
+            let together = std::sync::Barrier::new(8);
+            let found: Vec<_> = std::thread::scope(|scope| {
+                let start = || {
+                    together.wait();
+                    make(&file).unwrap()
+                };
+                let starts: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
+                starts
+                    .into_iter()
+                    .map(|start| start.join().unwrap())
+                    .collect()
+            });
+            assert_eq!(found.iter().filter(|token| token.is_new).count(), 1);
+            assert!(found.iter().all(|token| token.text == found[0].text));
+        }
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            20,
+            "no leftovers"
+        );
     }
 
     #[test]
