@@ -59,7 +59,8 @@ pub struct Config {
     pub admin_token_file: Option<PathBuf>,
     /// The admin token itself; then the file is neither read nor written.
     pub admin_token: Option<String>,
-    /// Bytes of filler that a new user's mailbox gets, unless the registration says otherwise.
+    /// Bytes of filler that a new user's mailbox gets, unless the registration says otherwise; at
+    /// most 1 GiB.
     pub mailbox_pad_bytes: u64,
     /// The process without which the server stops.
     pub parent_pid: Option<u32>,

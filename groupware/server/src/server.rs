@@ -25,7 +25,7 @@ use crate::sessions::{Lifetime, Sessions};
 use crate::throttle::Throttle;
 use crate::tls::{self, TlsError};
 use crate::worker::{self, Shared};
-use crate::{Config, Data, random};
+use crate::{Config, Data, padding, random};
 
 /// Descriptors kept for files and listeners.
 const RESERVED_DESCRIPTORS: u64 = 512;
@@ -43,6 +43,9 @@ pub enum ServeError {
     /// A setting is out of range.
     #[error("http_threads is {0}; it must be 1 to 1024")]
     Threads(usize),
+    /// A new user's mailbox would be larger than a mailbox may be.
+    #[error("mailbox_pad_bytes is {0}; it must be at most {max}", max = padding::MAX_BYTES)]
+    MailboxPad(u64),
     /// The address can't be listened on.
     #[error("cannot listen on {address}")]
     Listen {
@@ -79,6 +82,23 @@ pub enum ServeError {
     System(#[source] io::Error),
 }
 
+impl ServeError {
+    /// Whether the settings are wrong, or the files they name: starting again with the same ones
+    /// fails again, whatever the machine's state.
+    pub fn is_configuration(&self) -> bool {
+        match self {
+            Self::Exposed(_) | Self::Threads(_) | Self::MailboxPad(_) | Self::Tls(_) => true,
+            Self::AdminToken(error) => error.kind() == io::ErrorKind::InvalidData,
+            Self::Listen { source, .. } => source.kind() == io::ErrorKind::AddrNotAvailable,
+            Self::Open(_)
+            | Self::Store(_)
+            | Self::Accounts(_)
+            | Self::PortFile { .. }
+            | Self::System(_) => false,
+        }
+    }
+}
+
 impl From<AccountError> for ServeError {
     fn from(error: AccountError) -> Self {
         Self::Accounts(error.to_string())
@@ -108,6 +128,9 @@ impl Server {
         let thread_count = config.http_threads.unwrap_or(cores);
         if !(1..=MAX_THREADS).contains(&thread_count) {
             return Err(ServeError::Threads(thread_count));
+        }
+        if config.mailbox_pad_bytes > padding::MAX_BYTES {
+            return Err(ServeError::MailboxPad(config.mailbox_pad_bytes));
         }
         let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
         let store = match &config.data {

@@ -360,6 +360,7 @@ fn exposed_addresses_need_tls_or_a_word() {
     exposed.listen = SocketAddr::from(([0, 0, 0, 0], 0));
     let error = Server::start(exposed.clone()).unwrap_err();
     assert!(matches!(error, ServeError::Exposed(_)), "{error}");
+    assert!(error.is_configuration());
     exposed.allow_plain_exposed = true;
     let server = Server::start(exposed).unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], server.address().port()));
@@ -413,19 +414,34 @@ fn settings_out_of_range_and_taken_ports_are_errors() {
     for threads in [0, 5000] {
         let mut config = config();
         config.http_threads = Some(threads);
-        assert!(matches!(Server::start(config), Err(ServeError::Threads(_))));
+        let error = Server::start(config).unwrap_err();
+        assert!(matches!(error, ServeError::Threads(_)), "{error}");
+        assert!(error.is_configuration());
     }
+    let mut padded = config();
+    padded.mailbox_pad_bytes = (1 << 30) + 1;
+    let error = Server::start(padded).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "mailbox_pad_bytes is 1073741825; it must be at most 1073741824"
+    );
+    assert!(error.is_configuration());
+    let mut guessable = config();
+    guessable.admin_token = Some("short".into());
+    assert!(Server::start(guessable).unwrap_err().is_configuration());
     let server = start();
     let mut taken = config();
     taken.listen = server.address();
     let error = Server::start(taken).unwrap_err();
     assert!(matches!(error, ServeError::Listen { .. }), "{error}");
+    assert!(!error.is_configuration(), "the port may be free later");
     let folder = tempfile::tempdir().unwrap();
     let _first = start_with(|config| config.data = Data::Folder(folder.path().into()));
     let mut second = config();
     second.data = Data::Folder(folder.path().into());
     let error = Server::start(second).unwrap_err();
     assert!(matches!(error, ServeError::Open(_)), "{error}");
+    assert!(!error.is_configuration(), "the other server may stop");
 }
 
 #[test]
@@ -560,7 +576,9 @@ fn bad_certificates_are_named() {
             cert: cert.into(),
             key: empty.clone(),
         });
-        Server::start(config).unwrap_err().to_string()
+        let error = Server::start(config).unwrap_err();
+        assert!(error.is_configuration());
+        error.to_string()
     };
     assert!(
         start(&empty).starts_with("cannot read a certificate from "),
