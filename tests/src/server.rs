@@ -67,7 +67,8 @@ impl ServerProcess {
         self.address
     }
 
-    /// Ends it as a power failure would, as far as a process can tell.
+    /// Ends it in the middle of whatever it does. What it has written is still with the system,
+    /// flushed or not: unlike a power failure, this doesn't show whether it flushes.
     pub fn kill(mut self) {
         self.end();
     }
