@@ -20,7 +20,7 @@ use subtle::ConstantTimeEq;
 use crate::accounts::{AccountError, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, NewUser, UserName};
 use crate::credentials::{self, Authorization};
 use crate::error::ApiError;
-use crate::{AppState, padding, random};
+use crate::{AppState, padding, random, turn};
 
 /// Most users in one call.
 const USERS_AT_ONCE: usize = 20_000;
@@ -120,7 +120,6 @@ async fn register(
     body: Bytes,
 ) -> Result<Response, ApiError> {
     let registration: Registration = json(&body)?;
-    let users = new_users(&registration)?;
     let pad_bytes = registration
         .mailbox_pad_bytes
         .unwrap_or(state.settings.mailbox_pad_bytes);
@@ -129,14 +128,13 @@ async fn register(
             "mailbox_pad_bytes is at most 1073741824.",
         ));
     }
+    let users = new_users(&registration, pad_bytes)?;
     to_the_end(async move {
         let registered = state.accounts.register(users, state.now_s()).await?;
         let mut users = Vec::with_capacity(registered.len());
         for user in registered {
             let name = &user.account.name;
-            if user.created {
-                padding::fill(state.store(), name.key(), pad_bytes).await?;
-            }
+            padding::fill(state.store(), name.key(), user.account.pad_bytes).await?;
             users.push(UserReply {
                 name: Arc::clone(name.spelling()),
                 created: user.created,
@@ -148,7 +146,7 @@ async fn register(
     .await
 }
 
-fn new_users(registration: &Registration) -> Result<Vec<NewUser>, ApiError> {
+fn new_users(registration: &Registration, pad_bytes: u64) -> Result<Vec<NewUser>, ApiError> {
     if registration.users.len() > USERS_AT_ONCE {
         let message = format!("Register at most {USERS_AT_ONCE} users in one call.");
         return Err(ApiError::bad_request(message));
@@ -162,7 +160,11 @@ fn new_users(registration: &Registration) -> Result<Vec<NewUser>, ApiError> {
             let message = format!("The user {} is named twice.", name.spelling());
             return Err(ApiError::bad_request(message));
         }
-        users.push(NewUser { name, app_password });
+        users.push(NewUser {
+            name,
+            app_password,
+            pad_bytes,
+        });
     }
     Ok(users)
 }
@@ -192,14 +194,11 @@ async fn set_password(
     to_the_end(async move {
         let registered = state
             .accounts
-            .set_password(name, hash, state.now_s())
+            .set_password(name, hash, state.settings.mailbox_pad_bytes, state.now_s())
             .await?;
         let account = &registered.account;
         state.sessions.end_all(account);
-        if registered.created {
-            let pad_bytes = state.settings.mailbox_pad_bytes;
-            padding::fill(state.store(), account.name.key(), pad_bytes).await?;
-        }
+        padding::fill(state.store(), account.name.key(), account.pad_bytes).await?;
         let status = if registered.created {
             StatusCode::CREATED
         } else {
@@ -242,13 +241,19 @@ async fn reset(
     _: Admin,
     Path(name): Path<String>,
 ) -> Result<Response, ApiError> {
-    state.accounts.reset(&name).await?;
-    Ok(Json(ResetReply { users: 1 }).into_response())
+    to_the_end(async move {
+        state.accounts.reset(&name).await?;
+        Ok(Json(ResetReply { users: 1 }).into_response())
+    })
+    .await
 }
 
 async fn reset_all(State(state): State<AppState>, _: Admin) -> Result<Response, ApiError> {
-    let users = state.accounts.reset_all().await?;
-    Ok(Json(ResetReply { users }).into_response())
+    to_the_end(async move {
+        let users = state.accounts.reset_all().await?;
+        Ok(Json(ResetReply { users }).into_response())
+    })
+    .await
 }
 
 #[derive(Deserialize, Default)]
@@ -326,11 +331,12 @@ fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ApiError> {
         .map_err(|error| ApiError::bad_request(format!("The body can't be read: {error}.")))
 }
 
-/// Runs a change to its end, whether or not the caller waits.
+/// Runs a change to its end, whether or not the caller waits. Nobody else's request waits for it:
+/// only the token's bearer can start one, and they queue at the store.
 async fn to_the_end(
     change: impl Future<Output = Result<Response, ApiError>> + Send + 'static,
 ) -> Result<Response, ApiError> {
-    match tokio::spawn(change).await {
+    match turn::step_aside(tokio::spawn(change)).await {
         Ok(reply) => reply,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         Err(_) => {

@@ -255,7 +255,11 @@ mod tests {
 
     async fn with_password(state: &AppState, password: &str) {
         let hash = state.passwords.hash(password.into()).await.unwrap();
-        state.accounts.set_password(name(), hash, 0).await.unwrap();
+        state
+            .accounts
+            .set_password(name(), hash, 0, 0)
+            .await
+            .unwrap();
     }
 
     fn run(test: impl AsyncFnOnce(AppState)) {
@@ -302,6 +306,7 @@ mod tests {
             let user = NewUser {
                 name: name(),
                 app_password: Some("phone"),
+                pad_bytes: 0,
             };
             let made = state.accounts.register(vec![user], 0).await.unwrap();
             let password = made[0].app_password.clone().unwrap();

@@ -4,11 +4,13 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use groupware_server::{Config, Data, ServeError, Server, TlsFiles};
+use groupware_store::{Batch, Store, StoreError, StoreOptions};
 use serde_json::json;
 use support::*;
 
@@ -99,6 +101,43 @@ fn mailboxes_are_padded() {
         .unwrap()
         .len();
     assert!((6 << 20..9 << 20).contains(&database), "{database}");
+}
+
+#[test]
+fn padding_that_was_cut_short_is_made_up_by_registering_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let on_disk = |config: &mut Config| {
+        config.data = Data::Folder(folder.path().into());
+        config.mailbox_pad_bytes = 9 << 20;
+    };
+    register(&start_with(on_disk), &["ada"]);
+    // As after a kill between two batches of filler.
+    let records = |cut: bool| {
+        let store = Store::open_sqlite(folder.path(), StoreOptions::default()).unwrap();
+        let mut count = 0;
+        let scan = store.read(|snapshot| {
+            snapshot.scan("ada", b"pad/", Some(b"pad0"), usize::MAX, &mut |_, _| {
+                count += 1;
+                ControlFlow::Continue(())
+            })
+        });
+        scan.map_err(|error: StoreError| error).unwrap();
+        if cut {
+            let from = [b"pad/", &(4_u64 << 20).to_be_bytes()[..]].concat();
+            let mut batch = Batch::new();
+            batch.delete_range("ada", from, "pad0");
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .build()
+                .unwrap();
+            runtime.block_on(store.commit(batch)).unwrap();
+        }
+        store.close_blocking();
+        count
+    };
+    assert_eq!(records(true), 144);
+    assert_eq!(records(false), 64);
+    register(&start_with(on_disk), &["ada"]);
+    assert_eq!(records(false), 144);
 }
 
 #[test]

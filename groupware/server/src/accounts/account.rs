@@ -20,8 +20,17 @@ pub(crate) struct Stored {
     pub(crate) name: String,
     /// Seconds since 1970.
     pub(crate) created: i64,
+    /// Bytes of filler that the mailbox is to have; there may be less if the server stopped
+    /// before all was written.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) pad_bytes: u64,
     #[serde(flatten)]
     pub(crate) credentials: Credentials,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What a user can sign in with.
@@ -84,6 +93,8 @@ fn hex(bytes: &[u8]) -> String {
 pub(crate) struct Account {
     pub(crate) name: UserName,
     pub(crate) created: i64,
+    /// Bytes of filler that the mailbox is to have.
+    pub(crate) pad_bytes: u64,
     credentials: Mutex<Arc<Credentials>>,
     /// The hashes of the tokens of the user's sessions, oldest first.
     sessions: Mutex<VecDeque<SecretHash>>,
@@ -94,9 +105,14 @@ impl Account {
         Self {
             name,
             created,
+            pad_bytes: 0,
             credentials: Mutex::new(Arc::new(credentials)),
             sessions: Mutex::default(),
         }
+    }
+
+    pub(crate) fn padded(self, pad_bytes: u64) -> Self {
+        Self { pad_bytes, ..self }
     }
 
     pub(crate) fn credentials(&self) -> Arc<Credentials> {
@@ -120,6 +136,7 @@ impl Account {
         let stored = Stored {
             name: self.name.spelling().to_string(),
             created: self.created,
+            pad_bytes: self.pad_bytes,
             credentials: credentials.clone(),
         };
         serde_json::to_vec(&stored).expect("an account of texts and numbers serialises")

@@ -40,6 +40,8 @@ pub(crate) struct NewUser {
     pub(crate) name: UserName,
     /// The label of an application password to make, if one is to be made.
     pub(crate) app_password: Option<&'static str>,
+    /// Bytes of filler for the mailbox of a user who is new.
+    pub(crate) pad_bytes: u64,
 }
 
 /// A registered user.
@@ -95,8 +97,9 @@ impl Accounts {
         &self.directory
     }
 
-    /// Registers users, in one batch. Those who exist keep what they have; an application
-    /// password of the same label is replaced.
+    /// Registers users, in one batch. Those who exist keep what they have, and are to have the
+    /// filler that they were to have at first; an application password of the same label is
+    /// replaced. The caller writes the filler.
     pub(crate) async fn register(
         &self,
         users: Vec<NewUser>,
@@ -106,7 +109,7 @@ impl Accounts {
         let mut batch = Batch::new();
         let mut changes: Vec<(Registered, Credentials)> = Vec::with_capacity(users.len());
         for user in users {
-            let (account, created) = self.find_or_new(user.name, now);
+            let (account, created) = self.find_or_new(user.name, user.pad_bytes, now);
             let mut credentials = Credentials::clone(&account.credentials());
             let app_password = match user.app_password {
                 Some(label) => Some(
@@ -144,16 +147,17 @@ impl Accounts {
         Ok(self.publish(changes, &changing))
     }
 
-    /// Sets the hash of a user's password; registers the user if need be. Returns whether the
-    /// user is new.
+    /// Sets the hash of a user's password; registers the user, to have so much filler, if need
+    /// be. The caller writes the filler.
     pub(crate) async fn set_password(
         &self,
         name: UserName,
         hash: String,
+        pad_bytes: u64,
         now: i64,
     ) -> Result<Registered, AccountError> {
         let changing = self.changing.lock().await;
-        let (account, created) = self.find_or_new(name, now);
+        let (account, created) = self.find_or_new(name, pad_bytes, now);
         if created && self.directory.len() >= self.max_users {
             return Err(AccountError::TooManyUsers);
         }
@@ -253,11 +257,11 @@ impl Accounts {
             .ok_or_else(|| AccountError::Unknown(name.into()))
     }
 
-    fn find_or_new(&self, name: UserName, now: i64) -> (Arc<Account>, bool) {
+    fn find_or_new(&self, name: UserName, pad_bytes: u64, now: i64) -> (Arc<Account>, bool) {
         match self.directory.find(name.key()) {
             Some(account) => (account, false),
             None => (
-                Arc::new(Account::new(name, now, Credentials::default())),
+                Arc::new(Account::new(name, now, Credentials::default()).padded(pad_bytes)),
                 true,
             ),
         }
@@ -300,5 +304,6 @@ fn put(batch: &mut Batch, account: &Account, credentials: &Credentials) {
 fn decode(value: &[u8]) -> Option<Account> {
     let stored: Stored = serde_json::from_slice(value).ok()?;
     let name = UserName::parse(&stored.name)?;
-    Some(Account::new(name, stored.created, stored.credentials))
+    let account = Account::new(name, stored.created, stored.credentials);
+    Some(account.padded(stored.pad_bytes))
 }
