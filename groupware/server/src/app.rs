@@ -38,6 +38,7 @@ pub(crate) struct Settings {
     pub(crate) admin_body_bytes: usize,
     pub(crate) body_timeout: Duration,
     pub(crate) request_timeout: Duration,
+    pub(crate) admin_timeout: Duration,
 }
 
 /// A handle on the running server, one per request.

@@ -96,7 +96,7 @@ impl Config {
 /// Bounds on what clients may use.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Largest body of a request.
+    /// Largest body of a request; from who isn't signed in yet, it is 64 KiB at most.
     pub body_bytes: usize,
     /// Largest body of a request to the admin interface.
     pub admin_body_bytes: usize,
@@ -108,9 +108,11 @@ pub struct Limits {
     pub head_timeout: Duration,
     /// Longest time that the body of a request may take to arrive.
     pub body_timeout: Duration,
-    /// Longest time from the end of the body to the response, waiting included. The body of a
-    /// request to the admin interface, too, may take this long to arrive.
+    /// Longest time from the end of the body to the response, waiting included.
     pub request_timeout: Duration,
+    /// The same for requests to the admin interface, which may change a million users and answer
+    /// with what can't be had again. Their bodies may take as long to arrive.
+    pub admin_timeout: Duration,
     /// Longest time that a client may receive nothing of a response that waits for it.
     pub send_timeout: Duration,
     /// Longest time that a connection may be idle.
@@ -147,6 +149,7 @@ impl Default for Limits {
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(60),
+            admin_timeout: Duration::from_secs(1800),
             send_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(600),
             connections: None,

@@ -21,7 +21,7 @@ use crate::admin::Admin;
 use crate::error::ApiError;
 use crate::room::{RESPONSE_ROOM_BYTES, Room, SMALL_BYTES};
 use crate::sign_in;
-use crate::turn::Turns;
+use crate::turn::{self, Turns};
 
 /// The way from a connection to the routes.
 pub(crate) struct Front {
@@ -55,11 +55,17 @@ impl Front {
             .is_some()
             .then(|| request.uri().path().to_owned());
         let is_admin = request.uri().path().starts_with("/admin/");
-        let mut response = match self.receive(request, is_admin).await {
-            // The room of the body is taken until the response is ready.
-            Ok((request, _room)) => self.hold(self.work(request, peer).await, is_admin).await,
-            Err(error) => error.into_response(),
-        };
+        let mut response = turn::on_behalf_of(peer, async {
+            match self.receive(request, is_admin).await {
+                // The room of the body is taken until the response is ready.
+                Ok((request, _room)) => {
+                    self.hold(self.work(request, is_admin).await, is_admin)
+                        .await
+                }
+                Err(error) => error.into_response(),
+            }
+        })
+        .await;
         let took = self.state.clock.now().saturating_sub(start);
         let status = response.status();
         let route = response.extensions_mut().remove::<MatchedPath>();
@@ -118,7 +124,7 @@ impl Front {
         let settings = &self.state.settings;
         if is_admin {
             Admin::check(&self.state, &parts.headers)?;
-            return Ok((settings.admin_body_bytes, settings.request_timeout));
+            return Ok((settings.admin_body_bytes, settings.admin_timeout));
         }
         let small = settings.body_bytes.min(SMALL_BYTES);
         if announced.is_some_and(|length| length <= small) || parts.uri.path() == "/login" {
@@ -128,9 +134,13 @@ impl Front {
         Ok((settings.body_bytes, settings.body_timeout))
     }
 
-    async fn work(&self, request: Request<Body>, peer: IpAddr) -> Response {
-        let timeout = self.state.settings.request_timeout;
-        match tokio::time::timeout(timeout, self.route(request, peer)).await {
+    async fn work(&self, request: Request<Body>, is_admin: bool) -> Response {
+        let settings = &self.state.settings;
+        let timeout = match is_admin {
+            true => settings.admin_timeout,
+            false => settings.request_timeout,
+        };
+        match tokio::time::timeout(timeout, self.route(request)).await {
             Ok(response) => response,
             Err(_) => {
                 let message = "The request took too long.";
@@ -154,9 +164,9 @@ impl Front {
         }
     }
 
-    async fn route(&self, request: Request<Body>, peer: IpAddr) -> Response {
+    async fn route(&self, request: Request<Body>) -> Response {
         let mut router = self.router.clone();
-        match self.turns.work(peer, router.call(request)).await {
+        match self.turns.work(router.call(request)).await {
             Some(Ok(response)) => response,
             Some(Err(never)) => match never {},
             None => {

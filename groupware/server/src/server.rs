@@ -251,6 +251,7 @@ fn state(
         admin_body_bytes: limits.admin_body_bytes,
         body_timeout: limits.body_timeout,
         request_timeout: limits.request_timeout,
+        admin_timeout: limits.admin_timeout,
     };
     Ok(AppState::new(App {
         accounts: Accounts::load(store.clone(), &config.domain, limits.users)?,

@@ -28,18 +28,26 @@ impl Turns {
         Self(Arc::new(Semaphore::new(at_once)))
     }
 
-    /// Works when there is a turn. `peer` is the other end of the request's connection.
-    pub(crate) async fn work<T>(&self, peer: IpAddr, work: impl Future<Output = T>) -> Option<T> {
+    /// Works on a request, inside of [`on_behalf_of`], when there is a turn.
+    pub(crate) async fn work<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let permit = Arc::clone(&self.0).acquire_owned().await.ok()?;
-        let turn = Turn {
-            permit: RefCell::new(Some(permit)),
-            peer,
-        };
-        Some(TURN.scope(turn, work).await)
+        TURN.with(|turn| turn.permit.replace(Some(permit)));
+        let done = work.await;
+        TURN.with(|turn| turn.permit.take());
+        Some(done)
     }
 }
 
-/// The other end of the connection of the request that is worked on; `None` if none is.
+/// Answers a request; `peer` is the other end of its connection.
+pub(crate) async fn on_behalf_of<T>(peer: IpAddr, answer: impl Future<Output = T>) -> T {
+    let turn = Turn {
+        permit: RefCell::new(None),
+        peer,
+    };
+    TURN.scope(turn, answer).await
+}
+
+/// The other end of the connection of the request that is answered; `None` if none is.
 pub(crate) fn peer() -> Option<IpAddr> {
     TURN.try_with(|turn| turn.peer).ok()
 }
@@ -78,12 +86,18 @@ mod tests {
                 step_aside(async { assert_eq!(free(), 1) }).await;
                 assert_eq!(free(), 0);
             };
-            let first = turns.work(here, async {
+            let other = on_behalf_of(there, turns.work(other));
+            let first = turns.work(async {
                 assert_eq!((peer(), free()), (Some(here), 0));
-                step_aside(turns.work(there, other)).await.unwrap();
+                step_aside(other).await.unwrap();
                 assert_eq!((peer(), free()), (Some(here), 0));
             });
-            first.await.unwrap();
+            on_behalf_of(here, async {
+                assert_eq!((peer(), free()), (Some(here), 1));
+                first.await.unwrap();
+                assert_eq!(free(), 1);
+            })
+            .await;
             assert_eq!((peer(), free()), (None, 1));
             step_aside(async {}).await;
         });

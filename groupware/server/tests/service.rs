@@ -318,6 +318,15 @@ fn strangers_send_no_bodies_to_the_admin_interface() {
 }
 
 #[test]
+fn admin_requests_take_the_time_they_need() {
+    let server = start_with(|config| {
+        config.limits.request_timeout = Duration::from_millis(1);
+        config.mailbox_pad_bytes = 9 << 20;
+    });
+    assert_eq!(register(&server, &["ada", "eve", "bob"]).len(), 3);
+}
+
+#[test]
 fn idle_connections_are_closed() {
     let server = start_with(|config| {
         config.limits.head_timeout = Duration::from_millis(50);

@@ -196,6 +196,15 @@ fn guessing_is_slowed_down_for_one_user_and_address_only() {
     }
     let reply = log_in(&server, "ada", "correct horse");
     assert_error(&reply, 429);
+    // Nor before a large body is read.
+    let auth = basic("ada", "correct horse");
+    let headers = [
+        ("authorization", &*auth),
+        ("content-type", "application/json"),
+    ];
+    let large = vec![b' '; 100 << 10];
+    let reply_to_large = send(server.address(), "POST", EVENTS, &headers, &large);
+    assert_error(&reply_to_large, 429);
     let wait: u32 = reply.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=31).contains(&wait), "{wait}");
     // The user at another address needn't wait.
