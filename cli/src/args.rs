@@ -148,7 +148,7 @@ pub(crate) struct ServeArgs {
     /// Store engine
     #[arg(long, env = "PLIMSOLL_ENGINE", value_enum, default_value_t = Engine::Sqlite)]
     pub(crate) engine: Engine,
-    /// Requests worked on at once; one per core unless given
+    /// Threads, and at most so many requests worked on at once; one thread per core unless given
     #[arg(long, env = "PLIMSOLL_HTTP_THREADS", value_name = "N")]
     pub(crate) http_threads: Option<u32>,
     /// File that receives the bound address once the server is ready
@@ -157,6 +157,14 @@ pub(crate) struct ServeArgs {
     /// File with the admin token; made, and the token printed once, if it is missing
     #[arg(long, env = "PLIMSOLL_ADMIN_TOKEN_FILE", value_name = "FILE")]
     pub(crate) admin_token_file: Option<PathBuf>,
+    /// Domain of the users' addresses, as in ada@DOMAIN
+    #[arg(
+        long,
+        env = "PLIMSOLL_DOMAIN",
+        default_value = "localhost",
+        value_name = "DOMAIN"
+    )]
+    pub(crate) domain: String,
     /// Fill each new mailbox to this many bytes
     #[arg(
         long,

@@ -66,6 +66,9 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 /// The exit code that a run's outcome asks for.
 pub(crate) fn exit(analysis: &Analysis) -> Exit {
+    if analysis.summary.complete < analysis.summary.planned {
+        return Exit::Interrupted;
+    }
     match analysis.summary.outcome {
         Outcome::Ok => Exit::Success,
         Outcome::ThresholdFailed => Exit::ThresholdFailed,

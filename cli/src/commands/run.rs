@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use lab_archive::ArchiveError;
 use lab_conduct::{ConductError, Outcome, RunRequest, preflight};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -48,7 +49,28 @@ fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
     let mut display = Display::new();
     let outcome = lab_conduct::run(request, &mut |event| display.show(&event), &interrupt);
     display.finish();
-    outcome.map_err(|error| failure(&error))
+    outcome.map_err(|error| {
+        let failure = failure(&error);
+        if failure.exit != Exit::BadInput {
+            report_finished(&request.out);
+        }
+        failure
+    })
+}
+
+/// A run that can't go on still reports the trials that it finished.
+fn report_finished(dir: &Path) {
+    if let Ok(analysis) = report::read(dir)
+        && analysis.summary.complete > 0
+        && report::write_files(&analysis, dir).is_ok()
+    {
+        let path = dir.join("report.html");
+        eprintln!(
+            "{} finished trials are in {}",
+            analysis.summary.complete,
+            path.display()
+        );
+    }
 }
 
 /// Reports what there is, also of an interrupted run.
@@ -105,12 +127,12 @@ fn out(args: &RunArgs, study: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The newest archive of a study; names end in the time, so that they sort by it.
+/// The newest unfinished archive of a study; names end in the time, so that they sort by it.
 fn newest(runs: &Path, study: &str) -> Result<PathBuf, Failure> {
     let none = || {
         Failure::text(
             Exit::BadInput,
-            format!("{} has no run of “{study}” to go on with", runs.display()),
+            format!("{} has no unfinished run of “{study}”", runs.display()),
         )
         .hint("name its folder with --out, or start a new run without --resume")
     };
@@ -125,9 +147,26 @@ fn newest(runs: &Path, study: &str) -> Result<PathBuf, Failure> {
     entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| name.strip_prefix(&prefix).is_some_and(time))
+        .filter(|name| unfinished(&runs.join(name)))
         .max()
         .map(|name| runs.join(name))
         .ok_or_else(none)
+}
+
+/// Whether trials of its plan are missing.
+fn unfinished(dir: &Path) -> bool {
+    let plan = fs::read(dir.join("plan.json")).ok();
+    let plan = plan.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
+    let Some(trials) = plan.as_ref().and_then(|plan| plan["trials"].as_array()) else {
+        return false;
+    };
+    let folder = |trial: &serde_json::Value| {
+        let id = trial["id"].as_u64().unwrap_or_default();
+        dir.join("trials")
+            .join(format!("{id:03}"))
+            .join("trial.json")
+    };
+    trials.iter().any(|trial| !folder(trial).exists())
 }
 
 /// A load that this machine can't carry or an archive that doesn't fit is the caller's to mend.
@@ -136,8 +175,17 @@ pub(crate) fn failure(error: &ConductError) -> Failure {
         ConductError::Preflight { .. } | ConductError::Unsupported(_) => {
             Failure::new(Exit::BadInput, error)
         }
-        ConductError::Archive(_) => Failure::new(Exit::Internal, error)
-            .hint("a folder that holds an archive needs --resume; a new run needs another --out"),
+        ConductError::Archive(ArchiveError::NotEmpty { .. }) => Failure::new(Exit::BadInput, error)
+            .hint("--resume goes on with the run in it; a new run needs another --out"),
+        ConductError::Archive(ArchiveError::Different { .. } | ArchiveError::Changed { .. }) => {
+            Failure::new(Exit::BadInput, error)
+                .hint("resume it as it was begun, or start a new run without --resume")
+        }
+        ConductError::Archive(
+            ArchiveError::NotAnArchive { .. }
+            | ArchiveError::Busy { .. }
+            | ArchiveError::Version { .. },
+        ) => Failure::new(Exit::BadInput, error),
         _ => Failure::new(Exit::Internal, error),
     }
 }

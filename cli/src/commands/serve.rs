@@ -9,7 +9,14 @@ use crate::exit::{Exit, Failure};
 const ADMIN_TOKEN: &str = "PLIMSOLL_ADMIN_TOKEN";
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
-    groupware_server::run(config(args)).map_err(|error| Failure::new(Exit::Internal, &error))?;
+    groupware_server::run(config(args)).map_err(|error| {
+        let exit = if error.is_configuration() {
+            Exit::BadInput
+        } else {
+            Exit::Internal
+        };
+        Failure::new(exit, &error)
+    })?;
     Ok(Exit::Success)
 }
 
@@ -28,6 +35,7 @@ fn config(args: &ServeArgs) -> Config {
         }),
         _ => None,
     };
+    config.domain.clone_from(&args.domain);
     config.port_file.clone_from(&args.port_file);
     config.admin_token_file.clone_from(&args.admin_token_file);
     config.admin_token = std::env::var(ADMIN_TOKEN)
