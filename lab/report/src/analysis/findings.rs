@@ -97,10 +97,17 @@ fn most_loaded(cells: &[CellSummary]) -> Option<&CellSummary> {
         .max_by_key(|cell| cell.users)
 }
 
-fn least_loaded(cells: &[CellSummary]) -> Option<&CellSummary> {
+/// The least loaded of the cells that differ from `loaded` in the number of users alone.
+fn least_loaded<'a>(cells: &'a [CellSummary], loaded: &CellSummary) -> Option<&'a CellSummary> {
+    let alike = |cell: &CellSummary| {
+        let mut levels = cell.cell.iter().chain(&loaded.cell);
+        levels.all(|(factor, _)| {
+            factor == "users" || cell.cell.get(factor) == loaded.cell.get(factor)
+        })
+    };
     cells
         .iter()
-        .filter(|cell| cell.valid_trials > 0)
+        .filter(|cell| cell.valid_trials > 0 && alike(cell))
         .min_by_key(|cell| cell.users)
 }
 
@@ -168,7 +175,8 @@ fn errors(cells: &[CellSummary]) -> Option<String> {
 
 /// Response between the least and the most users.
 fn growth(cells: &[CellSummary]) -> Option<String> {
-    let (low, high) = (least_loaded(cells)?, most_loaded(cells)?);
+    let high = most_loaded(cells)?;
+    let low = least_loaded(cells, high)?;
     if low.users == high.users {
         return None;
     }
@@ -238,7 +246,8 @@ fn headroom(cells: &[CellSummary]) -> Option<String> {
 }
 
 fn demand(cells: &[CellSummary]) -> Option<String> {
-    let (low, high) = (least_loaded(cells)?, most_loaded(cells)?);
+    let high = most_loaded(cells)?;
+    let low = least_loaded(cells, high)?;
     let of = |cell: &CellSummary| counter(&cell.system, "cpu_ms_per_transaction");
     let to = of(high)?;
     Some(match of(low).filter(|_| low.users != high.users) {

@@ -4,12 +4,14 @@
 //! windows, histograms ─sums→ whole trial and hold ─┬→ figures
 //! plan, record, monitor ───────────────────────────┼→ checks → verdict
 //! study ───────────────────────────────────────────┴→ thresholds
-//! trials ─cells→ means over valid trials ─→ published figures, findings, headline
+//! trials ─cells→ means over valid trials ─→ comparisons, published figures, findings, headline
 //! ```
 
 mod cells;
 mod checks;
+mod compare;
 mod counters;
+mod effects;
 mod findings;
 mod published;
 mod source;
@@ -79,11 +81,16 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         })?);
     }
     let cells = cells::summarise(&study, &steps, &trials);
+    let differences = compare::compare(&study, plan.seed, &trials, &cells);
     let published = published::compare(&study, plan.speed, &trials, &cells);
     let summary = summarise(plan.trials.len(), &trials);
     let facts = facts(run, &study, &plan, steps);
     let headline = findings::headline(&facts, &summary, &cells, &trials);
-    let findings = findings::findings(&facts, &summary, &cells, &trials, &published);
+    let mut findings = findings::findings(&facts, &summary, &cells, &trials, &published);
+    findings.extend(effects::sentences(
+        &differences.comparisons,
+        &differences.main_effects,
+    ));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
         study: facts,
@@ -92,6 +99,9 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         summary,
         trials,
         cells,
+        comparisons: differences.comparisons,
+        main_effects: differences.main_effects,
+        inference: differences.inference,
         findings,
         published,
     })
