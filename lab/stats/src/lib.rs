@@ -17,6 +17,6 @@ pub mod verdict;
 pub use describe::{WeightedMean, ratio, relative_difference};
 pub use histogram::{Merger, quantile};
 pub use interval::{Interval, mean_interval};
-pub use mser::{Steady, mser5};
+pub use mser::{Steady, mser, mser5};
 pub use support::{needed_sample, supports};
 pub use verdict::Verdict;

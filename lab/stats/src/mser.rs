@@ -38,16 +38,26 @@ pub fn mser5(values: &[f64]) -> Steady {
         .chunks_exact(BATCH)
         .map(|batch| batch.iter().sum::<f64>() / count(BATCH))
         .collect();
+    match mser(&batches) {
+        Steady::From(cut) => Steady::From(cut * BATCH),
+        other => other,
+    }
+}
+
+/// The same for batches that a caller has made, in batches: for means of unequally many values, each
+/// batch is better made from the values than from the means of its fifths.
+#[must_use]
+pub fn mser(batches: &[f64]) -> Steady {
     if batches.len() < LEAST_BATCHES || batches.iter().any(|mean| !mean.is_finite()) {
         return Steady::NotJudged {
             batches: batches.len(),
         };
     }
-    let cut = best_cut(&batches);
+    let cut = best_cut(batches);
     if cut > batches.len() / 2 {
         Steady::Never
     } else {
-        Steady::From(cut * BATCH)
+        Steady::From(cut)
     }
 }
 

@@ -1,7 +1,7 @@
 //! From an archive to an [`Analysis`]: pure, from the archive alone, the same each time.
 //!
 //! ```text
-//! windows, histograms ─sums→ whole trial and hold ─┬→ figures
+//! windows, histograms ─sums→ whole trial and hold ─┬─warmup→ figures
 //! plan, record, monitor ───────────────────────────┼→ checks → verdict
 //! study ───────────────────────────────────────────┴→ thresholds
 //! trials ─cells→ means over valid trials ─→ comparisons, published figures, findings, headline
@@ -18,6 +18,7 @@ mod source;
 mod sums;
 mod thresholds;
 mod trial;
+mod warmup;
 
 use std::collections::BTreeSet;
 

@@ -152,6 +152,8 @@ pub(crate) struct Sums {
     pub(crate) lateness: Histogram<u64>,
     /// Answered requests in all histograms of the trial, the probe's left out: ok, error.
     pub(crate) recorded: (u64, u64),
+    /// Sum (µs) and number of the times of all answers in the hold, by start of their window.
+    pub(crate) window_response: BTreeMap<u64, (f64, u64)>,
     /// How windows are grouped for charts.
     pub(crate) groups: Groups,
     /// Times of all answers of each group of windows.
@@ -238,6 +240,15 @@ impl<'a> Names<'a> {
 /// Adds a trial up.
 pub(crate) fn sum(names: &Names<'_>, data: &TrialData) -> Result<Sums, MergeError> {
     let hold = Hold::new(data.record.ramp_ms, data.record.hold_ms);
+    sum_over(names, data, hold)
+}
+
+/// The same with another stretch of the trial as its hold.
+pub(crate) fn sum_over(
+    names: &Names<'_>,
+    data: &TrialData,
+    hold: Hold,
+) -> Result<Sums, MergeError> {
     let mut whole = Counts::default();
     let mut held = Counts::default();
     for window in &data.windows {
@@ -272,6 +283,7 @@ struct Merge {
     probe: Option<Merger>,
     lateness: Merger,
     recorded: (u64, u64),
+    window_response: BTreeMap<u64, (f64, u64)>,
     groups: Groups,
     group_response: BTreeMap<usize, Merger>,
 }
@@ -323,6 +335,9 @@ impl Merge {
                     .add(histogram)?;
                 if in_hold {
                     self.response.add(histogram)?;
+                    let window = self.window_response.entry(span.0).or_default();
+                    window.0 += lab_stats::histogram::sum(histogram);
+                    window.1 += histogram.len();
                     self.steps
                         .entry(name.to_owned())
                         .or_default()
@@ -355,6 +370,7 @@ impl Merge {
             probe: self.probe.map(Merger::into_merged),
             lateness: self.lateness.into_merged(),
             recorded: self.recorded,
+            window_response: self.window_response,
             groups: self.groups,
             group_response: merged(self.group_response),
         }

@@ -101,7 +101,7 @@ fn levels(text: &mut String, analysis: &Analysis) {
     line(
         text,
         "Transactions, errors, and skipped steps count the whole trial, ramp included; all \
-                else counts the hold.",
+                else counts the hold after its warm-up.",
     );
     if !analysis.published.is_empty() {
         let speed = analysis

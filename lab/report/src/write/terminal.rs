@@ -142,7 +142,7 @@ fn levels(page: &mut Page, analysis: &Analysis) {
     page.section("Per level");
     page.paragraph(
         "Transactions, errors, and skipped steps count the whole trial, ramp included; all else \
-         counts the hold.",
+         counts the hold after its warm-up.",
         0,
     );
     if !analysis.published.is_empty() {

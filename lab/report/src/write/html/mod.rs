@@ -239,7 +239,8 @@ fn how_to_read(page: &mut Page, analysis: &Analysis) {
     let mut lines = vec![
         "A trial is one run at one level. Transactions, errors, and skipped steps count the whole \
          trial, ramp included. Response times, throughput, CPU, and all counters count the hold \
-         only."
+         only, after its warm-up: what MSER-5 cuts off its beginning, as the check on the steady \
+         state says for each trial."
             .to_owned(),
         "Response time runs from sending a request to the last byte of its answer. A timeout is an \
          error, not a transaction. p95: 95 % of the responses were no slower. A dash stands where \
