@@ -72,6 +72,15 @@ pub(crate) fn ratio(value: f64) -> String {
     format!("×{value:.digits$}")
 }
 
+/// A ratio as a reader takes it in: `+12.5 %` near 1, `×3.60` further away.
+pub(crate) fn ratio_or_percent(value: f64) -> String {
+    if (0.5..1.5).contains(&value) {
+        signed_percent((value - 1.0) * 100.0)
+    } else {
+        ratio(value)
+    }
+}
+
 /// How many times: `2`, `1.46`, `60.1`.
 pub(crate) fn times(value: f64) -> String {
     let text = figure(value);

@@ -7,6 +7,7 @@
 mod analysis;
 mod format;
 pub mod model;
+mod model_comparison;
 mod model_published;
 mod model_trial;
 pub mod write;

@@ -9,6 +9,7 @@ use lab_archive::model::{Environment, ErrorClass, ErrorExample};
 use lab_study::model::Cell;
 use serde::Serialize;
 
+pub use crate::model_comparison::{Comparison, Difference, Inference, Measure};
 pub use crate::model_published::{Entry, PublishedTable};
 pub use crate::model_trial::{
     Check, CheckOutcome, Generator, Lateness, Point, Sample, Series, StepAnalysis, ThresholdResult,
@@ -38,6 +39,12 @@ pub struct Analysis {
     pub trials: Vec<TrialAnalysis>,
     /// One per cell, over its valid trials, in the order of the study's levels.
     pub cells: Vec<CellSummary>,
+    /// Cells beside their baselines: a cell that differs in one factor, by its first level.
+    pub comparisons: Vec<Comparison>,
+    /// Levels of each factor beside its first, over all cells; empty with fewer than two factors.
+    pub main_effects: Vec<Comparison>,
+    /// By which rule they are judged.
+    pub inference: Inference,
     /// Sentences that the numbers support.
     pub findings: Vec<String>,
     /// Published figures beside ours.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::model::{Counters, ErrorCounts, ErrorExamples};
 
 /// One trial. `transactions`, `errors`, and `skipped` count the whole trial, ramp included; times,
-/// throughput, and counters count the hold.
+/// throughput, and counters count the hold after its warm-up.
 #[derive(Debug, Clone, Serialize)]
 pub struct TrialAnalysis {
     /// As in the plan, from 1.
@@ -39,6 +39,8 @@ pub struct TrialAnalysis {
     pub ramp_ms: u64,
     /// Length of the hold.
     pub hold_ms: u64,
+    /// How much of the hold's beginning is warm-up (MSER-5): it counts in no figure.
+    pub warmup_cut_ms: f64,
     /// True time from the start of the ramp to the end of the hold.
     pub elapsed_ms: u64,
     /// Answered requests that met their `expect`.

@@ -29,7 +29,8 @@ fn times_are_those_of_the_holds_histograms() {
             continue;
         };
         count_whole += interval.histogram().len();
-        if interval.start_ms >= ramp && interval.end_ms <= end {
+        let from = ramp + trial.warmup_cut_ms as u64;
+        if interval.start_ms >= from && interval.end_ms <= end {
             interval.add_to(&mut all);
         }
     }
@@ -46,7 +47,7 @@ fn times_are_those_of_the_holds_histograms() {
     // Transactions count the ramp, too.
     assert_eq!(trial.transactions, count_whole);
     assert!(trial.transactions > trial.response_ms.count);
-    let hold_s = data.record.hold_ms as f64 / 1000.0;
+    let hold_s = (data.record.hold_ms as f64 - trial.warmup_cut_ms) / 1000.0;
     let per_s = trial.throughput_per_s.unwrap();
     assert!((per_s - all.len() as f64 / hold_s).abs() < 1e-9);
 }

@@ -375,6 +375,112 @@ fn missing_counters_only_warn() {
 }
 
 #[test]
+fn a_warm_up_is_cut() {
+    let warm = check(
+        Shape {
+            slow_start_ms: 4_000,
+            ..Shape::default()
+        },
+        "steady state",
+        Pass,
+    );
+    let always = trial(Shape::default());
+    assert!(
+        (4_000.0..12_000.0).contains(&warm.warmup_cut_ms),
+        "{} ms",
+        warm.warmup_cut_ms
+    );
+    // What is left is as if there had been none; the time it took is not in the rate either.
+    let (mean, usual) = (warm.response_ms.mean, always.response_ms.mean);
+    assert!(
+        (mean.unwrap() / usual.unwrap() - 1.0).abs() < 0.01,
+        "{mean:?} {usual:?}"
+    );
+    let (rate, usual) = (warm.throughput_per_s, always.throughput_per_s);
+    assert!(
+        (rate.unwrap() / usual.unwrap() - 1.0).abs() < 0.02,
+        "{rate:?} {usual:?}"
+    );
+    let evidence = &warm
+        .checks
+        .iter()
+        .find(|c| c.name == "steady state")
+        .unwrap()
+        .evidence;
+    assert!(
+        evidence.contains("are warm-up and count in no figure"),
+        "{evidence}"
+    );
+}
+
+#[test]
+fn without_a_steady_state_nothing_is_cut() {
+    let climbing = check(
+        Shape {
+            climbs: true,
+            ..Shape::default()
+        },
+        "steady state",
+        Warn,
+    );
+    assert!(climbing.warmup_cut_ms.abs() < f64::EPSILON);
+    assert_eq!(climbing.verdict, Verdict::Valid);
+}
+
+#[test]
+fn a_short_hold_has_no_steady_state_to_judge() {
+    let made = Made {
+        overrides: vec![("load.hold".to_owned(), "100ms".to_owned())],
+        shapes: vec![Shape::default()],
+        ..Made::default()
+    };
+    let trial = made.analysis().trials.remove(0);
+    let steady = trial.checks.iter().find(|c| c.name == "steady state");
+    let steady = steady.unwrap();
+    assert_eq!(steady.outcome, Pass);
+    assert!(steady.evidence.contains("not judged"), "{steady:?}");
+    let tail = trial
+        .checks
+        .iter()
+        .find(|c| c.name == "tail sample")
+        .unwrap();
+    assert_eq!(tail.outcome, Warn, "{tail:?}");
+}
+
+#[test]
+fn nobody_answers_faster_than_the_cpu_allows() {
+    // Ten cores' worth of CPU on one core at 67 requests per s: 150 ms for each of 100 users, who
+    // think 1.5 s. No answer can take less than 13.5 s.
+    let mut made = Made {
+        shapes: vec![Shape {
+            system_cpu: Some(1_000.0),
+            ..Shape::default()
+        }],
+        ..Made::default()
+    };
+    let impossible = made.analysis().trials.remove(0);
+    let bound = |trial: &TrialAnalysis| {
+        let found = trial
+            .checks
+            .iter()
+            .find(|c| c.name == "closed-system bound");
+        found.unwrap().clone()
+    };
+    assert_eq!(
+        bound(&impossible).outcome,
+        Invalid,
+        "{:?}",
+        bound(&impossible)
+    );
+    assert_eq!(impossible.verdict, Verdict::Invalid);
+    // As slow as it must be, it passes.
+    made.shapes[0].response_us = 13_500_000;
+    let slow = made.analysis().trials.remove(0);
+    assert_eq!(bound(&slow).outcome, Pass, "{:?}", bound(&slow));
+    assert!(bound(&slow).evidence.contains("at least"));
+}
+
+#[test]
 fn errors_are_data() {
     check(Shape::default(), "errors", Pass);
     let trial = check(

@@ -8,9 +8,15 @@ pub mod describe;
 pub mod histogram;
 pub mod interval;
 pub mod little;
+pub mod mser;
+pub mod paired;
+pub mod signs;
 pub mod support;
+pub mod verdict;
 
 pub use describe::{WeightedMean, ratio, relative_difference};
 pub use histogram::{Merger, quantile};
 pub use interval::{Interval, mean_interval};
+pub use mser::{Steady, mser, mser5};
 pub use support::{needed_sample, supports};
+pub use verdict::Verdict;

@@ -1,7 +1,7 @@
 //! Laws of merging and of quantiles, on arbitrary samples.
 
 use hdrhistogram::Histogram;
-use lab_stats::{Merger, mean_interval, quantile, support};
+use lab_stats::{Merger, mean_interval, paired, quantile, support};
 use proptest::prelude::*;
 
 fn histogram(values: &[u64]) -> Histogram<u64> {
@@ -75,5 +75,21 @@ proptest! {
         let there = mean_interval(&moved).unwrap();
         prop_assert!((there.mean - here.mean - shift).abs() < 1e-3);
         prop_assert!((there.bounds.unwrap().1 - high - shift).abs() < 1e-3);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn exchanging_the_sides_mirrors_a_comparison(values in prop::collection::vec(-1.0_f64..1.0, 1..12)) {
+        let mirrored: Vec<f64> = values.iter().map(|value| -value).collect();
+        let (p, q) = (paired::sign_flip_p(&values, 1), paired::sign_flip_p(&mirrored, 1));
+        prop_assert!((p - q).abs() < 1e-12);
+        let (here, there) = (paired::interval(&values, 0.05, 1), paired::interval(&mirrored, 0.05, 1));
+        prop_assert_eq!(here.is_bounded(), values.len() >= 6);
+        if here.is_bounded() {
+            prop_assert!((here.low + there.high).abs() < 1e-9 && (here.high + there.low).abs() < 1e-9);
+            prop_assert!(here.low <= here.high);
+        }
     }
 }

@@ -1,21 +1,24 @@
 //! From an archive to an [`Analysis`]: pure, from the archive alone, the same each time.
 //!
 //! ```text
-//! windows, histograms ─sums→ whole trial and hold ─┬→ figures
+//! windows, histograms ─sums→ whole trial and hold ─┬─warmup→ figures
 //! plan, record, monitor ───────────────────────────┼→ checks → verdict
 //! study ───────────────────────────────────────────┴→ thresholds
-//! trials ─cells→ means over valid trials ─→ published figures, findings, headline
+//! trials ─cells→ means over valid trials ─→ comparisons, published figures, findings, headline
 //! ```
 
 mod cells;
 mod checks;
+mod compare;
 mod counters;
+mod effects;
 mod findings;
 mod published;
 mod source;
 mod sums;
 mod thresholds;
 mod trial;
+mod warmup;
 
 pub(crate) use findings::part_of_load;
 
@@ -81,11 +84,12 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         })?);
     }
     let cells = cells::summarise(&study, &steps, &trials);
+    let differences = compare::compare(&study, plan.seed, &trials, &cells);
     let published = published::compare(&study, plan.speed, &trials, &cells);
     let summary = summarise(plan.trials.len(), &trials);
     let facts = facts(run, &study, &plan, steps);
     let headline = findings::headline(&facts, &summary, &cells, &trials);
-    let findings = findings::findings(&findings::Facts {
+    let mut findings = findings::findings(&findings::Facts {
         study: &facts,
         environment: &run.manifest.environment,
         summary: &summary,
@@ -93,6 +97,10 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         trials: &trials,
         published: &published,
     });
+    findings.extend(effects::sentences(
+        &differences.comparisons,
+        &differences.main_effects,
+    ));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
         study: facts,
@@ -101,6 +109,9 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         summary,
         trials,
         cells,
+        comparisons: differences.comparisons,
+        main_effects: differences.main_effects,
+        inference: differences.inference,
         findings,
         published,
     })

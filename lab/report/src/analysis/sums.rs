@@ -166,6 +166,8 @@ pub(crate) struct Sums {
     pub(crate) recorded: (u64, u64),
     /// What all of these took together, s.
     pub(crate) answered_s: f64,
+    /// Sum (µs) and number of the times of all answers in the hold, by start of their window.
+    pub(crate) window_response: BTreeMap<u64, (f64, u64)>,
     /// How windows are grouped for charts.
     pub(crate) groups: Groups,
     /// Times of all answers of each group of windows.
@@ -252,6 +254,15 @@ impl<'a> Names<'a> {
 /// Adds a trial up.
 pub(crate) fn sum(names: &Names<'_>, data: &TrialData) -> Result<Sums, MergeError> {
     let hold = Hold::new(data.record.ramp_ms, data.record.hold_ms);
+    sum_over(names, data, hold)
+}
+
+/// The same with another stretch of the trial as its hold.
+pub(crate) fn sum_over(
+    names: &Names<'_>,
+    data: &TrialData,
+    hold: Hold,
+) -> Result<Sums, MergeError> {
     let mut whole = Counts::default();
     let mut held = Counts::default();
     for window in &data.windows {
@@ -287,6 +298,7 @@ struct Merge {
     lateness: Merger,
     recorded: (u64, u64),
     answered_s: f64,
+    window_response: BTreeMap<u64, (f64, u64)>,
     groups: Groups,
     group_response: BTreeMap<usize, Merger>,
 }
@@ -339,6 +351,9 @@ impl Merge {
                     .add(histogram)?;
                 if in_hold {
                     self.response.add(histogram)?;
+                    let window = self.window_response.entry(span.0).or_default();
+                    window.0 += lab_stats::histogram::sum(histogram);
+                    window.1 += histogram.len();
                     self.steps
                         .entry(name.to_owned())
                         .or_default()
@@ -373,6 +388,7 @@ impl Merge {
             lateness: self.lateness.into_merged(),
             recorded: self.recorded,
             answered_s: self.answered_s,
+            window_response: self.window_response,
             groups: self.groups,
             group_response: merged(self.group_response),
         }

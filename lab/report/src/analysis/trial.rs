@@ -8,7 +8,8 @@ use lab_stats::quantile;
 use lab_study::model::Study;
 use lab_study::plan::Trial;
 
-use super::sums::{Names, StepSum, Sums, sum};
+use super::sums::{Names, StepSum, Sums, sum, sum_over};
+use super::warmup::warmup;
 use super::{ReportError, checks, counters, thresholds};
 use crate::format::cell_label;
 use crate::model::{
@@ -35,11 +36,13 @@ pub(super) struct Predicted {
 pub(super) fn analyse(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
     let record = &input.data.record;
     let names = Names::new(input.manifest, input.study.workload.probe.is_some());
-    let sums = sum(&names, input.data).map_err(|source| ReportError::Merge {
+    let merge = |source| ReportError::Merge {
         trial: record.id,
         source,
-    })?;
-    let monitored = counters::over_hold(&input.data.monitor, &sums.hold_span);
+    };
+    let whole_hold = sum(&names, input.data).map_err(merge)?;
+    let over_hold = counters::over_hold(&input.data.monitor, &whole_hold.hold_span);
+    let warmup = warmup(&names, input.data, &whole_hold);
     let predicted = predicted_by_name(input.planned);
     let facts = checks::Facts {
         planned: input.planned,
@@ -48,10 +51,19 @@ pub(super) fn analyse(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
         speed: input.manifest.speed,
         names: &names,
         data: input.data,
-        sums: &sums,
-        coverage: monitored.coverage,
+        sums: &whole_hold,
+        coverage: over_hold.coverage,
+        warmup: &warmup,
+        demand_s: demand_s(input.manifest, &over_hold, &whole_hold),
     };
     let checks = checks::all(&facts);
+    let (sums, monitored) = if warmup.cut_ms > 0.0 {
+        let sums = sum_over(&names, input.data, warmup.hold).map_err(merge)?;
+        let monitored = counters::over_hold(&input.data.monitor, &warmup.hold);
+        (sums, monitored)
+    } else {
+        (whole_hold, over_hold)
+    };
     let invalid = checks
         .iter()
         .any(|check| check.outcome == CheckOutcome::Invalid);
@@ -84,6 +96,7 @@ pub(super) fn analyse(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
         users: input.planned.load.users,
         ramp_ms: record.ramp_ms,
         hold_ms: record.hold_ms,
+        warmup_cut_ms: warmup.cut_ms,
         elapsed_ms: record.elapsed_ms,
         transactions: sums.whole.ok(),
         transactions_predicted: prediction.map(|plan| plan.transactions),
@@ -115,6 +128,18 @@ pub(super) fn analyse(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
         notes: record.notes.clone(),
         series: series(input, &names, &sums),
     })
+}
+
+/// CPU time of the system per answered request, in seconds, over the cores that it may use.
+fn demand_s(manifest: &Manifest, monitored: &counters::Monitored, sums: &Sums) -> Option<f64> {
+    let answered = sums.hold.per_s(sums.hold.ok() + sums.hold.errors());
+    let cpu_ms = counters::cpu_ms_per_transaction(&monitored.system, answered)?;
+    let environment = &manifest.environment;
+    let cores = match environment.pinning.system.len() {
+        0 => u64::from(environment.cores.max(1)),
+        pinned => pinned as u64,
+    };
+    Some(cpu_ms / 1000.0 / as_f64(cores))
 }
 
 fn system_failure(end: &TrialEnd) -> Option<String> {

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use crate::Analysis;
 use crate::format::{count, figure, or_none, plain, ratio};
 use crate::model::{Entry, Verdict};
+use crate::write::differences::{grids, groups, lead, spread, texts};
 use crate::write::rows::{level_rows, published_notes, published_step, published_text};
 use crate::write::terminal::{
     outcome, pinning, setups, threshold_value, threshold_words, trial_notes, verdict,
@@ -18,7 +19,9 @@ pub fn markdown(analysis: &Analysis) -> String {
     let mut text = String::new();
     head(&mut text, analysis);
     if !analysis.cells.is_empty() {
+        two_factors(&mut text, analysis);
         levels(&mut text, analysis);
+        comparisons(&mut text, analysis);
         steps(&mut text, analysis);
         published(&mut text, analysis);
     }
@@ -98,7 +101,7 @@ fn levels(text: &mut String, analysis: &Analysis) {
     line(
         text,
         "Transactions, errors, and skipped steps count the whole trial, ramp included; all \
-                else counts the hold.",
+                else counts the hold after its warm-up.",
     );
     if !analysis.published.is_empty() {
         let speed = analysis
@@ -159,6 +162,77 @@ fn steps(text: &mut String, analysis: &Analysis) {
         })
         .collect();
     table(text, &labels(analysis, "step"), &rows, true);
+}
+
+fn two_factors(text: &mut String, analysis: &Analysis) {
+    let grids = grids(analysis);
+    if grids.is_empty() {
+        return;
+    }
+    let names = &analysis.study.factors;
+    let title = format!("By {} and {}", names[0], names[1]);
+    line(text, &format!("\n## {}\n", escape(&title)));
+    line(text, "Means over valid trials, with their 95 % intervals.");
+    for grid in grids {
+        let heads: Vec<String> = std::iter::once(grid.title).chain(grid.columns).collect();
+        let rows: Vec<Vec<String>> = grid
+            .rows
+            .into_iter()
+            .zip(&grid.figures)
+            .map(|(name, figures)| {
+                let figures = figures.iter().map(|one| {
+                    let mean = or_none(one.map(|one| one.mean), figure);
+                    let spread = spread(*one);
+                    if spread.is_empty() {
+                        mean
+                    } else {
+                        format!("{mean} ({spread})")
+                    }
+                });
+                std::iter::once(name).chain(figures).collect()
+            })
+            .collect();
+        line(text, "");
+        table(text, &heads, &rows, true);
+    }
+}
+
+fn comparisons(text: &mut String, analysis: &Analysis) {
+    if analysis.comparisons.is_empty() {
+        return;
+    }
+    line(text, "\n## Comparisons\n");
+    line(text, &escape(&lead(analysis)));
+    line(text, "");
+    let heads = [
+        "b beside a",
+        "measure",
+        "a",
+        "b",
+        "difference",
+        "relative",
+        "interval",
+        "p",
+        "verdict",
+    ];
+    let mut rows = Vec::new();
+    for group in groups(&analysis.comparisons) {
+        for one in group.comparisons {
+            let shown = texts(one);
+            rows.push(vec![
+                format!("{} ({})", group.title, group.blocks),
+                shown.measure,
+                shown.a,
+                shown.b,
+                shown.difference,
+                shown.relative,
+                shown.interval,
+                shown.p,
+                shown.verdict.to_owned(),
+            ]);
+        }
+    }
+    table(text, &heads.map(str::to_owned), &rows, false);
 }
 
 fn published(text: &mut String, analysis: &Analysis) {

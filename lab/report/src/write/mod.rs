@@ -2,6 +2,7 @@
 //! no file.
 
 mod csv;
+mod differences;
 mod html;
 mod json;
 mod markdown;

@@ -9,6 +9,7 @@ use crate::Analysis;
 use crate::analysis::part_of_load;
 use crate::format::{NONE, count, duration, figure, list, or_none, plain, plural, ratio};
 use crate::model::{Check, CheckOutcome, Entry, Outcome, ThresholdResult, TrialAnalysis, Verdict};
+use crate::write::differences::{grids, groups, lead, spread, texts};
 use crate::write::rows::{Row, level_rows, published_notes, published_step, published_text};
 
 /// Narrower than this, columns would collide.
@@ -27,7 +28,9 @@ pub fn terminal(analysis: &Analysis, width: usize) -> String {
     };
     head(&mut page, analysis);
     if !analysis.cells.is_empty() {
+        two_factors(&mut page, analysis);
         levels(&mut page, analysis);
+        comparisons(&mut page, analysis);
         steps(&mut page, analysis);
         published(&mut page, analysis);
     }
@@ -185,7 +188,7 @@ fn levels(page: &mut Page, analysis: &Analysis) {
     page.section("Per level");
     page.paragraph(
         "Transactions, errors, and skipped steps count the whole trial, ramp included; all else \
-         counts the hold.",
+         counts the hold after its warm-up.",
         0,
     );
     if !analysis.published.is_empty() {
@@ -304,6 +307,70 @@ fn steps(page: &mut Page, analysis: &Analysis) {
             if let Some(entries) = published_step(analysis, name).get(from..to) {
                 published_line(page, entries, width);
             }
+        }
+    }
+}
+
+/// One table per measure, the first factor down, the second across; intervals below their means.
+fn two_factors(page: &mut Page, analysis: &Analysis) {
+    let grids = grids(analysis);
+    if grids.is_empty() {
+        return;
+    }
+    let names = &analysis.study.factors;
+    page.section(&format!("By {} and {}", names[0], names[1]));
+    page.paragraph(
+        "Means over valid trials; below them their 95 % intervals.",
+        0,
+    );
+    let (across, width) = (cells_across(page), name_width(page));
+    for grid in grids {
+        for from in (0..grid.columns.len()).step_by(across) {
+            let to = (from + across).min(grid.columns.len());
+            let heads: String = grid.columns[from..to]
+                .iter()
+                .map(|name| right(&clip(name, CELL - 1), CELL))
+                .collect();
+            page.line("");
+            named_line(page, &grid.title, width, &heads);
+            for (name, figures) in grid.rows.iter().zip(&grid.figures) {
+                let figures = &figures[from..to];
+                let means = figures
+                    .iter()
+                    .map(|one| right(&or_none(one.map(|one| one.mean), figure), CELL));
+                named_line(page, name, width, &means.collect::<String>());
+                let spreads: String = figures
+                    .iter()
+                    .map(|one| right(&clip(&spread(*one), CELL - 1), CELL))
+                    .collect();
+                if !spreads.trim().is_empty() {
+                    page.line(&format!("{}{spreads}", " ".repeat(width)));
+                }
+            }
+        }
+    }
+}
+
+/// One line per comparison, those of a pair together.
+fn comparisons(page: &mut Page, analysis: &Analysis) {
+    if analysis.comparisons.is_empty() {
+        return;
+    }
+    page.section("Comparisons");
+    page.paragraph(&lead(analysis), 0);
+    for group in groups(&analysis.comparisons) {
+        page.line("");
+        page.paragraph(&format!("{} ({})", group.title, group.blocks), 0);
+        for one in group.comparisons {
+            let shown = texts(one);
+            let interval = one
+                .interval
+                .map_or_else(String::new, |_| format!(", {}", shown.interval));
+            let line = format!(
+                "- {}: {}; {} → {} ({}), {}{interval}",
+                shown.measure, shown.verdict, shown.a, shown.b, shown.difference, shown.relative,
+            );
+            page.paragraph(&line, 2);
         }
     }
 }

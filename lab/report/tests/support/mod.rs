@@ -102,6 +102,12 @@ pub(crate) struct Shape {
     pub(crate) end: TrialEnd,
     /// No windows, no counters at all.
     pub(crate) empty: bool,
+    /// The first part of the hold takes ten times as long.
+    pub(crate) slow_start_ms: u64,
+    /// Responses take ever longer through the trial.
+    pub(crate) climbs: bool,
+    /// CPU of the system in the hold, where it isn't the usual; 100 = one core.
+    pub(crate) system_cpu: Option<f64>,
 }
 
 impl Default for Shape {
@@ -130,7 +136,19 @@ impl Default for Shape {
             elapsed: 1.0,
             end: TrialEnd::Complete,
             empty: false,
+            slow_start_ms: 0,
+            climbs: false,
+            system_cpu: None,
         }
+    }
+}
+
+impl Shape {
+    /// Response time of the first step in a window that begins at `start_ms`.
+    fn response_at(&self, start_ms: u64, ramp_ms: u64) -> u64 {
+        let slow = start_ms >= ramp_ms && start_ms < ramp_ms + self.slow_start_ms;
+        let climbed = if self.climbs { start_ms } else { 0 };
+        self.response_us * if slow { 10 } else { 1 } + climbed
     }
 }
 
@@ -268,7 +286,7 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
         windows(&mut out, trial, shape);
     }
     if shape.monitored && !shape.empty {
-        monitor(&mut out, trial);
+        monitor(&mut out, trial, shape);
     }
     let (ramp_ms, hold_ms) = (trial.load.ramp_ms, trial.load.hold_ms);
     let examples = (shape.fails_every > 0).then(|| ErrorExample {
@@ -372,7 +390,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             for _ in 0..requests {
                 counter += 1;
                 let us =
-                    (shape.response_us + slower_us) * (at as u64 + 1) + (counter * 7919 % 997) * 4;
+                    (shape.response_at(start, ramp) + slower_us) * (at as u64 + 1) + (counter * 7919 % 997) * 4;
                 if shape.skips_every > 0 && counter.is_multiple_of(shape.skips_every) {
                     entry.skipped += 1;
                 } else if shape.fails_every > 0 && counter.is_multiple_of(shape.fails_every) {
@@ -435,7 +453,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn monitor(out: &mut TrialWriter, trial: &Trial) {
+fn monitor(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
     let columns = [
         "host.cpu_percent",
         "host.disk_transfers_per_s",
@@ -459,7 +477,7 @@ fn monitor(out: &mut TrialWriter, trial: &Trial) {
             (t > 0).then_some(busy * 3.0),
             (t > 0).then_some(busy / 2.0),
             Some(9_000.0 - f64::from(trial.load.users)),
-            (t > 0).then_some(busy * 1.5),
+            (t > 0).then_some(shape.system_cpu.unwrap_or(busy * 1.5)),
             Some(60.0 + t as f64 / 1000.0),
             (t > 0).then_some(busy / 3.0),
         ];

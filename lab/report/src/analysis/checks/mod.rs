@@ -7,6 +7,7 @@
 mod generator;
 mod load;
 mod records;
+mod steady;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use lab_study::plan::Trial;
 
 use super::sums::{Names, Sums};
 use super::trial::Predicted;
+use super::warmup::Warmup;
 use crate::model::{Check, CheckOutcome};
 
 /// What checks look at.
@@ -33,6 +35,9 @@ pub(super) struct Facts<'a> {
     pub(super) sums: &'a Sums,
     /// The part of the hold that monitor samples cover.
     pub(super) coverage: f64,
+    pub(super) warmup: &'a Warmup,
+    /// Seconds of one of the system's cores per request, over the number of its cores.
+    pub(super) demand_s: Option<f64>,
 }
 
 /// All checks, in the order that a reader wants them. A trial whose system failed has one check:
@@ -53,8 +58,11 @@ pub(super) fn all(facts: &Facts<'_>) -> Vec<Check> {
         waits::waits(facts),
     ];
     checks.extend(waits::little(facts));
+    checks.extend(waits::bound(facts));
     checks.extend(health.checks);
     checks.extend([
+        steady::steady_state(facts),
+        steady::tail(facts),
         records::clock(facts),
         records::agreement(facts),
         records::monitor(facts),

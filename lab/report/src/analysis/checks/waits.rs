@@ -15,6 +15,8 @@ const LEAST_WAITS: u64 = 20;
 const UNIFORM_DEVIATION: f64 = 0.577;
 /// Little's law should hold within a few per cent.
 const LITTLE_TOLERANCE: f64 = 0.05;
+/// Users × demand may be off by this: CPU counters have whole ticks and their own windows.
+const BOUND_TOLERANCE: f64 = 0.05;
 
 /// The mean wait before each step beside the plan's.
 pub(super) fn waits(facts: &Facts<'_>) -> Check {
@@ -170,4 +172,59 @@ fn idle_slack(facts: &Facts<'_>, pace_s: f64, rest_s: f64) -> f64 {
     let hold = &facts.sums.hold;
     let overran = lab_stats::ratio(as_f64(hold.overruns), as_f64(hold.cycles)).unwrap_or_default();
     edge + 4.0 * LITTLE_TOLERANCE * (overran * (1.0 - overran)).clamp(0.0, 0.25)
+}
+
+/// The bound of a closed system: with N users, demand D per request at the busiest resource, and Z of
+/// thinking per request, R ≥ N·D − Z. Source: Denning & Buzen, "The Operational Analysis of Queueing
+/// Network Models" (1978); Gunther. D is the system's CPU per request over its cores; Z is what the
+/// plan leaves between requests of a server that answers in no time, idling for the pace included,
+/// so the bound never asks too much. `None` without CPU counters or answers.
+pub(super) fn bound(facts: &Facts<'_>) -> Option<Check> {
+    let hold = &facts.sums.hold;
+    let users = hold.users.mean()?;
+    let demand_s = facts.demand_s?;
+    let answered = [&facts.sums.response, &facts.sums.failed];
+    let total_s: f64 = answered
+        .iter()
+        .map(|times| lab_stats::histogram::sum(times) / 1e6)
+        .sum();
+    let n: u64 = answered.iter().map(|times| times.len()).sum();
+    let response_s = lab_stats::ratio(total_s, as_f64(n))?;
+    let prediction = facts.planned.prediction.as_ref();
+    let think_s = prediction
+        .and_then(|plan| lab_stats::ratio(users, plan.offered_per_s))
+        .unwrap_or_default();
+    let least_s = users * demand_s - think_s;
+    let name = "closed-system bound";
+    if least_s <= 0.0 {
+        return Some(pass(
+            name,
+            format!(
+                "not binding: {} users × {} ms of CPU take less than the {} ms that they think",
+                rate(users),
+                ms(demand_s * 1000.0),
+                ms(think_s * 1000.0)
+            ),
+        ));
+    }
+    let evidence = format!(
+        "mean response {} ms; {} users × {} ms of CPU less {} ms of thinking leave at least {} ms",
+        ms(response_s * 1000.0),
+        rate(users),
+        ms(demand_s * 1000.0),
+        ms(think_s * 1000.0),
+        ms(least_s * 1000.0)
+    );
+    Some(
+        if response_s < least_s - BOUND_TOLERANCE * users * demand_s {
+            invalid(
+                name,
+                evidence,
+                "No server can be as fast with so much work: users, CPU counters, or response times \
+             were measured wrongly.",
+            )
+        } else {
+            pass(name, evidence)
+        },
+    )
 }

@@ -13,7 +13,7 @@ use crate::format::{figure, plain, times};
 use crate::write::html::escape::escape;
 
 /// Drawn this much larger than shown.
-const SCALE: i32 = 4;
+pub(super) const SCALE: i32 = 4;
 /// Width of every chart in CSS pixels; the page scales it a little.
 pub(super) const WIDTH: i32 = 400;
 /// A font's size in plotters is its line height; this gives 12 px letters.
@@ -33,10 +33,11 @@ pub(super) enum Ink {
     Grid,
     Ramp,
     Track,
+    Band,
 }
 
 impl Ink {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::First,
         Self::Second,
         Self::Published,
@@ -46,6 +47,7 @@ impl Ink {
         Self::Grid,
         Self::Ramp,
         Self::Track,
+        Self::Band,
     ];
 
     /// The CSS variable.
@@ -60,11 +62,12 @@ impl Ink {
             Self::Grid => "--grid",
             Self::Ramp => "--ramp",
             Self::Track => "--track",
+            Self::Band => "--band",
         }
     }
 
     /// A colour that nothing else has; it never reaches the page.
-    fn marker(self) -> RGBColor {
+    pub(super) fn marker(self) -> RGBColor {
         RGBColor(1, 2, self as u8 + 1)
     }
 
@@ -74,8 +77,8 @@ impl Ink {
     }
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// One line of a chart.
 #[derive(Debug, Clone)]
@@ -399,7 +402,7 @@ fn clip(name: &str) -> String {
     name.chars().take(FITS - 1).chain(['…']).collect()
 }
 
-fn text(area: &Area<'_>, words: &str, x: i32, y: i32, ink: Ink, at: HPos) -> Drawn {
+pub(super) fn text(area: &Area<'_>, words: &str, x: i32, y: i32, ink: Ink, at: HPos) -> Drawn {
     let style = ("sans-serif", LETTERS * SCALE)
         .into_font()
         .color(&ink.marker())
@@ -408,7 +411,7 @@ fn text(area: &Area<'_>, words: &str, x: i32, y: i32, ink: Ink, at: HPos) -> Dra
 }
 
 /// Draws and turns the result into an element of the page.
-fn svg(name: &str, height: i32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
+pub(super) fn svg(name: &str, height: i32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
     let mut drawn = String::new();
     {
         let size = ((WIDTH * SCALE) as u32, (height * SCALE) as u32);
@@ -447,7 +450,7 @@ fn svg(name: &str, height: i32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> String
 }
 
 /// A step of 1, 2, 2.5, or 5 × 10ⁿ that cuts `end` into at most `parts`.
-fn nice_step(end: f64, parts: f64) -> f64 {
+pub(super) fn nice_step(end: f64, parts: f64) -> f64 {
     let raw = end / parts;
     let decade = 10f64.powf(raw.log10().floor());
     let nice = [1.0, 2.0, 2.5, 5.0, 10.0]

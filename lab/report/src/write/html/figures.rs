@@ -358,7 +358,7 @@ pub(super) fn through_trials(page: &mut Page, analysis: &Analysis) {
     page.section("Through each trial", &lead);
     page.raw("<ul class=\"key\">\n<li><i></i>the figure; CPU: all of the host</li>\n");
     page.raw("<li><i class=\"second\"></i>CPU of the system</li>\n");
-    page.raw("<li><i class=\"ramp\"></i>ramp, not counted</li>\n</ul>\n<div class=\"grid fit\">\n");
+    page.raw("<li><i class=\"ramp\"></i>ramp and warm-up, not counted</li>\n</ul>\n<div class=\"grid fit\">\n");
     let panels: [Panel; 4] = [
         ("Throughput", "transactions per s", |trial| {
             vec![load(trial, |p| Some(p.transactions_per_s))]
@@ -408,7 +408,7 @@ fn card(page: &mut Page, trial: &TrialAnalysis, panels: &[Panel; 4], most: &[f64
         reason = "milliseconds of a trial stay far below 2^52"
     )]
     let (ramp_s, end_s) = (
-        trial.ramp_ms as f64 / 1000.0,
+        (trial.ramp_ms as f64 + trial.warmup_cut_ms) / 1000.0,
         (trial.ramp_ms + trial.hold_ms) as f64 / 1000.0,
     );
     page.raw("<div class=\"panels\">\n");

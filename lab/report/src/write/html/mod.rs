@@ -4,8 +4,10 @@
 //! forbids any load. The script only sorts and copies tables: without it nothing is missing.
 
 mod charts;
+mod differences;
 mod escape;
 mod figures;
+mod intervals;
 mod tables;
 
 use crate::Analysis;
@@ -47,7 +49,9 @@ pub fn html(analysis: &Analysis) -> String {
     page.raw("<main>\n");
     figures::tiles(&mut page, analysis);
     figures::against_users(&mut page, analysis);
+    differences::two_factors(&mut page, analysis);
     tables::levels(&mut page, analysis);
+    differences::comparisons(&mut page, analysis);
     figures::steps(&mut page, analysis);
     tables::steps(&mut page, analysis);
     figures::through_trials(&mut page, analysis);
@@ -128,8 +132,10 @@ fn shortened(analysis: &Analysis) -> (Analysis, Vec<String>) {
     };
     say(shown.cells.len(), MOST_CELLS, "cell");
     say(shown.trials.len(), MOST_ROWS, "trial");
+    say(shown.comparisons.len(), MOST_ROWS, "comparison");
     shown.cells.truncate(MOST_CELLS);
     shown.trials.truncate(MOST_ROWS);
+    shown.comparisons.truncate(MOST_ROWS);
     for table in &mut shown.published {
         say(table.entries.len(), MOST_ROWS, "published figure");
         table.entries.truncate(MOST_ROWS);
@@ -229,7 +235,8 @@ fn how_to_read(page: &mut Page, analysis: &Analysis) {
     let mut lines = vec![
         "A trial is one run at one level. Transactions, errors, and skipped steps count the whole \
          trial, ramp included. Response times, throughput, CPU, and all counters count the hold \
-         only."
+         only, after its warm-up: what MSER-5 cuts off its beginning, as the check on the steady \
+         state says for each trial."
             .to_owned(),
         "Response time runs from sending a request to the last byte of its answer. A timeout is an \
          error, not a transaction. p95: 95 % of the responses were no slower. A dash stands where \
@@ -240,6 +247,10 @@ fn how_to_read(page: &mut Page, analysis: &Analysis) {
          for that; a generator that could not keep its plan is."
             .to_owned(),
         "× is our figure divided by the published one.".to_owned(),
+        "A comparison pairs the trials of each block: what a block does to both sides cancels. p is \
+         the sign-flip permutation test's, over all comparisons together; the interval holds every \
+         ratio that the test doesn't reject. Six blocks are the fewest that can show anything."
+            .to_owned(),
     ];
     if let Some(note) = analysis.speed_note() {
         lines.push(format!(

@@ -55,7 +55,7 @@ impl Cell {
     }
 }
 
-fn open(page: &mut Page, class: &str, name: &str) {
+pub(super) fn open(page: &mut Page, class: &str, name: &str) {
     page.raw(&format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\
          <table class=\"{class}\">\n",
@@ -63,11 +63,11 @@ fn open(page: &mut Page, class: &str, name: &str) {
     ));
 }
 
-fn close(page: &mut Page) {
+pub(super) fn close(page: &mut Page) {
     page.raw("</tbody></table></div>\n");
 }
 
-fn heads(page: &mut Page, heads: &[(&str, &str)]) {
+pub(super) fn heads(page: &mut Page, heads: &[(&str, &str)]) {
     page.raw("<thead><tr>");
     for (class, head) in heads {
         page.element("th", &format!("scope=\"col\" class=\"{class}\""), head);

@@ -1,0 +1,170 @@
+//! What is said of two cells, or of two levels of a factor: one measure of *b* beside that of *a*.
+
+use lab_stats::verdict::Better;
+use serde::Serialize;
+
+use crate::model_trial::TrialAnalysis;
+
+/// By which rule differences are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Inference {
+    /// Ratios within this part of 1 don't matter.
+    pub smallest_relevant: f64,
+    /// Confidence of the intervals of ratios.
+    pub confidence: f64,
+    /// Fewer blocks than this have no verdict.
+    pub least_blocks: usize,
+    /// Comparisons that were judged together; the joint p is over these.
+    pub judged: usize,
+    /// Pairs of cells beyond the most that are compared.
+    pub pairs_left_out: usize,
+}
+
+/// One measure of *b* beside that of *a*, paired by block, over valid trials.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The baseline: a cell's label, or a level of the factor.
+    pub a: String,
+    /// What is compared with it.
+    pub b: String,
+    /// The factor in which they differ.
+    pub factor: String,
+    /// What is compared.
+    pub metric: Measure,
+    /// Blocks with a valid trial of both.
+    pub blocks: usize,
+    /// Mean of *a* over these blocks.
+    pub mean_a: f64,
+    /// Mean of *b* over these blocks.
+    pub mean_b: f64,
+    /// Mean of *b* less mean of *a*.
+    pub difference: f64,
+    /// Geometric mean of b ÷ a over these blocks.
+    pub ratio: f64,
+    /// Interval of the ratio; `None` where too few blocks bound it.
+    pub interval: Option<(f64, f64)>,
+    /// p over all comparisons together; `None` without a verdict.
+    pub p: Option<f64>,
+    /// p of this comparison alone; `None` without a verdict.
+    pub p_single: Option<f64>,
+    /// What it comes to; `None` with too few blocks.
+    pub verdict: Option<Difference>,
+    /// Why there is no verdict.
+    pub reason: Option<String>,
+}
+
+impl Comparison {
+    /// Whether a difference is called one.
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        matches!(self.verdict, Some(Difference::Faster | Difference::Slower))
+    }
+}
+
+/// What a comparison comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Difference {
+    /// *b* is better: less time, more throughput, less cost.
+    Faster,
+    /// *b* is worse.
+    Slower,
+    /// None that is both beyond noise and relevant.
+    #[serde(rename = "no difference shown")]
+    NoneShown,
+    /// The noise is larger than what would matter.
+    Unstable,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Measure {
+    /// Transactions per second.
+    #[serde(rename = "throughput_per_s")]
+    Throughput,
+    /// Mean response.
+    #[serde(rename = "response_mean_ms")]
+    Mean,
+    /// Median response.
+    #[serde(rename = "response_p50_ms")]
+    P50,
+    /// p95 of responses.
+    #[serde(rename = "response_p95_ms")]
+    P95,
+    /// p99 of responses.
+    #[serde(rename = "response_p99_ms")]
+    P99,
+    /// CPU of the system per transaction.
+    #[serde(rename = "cpu_ms_per_transaction")]
+    Cpu,
+    /// Peak resident memory of the system.
+    #[serde(rename = "rss_mb_max")]
+    Memory,
+}
+
+impl Measure {
+    /// All, in the order that reports show.
+    pub const ALL: [Self; 7] = [
+        Self::Throughput,
+        Self::Mean,
+        Self::P50,
+        Self::P95,
+        Self::P99,
+        Self::Cpu,
+        Self::Memory,
+    ];
+
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Mean => "mean response",
+            Self::P50 => "p50 response",
+            Self::P95 => "p95 response",
+            Self::P99 => "p99 response",
+            Self::Cpu => "CPU per transaction",
+            Self::Memory => "peak memory",
+        }
+    }
+
+    /// Its unit.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Throughput => "per s",
+            Self::Mean | Self::P50 | Self::P95 | Self::P99 | Self::Cpu => "ms",
+            Self::Memory => "MB",
+        }
+    }
+
+    /// Whether it is a cost rather than a speed.
+    #[must_use]
+    pub fn is_cost(self) -> bool {
+        matches!(self, Self::Cpu | Self::Memory)
+    }
+
+    /// Which way it is better.
+    #[must_use]
+    pub fn better(self) -> Better {
+        match self {
+            Self::Throughput => Better::Higher,
+            _ => Better::Lower,
+        }
+    }
+
+    /// A trial's value.
+    #[must_use]
+    pub fn of(self, trial: &TrialAnalysis) -> Option<f64> {
+        let counter = |name: &str| trial.system.get(name).copied().flatten();
+        match self {
+            Self::Throughput => trial.throughput_per_s,
+            Self::Mean => trial.response_ms.mean,
+            Self::P50 => trial.response_ms.p50,
+            Self::P95 => trial.response_ms.p95,
+            Self::P99 => trial.response_ms.p99,
+            Self::Cpu => counter("cpu_ms_per_transaction"),
+            Self::Memory => counter("rss_mb_max"),
+        }
+    }
+}

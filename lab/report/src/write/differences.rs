@@ -1,0 +1,200 @@
+//! Differences as text, shared by all writers: comparisons line by line, and studies of two factors
+//! as one table per measure. It knows no layout.
+
+use lab_stats::mean_interval;
+use lab_study::model::Level;
+
+use crate::Analysis;
+use crate::format::{NONE, figure, level, plural, ratio_or_percent, times};
+use crate::model::{Comparison, Difference, Estimate, Measure, Verdict};
+
+/// The texts of one comparison.
+pub(crate) struct Texts {
+    /// `mean response, ms`.
+    pub(crate) measure: String,
+    pub(crate) a: String,
+    pub(crate) b: String,
+    /// With its sign.
+    pub(crate) difference: String,
+    /// `+12.5 %`, or `×3.60`.
+    pub(crate) relative: String,
+    /// `+10.1 % to +14.9 %`.
+    pub(crate) interval: String,
+    pub(crate) p: String,
+    pub(crate) verdict: &'static str,
+}
+
+pub(crate) fn texts(one: &Comparison) -> Texts {
+    let sign = if one.difference > 0.0 { "+" } else { "" };
+    Texts {
+        measure: format!("{}, {}", one.metric.name(), one.metric.unit()),
+        a: figure(one.mean_a),
+        b: figure(one.mean_b),
+        difference: format!("{sign}{}", figure(one.difference)),
+        relative: ratio_or_percent(one.ratio),
+        interval: one.interval.map_or_else(
+            || NONE.to_owned(),
+            |(low, high)| {
+                let (low, high) = (ratio_or_percent(low), ratio_or_percent(high));
+                if low == high {
+                    low
+                } else {
+                    format!("{low} to {high}")
+                }
+            },
+        ),
+        p: one.p.map_or_else(|| NONE.to_owned(), |p| format!("{p:.3}")),
+        verdict: verdict(one),
+    }
+}
+
+/// The verdict in a word that suits the measure.
+fn verdict(one: &Comparison) -> &'static str {
+    match (one.verdict, one.metric.is_cost()) {
+        (Some(Difference::Faster), false) => "faster",
+        (Some(Difference::Faster), true) => "costs less",
+        (Some(Difference::Slower), false) => "slower",
+        (Some(Difference::Slower), true) => "costs more",
+        (Some(Difference::NoneShown), _) => "no difference shown",
+        (Some(Difference::Unstable), _) => "unstable",
+        (None, _) => "no verdict",
+    }
+}
+
+/// Comparisons of one pair.
+pub(crate) struct Group<'a> {
+    pub(crate) title: String,
+    pub(crate) blocks: String,
+    pub(crate) comparisons: &'a [Comparison],
+}
+
+/// Neighbouring comparisons of the same pair together.
+pub(crate) fn groups(comparisons: &[Comparison]) -> Vec<Group<'_>> {
+    comparisons
+        .chunk_by(|one, next| (&one.a, &one.b) == (&next.a, &next.b))
+        .map(|group| {
+            let blocks = group.iter().map(|one| one.blocks).max().unwrap_or_default();
+            Group {
+                title: format!("{} → {}", group[0].a, group[0].b),
+                blocks: plural(blocks, "block"),
+                comparisons: group,
+            }
+        })
+        .collect()
+}
+
+/// What a reader must know before the comparisons.
+pub(crate) fn lead(analysis: &Analysis) -> String {
+    let rule = &analysis.inference;
+    let mut text = "Each cell beside the one with the first level of a factor, over valid trials \
+                    paired by block."
+        .to_owned();
+    if rule.judged > 0 {
+        text.push_str(&format!(
+            " A difference is called one only if it is beyond noise (joint p ≤ {} over {}) and \
+             larger than {} %; where the noise is larger than that, the word is unstable.",
+            times(1.0 - rule.confidence),
+            plural(rule.judged, "comparison"),
+            times(rule.smallest_relevant * 100.0),
+        ));
+    }
+    let unjudged = analysis
+        .comparisons
+        .iter()
+        .filter(|one| one.verdict.is_none())
+        .max_by_key(|one| one.blocks);
+    if let Some(reason) = unjudged.and_then(|one| one.reason.as_ref()) {
+        let what = if rule.judged == 0 {
+            "No verdict is possible"
+        } else {
+            "Some have no verdict"
+        };
+        text.push_str(&format!(" {what}: {reason}. Ratios are shown without one."));
+    }
+    if rule.pairs_left_out > 0 {
+        text.push_str(&format!(
+            " {} beyond the first are not compared.",
+            plural(rule.pairs_left_out, "pair")
+        ));
+    }
+    text
+}
+
+/// One measure over two factors.
+pub(crate) struct Grid {
+    /// `mean response, ms`.
+    pub(crate) title: String,
+    pub(crate) rows: Vec<String>,
+    pub(crate) columns: Vec<String>,
+    /// Row by row.
+    pub(crate) figures: Vec<Vec<Option<Estimate>>>,
+}
+
+/// One table per measure; none unless the study has exactly two factors of two levels or more.
+pub(crate) fn grids(analysis: &Analysis) -> Vec<Grid> {
+    let [down, across] = analysis.study.factors.as_slice() else {
+        return Vec::new();
+    };
+    let (rows, columns) = (levels(analysis, down), levels(analysis, across));
+    if rows.len() < 2 || columns.len() < 2 {
+        return Vec::new();
+    }
+    let name = |factor: &str, of: &[&Level]| -> Vec<String> {
+        of.iter()
+            .map(|one| format!("{factor} {}", level(one)))
+            .collect()
+    };
+    let estimate = |measure: Measure, row: &Level, column: &Level| {
+        let valid = analysis.trials.iter().filter(|trial| {
+            trial.verdict == Verdict::Valid
+                && trial.cell.get(down) == Some(row)
+                && trial.cell.get(across) == Some(column)
+        });
+        let values: Option<Vec<f64>> = valid.map(|trial| measure.of(trial)).collect();
+        let interval = mean_interval(&values?)?;
+        Some(Estimate {
+            mean: interval.mean,
+            low: interval.bounds.map(|bounds| bounds.0),
+            high: interval.bounds.map(|bounds| bounds.1),
+        })
+    };
+    let grid = |measure: Measure| Grid {
+        title: format!("{}, {}", measure.name(), measure.unit()),
+        rows: name(down, &rows),
+        columns: name(across, &columns),
+        figures: rows
+            .iter()
+            .map(|row| {
+                let across = columns.iter();
+                across
+                    .map(|column| estimate(measure, row, column))
+                    .collect()
+            })
+            .collect(),
+    };
+    let grids = Measure::ALL.into_iter().map(grid);
+    grids
+        .filter(|grid| grid.figures.iter().flatten().any(Option::is_some))
+        .collect()
+}
+
+/// A factor's levels, in the order of the cells.
+fn levels<'a>(analysis: &'a Analysis, factor: &str) -> Vec<&'a Level> {
+    let mut levels: Vec<&Level> = Vec::new();
+    for cell in &analysis.cells {
+        if let Some(level) = cell.cell.get(factor)
+            && !levels.contains(&level)
+        {
+            levels.push(level);
+        }
+    }
+    levels
+}
+
+/// `10.9…11.6`, or nothing of a single trial.
+pub(crate) fn spread(estimate: Option<Estimate>) -> String {
+    let bounds = estimate.and_then(|estimate| Some((estimate.low?, estimate.high?)));
+    bounds.map_or_else(String::new, |(low, high)| {
+        format!("{}…{}", figure(low), figure(high))
+    })
+}

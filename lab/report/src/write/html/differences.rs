@@ -1,0 +1,145 @@
+//! The page's differences: two factors as tables, comparisons as intervals and as a table.
+
+use super::escape::escape;
+use super::intervals::{Row, intervals};
+use super::{Page, tables};
+use crate::Analysis;
+use crate::format::figure;
+use crate::model::{Comparison, Difference};
+use crate::write::differences::{Group, grids, groups, lead, spread, texts};
+
+/// Pairs with a chart; the table has all.
+const MOST_CHARTS: usize = 12;
+
+/// One table per measure, the first factor down, the second across.
+pub(super) fn two_factors(page: &mut Page, analysis: &Analysis) {
+    let grids = grids(analysis);
+    if grids.is_empty() {
+        return;
+    }
+    let names = &analysis.study.factors;
+    page.section(
+        &format!("By {} and {}", names[0], names[1]),
+        "Means over the valid trials of each cell, with their 95 % intervals.",
+    );
+    page.raw("<div class=\"panels\">\n");
+    for grid in grids {
+        page.raw("<div>");
+        tables::open(page, "matrix", &grid.title);
+        page.raw("<thead><tr>");
+        page.element("th", "scope=\"col\"", &grid.title);
+        for column in &grid.columns {
+            page.element("th", "scope=\"col\"", column);
+        }
+        page.raw("</tr></thead>\n<tbody>\n");
+        for (name, figures) in grid.rows.iter().zip(&grid.figures) {
+            page.raw("<tr>");
+            page.element("th", "scope=\"row\"", name);
+            for estimate in figures {
+                let mean = estimate.map_or_else(
+                    || crate::format::NONE.to_owned(),
+                    |estimate| figure(estimate.mean),
+                );
+                page.raw("<td>");
+                page.raw(&escape(&mean));
+                page.element("small", "", &spread(*estimate));
+                page.raw("</td>\n");
+            }
+            page.raw("</tr>\n");
+        }
+        tables::close(page);
+        page.raw("</div>\n");
+    }
+    page.raw("</div>\n");
+}
+
+/// Comparisons: intervals where there are any, then the table.
+pub(super) fn comparisons(page: &mut Page, analysis: &Analysis) {
+    if analysis.comparisons.is_empty() {
+        return;
+    }
+    page.section("Comparisons", &lead(analysis));
+    let relevant = analysis.inference.smallest_relevant;
+    let groups = groups(&analysis.comparisons);
+    let bounded = |group: &&Group<'_>| group.comparisons.iter().any(|one| one.interval.is_some());
+    if groups.iter().any(|group| bounded(&group)) {
+        page.raw("<ul class=\"key\">\n<li><i class=\"interval\"></i>ratio and its interval</li>\n");
+        page.raw("<li><i class=\"shown\"></i>a difference is shown</li>\n");
+        page.raw("<li><i class=\"band\"></i>too small to matter</li>\n</ul>\n");
+    }
+    page.raw("<div class=\"grid\">\n");
+    for group in groups.iter().filter(bounded).take(MOST_CHARTS) {
+        let rows: Vec<Row> = group.comparisons.iter().map(row).collect();
+        let name = format!("Ratios with intervals, {}", group.title);
+        if let Some(svg) = intervals(&name, &rows, relevant) {
+            page.raw("<section class=\"card\"><h3>");
+            page.raw(&escape(&group.title));
+            page.element("span", "class=\"unit\"", &group.blocks);
+            page.raw("</h3>\n");
+            page.raw(&svg);
+            page.raw("</section>\n");
+        }
+    }
+    page.raw("</div>\n");
+    table(page, &groups);
+}
+
+fn row(one: &Comparison) -> Row {
+    Row {
+        name: one.metric.name(),
+        ratio: one.ratio,
+        interval: one.interval,
+        is_shown: one.is_shown(),
+    }
+}
+
+fn table(page: &mut Page, groups: &[Group<'_>]) {
+    tables::open(page, "", "Comparisons");
+    tables::heads(
+        page,
+        &[
+            ("", "b beside a"),
+            ("", "a"),
+            ("", "b"),
+            ("", "difference"),
+            ("", "relative"),
+            ("", "interval"),
+            ("", "p"),
+            ("text", "verdict"),
+        ],
+    );
+    for group in groups {
+        page.raw("<tr class=\"section\">");
+        let title = format!("{} · {}", group.title, group.blocks);
+        page.element("th", "scope=\"rowgroup\" colspan=\"8\"", &title);
+        page.raw("</tr>\n");
+        for one in group.comparisons {
+            table_row(page, one);
+        }
+    }
+    tables::close(page);
+}
+
+fn table_row(page: &mut Page, one: &Comparison) {
+    let shown = texts(one);
+    page.raw("<tr>");
+    page.element("th", "scope=\"row\"", &shown.measure);
+    for figure in [
+        &shown.a,
+        &shown.b,
+        &shown.difference,
+        &shown.relative,
+        &shown.interval,
+        &shown.p,
+    ] {
+        page.element("td", "", figure);
+    }
+    let class = match one.verdict {
+        Some(Difference::Faster) => "text good",
+        Some(Difference::Slower) => "text bad",
+        Some(Difference::Unstable) => "text warn",
+        Some(Difference::NoneShown) | None => "text",
+    };
+    page.element("td", &format!("class=\"{class}\""), shown.verdict);
+    page.raw("</tr>\n");
+}

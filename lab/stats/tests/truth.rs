@@ -1,0 +1,215 @@
+//! Inference against known truth: simulated studies whose answer is known. Seeds are printed, so a
+//! failure can be repeated; limits are the expected figure and three Monte Carlo standard errors.
+
+use lab_stats::paired::{interval, max_t, mean, sign_flip_p};
+use lab_stats::verdict::{ALPHA, Better, Compared, SMALLEST_RELEVANT, Verdict, verdict};
+use lab_stats::{Steady, mser5};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+struct Noise(Xoshiro256PlusPlus);
+
+impl Noise {
+    fn new(seed: u64) -> Self {
+        println!("seed {seed}");
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// In (0, 1).
+    fn unit(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Standard normal, by Box and Muller.
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
+    fn normals(&mut self, n: usize, mean: f64, sd: f64) -> Vec<f64> {
+        (0..n).map(|_| mean + sd * self.normal()).collect()
+    }
+}
+
+/// The limits of a proportion that should be `p`, out of `n`.
+fn within(hits: usize, n: usize, p: f64) -> (f64, f64) {
+    let part = hits as f64 / n as f64;
+    (part - p, 3.0 * (p * (1.0 - p) / n as f64).sqrt())
+}
+
+/// One study: `cells` × 6 metrics over `blocks`; cell c's times are longer by `effect` if c > 0.
+/// Blocks differ by 10 %, trials by `sd`, the metrics of a trial share half of their noise. Each row
+/// is cell c against the first cell, in one metric.
+fn study(noise: &mut Noise, cells: usize, blocks: usize, sd: f64, effect: f64) -> Vec<Vec<f64>> {
+    const METRICS: usize = 6;
+    let mut rows = vec![Vec::new(); (cells - 1) * METRICS];
+    for _ in 0..blocks {
+        let block = 0.1 * noise.normal();
+        let trial = |noise: &mut Noise, shift: f64| {
+            let shared = noise.normal();
+            let one = |noise: &mut Noise| {
+                block + shift + sd * (shared + noise.normal()) / std::f64::consts::SQRT_2
+            };
+            (0..METRICS).map(|_| one(noise)).collect::<Vec<f64>>()
+        };
+        let baseline = trial(noise, 0.0);
+        for cell in 1..cells {
+            let other = trial(noise, effect);
+            for metric in 0..METRICS {
+                rows[(cell - 1) * METRICS + metric].push(other[metric] - baseline[metric]);
+            }
+        }
+    }
+    rows
+}
+
+fn verdicts(rows: &[Vec<f64>]) -> Vec<Verdict> {
+    let blocks: Vec<Vec<Option<f64>>> = rows
+        .iter()
+        .map(|row| row.iter().copied().map(Some).collect())
+        .collect();
+    let adjusted = max_t(&blocks, 1);
+    let judged = rows.iter().zip(adjusted).map(|(row, p)| {
+        let compared = Compared {
+            log_ratio: mean(row).unwrap(),
+            bounds: interval(row, ALPHA, 1),
+            p: p.joint,
+            blocks: row.len(),
+        };
+        verdict(&compared, Better::Lower, SMALLEST_RELEVANT).unwrap()
+    });
+    judged.collect()
+}
+
+fn is_difference(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Faster | Verdict::Slower)
+}
+
+#[test]
+fn a_thousand_studies_of_nothing_show_nothing() {
+    let mut noise = Noise::new(20_261_121);
+    for (cells, blocks) in [(2, 6), (4, 6), (3, 8)] {
+        let wrong = (0..1_000)
+            .filter(|_| {
+                let rows = study(&mut noise, cells, blocks, 0.05, 0.0);
+                verdicts(&rows).iter().any(is_difference)
+            })
+            .count();
+        println!("{cells} cells, {blocks} blocks: {wrong} of 1000 A/A studies show a difference");
+        let (above, error) = within(wrong, 1_000, ALPHA);
+        assert!(above <= error, "{cells} cells, {blocks} blocks: {wrong}");
+        assert!(wrong > 0, "a test that never rejects shows nothing either");
+    }
+}
+
+#[test]
+fn a_difference_that_is_there_is_found_in_company() {
+    let mut noise = Noise::new(3);
+    let (mut found, mut asked) = (0, 0);
+    for _ in 0..300 {
+        // 10 % slower, noise of a trial 2 %: 18 comparisons, six blocks.
+        let verdicts = verdicts(&study(&mut noise, 4, 6, 0.02, 0.10));
+        found += verdicts.iter().filter(|v| **v == Verdict::Slower).count();
+        asked += verdicts.len();
+        assert!(!verdicts.contains(&Verdict::Faster));
+    }
+    println!("{found} of {asked} comparisons found");
+    assert!(found as f64 > 0.8 * asked as f64, "{found} of {asked}");
+}
+
+#[test]
+fn power_is_what_the_plan_promises() {
+    // Six pairs show a difference if all have its sign: Φ(effect ÷ SD)^6. Ten pairs reach 80 % where
+    // the effect is as large as the SD; five can show nothing.
+    let mut noise = Noise::new(4);
+    for (sd, effect, pairs, expected) in [
+        (0.02, 0.02, 10, 0.80),
+        (0.05, 0.05, 10, 0.80),
+        (0.02, 0.05, 6, 0.963),
+        (0.03, 0.05, 6, 0.745),
+        (0.02, 0.05, 5, 0.0),
+    ] {
+        let shown = (0..2_000)
+            .filter(|_| sign_flip_p(&noise.normals(pairs, effect, sd), 1) < ALPHA)
+            .count();
+        println!(
+            "SD {sd}, effect {effect}, {pairs} pairs: {shown} of 2000 shown, {expected} expected"
+        );
+        let (above, error) = within(shown, 2_000, expected);
+        assert!(above.abs() <= error, "{shown}");
+    }
+}
+
+#[test]
+fn intervals_cover_at_their_level() {
+    let mut noise = Noise::new(5);
+    for (blocks, level) in [
+        (6, 1.0 - 2.0 / 64.0),
+        (8, 1.0 - 12.0 / 256.0),
+        (10, 1.0 - 50.0 / 1024.0),
+    ] {
+        let covered = (0..2_000)
+            .filter(|_| {
+                let bounds = interval(&noise.normals(blocks, 0.03, 0.04), ALPHA, 1);
+                bounds.low <= 0.03 && 0.03 <= bounds.high
+            })
+            .count();
+        let (above, error) = within(covered, 2_000, level);
+        println!("{blocks} blocks: {covered} of 2000 cover, {level:.4} expected");
+        assert!(above.abs() <= error, "{blocks} blocks: {covered}");
+    }
+}
+
+#[test]
+fn the_interval_is_the_inverted_test() {
+    // Bisection on the test itself finds the same ends.
+    let mut noise = Noise::new(6);
+    for blocks in [6, 7, 9, 21] {
+        let values = noise.normals(blocks, 0.02, 0.05);
+        let shifted = |centre: f64| {
+            let moved: Vec<f64> = values.iter().map(|v| v - centre).collect();
+            sign_flip_p(&moved, 9)
+        };
+        let end = |mut rejected: f64| {
+            let mut kept = mean(&values).unwrap();
+            for _ in 0..if blocks > 20 { 12 } else { 40 } {
+                let middle = f64::midpoint(rejected, kept);
+                if shifted(middle) > ALPHA {
+                    kept = middle;
+                } else {
+                    rejected = middle;
+                }
+            }
+            kept
+        };
+        let bounds = interval(&values, ALPHA, 9);
+        let tolerance = if blocks > 20 { 1e-3 } else { 1e-8 };
+        assert!((bounds.low - end(-1.0)).abs() < tolerance, "{blocks}");
+        assert!((bounds.high - end(1.0)).abs() < tolerance, "{blocks}");
+    }
+}
+
+#[test]
+fn mser_5_finds_a_known_warm_up() {
+    let mut noise = Noise::new(7);
+    let mut cuts = Vec::new();
+    for _ in 0..300 {
+        // 250 windows; the first 50 start four times too high and come down exponentially.
+        let values: Vec<f64> = (0..250)
+            .map(|i| 10.0 + 30.0 * (-f64::from(i) / 12.0).exp() + noise.normal())
+            .collect();
+        match mser5(&values) {
+            Steady::From(cut) => cuts.push(cut),
+            other => println!("{other:?}"),
+        }
+    }
+    cuts.sort_unstable();
+    let median = cuts[cuts.len() / 2];
+    println!("{} of 300 judged steady, median cut {median}", cuts.len());
+    // 30 · e^(−i/12) is below half the noise of a batch from i = 58.
+    assert!(cuts.len() >= 270 && (25..=75).contains(&median), "{median}");
+    let even = (0..300)
+        .filter(|_| matches!(mser5(&noise.normals(250, 10.0, 1.0)), Steady::From(_)))
+        .count();
+    println!("{even} of 300 series without a warm-up judged steady");
+    assert!(even >= 270, "{even}");
+}
