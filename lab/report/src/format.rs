@@ -136,6 +136,16 @@ pub(crate) fn cell_label(study: &Study, cell: &Cell) -> String {
     }
 }
 
+/// `46 requests were still unanswered, the oldest for 31.2 s`.
+pub(crate) fn still_unanswered(n: u64, oldest_ms: f64) -> String {
+    let (s, were) = if n == 1 { ("", "was") } else { ("s", "were") };
+    let oldest = duration(oldest_ms);
+    format!(
+        "{} request{s} {were} still unanswered, the oldest for {oldest}",
+        count(n)
+    )
+}
+
 /// `1 trial`, `3 trials`.
 pub(crate) fn plural(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })

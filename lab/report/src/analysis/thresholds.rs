@@ -7,7 +7,7 @@ use lab_study::model::{Aggregate, Comparison, Metric, Threshold};
 
 use super::sums::Sums;
 use super::trial::as_f64;
-use crate::format::{count, duration};
+use crate::format::still_unanswered;
 use crate::model::ThresholdResult;
 
 pub(super) fn judge(
@@ -25,10 +25,8 @@ pub(super) fn judge(
                 Some(left) => ThresholdResult {
                     holds: false,
                     reason: Some(format!(
-                        "{} requests were still unanswered, the oldest for {}: with them it doesn't \
-                         hold",
-                        count(left.count),
-                        duration(left.oldest_ms)
+                        "{}: with them it doesn't hold",
+                        still_unanswered(left.count, left.oldest_ms)
                     )),
                     ..result
                 },

@@ -38,8 +38,8 @@ pub(super) fn health(facts: &Facts<'_>) -> Health {
 }
 
 /// p99 where the sample supports it, else the latest of all. A p99 hides a stall that hit less than
-/// every hundredth send, so p99.9 and the latest have limits, too.
-/// The second is whether sends were in time but for single ones.
+/// every hundredth send, so p99.9 and the latest have limits, too. Beside the check: whether sends
+/// were in time but for single ones.
 fn lateness(facts: &Facts<'_>) -> (Check, bool) {
     let histogram = &facts.sums.lateness;
     let name = "lateness of sends";

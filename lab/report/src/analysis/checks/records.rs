@@ -5,7 +5,7 @@ use lab_stats::quantile;
 
 use super::{Facts, invalid, pass, warn};
 use crate::analysis::trial::as_f64;
-use crate::format::{count, duration, ms, percent};
+use crate::format::{count, ms, percent, still_unanswered};
 use crate::model::Check;
 
 /// Windows meet within this; they are cut by timers.
@@ -173,15 +173,7 @@ pub(super) fn unanswered(facts: &Facts<'_>) -> Check {
     if unanswered.count == 0 {
         return pass(name, "none".to_owned());
     }
-    let evidence = format!(
-        "{} still unanswered, the oldest for {}",
-        if unanswered.count == 1 {
-            "1 request was".to_owned()
-        } else {
-            format!("{} requests were", count(unanswered.count))
-        },
-        duration(unanswered.oldest_ms)
-    );
+    let evidence = still_unanswered(unanswered.count, unanswered.oldest_ms);
     let p99_ms = quantile(&facts.sums.response, 0.99).map(|us| as_f64(us) / 1000.0);
     let usual = p99_ms.map_or(0.0, |p99| UNANSWERED_P99 * p99);
     if unanswered.oldest_ms < UNANSWERED_MS.max(usual) {
