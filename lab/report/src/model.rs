@@ -9,7 +9,7 @@ use lab_archive::model::{Environment, ErrorClass, ErrorExample};
 use lab_study::model::Cell;
 use serde::Serialize;
 
-pub use crate::model_comparison::{Comparison, Difference, Inference, Measure};
+pub use crate::model_comparison::{Comparison, Difference, Inference, Measure, Scaling};
 pub use crate::model_published::{Entry, PublishedTable};
 pub use crate::model_trial::{
     Check, CheckOutcome, Generator, Lateness, Point, Sample, Series, StepAnalysis, ThresholdResult,
@@ -45,6 +45,9 @@ pub struct Analysis {
     pub main_effects: Vec<Comparison>,
     /// By which rule they are judged.
     pub inference: Inference,
+    /// How throughput scales, where users alone vary, over six levels or more and from one user on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usl: Option<Scaling>,
     /// Sentences that the numbers support.
     pub findings: Vec<String>,
     /// Published figures beside ours.

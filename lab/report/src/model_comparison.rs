@@ -3,6 +3,7 @@
 use lab_stats::verdict::Better;
 use serde::Serialize;
 
+use crate::model::Estimate;
 use crate::model_trial::TrialAnalysis;
 
 /// By which rule differences are judged.
@@ -18,6 +19,24 @@ pub struct Inference {
     pub judged: usize,
     /// Pairs of cells beyond the most that are compared.
     pub pairs_left_out: usize,
+}
+
+/// How throughput scales with users, by the universal scalability law
+/// X(N) = γN ÷ (1 + α(N − 1) + βN(N − 1)), with 95 % intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Scaling {
+    /// γ: throughput of one user.
+    pub gamma_per_s: Estimate,
+    /// α: contention.
+    pub alpha: Estimate,
+    /// β: coherence.
+    pub beta: Estimate,
+    /// Users at which throughput peaks; `None` where β's interval holds 0.
+    pub peak_users: Option<Estimate>,
+    /// Throughput there.
+    pub peak_per_s: Option<f64>,
+    /// Standard deviation of throughput around the law, as a part of it.
+    pub scatter: f64,
 }
 
 /// One measure of *b* beside that of *a*, paired by block, over valid trials.

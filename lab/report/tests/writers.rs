@@ -101,10 +101,11 @@ const SCRIPT: &str = "<script>alert(1)</script>\"'><img onerror=x>`|\u{1b}[2J";
 /// An analysis with `text` wherever a run or a file gives text.
 fn hostile(text: &str) -> lab_report::Analysis {
     static PLAIN: LazyLock<lab_report::Analysis> = LazyLock::new(|| {
-        let shapes = vec![Shape {
+        let shape = Shape {
             fails_every: 9,
             ..Shape::default()
-        }];
+        };
+        let shapes = vec![shape.clone(), shape];
         Made {
             shapes,
             ..Made::default()
@@ -133,6 +134,9 @@ fn hostile(text: &str) -> lab_report::Analysis {
     analysis.trials[0].label = text.to_owned();
     analysis.trials[0].checks[0].evidence = text.to_owned();
     analysis.trials[0].thresholds[0].text = text.to_owned();
+    analysis.comparisons[0].a = text.to_owned();
+    analysis.comparisons[0].b = text.to_owned();
+    analysis.comparisons[0].reason = Some(text.to_owned());
     analysis.published[0].file = text.to_owned();
     analysis.published[0].source = vec![text.to_owned()];
     analysis.published[0].entries[0].published_text = text.to_owned();

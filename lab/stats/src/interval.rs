@@ -42,7 +42,7 @@ pub fn mean_interval(values: &[f64]) -> Option<Interval> {
 
 /// Beyond 30 degrees of freedom, the largest tabulated value that is no smaller than the true one:
 /// intervals come out a little wide, never narrow.
-fn student_t_975(degrees: usize) -> f64 {
+pub(crate) fn student_t_975(degrees: usize) -> f64 {
     match degrees {
         0 => f64::INFINITY,
         1..=30 => T_975[degrees - 1],

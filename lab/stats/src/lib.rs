@@ -12,6 +12,7 @@ pub mod mser;
 pub mod paired;
 pub mod signs;
 pub mod support;
+pub mod usl;
 pub mod verdict;
 
 pub use describe::{WeightedMean, ratio, relative_difference};

@@ -2,6 +2,7 @@
 //! failure can be repeated; limits are the expected figure and three Monte Carlo standard errors.
 
 use lab_stats::paired::{interval, max_t, mean, sign_flip_p};
+use lab_stats::usl::{self, Fitted};
 use lab_stats::verdict::{ALPHA, Better, Compared, SMALLEST_RELEVANT, Verdict, verdict};
 use lab_stats::{Steady, mser5};
 use rand_core::{Rng, SeedableRng};
@@ -212,4 +213,32 @@ fn mser_5_finds_a_known_warm_up() {
         .count();
     println!("{even} of 300 series without a warm-up judged steady");
     assert!(even >= 270, "{even}");
+}
+
+#[test]
+fn usl_intervals_cover_at_their_level() {
+    let mut noise = Noise::new(8);
+    let (alpha, beta): (f64, f64) = (0.03, 0.000_5);
+    let peak = ((1.0 - alpha) / beta).sqrt();
+    let mut hits = [0; 3];
+    for _ in 0..1_000 {
+        let points: Vec<(f64, f64)> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 96.0]
+            .into_iter()
+            .map(|n: f64| {
+                let x = 500.0 * n / (1.0 + alpha * (n - 1.0) + beta * n * (n - 1.0));
+                (n, x * (0.03 * noise.normal()).exp())
+            })
+            .collect();
+        let fitted = usl::fit(&points).unwrap();
+        let covers = |one: &Fitted, truth: f64| usize::from(one.low <= truth && truth <= one.high);
+        hits[0] += covers(&fitted.alpha, alpha);
+        hits[1] += covers(&fitted.beta, beta);
+        hits[2] += fitted.peak.map_or(0, |one| covers(&one, peak));
+    }
+    println!("alpha, beta, peak covered {hits:?} of 1000");
+    for hit in hits {
+        // The delta method is an approximation: within one per cent besides the Monte Carlo error.
+        let (above, error) = within(hit, 1_000, 0.95);
+        assert!(above.abs() <= error + 0.01, "{hits:?}");
+    }
 }

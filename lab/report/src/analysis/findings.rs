@@ -144,7 +144,7 @@ fn times_of(cell: &CellSummary) -> Option<String> {
     ))
 }
 
-fn most_loaded(cells: &[CellSummary]) -> Option<&CellSummary> {
+pub(super) fn most_loaded(cells: &[CellSummary]) -> Option<&CellSummary> {
     cells
         .iter()
         .filter(|cell| cell.valid_trials > 0)

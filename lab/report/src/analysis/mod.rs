@@ -7,6 +7,7 @@
 //! trials ─cells→ means over valid trials ─→ comparisons, published figures, findings, headline
 //! ```
 
+mod capacity;
 mod cells;
 mod checks;
 mod compare;
@@ -85,6 +86,7 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     }
     let cells = cells::summarise(&study, &steps, &trials);
     let differences = compare::compare(&study, plan.seed, &trials, &cells);
+    let usl = capacity::scaling(&study, &trials);
     let published = published::compare(&study, plan.speed, &trials, &cells);
     let summary = summarise(plan.trials.len(), &trials);
     let facts = facts(run, &study, &plan, steps);
@@ -101,6 +103,9 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         &differences.comparisons,
         &differences.main_effects,
     ));
+    let loaded = findings::most_loaded(&cells);
+    findings.extend(loaded.and_then(|cell| capacity::bottleneck(&run.manifest.environment, cell)));
+    findings.extend(usl.as_ref().map(capacity::sentence));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
         study: facts,
@@ -112,6 +117,7 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         comparisons: differences.comparisons,
         main_effects: differences.main_effects,
         inference: differences.inference,
+        usl,
         findings,
         published,
     })

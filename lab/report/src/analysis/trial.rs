@@ -10,7 +10,7 @@ use lab_study::plan::Trial;
 
 use super::sums::{Names, StepSum, Sums, sum, sum_over};
 use super::warmup::warmup;
-use super::{ReportError, checks, counters, thresholds};
+use super::{ReportError, capacity, checks, counters, thresholds};
 use crate::format::cell_label;
 use crate::model::{
     CheckOutcome, Generator, Lateness, Point, Series, StepAnalysis, Times, TrialAnalysis, Verdict,
@@ -74,6 +74,17 @@ pub(super) fn analyse(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
         "cpu_ms_per_transaction".to_owned(),
         counters::cpu_ms_per_transaction(&system, throughput_per_s),
     );
+    let mut host = monitored.host;
+    for (name, rate) in [
+        ("disk_transfers_per_transaction", "disk_transfers_per_s"),
+        ("disk_kb_per_transaction", "disk_kb_per_s"),
+        ("network_kb_per_transaction", "network_kb_per_s"),
+    ] {
+        let per_s = host.get(rate).copied().flatten();
+        let each = per_s.zip(throughput_per_s);
+        let each = each.and_then(|(rate, throughput)| lab_stats::ratio(rate, throughput));
+        host.insert(name.to_owned(), each);
+    }
     Ok(TrialAnalysis {
         id: record.id,
         block: input.planned.block,
@@ -116,7 +127,7 @@ pub(super) fn analyse(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
         probe_ms: sums.probe.as_ref().map(Times::of),
         lateness_ms: Lateness::of(&sums.lateness),
         system,
-        host: monitored.host,
+        host,
         generator: Generator {
             health: record.generator.clone(),
             counters: monitored.generator,
@@ -134,11 +145,7 @@ pub(super) fn analyse(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
 fn demand_s(manifest: &Manifest, monitored: &counters::Monitored, sums: &Sums) -> Option<f64> {
     let answered = sums.hold.per_s(sums.hold.ok() + sums.hold.errors());
     let cpu_ms = counters::cpu_ms_per_transaction(&monitored.system, answered)?;
-    let environment = &manifest.environment;
-    let cores = match environment.pinning.system.len() {
-        0 => u64::from(environment.cores.max(1)),
-        pinned => pinned as u64,
-    };
+    let cores = capacity::system_cores(&manifest.environment);
     Some(cpu_ms / 1000.0 / as_f64(cores))
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Row {
 type Figure = fn(&CellSummary) -> Option<f64>;
 
 /// Name, figure, whether it is a count, published columns that mean the same.
-const ROWS: [(&str, Figure, bool, &[&str]); 22] = [
+const ROWS: [(&str, Figure, bool, &[&str]); 24] = [
     (
         "transactions",
         |cell| mean(cell.transactions),
@@ -79,6 +79,18 @@ const ROWS: [(&str, Figure, bool, &[&str]); 22] = [
         |cell| host(cell, "disk_kb_per_s"),
         false,
         &["disk_kb_per_s"],
+    ),
+    (
+        "disk transfers per transaction",
+        |cell| host(cell, "disk_transfers_per_transaction"),
+        false,
+        &[],
+    ),
+    (
+        "disk, KB per transaction",
+        |cell| host(cell, "disk_kb_per_transaction"),
+        false,
+        &[],
     ),
     (
         "disk busy, %",

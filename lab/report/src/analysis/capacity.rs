@@ -1,0 +1,113 @@
+//! What the server could carry, as far as the numbers bear it: the resource that limits it (the
+//! utilisation law) and how throughput scales with users (the universal scalability law).
+
+use lab_archive::Environment;
+use lab_stats::usl::{self, Usl};
+use lab_study::model::Study;
+
+use crate::format::{figure, percent, times};
+use crate::model::{CellSummary, Measure, Scaling, TrialAnalysis, Verdict};
+
+/// Cores that the system may use.
+pub(super) fn system_cores(environment: &Environment) -> u64 {
+    match environment.pinning.system.len() {
+        0 => u64::from(environment.cores.max(1)),
+        pinned => pinned as u64,
+    }
+}
+
+/// A resource that is busy for less than this part of the time limits nothing yet.
+const IDLE: f64 = 0.5;
+
+/// Utilisation U = X·D: the resource with the largest demand D per transaction limits throughput to
+/// 1 ÷ D. Source: Denning & Buzen, "The Operational Analysis of Queueing Network Models" (1978).
+pub(super) fn bottleneck(environment: &Environment, cell: &CellSummary) -> Option<String> {
+    let throughput = cell.throughput_per_s?.mean;
+    let cores = super::trial::as_f64(system_cores(environment));
+    let counter = |counters: &crate::model::Counters, name: &str| {
+        counters
+            .get(name)
+            .copied()
+            .flatten()
+            .map(|value| value / 100.0)
+    };
+    let resources = [
+        (
+            "the system's CPU",
+            counter(&cell.system, "cpu_percent").map(|busy| busy / cores),
+        ),
+        ("the disk", counter(&cell.host, "disk_busy_percent")),
+    ];
+    let (name, busy) = resources
+        .into_iter()
+        .filter_map(|(name, busy)| Some((name, busy?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let demand_s = lab_stats::ratio(busy, throughput).filter(|demand| *demand > 0.0)?;
+    let what = if busy < IDLE {
+        "busiest resource"
+    } else {
+        "bottleneck"
+    };
+    Some(format!(
+        "The {what} at {} is {name}: {} busy, {} ms per transaction; at that demand it would be full \
+         at {} transactions per s.",
+        cell.label,
+        percent(busy * 100.0),
+        figure(demand_s * 1000.0),
+        figure(1.0 / demand_s)
+    ))
+}
+
+/// The law over the valid trials of a study that varies users alone; `None` with fewer than six
+/// levels, or without a single user.
+pub(super) fn scaling(study: &Study, trials: &[TrialAnalysis]) -> Option<Scaling> {
+    let factors: Vec<&str> = study.matrix.iter().map(|f| f.name.as_str()).collect();
+    if factors != ["users"] {
+        return None;
+    }
+    let points: Option<Vec<(f64, f64)>> = trials
+        .iter()
+        .filter(|trial| trial.verdict == Verdict::Valid)
+        .map(|trial| Some((f64::from(trial.users), Measure::Throughput.of(trial)?)))
+        .collect();
+    let fitted: Usl = usl::fit(&points?)?;
+    let interval = |one: usl::Fitted| crate::model::Estimate {
+        mean: one.value,
+        low: Some(one.low),
+        high: Some(one.high),
+    };
+    Some(Scaling {
+        gamma_per_s: interval(fitted.gamma),
+        alpha: interval(fitted.alpha),
+        beta: interval(fitted.beta),
+        peak_users: fitted.peak.map(interval),
+        peak_per_s: fitted.peak.map(|peak| fitted.throughput(peak.value)),
+        scatter: fitted.scatter,
+    })
+}
+
+/// The law in words.
+pub(super) fn sentence(scaling: &Scaling) -> String {
+    let part = |one: crate::model::Estimate, unit: f64| {
+        let (low, high) = (one.low.unwrap_or(one.mean), one.high.unwrap_or(one.mean));
+        format!(
+            "{} ({} to {})",
+            times(one.mean * unit),
+            times(low * unit),
+            times(high * unit)
+        )
+    };
+    let peak = match (scaling.peak_users, scaling.peak_per_s) {
+        (Some(users), Some(per_s)) => format!(
+            "throughput peaks at {} users, {} per s",
+            part(users, 1.0),
+            figure(per_s)
+        ),
+        _ => "no peak is shown, the interval of the coherence holds 0".to_owned(),
+    };
+    format!(
+        "Scaling (USL): one user gets {} per s, contention is {} %; {peak}.",
+        part(scaling.gamma_per_s, 1.0),
+        part(scaling.alpha, 100.0)
+    )
+}
