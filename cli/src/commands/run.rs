@@ -133,9 +133,14 @@ fn newest(runs: &Path, study: &str) -> Result<PathBuf, Failure> {
 /// A load that this machine can't carry or an archive that doesn't fit is the caller's to mend.
 pub(crate) fn failure(error: &ConductError) -> Failure {
     match error {
-        ConductError::Preflight { .. } | ConductError::Unsupported(_) => {
-            Failure::new(Exit::BadInput, error)
-        }
+        ConductError::Preflight { .. }
+        | ConductError::Settings { .. }
+        | ConductError::Kernel { .. }
+        | ConductError::Unsupported(_) => Failure::new(Exit::BadInput, error),
+        ConductError::KernelBusy { .. } => Failure::new(Exit::BadInput, error)
+            .hint("runs that vary the same setting go one after the other"),
+        ConductError::PutBack { .. } => Failure::new(Exit::Internal, error)
+            .hint("`plimsoll restore` tries again, as root where that is needed"),
         ConductError::Archive(_) => Failure::new(Exit::Internal, error)
             .hint("a folder that holds an archive needs --resume; a new run needs another --out"),
         _ => Failure::new(Exit::Internal, error),

@@ -12,6 +12,8 @@ use lab_study::{Loaded, Workload};
 use crate::clock::calendar;
 use crate::cores::{self, Pinned};
 use crate::event::Event;
+use crate::journal::restore;
+use crate::kernel::{self, Kernel};
 use crate::machine::{self, Limits};
 use crate::scratch::Work;
 use crate::trial::Conductor;
@@ -32,6 +34,9 @@ pub struct RunRequest {
     pub overrides: Vec<(String, String)>,
     /// The `plimsoll` binary, whose `serve` is the system under test.
     pub program: PathBuf,
+    /// The folder of the journal of changed kernel settings: the same for all runs of a user, so
+    /// that one finds what another left.
+    pub state: PathBuf,
 }
 
 /// What a run came to. The figures are in the archive.
@@ -47,11 +52,16 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-/// Whether this machine's limits allow the plan: open files, ports, memory, disk.
+/// Whether this machine can apply the plan's settings, and whether its limits allow the load: open
+/// files, ports, memory, disk.
 ///
 /// # Errors
-/// [`ConductError::Preflight`] with all that they don't allow, in words.
+/// [`ConductError::Settings`] or [`ConductError::Preflight`] with all that is in the way, in words.
 pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
+    let problems = kernel::check(&request.plan);
+    if !problems.is_empty() {
+        return Err(ConductError::Settings { problems });
+    }
     let problems = limits::check(&request.plan, &Limits::read(&request.out));
     if problems.is_empty() {
         Ok(())
@@ -60,7 +70,8 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     }
 }
 
-/// Runs the trials of a plan that are not in the archive yet.
+/// Runs the trials of a plan that are not in the archive yet, after putting back what a killed run
+/// left changed in the kernel.
 ///
 /// The calling thread conducts: it is on the generator's cores meanwhile. When `interrupt` becomes
 /// true, the trial under way is given up, its system ended, and its data removed; finished trials
@@ -73,6 +84,9 @@ pub fn run(
     events: &mut dyn FnMut(Event),
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ConductError> {
+    for restored in restore(&request.state)?.restored {
+        events(Event::Restored(restored));
+    }
     preflight(request)?;
     machine::raise_open_files().map_err(ConductError::OpenFiles)?;
     let cores = cores::allowed().map_err(ConductError::Cores)?;
@@ -86,8 +100,10 @@ pub fn run(
         workload: Arc::new(request.loaded.study.workload.at_speed(request.plan.speed)),
         archive,
         interrupt,
+        kernel: Kernel::begin(&request.state, &request.plan)?,
     };
-    run.all(events)
+    let outcome = run.all(events);
+    run.kernel.finish().and(outcome)
 }
 
 fn open(request: &RunRequest, pinning: &Pinning) -> Result<RunWriter, ConductError> {
@@ -136,6 +152,7 @@ struct Run<'a> {
     workload: Arc<Workload>,
     archive: RunWriter,
     interrupt: &'a AtomicBool,
+    kernel: Kernel,
 }
 
 impl Run<'_> {
@@ -189,6 +206,7 @@ impl Run<'_> {
         });
         let scratch = self.work.trial(trial.id)?;
         let writer = self.archive.trial(trial.id)?;
+        let kernel = self.kernel.apply(&trial.host.kernel)?;
         let conductor = Conductor {
             program: &self.request.program,
             plan: &self.request.plan,
@@ -196,16 +214,18 @@ impl Run<'_> {
             workload: &self.workload,
             pinning: &self.pinning,
             scratch: &scratch,
+            kernel,
             after,
             events,
             interrupt: self.interrupt,
         };
         let done = conductor.conduct(writer);
+        let put_back = self.kernel.put_back();
         if !matches!(done, Ok(true)) {
             // What is left is removed by a resume as well; here it would only look unfinished.
             let _ = self.archive.discard(trial.id);
         }
-        done
+        put_back.and(done)
     }
 }
 

@@ -3,6 +3,7 @@
 //! The measured part is a loop of *select* (wait for the next thing, and no longer than the next
 //! thing due), and *apply* (record it; never waits).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -20,7 +21,7 @@ use crate::measuring::{LOOK, Measured, Measuring, Spans};
 use crate::provision::{self, Registry, UserExtra};
 use crate::scratch::Scratch;
 use crate::system::{self, System, SystemStart};
-use crate::{ConductError, record};
+use crate::{ConductError, journal, record};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
@@ -55,6 +56,8 @@ pub(crate) struct Conductor<'a> {
     pub(crate) workload: &'a Arc<Workload>,
     pub(crate) pinning: &'a Pinning,
     pub(crate) scratch: &'a Scratch,
+    /// Kernel settings in force.
+    pub(crate) kernel: BTreeMap<String, String>,
     /// Ramps and holds of the trials that follow.
     pub(crate) after: Duration,
     pub(crate) events: &'a mut dyn FnMut(Event),
@@ -346,6 +349,15 @@ impl Conductor<'_> {
         if self.pinning.shared {
             notes.push("The generator and the system share one core.".to_owned());
         }
+        for setting in &self.trial.host.kernel {
+            let in_force = self.kernel.get(&setting.name).unwrap_or(&setting.value);
+            if !journal::same(in_force, &setting.value) {
+                notes.push(format!(
+                    "The kernel made {} of {} for {}.",
+                    in_force, setting.value, setting.name
+                ));
+            }
+        }
         let pad = system::mailbox_pad_bytes(&self.trial.system);
         if pad > 0 {
             notes.push(format!(
@@ -367,9 +379,17 @@ impl Conductor<'_> {
             error_examples: facts.error_examples,
             generator,
             start_data_bytes: facts.start_data_bytes,
-            system_settings: system::settings(&self.trial.system),
+            system_settings: self.settings(),
             notes,
         }
+    }
+
+    /// Those of the system, then those around it.
+    fn settings(&self) -> BTreeMap<String, String> {
+        let mut settings = system::settings(&self.trial.system);
+        let kernel = self.kernel.iter();
+        settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value.clone())));
+        settings
     }
 
     fn tell(&mut self, event: Event) {

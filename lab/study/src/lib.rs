@@ -12,16 +12,17 @@ mod node;
 pub mod plan;
 mod scope;
 mod source;
+mod system;
 pub mod template;
 mod text_error;
 pub mod timing;
 mod units;
 
-pub use cell::{Engine, GroupwareSpec, SystemSpec};
 pub use error::{LoadError, Problem};
 pub use file::{schema_study, schema_workload};
 pub use load::{Files, Loaded, LoadedAny, load_any, load_study, load_workload};
 pub use model::{Study, Workload};
 pub use scope::{PASSWORD, Slot, User, UserScope};
+pub use system::{Engine, GroupwareSpec, HostSpec, KernelSetting, SystemSpec};
 pub use template::{RenderError, Template};
 pub use text_error::TextError;

@@ -245,6 +245,53 @@ fn faults_of_a_study() {
 }
 
 #[test]
+fn faults_of_kernel_settings() {
+    const FROM: &str = "groupware: { http_threads: 4 }";
+    let faults: &[Fault] = &[
+        (
+            "elsewhere",
+            FROM,
+            "groupware: {}\n  kernel: { /etc/passwd: 1 }",
+        ),
+        (
+            "out of the folder",
+            FROM,
+            "groupware: {}\n  kernel: { /proc/sys/../sysrq-trigger: b }",
+        ),
+        (
+            "no name",
+            FROM,
+            "groupware: {}\n  kernel: { swappiness: 1 }",
+        ),
+        (
+            "twice",
+            FROM,
+            "groupware: {}\n  kernel:\n    vm.swappiness: 1\n    /proc/sys/vm/swappiness: 2",
+        ),
+        (
+            "unknown factor",
+            FROM,
+            "groupware: {}\n  kernel: { vm.swappiness: \"{{ user }}\" }",
+        ),
+        (
+            "empty value",
+            FROM,
+            "groupware: {}\n  kernel: { vm.swappiness: \"\" }",
+        ),
+        (
+            "several lines",
+            FROM,
+            "groupware: {}\n  kernel: { vm.swappiness: \"1\\n2\" }",
+        ),
+        ("a list", FROM, "groupware: {}\n  kernel: [vm.swappiness]"),
+    ];
+    insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+}
+
+#[test]
 fn faults_of_a_workload() {
     let faults: &[Fault] = &[
         ("unknown key", "pace: 10s", "pase: 10s"),

@@ -6,11 +6,13 @@
 mod decode;
 mod parts;
 mod study;
+mod system;
 mod workload;
 
 pub(crate) use decode::Decode;
 pub(crate) use parts::{At, Json, Scalar, Table};
 pub(crate) use study::StudyFile;
+pub(crate) use system::SystemFile;
 pub(crate) use workload::{ProbeFile, RequestFile, RequestItem, StepFile, WorkloadFile};
 
 /// The JSON Schema of study files.

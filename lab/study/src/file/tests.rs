@@ -5,7 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::parts::OneOrMany;
-use super::study::{GroupwareFile, LoadFile, SystemFile};
+use super::study::LoadFile;
+use super::system::{GroupwareFile, SystemFile};
 use super::workload::{BasicFile, SessionFile};
 use super::*;
 use crate::error::{Problems, SourceFile};
@@ -194,8 +195,9 @@ prop_compose! {
         http_threads in option::of(scalar()),
         mailbox_pad in option::of(scalar()),
         engine in option::of(scalar()),
+        kernel in table(scalar()),
     ) -> SystemFile {
-        SystemFile { groupware: GroupwareFile { http_threads, mailbox_pad, engine } }
+        SystemFile { groupware: GroupwareFile { http_threads, mailbox_pad, engine }, kernel }
     }
 }
 

@@ -8,6 +8,7 @@ mod overrides;
 mod request;
 mod steps;
 mod study;
+mod system;
 mod workload;
 
 use crate::error::{LoadError, Problem, Problems};

@@ -1,0 +1,67 @@
+//! The system under test as a study file writes it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::decode::{Decode, Fields};
+use super::parts::{At, Scalar, Table};
+use super::study::Count;
+use crate::error::Problems;
+use crate::node::Node;
+
+/// The system under test, and what is set around it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct SystemFile {
+    /// The groupware server that comes with the lab, started as a process of its own.
+    pub(crate) groupware: GroupwareFile,
+    /// Settings of the kernel during each trial: any file under /proc/sys, by its name
+    /// (`net.ipv4.tcp_autocorking`) or its path, or a path under /sys. The old values are put back
+    /// after the trial.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default, with = "Table<Scalar>")]
+    pub(crate) kernel: Table<At<Scalar>>,
+}
+
+/// Settings of the groupware server.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct GroupwareFile {
+    /// Worker threads; the number of cores unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) http_threads: Option<At<Scalar>>,
+    /// Padding of each mailbox, such as `30 MB`; none unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mailbox_pad: Option<At<Scalar>>,
+    /// Where records are kept: `sqlite` (on disk, unless said) or `memory`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) engine: Option<At<Scalar>>,
+}
+
+impl Decode for SystemFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a system", problems)?;
+        let groupware = fields.required("groupware", problems);
+        let kernel = fields.optional("kernel", problems);
+        fields.finish(problems);
+        Some(Self {
+            groupware: groupware?,
+            kernel: kernel.unwrap_or_default(),
+        })
+    }
+}
+
+impl Decode for GroupwareFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a groupware system", problems)?;
+        let file = Self {
+            http_threads: fields.optional("http_threads", problems),
+            mailbox_pad: fields.optional("mailbox_pad", problems),
+            engine: fields.optional("engine", problems),
+        };
+        fields.finish(problems);
+        Some(file)
+    }
+}
