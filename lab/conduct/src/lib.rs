@@ -14,6 +14,7 @@
 
 mod child;
 mod clock;
+mod command;
 mod cores;
 mod error;
 mod event;

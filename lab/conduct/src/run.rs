@@ -17,7 +17,7 @@ use crate::kernel::{self, Kernel};
 use crate::machine::{self, Limits};
 use crate::scratch::Work;
 use crate::trial::Conductor;
-use crate::{ConductError, preflight as limits};
+use crate::{ConductError, command, preflight as limits};
 
 /// What to run, and where to keep it.
 #[derive(Debug)]
@@ -58,7 +58,8 @@ pub struct Outcome {
 /// # Errors
 /// [`ConductError::Settings`] or [`ConductError::Preflight`] with all that is in the way, in words.
 pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
-    let problems = kernel::check(&request.plan);
+    let mut problems = command::check(&request.plan);
+    problems.extend(kernel::check(&request.plan));
     if !problems.is_empty() {
         return Err(ConductError::Settings { problems });
     }

@@ -3,6 +3,7 @@
 //! Pure: it reads no clock, opens no socket, and reads files only through what it is given.
 
 mod cell;
+mod command;
 mod error;
 mod file;
 mod load;
@@ -18,6 +19,7 @@ mod text_error;
 pub mod timing;
 mod units;
 
+pub use command::{CommandSpec, Ready, StopSignal};
 pub use error::{LoadError, Problem};
 pub use file::{schema_study, schema_workload};
 pub use load::{Files, Loaded, LoadedAny, load_any, load_study, load_workload};

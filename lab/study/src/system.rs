@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{CellError, Optional, Setting};
+use crate::command::{CommandSpec, CommandTemplate};
 use crate::model::Cell;
 use crate::text_error::TextError;
 use crate::units;
@@ -24,6 +25,8 @@ const MAX_KERNEL_VALUE: usize = 4096;
 pub enum SystemSpec {
     /// The groupware server that comes with the lab, as a process of its own.
     Groupware(GroupwareSpec),
+    /// Any program.
+    Command(CommandSpec),
 }
 
 /// A setting of the groupware server.
@@ -78,8 +81,15 @@ pub struct KernelSetting {
 /// The system of a study, still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) struct SystemTemplate {
-    pub(crate) groupware: GroupwareTemplate,
+    pub(crate) kind: KindTemplate,
     pub(crate) kernel: Vec<KernelTemplate>,
+}
+
+/// A system of one kind, still with references to factors.
+#[derive(Debug, Clone)]
+pub(crate) enum KindTemplate {
+    Groupware(Box<GroupwareTemplate>),
+    Command(Box<CommandTemplate>),
 }
 
 /// The groupware server, still with references to factors.
@@ -101,7 +111,10 @@ pub(crate) struct KernelTemplate {
 impl SystemTemplate {
     /// The system in `cell`.
     pub(crate) fn system(&self, cell: &Cell) -> Result<SystemSpec, CellError> {
-        self.groupware.spec(cell).map(SystemSpec::Groupware)
+        match &self.kind {
+            KindTemplate::Groupware(template) => template.spec(cell).map(SystemSpec::Groupware),
+            KindTemplate::Command(template) => template.spec(cell).map(SystemSpec::Command),
+        }
     }
 
     /// What is around it in `cell`.

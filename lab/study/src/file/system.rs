@@ -3,18 +3,23 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::command::CommandFile;
 use super::decode::{Decode, Fields};
 use super::parts::{At, Scalar, Table};
 use super::study::Count;
-use crate::error::Problems;
+use crate::error::{Problem, Problems};
 use crate::node::Node;
 
-/// The system under test, and what is set around it.
+/// The system under test (`groupware` or `command`), and what is set around it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SystemFile {
     /// The groupware server that comes with the lab, started as a process of its own.
-    pub(crate) groupware: GroupwareFile,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) groupware: Option<GroupwareFile>,
+    /// Any program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<CommandFile>,
     /// Settings of the kernel during each trial: any file under /proc/sys, by its name
     /// (`net.ipv4.tcp_autocorking`) or its path, or a path under /sys. The old values are put back
     /// after the trial.
@@ -43,11 +48,31 @@ pub(crate) struct GroupwareFile {
 impl Decode for SystemFile {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         let mut fields = Fields::of(node, "a system", problems)?;
-        let groupware = fields.required("groupware", problems);
+        let groupware = fields.optional("groupware", problems);
+        let command = fields.optional("command", problems);
         let kernel = fields.optional("kernel", problems);
+        let named = fields.named(&["groupware", "command"]);
         fields.finish(problems);
+        match named.as_slice() {
+            [_] => {}
+            [] => {
+                let problem = node.span.first_line().problem(
+                    "a system needs `groupware` or `command`",
+                    "a system begins here",
+                );
+                problems.push(Problem {
+                    help: Some("write `groupware: {}` for the server that comes along".to_owned()),
+                    ..problem
+                });
+            }
+            [_, second, ..] => {
+                let message = "a study has one system under test";
+                problems.push(second.problem(message, "the second one"));
+            }
+        }
         Some(Self {
-            groupware: groupware?,
+            groupware,
+            command,
             kernel: kernel.unwrap_or_default(),
         })
     }

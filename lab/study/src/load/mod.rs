@@ -4,6 +4,7 @@
 
 mod body;
 mod capture;
+mod command;
 mod overrides;
 mod request;
 mod steps;

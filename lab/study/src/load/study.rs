@@ -327,7 +327,7 @@ fn cell_template(
     problems: &mut Problems,
 ) -> Option<CellTemplate> {
     let factors: Vec<String> = matrix.iter().map(|f| f.name.clone()).collect();
-    let system = system::template(&file.system, &factors, problems);
+    let system = system::template(file, &factors, problems);
     let mut settings = Settings {
         known: &factors,
         problems,

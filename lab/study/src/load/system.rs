@@ -1,9 +1,10 @@
 //! The system of a study: its settings as templates, each with its place.
 
 use crate::cell::Setting;
+use crate::command::FILLED_IN;
 use crate::error::{Problem, Problems};
-use crate::file::{At, Scalar, SystemFile, Table};
-use crate::system::{self, GroupwareTemplate, KernelTemplate, SystemTemplate};
+use crate::file::{At, CommandFile, GroupwareFile, Scalar, StudyFile, Table};
+use crate::system::{self, GroupwareTemplate, KernelTemplate, KindTemplate, SystemTemplate};
 use crate::template::Template;
 
 /// Makes settings of texts that may name `known`.
@@ -45,7 +46,7 @@ impl Settings<'_> {
 
 /// The system of a study whose factors have these names.
 pub(super) fn template(
-    file: &SystemFile,
+    file: &StudyFile,
     factors: &[String],
     problems: &mut Problems,
 ) -> Option<SystemTemplate> {
@@ -53,16 +54,21 @@ pub(super) fn template(
         known: factors,
         problems,
     };
-    let groupware = groupware(file, &mut settings);
-    let kernel = kernel(&file.kernel, &mut settings);
+    let kind = match (&file.system.groupware, &file.system.command) {
+        (Some(file), _) => groupware(file, &mut settings)
+            .map(|template| KindTemplate::Groupware(Box::new(template))),
+        (None, Some(command)) => self::command(file, command, &mut settings),
+        // Noted when the file's shape was read.
+        (None, None) => None,
+    };
+    let kernel = kernel(&file.system.kernel, &mut settings);
     Some(SystemTemplate {
-        groupware: groupware?,
+        kind: kind?,
         kernel: kernel?,
     })
 }
 
-fn groupware(file: &SystemFile, settings: &mut Settings<'_>) -> Option<GroupwareTemplate> {
-    let groupware = &file.groupware;
+fn groupware(groupware: &GroupwareFile, settings: &mut Settings<'_>) -> Option<GroupwareTemplate> {
     let http_threads = settings.optional("http_threads", groupware.http_threads.as_ref());
     let mailbox_pad = settings.optional("mailbox_pad", groupware.mailbox_pad.as_ref());
     let engine = settings.optional("engine", groupware.engine.as_ref());
@@ -71,6 +77,33 @@ fn groupware(file: &SystemFile, settings: &mut Settings<'_>) -> Option<Groupware
         mailbox_pad: mailbox_pad?,
         engine: engine?,
     })
+}
+
+/// A command, which also knows what its trial fills in.
+fn command(
+    file: &StudyFile,
+    command: &CommandFile,
+    settings: &mut Settings<'_>,
+) -> Option<KindTemplate> {
+    let mut known = settings.known.to_vec();
+    for (name, _) in file.matrix.iter().flat_map(|matrix| matrix.value.iter()) {
+        if FILLED_IN.contains(&name.value.as_str()) {
+            let message = format!("with a command, `{}` is what a trial fills in", name.value);
+            let problem = name.span.problem(message, "this factor");
+            settings.problems.push(Problem {
+                help: Some("give the factor another name".to_owned()),
+                ..problem
+            });
+            return None;
+        }
+    }
+    known.extend(FILLED_IN.map(str::to_owned));
+    let mut settings = Settings {
+        known: &known,
+        problems: &mut *settings.problems,
+    };
+    let template = super::command::template(command, &mut settings)?;
+    Some(KindTemplate::Command(Box::new(template)))
 }
 
 fn kernel(table: &Table<At<Scalar>>, settings: &mut Settings<'_>) -> Option<Vec<KernelTemplate>> {
