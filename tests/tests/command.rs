@@ -264,6 +264,73 @@ fn a_system_that_does_not_listen_is_killed_and_an_interrupt_leaves_nothing() {
 }
 
 #[test]
+fn cores_and_storage_are_factors() {
+    let levels = "  threads: [1, 2]\n  cores: [1, \"0-0\"]\n  store: [STORAGE]\n";
+    let levels = levels.replace("threads: [1, 2]", "threads: [1]");
+    let storage = tempfile::tempdir().expect("a folder");
+    let path = storage.path().to_str().expect("UTF-8");
+    let stage = Stage::with(
+        "300ms",
+        "  threads: [1, 2]\n",
+        &levels.replace("STORAGE", path),
+    );
+    let study = read(&stage.study());
+    let study = study.replace(
+        "        echo \"$GREETING\"",
+        "        pwd; grep Cpus_allowed_list: /proc/self/status\n        echo \"$GREETING\"",
+    );
+    let around = "\n  cpus: \"{{ cores }}\"\n  storage: \"{{ store }}\"\nload:";
+    fs::write(stage.study(), study.replace("\nload:", around)).expect("written");
+    let output = stage.run();
+    let code = output.status.code();
+    assert!(
+        matches!(code, Some(0 | 120)),
+        "{code:?} {}",
+        text(&output.stderr)
+    );
+    for trial in ["001", "002"] {
+        let settings = stage.record(trial)["system_settings"].clone();
+        let cores = settings["cpus"].as_str().expect("the cores").to_owned();
+        let said = settings["storage"].as_str().expect("the storage");
+        assert!(said.starts_with(&format!("{path} (")), "{said}");
+        let log = read(&stage.path("run/trials").join(trial).join("system.log"));
+        assert!(
+            log.contains(&format!("\n{path}/plimsoll-")),
+            "it runs there: {log}"
+        );
+        let allowed = cores.replace("core ", "Cpus_allowed_list:\t");
+        assert!(log.contains(&allowed), "{cores}: {log}");
+        if trial == "002" {
+            assert_eq!(cores, "core 0");
+        }
+    }
+    assert_eq!(
+        fs::read_dir(storage.path()).expect("it").count(),
+        0,
+        "nothing stays there"
+    );
+
+    let plan = |from: &str, to: &str| {
+        fs::write(stage.study(), read(&stage.study()).replace(from, to)).expect("written");
+        let output = stage.command("plan").output().expect("it runs");
+        assert_eq!(output.status.code(), Some(104));
+        text(&output.stderr)
+    };
+    let said = plan("\"0-0\"", "4000");
+    assert!(said.contains("wants 4000 cores for the system"), "{said}");
+    let said = plan(path, "/no/such/storage");
+    assert!(
+        said.contains("the storage /no/such/storage can't be used: "),
+        "{said}"
+    );
+    let said = plan("/no/such/storage", "here");
+    assert!(
+        said.contains("command.study.yaml:") && said.contains("no whole path"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_can_not_work_is_said_at_once() {
     let stage = Stage::with("1s", "[./start.sh,", "[no-such-program-anywhere,");
     let output = stage.command("plan").output().expect("it runs");

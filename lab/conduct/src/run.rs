@@ -1,5 +1,6 @@
 //! A whole run: the archive, and one trial after the other. It judges nothing.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +11,12 @@ use lab_study::plan::{Plan, Trial};
 use lab_study::{Loaded, Workload};
 
 use crate::clock::calendar;
-use crate::cores::{self, Pinned};
+use crate::cores::{self, Allotment, Pinned};
 use crate::event::Event;
 use crate::journal::restore;
 use crate::kernel::{self, Kernel};
 use crate::machine::{self, Limits};
-use crate::scratch::Work;
+use crate::scratch::{self, Work};
 use crate::trial::Conductor;
 use crate::{ConductError, command, preflight as limits};
 
@@ -60,6 +61,9 @@ pub struct Outcome {
 pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     let mut problems = command::check(&request.plan);
     problems.extend(kernel::check(&request.plan));
+    problems.extend(scratch::check(&request.plan));
+    let cores = cores::allowed().map_err(ConductError::Cores)?;
+    problems.extend(cores::check(&request.plan, &cores));
     if !problems.is_empty() {
         return Err(ConductError::Settings { problems });
     }
@@ -91,13 +95,14 @@ pub fn run(
     preflight(request)?;
     machine::raise_open_files().map_err(ConductError::OpenFiles)?;
     let cores = cores::allowed().map_err(ConductError::Cores)?;
-    let pinning = cores::share(&cores);
+    let allotment = Allotment::new(&cores, &request.plan);
+    let pinning = allotment.pinning(None);
     let archive = open(request, &pinning)?;
     let _on_generator_cores = Pinned::to(&pinning.generator).map_err(ConductError::Cores)?;
     let run = Run {
         request,
-        pinning,
-        work: Work::in_run(&request.out)?,
+        allotment,
+        work: work(request)?,
         workload: Arc::new(request.loaded.study.workload.at_speed(request.plan.speed)),
         archive,
         interrupt,
@@ -105,6 +110,23 @@ pub fn run(
     };
     let outcome = run.all(events);
     run.kernel.finish().and(outcome)
+}
+
+/// A folder for trials in each storage of the plan.
+fn work(request: &RunRequest) -> Result<BTreeMap<Option<String>, Work>, ConductError> {
+    let mut work = BTreeMap::new();
+    for trial in &request.plan.trials {
+        let storage = &trial.host.storage;
+        if work.contains_key(storage) {
+            continue;
+        }
+        let made = match storage {
+            Some(folder) => Work::in_storage(folder, &request.out)?,
+            None => Work::in_run(&request.out)?,
+        };
+        work.insert(storage.clone(), made);
+    }
+    Ok(work)
 }
 
 fn open(request: &RunRequest, pinning: &Pinning) -> Result<RunWriter, ConductError> {
@@ -148,8 +170,9 @@ fn step_names(workload: &Workload) -> Vec<String> {
 /// A run under way.
 struct Run<'a> {
     request: &'a RunRequest,
-    pinning: Pinning,
-    work: Work,
+    allotment: Allotment,
+    /// By storage; `None` = the run's own folder.
+    work: BTreeMap<Option<String>, Work>,
     workload: Arc<Workload>,
     archive: RunWriter,
     interrupt: &'a AtomicBool,
@@ -205,7 +228,8 @@ impl Run<'_> {
             cell: trial.cell.clone(),
             users: trial.load.users,
         });
-        let scratch = self.work.trial(trial.id)?;
+        let scratch = self.work[&trial.host.storage].trial(trial.id)?;
+        let pinning = self.allotment.pinning(trial.host.cpus.as_ref());
         let writer = self.archive.trial(trial.id)?;
         let kernel = self.kernel.apply(&trial.host.kernel)?;
         let conductor = Conductor {
@@ -213,7 +237,7 @@ impl Run<'_> {
             plan: &self.request.plan,
             trial,
             workload: &self.workload,
-            pinning: &self.pinning,
+            pinning: &pinning,
             scratch: &scratch,
             kernel,
             after,

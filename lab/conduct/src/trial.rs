@@ -21,7 +21,7 @@ use crate::measuring::{LOOK, Measured, Measuring, Spans};
 use crate::provision::{self, Registry, UserExtra};
 use crate::scratch::Scratch;
 use crate::system::{self, System, SystemStart};
-use crate::{ConductError, journal, record};
+use crate::{ConductError, cores, journal, machine, record};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
@@ -351,7 +351,7 @@ impl Conductor<'_> {
             notes.extend(note);
         }
         if self.pinning.shared {
-            notes.push("The generator and the system share one core.".to_owned());
+            notes.push("The generator and the system share a core.".to_owned());
         }
         for setting in &self.trial.host.kernel {
             let in_force = self.kernel.get(&setting.name).unwrap_or(&setting.value);
@@ -393,6 +393,15 @@ impl Conductor<'_> {
         let mut settings = system::settings(&self.trial.system);
         let kernel = self.kernel.iter();
         settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value.clone())));
+        let host = &self.trial.host;
+        if host.cpus.is_some() {
+            let cores = cores::words(&self.pinning.system);
+            settings.insert("cpus".to_owned(), cores);
+        }
+        if let Some(storage) = &host.storage {
+            let kind = machine::filesystem(storage.as_ref()).unwrap_or_default();
+            settings.insert("storage".to_owned(), format!("{storage} ({kind})"));
+        }
         settings
     }
 

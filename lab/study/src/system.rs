@@ -15,6 +15,8 @@ use crate::units;
 const HTTP_THREADS: std::ops::RangeInclusive<u64> = 1..=10_000;
 /// Most padding of one mailbox.
 const MAX_PAD_BYTES: u64 = 10 * 1024 * 1024 * 1024;
+/// More cores than any machine has.
+const MAX_CORES: u64 = 4096;
 /// Longest value of a kernel setting: what one page of the kernel's takes.
 const MAX_KERNEL_VALUE: usize = 4096;
 
@@ -57,6 +59,22 @@ pub struct HostSpec {
     /// Settings of the kernel, in the order of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel: Vec<KernelSetting>,
+    /// Cores of the system; `None` = all that the generator leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Cpus>,
+    /// The folder for its data, a whole path; `None` = the folder of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<String>,
+}
+
+/// Cores of a system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cpus {
+    /// So many, at least one.
+    Count(u32),
+    /// These, in order and each once.
+    List(Vec<u32>),
 }
 
 impl HostSpec {
@@ -83,6 +101,8 @@ pub struct KernelSetting {
 pub(crate) struct SystemTemplate {
     pub(crate) kind: KindTemplate,
     pub(crate) kernel: Vec<KernelTemplate>,
+    pub(crate) cpus: Option<Setting>,
+    pub(crate) storage: Option<Setting>,
 }
 
 /// A system of one kind, still with references to factors.
@@ -128,6 +148,8 @@ impl SystemTemplate {
         });
         Ok(HostSpec {
             kernel: kernel.collect::<Result<_, _>>()?,
+            cpus: self.cpus.value(cell, cpus)?,
+            storage: self.storage.value(cell, storage)?,
         })
     }
 }
@@ -160,6 +182,42 @@ fn kernel_value(text: &str) -> Result<String, TextError> {
         return Err(TextError::new(message, 0..text.len()));
     }
     Ok(value.to_owned())
+}
+
+/// `2`, `0-3`, `1,3`, `0,2-3`.
+fn cpus(text: &str) -> Result<Cpus, TextError> {
+    let text = text.trim();
+    if !text.contains(['-', ',']) {
+        let count = units::whole_number(text, 1..=MAX_CORES)?;
+        return Ok(Cpus::Count(count as u32));
+    }
+    let wrong = || {
+        let error = TextError::new(format!("`{text}` names no cores"), 0..text.len());
+        error.help("write how many, such as `2`, or which, such as `0-3` or `1,3`")
+    };
+    let number = |text: &str| units::whole_number(text.trim(), 0..=MAX_CORES - 1);
+    let mut list = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = number(first)
+            .and_then(|first| Ok((first, number(last)?)))
+            .map_err(|_| wrong())?;
+        if first > last {
+            return Err(wrong());
+        }
+        list.extend((first..=last).map(|core| core as u32));
+    }
+    list.sort_unstable();
+    list.dedup();
+    Ok(Cpus::List(list))
+}
+
+fn storage(text: &str) -> Result<String, TextError> {
+    if text.starts_with('/') && !text.contains(char::is_control) {
+        return Ok(text.to_owned());
+    }
+    let error = TextError::new(format!("`{text}` is no whole path"), 0..text.len());
+    Err(error.help("write a path that begins with `/`, such as `/mnt/fast`"))
 }
 
 /// The file that a kernel setting names: `net.ipv4.tcp_autocorking`, `net/ipv4/conf/eth0.1/…`
@@ -247,6 +305,17 @@ mod tests {
             "vm.a\nb",
         ] {
             check(wrong, None);
+        }
+    }
+
+    #[test]
+    fn cores_are_a_number_or_a_list() {
+        assert_eq!(cpus("2").unwrap(), Cpus::Count(2));
+        assert_eq!(cpus("0-3").unwrap(), Cpus::List(vec![0, 1, 2, 3]));
+        assert_eq!(cpus("3-3").unwrap(), Cpus::List(vec![3]));
+        assert_eq!(cpus("4, 0-1,1").unwrap(), Cpus::List(vec![0, 1, 4]));
+        for wrong in ["", "0", "-1", "3-1", "1,", "a", "1-b", "0-5000", "99999"] {
+            assert!(cpus(wrong).is_err(), "{wrong}");
         }
     }
 

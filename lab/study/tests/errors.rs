@@ -245,7 +245,7 @@ fn faults_of_a_study() {
 }
 
 #[test]
-fn faults_of_kernel_settings() {
+fn faults_of_what_is_around_a_system() {
     const FROM: &str = "groupware: { http_threads: 4 }";
     let faults: &[Fault] = &[
         (
@@ -284,6 +284,13 @@ fn faults_of_kernel_settings() {
             "groupware: {}\n  kernel: { vm.swappiness: \"1\\n2\" }",
         ),
         ("a list", FROM, "groupware: {}\n  kernel: [vm.swappiness]"),
+        ("bad cores", FROM, "groupware: {}\n  cpus: \"3-1\""),
+        ("no cores", FROM, "groupware: {}\n  cpus: 0"),
+        (
+            "storage without a root",
+            FROM,
+            "groupware: {}\n  storage: fast",
+        ),
     ];
     insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(
         text.as_bytes(),

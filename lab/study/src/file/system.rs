@@ -26,6 +26,15 @@ pub(crate) struct SystemFile {
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Scalar>")]
     pub(crate) kernel: Table<At<Scalar>>,
+    /// Cores of the system: how many (`2`), or which (`"0-3"`, `"1,3"`). All that the load generator
+    /// leaves unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpus: Option<At<Scalar>>,
+    /// A folder, and with it a file system, for the system's data in each trial; the folder of the
+    /// run unless said. A whole path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) storage: Option<At<Scalar>>,
 }
 
 /// Settings of the groupware server.
@@ -51,6 +60,8 @@ impl Decode for SystemFile {
         let groupware = fields.optional("groupware", problems);
         let command = fields.optional("command", problems);
         let kernel = fields.optional("kernel", problems);
+        let cpus = fields.optional("cpus", problems);
+        let storage = fields.optional("storage", problems);
         let named = fields.named(&["groupware", "command"]);
         fields.finish(problems);
         match named.as_slice() {
@@ -74,6 +85,8 @@ impl Decode for SystemFile {
             groupware,
             command,
             kernel: kernel.unwrap_or_default(),
+            cpus,
+            storage,
         })
     }
 }

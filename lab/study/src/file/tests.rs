@@ -197,9 +197,10 @@ prop_compose! {
         mailbox_pad in option::of(scalar()),
         engine in option::of(scalar()),
         kernel in table(scalar()),
+        (cpus, storage) in (option::of(scalar()), option::of(scalar())),
     ) -> SystemFile {
         let groupware = Some(GroupwareFile { http_threads, mailbox_pad, engine });
-        SystemFile { groupware, command: None, kernel }
+        SystemFile { groupware, command: None, kernel, cpus, storage }
     }
 }
 
@@ -217,7 +218,7 @@ prop_compose! {
         let ready = Some(ReadyFile { http, status, log, within });
         let stop = Some(StopFile { signal, grace });
         let command = CommandFile { start, env, folder, files, port, ready, reset, stop };
-        SystemFile { groupware: None, command: Some(command), kernel }
+        SystemFile { groupware: None, command: Some(command), kernel, cpus: None, storage: None }
     }
 }
 

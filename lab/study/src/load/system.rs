@@ -62,9 +62,13 @@ pub(super) fn template(
         (None, None) => None,
     };
     let kernel = kernel(&file.system.kernel, &mut settings);
+    let cpus = settings.optional("cpus", file.system.cpus.as_ref());
+    let storage = settings.optional("storage", file.system.storage.as_ref());
     Some(SystemTemplate {
         kind: kind?,
         kernel: kernel?,
+        cpus: cpus?,
+        storage: storage?,
     })
 }
 
