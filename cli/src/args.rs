@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Report a finished run again, from its archive alone
     Report(ReportArgs),
+    /// Put back kernel settings that a killed run left changed
+    Restore(RestoreArgs),
     /// Serve the groupware: calendar with invitations over HTTP
     Serve(Box<ServeArgs>),
     /// Print the JSON Schema of study or workload files
@@ -58,6 +60,10 @@ pub(crate) struct StudyArgs {
     /// Seed of all randomness; the study's own unless given
     #[arg(long, env = "PLIMSOLL_SEED")]
     pub(crate) seed: Option<u64>,
+    /// Folder that remembers kernel settings while they are changed; /var/lib/plimsoll for root,
+    /// $XDG_STATE_HOME/plimsoll or ~/.local/state/plimsoll for others, unless given
+    #[arg(long, env = "PLIMSOLL_STATE", value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -104,6 +110,16 @@ pub(crate) struct ReportArgs {
     /// What to print; `terminal` also writes the report files into the archive again
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A run puts its kernel settings back itself, also on Ctrl-C. One that was killed can't; the next
+run does it, or this command.")]
+pub(crate) struct RestoreArgs {
+    /// Folder that remembers kernel settings while they are changed; as in `plimsoll run`
+    #[arg(long, env = "PLIMSOLL_STATE", value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -8,6 +8,7 @@ use lab_archive::TrialEnd;
 use lab_conduct::{Event, Phase, Progress};
 
 use crate::commands::plan::{cell_words, duration};
+use crate::commands::restore;
 
 /// Plain lines come this far apart while the load goes on.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -43,6 +44,7 @@ impl Display {
 
     pub(crate) fn show(&mut self, event: &Event) {
         match event {
+            Event::Restored(restored) => self.line(&restore::words(restored)),
             Event::RunStarted {
                 dir,
                 trials,

@@ -5,6 +5,7 @@ pub(crate) mod load;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod request;
+pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod serve;

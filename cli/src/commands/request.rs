@@ -8,6 +8,7 @@ use lab_study::plan::Plan;
 
 use crate::args::StudyArgs;
 use crate::exit::{Exit, Failure};
+use crate::state;
 
 /// What to run, where to keep it, and with which program as the groupware server: this one.
 pub(crate) fn new(
@@ -24,5 +25,6 @@ pub(crate) fn new(
         resume,
         overrides: args.set.clone(),
         program,
+        state: state::folder(args.state.as_deref())?,
     })
 }

@@ -172,9 +172,14 @@ fn unfinished(dir: &Path) -> bool {
 /// A load that this machine can't carry or an archive that doesn't fit is the caller's to mend.
 pub(crate) fn failure(error: &ConductError) -> Failure {
     match error {
-        ConductError::Preflight { .. } | ConductError::Unsupported(_) => {
-            Failure::new(Exit::BadInput, error)
-        }
+        ConductError::Preflight { .. }
+        | ConductError::Settings { .. }
+        | ConductError::Kernel { .. }
+        | ConductError::Unsupported(_) => Failure::new(Exit::BadInput, error),
+        ConductError::KernelBusy { .. } => Failure::new(Exit::BadInput, error)
+            .hint("runs that vary the same setting go one after the other"),
+        ConductError::PutBack { .. } => Failure::new(Exit::Internal, error)
+            .hint("`plimsoll restore` tries again, as root where that is needed"),
         ConductError::Archive(ArchiveError::NotEmpty { .. }) => Failure::new(Exit::BadInput, error)
             .hint("--resume goes on with the run in it; a new run needs another --out"),
         ConductError::Archive(ArchiveError::Different { .. } | ArchiveError::Changed { .. }) => {

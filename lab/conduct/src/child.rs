@@ -65,11 +65,11 @@ impl Child {
         Ok(self.ended)
     }
 
-    /// Asks it to end, and kills it with its group after `grace`. Whether it ended by itself.
-    pub(crate) fn stop(mut self, grace: Duration) -> io::Result<bool> {
+    /// Asks it to end by `signal`, and kills it with its group after `grace`. Whether it ended by itself.
+    pub(crate) fn stop(mut self, signal: Signal, grace: Duration) -> io::Result<bool> {
         let asked = Stopwatch::start();
         // One that has just ended can't be asked; the loop finds it.
-        let _ = kill(self.group, Signal::SIGTERM);
+        let _ = kill(self.group, signal);
         while asked.elapsed() < grace {
             if self.ended()?.is_some() {
                 return Ok(true);
@@ -192,7 +192,10 @@ mod tests {
     fn a_child_ends_when_asked_and_when_dropped() {
         let child = Child::start(sleeper(), &all_cores()).unwrap();
         let pid = child.id();
-        assert!(child.stop(DEADLINE).unwrap(), "sleep ends on SIGTERM");
+        assert!(
+            child.stop(Signal::SIGTERM, DEADLINE).unwrap(),
+            "sleep ends on SIGTERM"
+        );
         assert!(is_gone(pid));
         let child = Child::start(sleeper(), &all_cores()).unwrap();
         let pid = child.id();
@@ -215,7 +218,11 @@ mod tests {
             .unwrap();
         let grandchild: u32 = line.trim().parse().unwrap();
         let pid = child.id();
-        assert!(!child.stop(Duration::from_millis(100)).unwrap());
+        assert!(
+            !child
+                .stop(Signal::SIGTERM, Duration::from_millis(100))
+                .unwrap()
+        );
         assert!(is_gone(pid));
         until("the grandchild ends", || is_gone(grandchild));
     }

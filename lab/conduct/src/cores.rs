@@ -1,9 +1,12 @@
 //! Which cores the generator and the system get. It knows neither of them.
 //!
-//! A quarter of the cores, rounded up, drives; the rest carries. On one core both share it, and
-//! the archive says so.
+//! A quarter of the cores, rounded up, drives; the rest carries. A study may say how many or which
+//! cores the system has; the generator's are the same in all its trials, and the system's are others
+//! unless it needs all there are. Where both share a core, the archive says so.
 
 use lab_archive::Pinning;
+use lab_study::Cpus;
+use lab_study::plan::Plan;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -15,21 +18,92 @@ pub(crate) fn allowed() -> Result<Vec<u32>, Errno> {
     Ok(cores.filter_map(|core| u32::try_from(core).ok()).collect())
 }
 
-/// Shares the cores out.
-pub(crate) fn share(cores: &[u32]) -> Pinning {
-    if cores.len() < 2 {
-        return Pinning {
-            generator: cores.to_vec(),
-            system: cores.to_vec(),
-            shared: true,
+/// How the cores are shared out in a run.
+#[derive(Debug)]
+pub(crate) struct Allotment {
+    generator: Vec<u32>,
+    /// Those of the system, the ones that it shares with the generator last.
+    pool: Vec<u32>,
+}
+
+impl Allotment {
+    /// Shares `cores` out so that every trial of the plan has what it asks for.
+    pub(crate) fn new(cores: &[u32], plan: &Plan) -> Self {
+        let wants: Vec<&Cpus> = wants(plan).map(|(_, cpus)| cpus).collect();
+        let listed = |core: &u32| {
+            let has = |cpus: &&Cpus| matches!(cpus, Cpus::List(list) if list.contains(core));
+            wants.iter().any(has)
         };
+        let most = wants.iter().map(|cpus| match cpus {
+            Cpus::Count(count) => *count as usize,
+            Cpus::List(_) => 0,
+        });
+        let room = cores.len().saturating_sub(most.max().unwrap_or(0));
+        // A system that needs all of them shares the generator's.
+        let few = match room {
+            0 => cores.len().div_ceil(4),
+            room => cores.len().div_ceil(4).min(room),
+        };
+        let free: Vec<u32> = cores.iter().copied().filter(|core| !listed(core)).collect();
+        let from = if free.is_empty() { cores } else { &free };
+        let generator: Vec<u32> = from.iter().copied().take(few).collect();
+        let others = cores.iter().filter(|core| !generator.contains(core));
+        let pool = others.chain(&generator).copied().collect();
+        Self { generator, pool }
     }
-    let (generator, system) = cores.split_at(cores.len().div_ceil(4));
-    Pinning {
-        generator: generator.to_vec(),
-        system: system.to_vec(),
-        shared: false,
+
+    /// The cores of both sides in a trial.
+    pub(crate) fn pinning(&self, cpus: Option<&Cpus>) -> Pinning {
+        let own = self.pool.len() - self.generator.len();
+        let take = |count: usize| self.pool.iter().copied().take(count).collect();
+        let mut system: Vec<u32> = match cpus {
+            Some(Cpus::List(list)) => list.clone(),
+            Some(Cpus::Count(count)) => take(*count as usize),
+            None if own == 0 => take(self.pool.len()),
+            None => take(own),
+        };
+        system.sort_unstable();
+        Pinning {
+            shared: system.iter().any(|core| self.generator.contains(core)),
+            generator: self.generator.clone(),
+            system,
+        }
     }
+}
+
+fn wants(plan: &Plan) -> impl Iterator<Item = (u32, &Cpus)> {
+    let trials = plan.trials.iter();
+    trials.filter_map(|trial| Some((trial.id, trial.host.cpus.as_ref()?)))
+}
+
+/// Trials that want cores which are not there; a sentence for the first one of each kind.
+pub(crate) fn check(plan: &Plan, cores: &[u32]) -> Vec<String> {
+    let mut problems: Vec<(&Cpus, String)> = Vec::new();
+    for (id, cpus) in wants(plan) {
+        let missing = match cpus {
+            Cpus::Count(count) if *count as usize > cores.len() => format!("{count} cores"),
+            Cpus::List(list) => match list.iter().find(|core| !cores.contains(core)) {
+                Some(core) => format!("core {core}"),
+                None => continue,
+            },
+            Cpus::Count(_) => continue,
+        };
+        if problems.iter().all(|(other, _)| *other != cpus) {
+            let there = words(cores);
+            let said = format!(
+                "trial {id} wants {missing} for the system, and this process may use {there}"
+            );
+            problems.push((cpus, said));
+        }
+    }
+    problems.into_iter().map(|(_, said)| said).collect()
+}
+
+/// `core 1`, `cores 0, 1`.
+pub(crate) fn words(cores: &[u32]) -> String {
+    let list: Vec<String> = cores.iter().map(u32::to_string).collect();
+    let word = if cores.len() == 1 { "core" } else { "cores" };
+    format!("{word} {}", list.join(", "))
 }
 
 /// The calling thread on some cores until this is dropped. Threads and processes that it starts
@@ -61,11 +135,102 @@ impl Drop for Pinned {
 
 #[cfg(test)]
 mod tests {
+    use lab_study::plan::{LoadSpec, Trial};
+    use lab_study::{HostSpec, SystemSpec};
+
     use super::*;
 
+    fn plan(wants: &[Cpus]) -> Plan {
+        let trial = |(id, cpus): (u32, &Cpus)| Trial {
+            id,
+            block: 0,
+            cell: Default::default(),
+            system: SystemSpec::Groupware(Default::default()),
+            host: HostSpec {
+                cpus: Some(cpus.clone()),
+                ..HostSpec::default()
+            },
+            load: LoadSpec {
+                users: 1,
+                ramp_ms: 1,
+                hold_ms: 1,
+                window_ms: 1,
+            },
+            prediction: None,
+        };
+        Plan {
+            schema: lab_study::plan::SCHEMA.to_owned(),
+            study: "s".to_owned(),
+            title: "t".to_owned(),
+            seed: 1,
+            speed: 1.0,
+            dates_from: jiff::civil::date(2026, 1, 5),
+            trials: (1..).zip(wants).map(trial).collect(),
+        }
+    }
+
     fn shared(cores: &[u32]) -> (Vec<u32>, Vec<u32>, bool) {
-        let pinning = share(cores);
+        let pinning = Allotment::new(cores, &plan(&[])).pinning(None);
         (pinning.generator, pinning.system, pinning.shared)
+    }
+
+    #[track_caller]
+    fn check_each(cores: &[u32], wants: &[Cpus], generator: &[u32], systems: &[(&[u32], bool)]) {
+        let allotment = Allotment::new(cores, &plan(wants));
+        for (cpus, (system, shared)) in wants.iter().zip(systems) {
+            let pinning = allotment.pinning(Some(cpus));
+            let got = (&pinning.generator[..], &pinning.system[..], pinning.shared);
+            assert_eq!(got, (generator, *system, *shared), "{cpus:?}");
+        }
+    }
+
+    #[test]
+    fn the_generator_stays_where_it_is_whatever_the_system_has() {
+        let all: Vec<u32> = (0..8).collect();
+        let count = |n: u32| Cpus::Count(n);
+        check_each(
+            &all,
+            &[count(1), count(4)],
+            &[0, 1],
+            &[(&[2], false), (&[2, 3, 4, 5], false)],
+        );
+        // Seven of eight leave one to drive; eight of eight leave none.
+        check_each(
+            &all,
+            &[count(1), count(7)],
+            &[0],
+            &[(&[1], false), (&[1, 2, 3, 4, 5, 6, 7], false)],
+        );
+        check_each(
+            &[0, 1],
+            &[count(1), count(2)],
+            &[0],
+            &[(&[1], false), (&[0, 1], true)],
+        );
+        let list = |cores: &[u32]| Cpus::List(cores.to_vec());
+        check_each(
+            &all,
+            &[list(&[0, 1]), list(&[0, 3])],
+            &[2, 4],
+            &[(&[0, 1], false), (&[0, 3], false)],
+        );
+        check_each(&[0, 1], &[list(&[0, 1])], &[0], &[(&[0, 1], true)]);
+    }
+
+    #[test]
+    fn cores_that_are_not_there_are_said() {
+        let wants = [
+            Cpus::Count(2),
+            Cpus::Count(3),
+            Cpus::List(vec![0, 5]),
+            Cpus::Count(3),
+        ];
+        let said = check(&plan(&wants), &[0, 1]);
+        let expected = [
+            "trial 2 wants 3 cores for the system, and this process may use cores 0, 1",
+            "trial 3 wants core 5 for the system, and this process may use cores 0, 1",
+        ];
+        assert_eq!(said, expected);
     }
 
     #[test]

@@ -20,6 +20,48 @@ pub enum ConductError {
         /// At least one.
         problems: Vec<Problem>,
     },
+    /// Settings of the study that can't be applied on this machine, found before anything started.
+    #[error("this machine can't apply the study's settings:\n{}", list(problems))]
+    Settings {
+        /// At least one, each a sentence with its cause.
+        problems: Vec<String>,
+    },
+    /// The kernel refused a value.
+    #[error("the kernel setting {name} can't be set to `{value}`")]
+    Kernel {
+        /// As the study names it.
+        name: String,
+        /// What was to be written.
+        value: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A run that is under way has changed the same kernel setting.
+    #[error("{path} is set by a run that is under way (process {pid})")]
+    KernelBusy {
+        /// The file.
+        path: String,
+        /// That run's process.
+        pid: u32,
+    },
+    /// A kernel setting could not be put back. Its journal stays.
+    #[error("{path} can't be put back to `{value}`")]
+    PutBack {
+        /// The file.
+        path: String,
+        /// Its old value.
+        value: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The journal of changed kernel settings can't be kept or read.
+    #[error("the journal of kernel settings can't be used ({})", path.display())]
+    Journal {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The archive can't be written or resumed.
     #[error("the archive failed")]
     Archive(#[from] ArchiveError),
@@ -59,7 +101,7 @@ pub enum ConductError {
     Unsupported(String),
 }
 
-fn list(problems: &[Problem]) -> String {
+fn list(problems: &[impl std::fmt::Display]) -> String {
     problems
         .iter()
         .map(|problem| format!("- {problem}"))

@@ -6,10 +6,14 @@ use std::time::Duration;
 use lab_archive::TrialEnd;
 use lab_study::model::Cell;
 
-/// What happens, in order: `RunStarted` (`TrialStarted` (`Phase` | `SetupProgress` | `Progress` |
+use crate::journal::Restored;
+
+/// What happens, in order: `Restored`* `RunStarted` (`TrialStarted` (`Phase` | `SetupProgress` | `Progress` |
 /// `Note`)* `TrialDone`)*.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
+    /// A kernel setting that a killed run had left changed is as it was.
+    Restored(Restored),
     /// The archive is there and the first trial comes.
     RunStarted {
         /// The archive's folder.

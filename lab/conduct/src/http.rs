@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::clock::Stopwatch;
 
-/// Longest wait for a connection, and for a whole answer.
-const TIMEOUT: Duration = Duration::from_secs(60);
+/// Longest wait for a whole answer of one who is at work.
+pub(crate) const ANSWER: Duration = Duration::from_secs(60);
 /// Between two looks at the interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 /// Largest answer; a thousand users take some 100 KB.
@@ -33,6 +33,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) token: Option<&'a str>,
     /// JSON.
     pub(crate) body: &'a [u8],
+    /// Longest wait for a connection, and for a whole answer.
+    pub(crate) within: Duration,
 }
 
 /// Sends and awaits the whole answer; gives up when `interrupt` becomes true.
@@ -41,11 +43,11 @@ pub(crate) fn exchange(
     ask: &Ask<'_>,
     interrupt: &AtomicBool,
 ) -> io::Result<Answer> {
-    let mut stream = TcpStream::connect_timeout(&server, TIMEOUT)?;
+    let mut stream = TcpStream::connect_timeout(&server, ask.within)?;
     stream.set_read_timeout(Some(LOOK))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(ask.within))?;
     stream.write_all(&message(server, ask))?;
-    let answer = read_all(&mut stream, interrupt)?;
+    let answer = read_all(&mut stream, ask.within, interrupt)?;
     parse(&answer).ok_or_else(|| {
         io::Error::new(
             io::ErrorKind::UnexpectedEof,
@@ -68,7 +70,11 @@ fn message(server: SocketAddr, ask: &Ask<'_>) -> Vec<u8> {
 }
 
 /// Reads to the end of the connection.
-fn read_all(stream: &mut TcpStream, interrupt: &AtomicBool) -> io::Result<Vec<u8>> {
+fn read_all(
+    stream: &mut TcpStream,
+    within: Duration,
+    interrupt: &AtomicBool,
+) -> io::Result<Vec<u8>> {
     let began = Stopwatch::start();
     let mut answer = Vec::new();
     let mut piece = vec![0; 64 << 10];
@@ -85,8 +91,8 @@ fn read_all(stream: &mut TcpStream, interrupt: &AtomicBool) -> io::Result<Vec<u8
                 "the answer exceeds 64 MiB",
             ));
         }
-        if interrupt.load(Ordering::Relaxed) || began.elapsed() > TIMEOUT {
-            let message = "no whole answer within 60 s";
+        if interrupt.load(Ordering::Relaxed) || began.elapsed() > within {
+            let message = format!("no whole answer within {within:?}");
             return Err(io::Error::new(io::ErrorKind::TimedOut, message));
         }
     }

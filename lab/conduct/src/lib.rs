@@ -8,15 +8,20 @@
 //!   that nothing is left over from the one before.
 //! - The archive is complete after every trial. An interrupted or killed run resumes with the
 //!   trials that are missing.
+//! - The old value of a changed kernel setting is on disk before the change. It is put back after
+//!   each trial, and by the next run where this one was killed.
 //! - A system that fails is a fact of its trial, never an error of the run.
 
 mod child;
 mod clock;
+mod command;
 mod cores;
 mod error;
 mod event;
 mod health;
 mod http;
+mod journal;
+mod kernel;
 mod machine;
 mod measuring;
 mod preflight;
@@ -30,5 +35,6 @@ mod trial;
 
 pub use error::ConductError;
 pub use event::{Event, Phase, Progress};
+pub use journal::{Restoration, Restored, restore};
 pub use preflight::{Excess, Problem};
 pub use run::{Outcome, RunRequest, preflight, run};

@@ -123,7 +123,7 @@ fn os_name(release: &str) -> String {
 }
 
 /// The file system of the mount that the folder is below.
-fn filesystem(dir: &Path) -> Option<String> {
+pub(crate) fn filesystem(dir: &Path) -> Option<String> {
     let dir = existing(dir)?;
     let mounts = MountInfos::from_file("/proc/self/mountinfo").ok()?;
     // Of two mounts on the same folder the later one counts.

@@ -189,6 +189,7 @@ mod tests {
                 block: 0,
                 cell: Default::default(),
                 system: SystemSpec::Groupware(spec),
+                host: Default::default(),
                 load: LoadSpec {
                     users: *users,
                     ramp_ms: 1,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lab_study::{PASSWORD, User, UserScope, Workload};
 use serde::{Deserialize, Serialize};
 
-use crate::http::{Ask, exchange};
+use crate::http::{ANSWER, Ask, exchange};
 use crate::trial::Stop;
 
 /// Users of one call; keeps a body within any server's usual limit of a megabyte.
@@ -111,6 +111,7 @@ impl Registry<'_> {
             path: "/admin/users",
             token: Some(self.token),
             body: &body,
+            within: ANSWER,
         };
         let answer = exchange(self.server, &ask, interrupt).map_err(|e| e.to_string())?;
         if answer.status != 200 {

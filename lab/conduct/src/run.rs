@@ -1,5 +1,6 @@
 //! A whole run: the archive, and one trial after the other. It judges nothing.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +11,14 @@ use lab_study::plan::{Plan, Trial};
 use lab_study::{Loaded, Workload};
 
 use crate::clock::calendar;
-use crate::cores::{self, Pinned};
+use crate::cores::{self, Allotment, Pinned};
 use crate::event::Event;
+use crate::journal::restore;
+use crate::kernel::{self, Kernel};
 use crate::machine::{self, Limits};
-use crate::scratch::Work;
+use crate::scratch::{self, Work};
 use crate::trial::Conductor;
-use crate::{ConductError, preflight as limits};
+use crate::{ConductError, command, preflight as limits};
 
 /// What to run, and where to keep it.
 #[derive(Debug)]
@@ -32,6 +35,9 @@ pub struct RunRequest {
     pub overrides: Vec<(String, String)>,
     /// The `plimsoll` binary, whose `serve` is the system under test.
     pub program: PathBuf,
+    /// The folder of the journal of changed kernel settings: the same for all runs of a user, so
+    /// that one finds what another left.
+    pub state: PathBuf,
 }
 
 /// What a run came to. The figures are in the archive.
@@ -47,11 +53,20 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-/// Whether this machine's limits allow the plan: open files, ports, memory, disk.
+/// Whether this machine can apply the plan's settings, and whether its limits allow the load: open
+/// files, ports, memory, disk.
 ///
 /// # Errors
-/// [`ConductError::Preflight`] with all that they don't allow, in words.
+/// [`ConductError::Settings`] or [`ConductError::Preflight`] with all that is in the way, in words.
 pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
+    let mut problems = command::check(&request.plan);
+    problems.extend(kernel::check(&request.plan));
+    problems.extend(scratch::check(&request.plan));
+    let cores = cores::allowed().map_err(ConductError::Cores)?;
+    problems.extend(cores::check(&request.plan, &cores));
+    if !problems.is_empty() {
+        return Err(ConductError::Settings { problems });
+    }
     let problems = limits::check(&request.plan, &Limits::read(&request.out));
     if problems.is_empty() {
         Ok(())
@@ -60,7 +75,8 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     }
 }
 
-/// Runs the trials of a plan that are not in the archive yet.
+/// Runs the trials of a plan that are not in the archive yet, after putting back what a killed run
+/// left changed in the kernel.
 ///
 /// The calling thread conducts: it is on the generator's cores meanwhile. When `interrupt` becomes
 /// true, the trial under way is given up, its system ended, and its data removed; finished trials
@@ -73,21 +89,44 @@ pub fn run(
     events: &mut dyn FnMut(Event),
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ConductError> {
+    for restored in restore(&request.state)?.restored {
+        events(Event::Restored(restored));
+    }
     preflight(request)?;
     machine::raise_open_files().map_err(ConductError::OpenFiles)?;
     let cores = cores::allowed().map_err(ConductError::Cores)?;
-    let pinning = cores::share(&cores);
+    let allotment = Allotment::new(&cores, &request.plan);
+    let pinning = allotment.pinning(None);
     let archive = open(request, &pinning)?;
     let _on_generator_cores = Pinned::to(&pinning.generator).map_err(ConductError::Cores)?;
     let run = Run {
         request,
-        pinning,
-        work: Work::in_run(&request.out)?,
+        allotment,
+        work: work(request)?,
         workload: Arc::new(request.loaded.study.workload.at_speed(request.plan.speed)),
         archive,
         interrupt,
+        kernel: Kernel::begin(&request.state, &request.plan)?,
     };
-    run.all(events)
+    let outcome = run.all(events);
+    run.kernel.finish().and(outcome)
+}
+
+/// A folder for trials in each storage of the plan.
+fn work(request: &RunRequest) -> Result<BTreeMap<Option<String>, Work>, ConductError> {
+    let mut work = BTreeMap::new();
+    for trial in &request.plan.trials {
+        let storage = &trial.host.storage;
+        if work.contains_key(storage) {
+            continue;
+        }
+        let made = match storage {
+            Some(folder) => Work::in_storage(folder, &request.out)?,
+            None => Work::in_run(&request.out)?,
+        };
+        work.insert(storage.clone(), made);
+    }
+    Ok(work)
 }
 
 fn open(request: &RunRequest, pinning: &Pinning) -> Result<RunWriter, ConductError> {
@@ -131,11 +170,13 @@ fn step_names(workload: &Workload) -> Vec<String> {
 /// A run under way.
 struct Run<'a> {
     request: &'a RunRequest,
-    pinning: Pinning,
-    work: Work,
+    allotment: Allotment,
+    /// By storage; `None` = the run's own folder.
+    work: BTreeMap<Option<String>, Work>,
     workload: Arc<Workload>,
     archive: RunWriter,
     interrupt: &'a AtomicBool,
+    kernel: Kernel,
 }
 
 impl Run<'_> {
@@ -187,25 +228,29 @@ impl Run<'_> {
             cell: trial.cell.clone(),
             users: trial.load.users,
         });
-        let scratch = self.work.trial(trial.id)?;
+        let scratch = self.work[&trial.host.storage].trial(trial.id)?;
+        let pinning = self.allotment.pinning(trial.host.cpus.as_ref());
         let writer = self.archive.trial(trial.id)?;
+        let kernel = self.kernel.apply(&trial.host.kernel)?;
         let conductor = Conductor {
             program: &self.request.program,
             plan: &self.request.plan,
             trial,
             workload: &self.workload,
-            pinning: &self.pinning,
+            pinning: &pinning,
             scratch: &scratch,
+            kernel,
             after,
             events,
             interrupt: self.interrupt,
         };
         let done = conductor.conduct(writer);
+        let put_back = self.kernel.put_back();
         if !matches!(done, Ok(true)) {
             // What is left is removed by a resume as well; here it would only look unfinished.
             let _ = self.archive.discard(trial.id);
         }
-        done
+        put_back.and(done)
     }
 }
 

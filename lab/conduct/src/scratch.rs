@@ -1,12 +1,33 @@
-//! Folders for a trial's data, below the archive (`RUN/work/`): the file system of the run is the
-//! one whose disk the trial is about, where `/tmp` may be in memory. Each trial has a fresh one,
+//! Folders for a trial's data, below the archive (`RUN/work/`) or in a folder that the study names:
+//! the file system of the run is the one whose disk the trial is about, where `/tmp` may be in memory. Each trial has a fresh one,
 //! removed with the trial; what a killed run left is removed by the next one.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lab_study::plan::Plan;
+use nix::unistd::{AccessFlags, access};
+
 use crate::ConductError;
+
+/// Folders that a study names for its data and that can't be used; one sentence each.
+pub(crate) fn check(plan: &Plan) -> Vec<String> {
+    let storages = plan.trials.iter().filter_map(|t| t.host.storage.as_deref());
+    let problem = |path: &str| {
+        let usable = fs::metadata(path).and_then(|meta| {
+            if !meta.is_dir() {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
+            Ok(access(path, AccessFlags::W_OK | AccessFlags::X_OK)?)
+        });
+        let said = |error| format!("the storage {path} can't be used: {error}");
+        usable.err().map(said)
+    };
+    let distinct: BTreeSet<&str> = storages.collect();
+    distinct.into_iter().filter_map(problem).collect()
+}
 
 /// `RUN/work`, removed with all in it when this is dropped.
 #[derive(Debug)]
@@ -17,9 +38,21 @@ pub(crate) struct Work {
 impl Work {
     /// The caller holds the lock of the archive, so nobody else uses the folder.
     pub(crate) fn in_run(run: &Path) -> Result<Self, ConductError> {
-        let work = Self {
-            dir: run.join("work"),
-        };
+        Self::at(run.join("work"))
+    }
+
+    /// In a folder that the study names, under a name that only runs in this archive have.
+    pub(crate) fn in_storage(storage: &str, run: &Path) -> Result<Self, ConductError> {
+        let run = fs::canonicalize(run).map_err(|source| ConductError::Scratch {
+            path: run.to_path_buf(),
+            source,
+        })?;
+        let hash = blake3::hash(run.as_os_str().as_encoded_bytes()).to_hex();
+        Self::at(Path::new(storage).join(format!("plimsoll-{}", &hash[..16])))
+    }
+
+    fn at(dir: PathBuf) -> Result<Self, ConductError> {
+        let work = Self { dir };
         work.clear()?;
         Ok(work)
     }
@@ -103,6 +136,27 @@ fn bytes_below(dir: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_storage_has_a_folder_for_each_archive_and_keeps_nothing() {
+        let (run, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let storage = tempfile::tempdir().unwrap();
+        let path = storage.path().to_str().unwrap();
+        let work = Work::in_storage(path, run.path()).unwrap();
+        let elsewhere = Work::in_storage(path, other.path()).unwrap();
+        let scratch = (work.trial(1).unwrap(), elsewhere.trial(1).unwrap());
+        assert!(scratch.0.data().starts_with(storage.path()));
+        assert_ne!(scratch.0.data(), scratch.1.data());
+        std::mem::forget(scratch.0);
+        let again = Work::in_storage(path, run.path()).unwrap();
+        assert_eq!(
+            fs::read_dir(storage.path()).unwrap().count(),
+            1,
+            "a killed run's is removed"
+        );
+        drop((work, again, scratch.1, elsewhere));
+        assert_eq!(fs::read_dir(storage.path()).unwrap().count(), 0);
+    }
 
     #[test]
     fn each_trial_has_a_fresh_folder_and_nothing_stays() {

@@ -1,4 +1,5 @@
-//! The system under test: the groupware server as a child process. It knows no load.
+//! The system under test: the groupware server as a child process, and what all systems have in
+//! common. It knows no load.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -11,11 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_study::{Engine, GroupwareSpec, SystemSpec};
+use nix::sys::signal::Signal;
 
 use crate::ConductError;
 use crate::child::Child;
 use crate::clock::{Stopwatch, pause};
-use crate::http::{Ask, exchange};
+use crate::command;
+use crate::http::{ANSWER, Ask, exchange};
 use crate::scratch::Scratch;
 use crate::trial::Stop;
 
@@ -24,7 +27,7 @@ const START_DEADLINE: Duration = Duration::from_secs(30);
 /// How long it may take to end when asked.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 /// Between two looks at a system that starts.
-const LOOK: Duration = Duration::from_millis(20);
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
 /// Lines of its output that a failure shows.
 const LAST_LINES: usize = 20;
 /// Output that is read for them.
@@ -49,17 +52,34 @@ pub(crate) struct SystemStart<'a> {
 pub(crate) struct System {
     child: Child,
     address: SocketAddr,
-    token: String,
+    token: Option<String>,
     output: PathBuf,
+    end: End,
+}
+
+/// How a system is ended.
+#[derive(Debug)]
+pub(crate) struct End {
+    /// What it is asked with.
+    pub(crate) signal: Signal,
+    /// How long it may take.
+    pub(crate) grace: Duration,
 }
 
 impl SystemStart<'_> {
     /// Starts it and waits until it accepts requests.
     pub(crate) fn start(&self, interrupt: &AtomicBool) -> Result<System, Stop> {
-        let SystemSpec::Groupware(spec) = self.spec else {
-            let problem = "this version can't start such a system".to_owned();
-            return Err(Stop::Fatal(ConductError::Unsupported(problem)));
-        };
+        match self.spec {
+            SystemSpec::Groupware(spec) => self.groupware(spec, interrupt),
+            SystemSpec::Command(spec) => command::start(self, spec, interrupt),
+            _ => {
+                let problem = "this version can't start such a system".to_owned();
+                Err(Stop::Fatal(ConductError::Unsupported(problem)))
+            }
+        }
+    }
+
+    fn groupware(&self, spec: &GroupwareSpec, interrupt: &AtomicBool) -> Result<System, Stop> {
         let token = random_token().map_err(|e| self.scratch_error(e))?;
         let token_file = self.scratch.file("admin-token");
         write_secret(&token_file, &token).map_err(|e| self.scratch_error(e))?;
@@ -79,26 +99,27 @@ impl SystemStart<'_> {
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(errors);
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with(OWN_ENVIRONMENT) {
-                command.env_remove(name);
-            }
-        }
+        without_own_environment(&mut command);
         let child = Child::start(command, self.cores).map_err(|source| {
             Stop::Fatal(ConductError::Program {
                 path: self.program.to_path_buf(),
                 source,
             })
         })?;
-        Starting {
+        let starting = Starting {
             child,
-            port_file,
             output: self.output.clone(),
-        }
-        .wait(token, interrupt)
+            deadline: START_DEADLINE,
+            end: End {
+                signal: Signal::SIGTERM,
+                grace: STOP_GRACE,
+            },
+            token: Some(token),
+        };
+        starting.wait(interrupt, || ready(&port_file, interrupt))
     }
 
-    fn scratch_error(&self, source: io::Error) -> Stop {
+    pub(crate) fn scratch_error(&self, source: io::Error) -> Stop {
         Stop::Fatal(ConductError::Scratch {
             path: self.scratch.file(""),
             source,
@@ -107,14 +128,22 @@ impl SystemStart<'_> {
 }
 
 /// A system that does not accept requests yet.
-struct Starting {
-    child: Child,
-    port_file: PathBuf,
-    output: PathBuf,
+pub(crate) struct Starting {
+    pub(crate) child: Child,
+    pub(crate) output: PathBuf,
+    /// How long it may take to be ready.
+    pub(crate) deadline: Duration,
+    pub(crate) end: End,
+    pub(crate) token: Option<String>,
 }
 
 impl Starting {
-    fn wait(mut self, token: String, interrupt: &AtomicBool) -> Result<System, Stop> {
+    /// Waits until `ready` tells the address.
+    pub(crate) fn wait(
+        mut self,
+        interrupt: &AtomicBool,
+        ready: impl Fn() -> Option<SocketAddr>,
+    ) -> Result<System, Stop> {
         let began = Stopwatch::start();
         loop {
             if interrupt.load(Ordering::Relaxed) {
@@ -126,38 +155,44 @@ impl Starting {
                     &self.output,
                 ));
             }
-            if let Some(address) = self.ready(interrupt) {
+            if let Some(address) = ready() {
                 return Ok(System {
                     child: self.child,
                     address,
-                    token,
+                    token: self.token,
                     output: self.output,
+                    end: self.end,
                 });
             }
-            if began.elapsed() > START_DEADLINE {
-                let seconds = START_DEADLINE.as_secs();
-                let what = format!("the system was not ready within {seconds} s");
+            if began.elapsed() > self.deadline {
+                let what = format!("the system was not ready within {:?}", self.deadline);
                 return Err(failure(&what, &self.output));
             }
             pause(LOOK);
         }
     }
+}
 
-    /// The address, once it is written and answers.
-    fn ready(&self, interrupt: &AtomicBool) -> Option<SocketAddr> {
-        let address: SocketAddr = fs::read_to_string(&self.port_file)
-            .ok()?
-            .trim()
-            .parse()
-            .ok()?;
-        let ask = Ask {
-            method: "GET",
-            path: "/healthz",
-            token: None,
-            body: &[],
-        };
-        let answer = exchange(address, &ask, interrupt).ok()?;
-        (answer.status == 200).then_some(address)
+/// The groupware's address, once it is written and answers.
+fn ready(port_file: &Path, interrupt: &AtomicBool) -> Option<SocketAddr> {
+    let address: SocketAddr = fs::read_to_string(port_file).ok()?.trim().parse().ok()?;
+    let ask = Ask {
+        method: "GET",
+        path: "/healthz",
+        token: None,
+        body: &[],
+        within: ANSWER,
+    };
+    let answer = exchange(address, &ask, interrupt).ok()?;
+    (answer.status == 200).then_some(address)
+}
+
+/// Without what would change the flags of a `plimsoll` that it starts.
+pub(crate) fn without_own_environment(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with(OWN_ENVIRONMENT) {
+            command.env_remove(name);
+        }
     }
 }
 
@@ -170,9 +205,9 @@ impl System {
         self.address
     }
 
-    /// What the admin API asks for.
-    pub(crate) fn token(&self) -> &str {
-        &self.token
+    /// What the admin API asks for, where there is one.
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.token.as_deref()
     }
 
     /// An error with its last lines, if it has ended.
@@ -188,9 +223,9 @@ impl System {
 
     /// Ends it; a sentence if it had to be killed.
     pub(crate) fn stop(self) -> Option<String> {
-        let by_itself = self.child.stop(STOP_GRACE).unwrap_or(false);
-        let seconds = STOP_GRACE.as_secs();
-        let killed = || format!("The system did not end within {seconds} s and was killed.");
+        let End { signal, grace } = self.end;
+        let by_itself = self.child.stop(signal, grace).unwrap_or(false);
+        let killed = || format!("The system did not end within {grace:?} and was killed.");
         (!by_itself).then(killed)
     }
 }
@@ -231,6 +266,13 @@ pub(crate) fn settings(spec: &SystemSpec) -> BTreeMap<String, String> {
         set("engine", engine.to_owned());
         set("mailbox_pad_bytes", spec.mailbox_pad_bytes.to_string());
     }
+    if let SystemSpec::Command(spec) = spec {
+        set("system", "command".to_owned());
+        set("start", spec.start.join(" "));
+        for (name, value) in &spec.env {
+            set(&format!("env {name}"), value.clone());
+        }
+    }
     settings
 }
 
@@ -260,7 +302,7 @@ fn ended(child: &mut Child) -> Option<String> {
 }
 
 /// A failure of the system with the last lines of its output.
-fn failure(what: &str, output: &Path) -> Stop {
+pub(crate) fn failure(what: &str, output: &Path) -> Stop {
     let lines = last_lines(output).unwrap_or_default();
     if lines.is_empty() {
         return Stop::System(format!("{what}; it printed nothing"));

@@ -3,6 +3,7 @@
 //! The measured part is a loop of *select* (wait for the next thing, and no longer than the next
 //! thing due), and *apply* (record it; never waits).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -20,7 +21,7 @@ use crate::measuring::{LOOK, Measured, Measuring, Spans};
 use crate::provision::{self, Registry, UserExtra};
 use crate::scratch::Scratch;
 use crate::system::{self, System, SystemStart};
-use crate::{ConductError, record};
+use crate::{ConductError, cores, journal, machine, record};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
@@ -59,6 +60,8 @@ pub(crate) struct Conductor<'a> {
     pub(crate) workload: &'a Arc<Workload>,
     pub(crate) pinning: &'a Pinning,
     pub(crate) scratch: &'a Scratch,
+    /// Kernel settings in force.
+    pub(crate) kernel: BTreeMap<String, String>,
     /// Ramps and holds of the trials that follow.
     pub(crate) after: Duration,
     pub(crate) events: &'a mut dyn FnMut(Event),
@@ -144,7 +147,11 @@ impl Conductor<'_> {
         end_driver(driver, &events, result.is_ok()).and(result)
     }
 
+    /// Registers the users where the system has a way to.
     fn provision(&self, system: &mut System) -> Result<UserExtra, Stop> {
+        let Some(token) = system.token().map(str::to_owned) else {
+            return Ok(UserExtra::new());
+        };
         let first = User {
             index: 0,
             users: self.trial.load.users,
@@ -160,7 +167,7 @@ impl Conductor<'_> {
         let mailbox_pad_bytes = system::mailbox_pad_bytes(&self.trial.system);
         let registry = Registry {
             server: system.address(),
-            token: system.token(),
+            token: &token,
             mailbox_pad_bytes,
         };
         let registered = registry.register(&names, self.interrupt);
@@ -359,7 +366,16 @@ impl Conductor<'_> {
             notes.extend(note);
         }
         if self.pinning.shared {
-            notes.push("The generator and the system share one core.".to_owned());
+            notes.push("The generator and the system share a core.".to_owned());
+        }
+        for setting in &self.trial.host.kernel {
+            let in_force = self.kernel.get(&setting.name).unwrap_or(&setting.value);
+            if !journal::same(in_force, &setting.value) {
+                notes.push(format!(
+                    "The kernel made {} of {} for {}.",
+                    in_force, setting.value, setting.name
+                ));
+            }
         }
         let pad = system::mailbox_pad_bytes(&self.trial.system);
         notes.push(if pad > 0 {
@@ -398,9 +414,26 @@ impl Conductor<'_> {
             }),
             generator,
             start_data_bytes: facts.start_data_bytes,
-            system_settings: system::settings(&self.trial.system),
+            system_settings: self.settings(),
             notes,
         }
+    }
+
+    /// Those of the system, then those around it.
+    fn settings(&self) -> BTreeMap<String, String> {
+        let mut settings = system::settings(&self.trial.system);
+        let kernel = self.kernel.iter();
+        settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value.clone())));
+        let host = &self.trial.host;
+        if host.cpus.is_some() {
+            let cores = cores::words(&self.pinning.system);
+            settings.insert("cpus".to_owned(), cores);
+        }
+        if let Some(storage) = &host.storage {
+            let kind = machine::filesystem(storage.as_ref()).unwrap_or_default();
+            settings.insert("storage".to_owned(), format!("{storage} ({kind})"));
+        }
+        settings
     }
 
     fn tell(&mut self, event: Event) {

@@ -108,6 +108,7 @@ impl Stage {
             resume,
             overrides: vec![],
             program,
+            state: self.dir.path().join("state"),
         }
     }
 

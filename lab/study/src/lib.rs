@@ -3,6 +3,7 @@
 //! Pure: it reads no clock, opens no socket, and reads files only through what it is given.
 
 mod cell;
+mod command;
 mod error;
 mod file;
 mod load;
@@ -12,16 +13,18 @@ mod node;
 pub mod plan;
 mod scope;
 mod source;
+mod system;
 pub mod template;
 mod text_error;
 pub mod timing;
 mod units;
 
-pub use cell::{Engine, GroupwareSpec, SystemSpec};
+pub use command::{CommandSpec, Ready, StopSignal};
 pub use error::{LoadError, Problem};
 pub use file::{schema_study, schema_workload};
 pub use load::{Files, Loaded, LoadedAny, load_any, load_study, load_workload};
 pub use model::{Study, Workload};
 pub use scope::{PASSWORD, Slot, User, UserScope};
+pub use system::{Cpus, Engine, GroupwareSpec, HostSpec, KernelSetting, SystemSpec};
 pub use template::{RenderError, Template};
 pub use text_error::TextError;

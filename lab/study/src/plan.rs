@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{self, CellError, CellTemplate, Load, SystemSpec};
+use crate::cell::{self, CellError, CellTemplate, Load};
 use crate::model::{Cell, Order, Study, Workload};
+use crate::system::{HostSpec, SystemSpec};
 use crate::timing;
 use predict::Predictor;
 pub use predict::{Prediction, StepPrediction};
@@ -71,6 +72,9 @@ pub struct Trial {
     pub cell: Cell,
     /// How the system is set up.
     pub system: SystemSpec,
+    /// What is set around it.
+    #[serde(default, skip_serializing_if = "HostSpec::is_default")]
+    pub host: HostSpec,
     /// What it is to carry.
     pub load: LoadSpec,
     /// What a server that answers at once would see; `None` where the workload neither waits nor
@@ -139,12 +143,13 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
             timing::shuffle(&mut order, seed, block);
         }
         for at in order {
-            let (system, load) = set[at].clone();
+            let (system, host, load) = set[at].clone();
             trials.push(Trial {
                 id: trials.len() as u32 + 1,
                 block,
                 cell: cells[at].clone(),
                 system,
+                host,
                 load,
                 prediction: predictor.predict(block, &load),
             });
@@ -166,8 +171,9 @@ fn settings(
     cell: &Cell,
     workload: &Workload,
     speed: f64,
-) -> Result<(SystemSpec, LoadSpec), PlanError> {
-    let system = template.system(cell)?;
+) -> Result<(SystemSpec, HostSpec, LoadSpec), PlanError> {
+    let system = template.system.system(cell)?;
+    let host = template.system.host(cell)?;
     let Load { users, ramp, hold } = template.load(cell, workload.session.pace)?;
     let hold_ms = milliseconds(hold, speed).max(1);
     let load = LoadSpec {
@@ -176,7 +182,7 @@ fn settings(
         hold_ms,
         window_ms: (hold_ms / 250).clamp(1, 1000),
     };
-    Ok((system, load))
+    Ok((system, host, load))
 }
 
 fn milliseconds(time: Duration, speed: f64) -> u64 {

@@ -5,9 +5,9 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::cell::Engine;
 use crate::model::{Aggregate, Comparison, Metric, Threshold, Wait};
 use crate::nearest::{nearest, one_of};
+use crate::system::Engine;
 use crate::text_error::TextError;
 
 /// Longest wait, pace, or interval.

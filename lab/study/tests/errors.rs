@@ -245,6 +245,137 @@ fn faults_of_a_study() {
 }
 
 #[test]
+fn faults_of_what_is_around_a_system() {
+    const FROM: &str = "groupware: { http_threads: 4 }";
+    let faults: &[Fault] = &[
+        (
+            "elsewhere",
+            FROM,
+            "groupware: {}\n  kernel: { /etc/passwd: 1 }",
+        ),
+        (
+            "out of the folder",
+            FROM,
+            "groupware: {}\n  kernel: { /proc/sys/../sysrq-trigger: b }",
+        ),
+        (
+            "no name",
+            FROM,
+            "groupware: {}\n  kernel: { swappiness: 1 }",
+        ),
+        (
+            "twice",
+            FROM,
+            "groupware: {}\n  kernel:\n    vm.swappiness: 1\n    /proc/sys/vm/swappiness: 2",
+        ),
+        (
+            "unknown factor",
+            FROM,
+            "groupware: {}\n  kernel: { vm.swappiness: \"{{ user }}\" }",
+        ),
+        (
+            "empty value",
+            FROM,
+            "groupware: {}\n  kernel: { vm.swappiness: \"\" }",
+        ),
+        (
+            "several lines",
+            FROM,
+            "groupware: {}\n  kernel: { vm.swappiness: \"1\\n2\" }",
+        ),
+        ("a list", FROM, "groupware: {}\n  kernel: [vm.swappiness]"),
+        ("bad cores", FROM, "groupware: {}\n  cpus: \"3-1\""),
+        ("no cores", FROM, "groupware: {}\n  cpus: 0"),
+        (
+            "storage without a root",
+            FROM,
+            "groupware: {}\n  storage: fast",
+        ),
+    ];
+    insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+}
+
+#[test]
+fn faults_of_commands() {
+    const FROM: &str = "groupware: { http_threads: 4 }";
+    let faults: &[Fault] = &[
+        ("no system", FROM, "kernel: { vm.swappiness: 1 }"),
+        (
+            "two systems",
+            FROM,
+            "groupware: {}\n  command: { start: [a] }",
+        ),
+        ("no program", FROM, "command: { start: [] }"),
+        ("no start", FROM, "command: { env: { A: b } }"),
+        ("not a list", FROM, "command: { start: nginx -g off }"),
+        ("unknown key", FROM, "command: { start: [a], redy: {} }"),
+        (
+            "unknown factor",
+            FROM,
+            "command: { start: [a, \"{{ prt }}\"] }",
+        ),
+        (
+            "sums of what a trial fills in",
+            FROM,
+            "command: { start: [a, \"{{ port + 1 }}\"] }",
+        ),
+        (
+            "bad variable",
+            FROM,
+            "command: { start: [a], env: { A-B: c } }",
+        ),
+        (
+            "file elsewhere",
+            FROM,
+            "command: { start: [a], files: { ../x: y } }",
+        ),
+        (
+            "two kinds of readiness",
+            FROM,
+            "command: { start: [a], ready: { http: /, log: up } }",
+        ),
+        (
+            "status of nothing",
+            FROM,
+            "command: { start: [a], ready: { status: 200 } }",
+        ),
+        (
+            "bad path",
+            FROM,
+            "command: { start: [a], ready: { http: health } }",
+        ),
+        (
+            "bad expression",
+            FROM,
+            "command: { start: [a], ready: { log: \"(up\" } }",
+        ),
+        (
+            "bad signal",
+            FROM,
+            "command: { start: [a], stop: { signal: KIL } }",
+        ),
+        (
+            "bad grace",
+            FROM,
+            "command: { start: [a], stop: { grace: soon } }",
+        ),
+        ("bad port", FROM, "command: { start: [a], port: 70000 }"),
+        (
+            "factor of that name",
+            "users: [10, 20]\nsystem:\n  groupware: { http_threads: 4 }",
+            "users: [10, 20]\n  port: [1, 2]\nsystem:\n  command: { start: [a] }",
+        ),
+    ];
+    insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+}
+
+#[test]
 fn faults_of_a_workload() {
     let faults: &[Fault] = &[
         ("unknown key", "pace: 10s", "pase: 10s"),

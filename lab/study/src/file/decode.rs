@@ -4,6 +4,7 @@ use super::parts::{At, Json, OneOrMany, Scalar, Table};
 use crate::error::Problems;
 use crate::nearest::{nearest, one_of};
 use crate::node::{Key, Node, Value};
+use crate::source::Span;
 
 /// A type that a value of the file is read into.
 pub(crate) trait Decode: Sized {
@@ -170,6 +171,15 @@ impl<'n> Fields<'n> {
                 None
             }
         }
+    }
+
+    /// The places of those of these keys that have a value, in the order of the file.
+    pub(super) fn named(&self, keys: &[&str]) -> Vec<Span> {
+        let given = |(key, node): &&(Key, Node)| {
+            keys.contains(&key.text.as_str()) && !matches!(node.value, Value::Null)
+        };
+        let entries = self.entries.iter().filter(given);
+        entries.map(|(key, _)| key.span.clone()).collect()
     }
 
     /// Notes the keys that are missing and every key that nobody asked for.

@@ -3,14 +3,18 @@
 //! Only the shape is checked here: keys, lists, mappings. What a text means is for `load`. Types
 //! print back to YAML, and what is printed reads as the same.
 
+mod command;
 mod decode;
 mod parts;
 mod study;
+mod system;
 mod workload;
 
+pub(crate) use command::CommandFile;
 pub(crate) use decode::Decode;
 pub(crate) use parts::{At, Json, Scalar, Table};
 pub(crate) use study::StudyFile;
+pub(crate) use system::GroupwareFile;
 pub(crate) use workload::{ProbeFile, RequestFile, RequestItem, StepFile, WorkloadFile};
 
 /// The JSON Schema of study files.

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::decode::{Decode, Fields};
 use super::parts::{At, OneOrMany, Scalar, Table};
+use super::system::SystemFile;
 use crate::error::Problems;
 use crate::node::Node;
 
@@ -66,31 +67,6 @@ pub(crate) struct StudyFile {
 /// The levels of a factor, with the place of their list.
 pub(crate) type Levels = At<Vec<At<Scalar>>>;
 
-/// The system under test.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct SystemFile {
-    /// The groupware server that comes with the lab, started as a process of its own.
-    pub(crate) groupware: GroupwareFile,
-}
-
-/// Settings of the groupware server.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct GroupwareFile {
-    /// Worker threads; the number of cores unless said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Count>")]
-    pub(crate) http_threads: Option<At<Scalar>>,
-    /// Padding of each mailbox, such as `30 MB`; none unless said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) mailbox_pad: Option<At<Scalar>>,
-    /// Where records are kept: `sqlite` (on disk, unless said) or `memory`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub(crate) engine: Option<At<Scalar>>,
-}
-
 /// What the system is to carry.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -111,7 +87,7 @@ pub(crate) struct LoadFile {
 #[derive(JsonSchema)]
 #[schemars(untagged, inline)]
 #[expect(dead_code, reason = "describes the schema only")]
-enum Count {
+pub(super) enum Count {
     Number(u32),
     Template(String),
 }
@@ -156,30 +132,6 @@ impl Decode for StudyFile {
             thresholds: thresholds.unwrap_or_default(),
             published,
         })
-    }
-}
-
-impl Decode for SystemFile {
-    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
-        let mut fields = Fields::of(node, "a system", problems)?;
-        let groupware = fields.required("groupware", problems);
-        fields.finish(problems);
-        Some(Self {
-            groupware: groupware?,
-        })
-    }
-}
-
-impl Decode for GroupwareFile {
-    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
-        let mut fields = Fields::of(node, "a groupware system", problems)?;
-        let file = Self {
-            http_threads: fields.optional("http_threads", problems),
-            mailbox_pad: fields.optional("mailbox_pad", problems),
-            engine: fields.optional("engine", problems),
-        };
-        fields.finish(problems);
-        Some(file)
     }
 }
 

@@ -4,8 +4,10 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+use super::command::{CommandFile, ReadyFile, StopFile};
 use super::parts::OneOrMany;
-use super::study::{GroupwareFile, LoadFile, SystemFile};
+use super::study::LoadFile;
+use super::system::{GroupwareFile, SystemFile};
 use super::workload::{BasicFile, SessionFile};
 use super::*;
 use crate::error::{Problems, SourceFile};
@@ -194,8 +196,29 @@ prop_compose! {
         http_threads in option::of(scalar()),
         mailbox_pad in option::of(scalar()),
         engine in option::of(scalar()),
+        kernel in table(scalar()),
+        (cpus, storage) in (option::of(scalar()), option::of(scalar())),
     ) -> SystemFile {
-        SystemFile { groupware: GroupwareFile { http_threads, mailbox_pad, engine } }
+        let groupware = Some(GroupwareFile { http_threads, mailbox_pad, engine });
+        SystemFile { groupware, command: None, kernel, cpus, storage }
+    }
+}
+
+prop_compose! {
+    fn command()(
+        start in vec(scalar(), 0..4).prop_map(at),
+        (env, files, kernel) in (table(scalar()), table(scalar()), table(scalar())),
+        (folder, port) in (option::of(scalar()), option::of(scalar())),
+        (http, status, log, within) in (
+            option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),
+        ),
+        reset in option::of(vec(scalar(), 0..4).prop_map(at)),
+        (signal, grace) in (option::of(scalar()), option::of(scalar())),
+    ) -> SystemFile {
+        let ready = Some(ReadyFile { http, status, log, within });
+        let stop = Some(StopFile { signal, grace });
+        let command = CommandFile { start, env, folder, files, port, ready, reset, stop };
+        SystemFile { groupware: None, command: Some(command), kernel, cpus: None, storage: None }
     }
 }
 
@@ -214,7 +237,7 @@ prop_compose! {
         (study, title, workload) in (scalar(), scalar(), scalar()),
         about in option::of(scalar()),
         matrix in option::of(table(vec(scalar(), 0..4).prop_map(at)).prop_map(at)),
-        (system, load) in (groupware(), load()),
+        (system, load) in (prop_oneof![groupware().boxed(), command().boxed()].boxed(), load()),
         (trials, order, seed, dates_from) in (
             option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),
         ),

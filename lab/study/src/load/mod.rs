@@ -4,10 +4,12 @@
 
 mod body;
 mod capture;
+mod command;
 mod overrides;
 mod request;
 mod steps;
 mod study;
+mod system;
 mod workload;
 
 use crate::error::{LoadError, Problem, Problems};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
+use super::system::{self, Settings};
 use super::{
     Files, Loaded, beside, check_short_name, decode, near_file, overrides, unknown_name,
     unreadable, workload_from,
@@ -17,7 +18,6 @@ use crate::model::{
 };
 use crate::node::{self, Node};
 use crate::plan::MAX_TRIALS;
-use crate::template::Template;
 use crate::text_error::TextError;
 use crate::units;
 
@@ -327,29 +327,18 @@ fn cell_template(
     problems: &mut Problems,
 ) -> Option<CellTemplate> {
     let factors: Vec<String> = matrix.iter().map(|f| f.name.clone()).collect();
-    let mut setting = |what: &str, at: &At<Scalar>| {
-        let text = at.text();
-        Template::parse_setting(&text, &factors)
-            .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
-            .ok()
+    let system = system::template(file, &factors, problems);
+    let mut settings = Settings {
+        known: &factors,
+        problems,
     };
-    let groupware = &file.system.groupware;
-    let mut optional = |what: &str, at: &Option<At<Scalar>>| match at {
-        Some(at) => setting(what, at).map(Some),
-        None => Some(None),
-    };
-    let http_threads = optional("http_threads", &groupware.http_threads);
-    let mailbox_pad = optional("mailbox_pad", &groupware.mailbox_pad);
-    let engine = optional("engine", &groupware.engine);
-    let ramp = optional("ramp", &file.load.ramp);
-    let users = setting("users", &file.load.users);
-    let hold = setting("hold", &file.load.hold);
+    let ramp = settings.optional("ramp", file.load.ramp.as_ref());
+    let users = settings.required("users", &file.load.users);
+    let hold = settings.required("hold", &file.load.hold);
     Some(CellTemplate {
-        http_threads: http_threads?,
-        mailbox_pad: mailbox_pad?,
-        engine: engine?,
+        system: system?,
         users: users?,
-        ramp: ramp?.unwrap_or_else(|| Template::literal("0s")),
+        ramp: ramp?,
         hold: hold?,
     })
 }
@@ -364,30 +353,23 @@ fn check_cells(
 ) {
     let mut reported = HashSet::new();
     for cell in cell::cells(matrix) {
-        let system = template.system(&cell).map(drop);
+        let system = template.system.system(&cell).map(drop);
+        let host = template.system.host(&cell).map(drop);
         let load = template.load(&cell, workload.session.pace).map(drop);
-        for error in [system, load].into_iter().filter_map(Result::err) {
-            if reported.insert(error.field) {
+        for error in [system, host, load].into_iter().filter_map(Result::err) {
+            if !reported.contains(&error.field) {
                 problems.push(cell_problem(file, &error));
+                reported.insert(error.field);
             }
         }
     }
 }
 
 fn cell_problem(file: &StudyFile, error: &CellError) -> Problem {
-    let (groupware, load) = (&file.system.groupware, &file.load);
-    let at = match error.field {
-        "http_threads" => groupware.http_threads.as_ref(),
-        "mailbox_pad" => groupware.mailbox_pad.as_ref(),
-        "engine" => groupware.engine.as_ref(),
-        "ramp" => load.ramp.as_ref(),
-        "hold" => Some(&load.hold),
-        _ => Some(&load.users),
-    };
-    let span = at.map_or(&file.study.span, |at| &at.span);
-    let written = at.map(At::text).unwrap_or_default();
+    let span = &error.at.span;
+    let written = error.at.text();
     if written == error.text {
-        return span.text_problem(error.field, &error.text, &error.cause);
+        return span.text_problem(&error.field, &error.text, &error.cause);
     }
     let message = format!("{}: {}", error.field, error.cause.message);
     if let Some(level) = level_of(file, &written, &error.text) {

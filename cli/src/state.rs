@@ -1,0 +1,33 @@
+//! The folder where this user's runs keep what must outlive them: the journal of kernel settings.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::exit::{Exit, Failure};
+
+/// The folder named, or else the user's own: `/var/lib/plimsoll` for root, and
+/// `$XDG_STATE_HOME/plimsoll` or `~/.local/state/plimsoll` for everybody else. Root's does not
+/// depend on the environment, which `sudo` changes.
+pub(crate) fn folder(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(named) = named {
+        return Ok(named.to_path_buf());
+    }
+    if fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0) {
+        return Ok(PathBuf::from("/var/lib/plimsoll"));
+    }
+    let absolute = |name: &str| {
+        let path = PathBuf::from(std::env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    absolute("XDG_STATE_HOME")
+        .or_else(|| Some(absolute("HOME")?.join(".local/state")))
+        .map(|state| state.join("plimsoll"))
+        .ok_or_else(|| {
+            Failure::text(
+                Exit::BadInput,
+                "there is no folder for the state of this user's runs: HOME is not set",
+            )
+            .hint("name one with --state")
+        })
+}

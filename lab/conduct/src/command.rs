@@ -1,0 +1,251 @@
+//! A program of any kind as the system under test: its files, its reset, its start, its readiness.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lab_study::plan::Plan;
+use lab_study::{CommandSpec, Ready, StopSignal, SystemSpec};
+use nix::sys::signal::Signal;
+use regex::Regex;
+
+use crate::child::Child;
+use crate::clock::{Stopwatch, pause};
+use crate::http::{Ask, exchange};
+use crate::system::{self, End, LOOK, Starting, System, SystemStart};
+use crate::trial::Stop;
+
+/// How long a reset may take.
+const RESET_DEADLINE: Duration = Duration::from_secs(300);
+/// How long a reset may take to end when it is given up.
+const RESET_GRACE: Duration = Duration::from_secs(1);
+/// Output in which a line of readiness is looked for.
+const READY_BYTES: u64 = 4 << 20;
+/// Longest wait for one connection while it starts.
+const CONNECT: Duration = Duration::from_secs(1);
+
+/// Programs of the plan that are not there; one sentence each.
+pub(crate) fn check(plan: &Plan) -> Vec<String> {
+    let mut problems = Vec::new();
+    for trial in &plan.trials {
+        let SystemSpec::Command(spec) = &trial.system else {
+            continue;
+        };
+        for program in [spec.start.first(), spec.reset.first()]
+            .into_iter()
+            .flatten()
+        {
+            let problem = missing(program, spec);
+            problems.extend(problem.filter(|problem| !problems.contains(problem)));
+        }
+    }
+    problems
+}
+
+/// What is wrong with a program, if anything. One that the trial itself makes is not there yet.
+fn missing(program: &str, spec: &CommandSpec) -> Option<String> {
+    if program.contains("{{") || (program.contains('/') && !program.starts_with('/')) {
+        return None;
+    }
+    let runs = |path: &Path| {
+        fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    if program.starts_with('/') {
+        let there = runs(Path::new(program));
+        return (!there).then(|| format!("there is no program {program}"));
+    }
+    let own = spec.env.iter().find(|(name, _)| name == "PATH");
+    let paths = own
+        .map(|(_, value)| value.into())
+        .or_else(|| std::env::var_os("PATH"));
+    let found = std::env::split_paths(&paths?).any(|folder| runs(&folder.join(program)));
+    (!found).then(|| format!("there is no program `{program}` in PATH"))
+}
+
+/// A command about to start in a trial.
+struct Starter<'a> {
+    start: &'a SystemStart<'a>,
+    /// With port and scratch folder filled in.
+    spec: CommandSpec,
+    folder: PathBuf,
+    address: SocketAddr,
+}
+
+/// Makes the files, runs the reset, starts the program, and waits until it is ready.
+pub(crate) fn start(
+    start: &SystemStart<'_>,
+    spec: &CommandSpec,
+    interrupt: &AtomicBool,
+) -> Result<System, Stop> {
+    let scratch = std::path::absolute(start.scratch.data()).map_err(|e| start.scratch_error(e))?;
+    let port = match spec.port {
+        Some(port) => port,
+        None => free_port().map_err(|e| start.scratch_error(e))?,
+    };
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    if TcpStream::connect_timeout(&address, CONNECT).is_ok() {
+        let what = format!("another program listens on port {port} already");
+        return Err(Stop::System(what));
+    }
+    let Some(text) = scratch.to_str() else {
+        let error = io::Error::new(io::ErrorKind::InvalidInput, "its path is not UTF-8");
+        return Err(start.scratch_error(error));
+    };
+    let spec = spec.filled(port, text);
+    let folder = spec
+        .folder
+        .as_ref()
+        .map_or(scratch.clone(), |folder| scratch.join(folder));
+    for (name, text) in &spec.files {
+        make_file(&scratch.join(name), text).map_err(|e| start.scratch_error(e))?;
+    }
+    File::create(&start.output).map_err(|e| start.scratch_error(e))?;
+    let starter = Starter {
+        start,
+        spec,
+        folder,
+        address,
+    };
+    starter.reset(interrupt)?;
+    starter.run(interrupt)
+}
+
+impl Starter<'_> {
+    fn reset(&self, interrupt: &AtomicBool) -> Result<(), Stop> {
+        if self.spec.reset.is_empty() {
+            return Ok(());
+        }
+        let mut child = self.child(&self.spec.reset, "reset command")?;
+        let output = &self.start.output;
+        let began = Stopwatch::start();
+        let failure = loop {
+            match child.ended() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => break format!("the reset command ended with {status}"),
+                Ok(None) => {}
+                Err(e) => break format!("the reset command can't be watched ({e})"),
+            }
+            if interrupt.load(Ordering::Relaxed) {
+                return Err(Stop::Interrupted);
+            }
+            if began.elapsed() > RESET_DEADLINE {
+                let seconds = RESET_DEADLINE.as_secs();
+                break format!("the reset command did not end within {seconds} s");
+            }
+            pause(LOOK);
+        };
+        let _ = child.stop(Signal::SIGTERM, RESET_GRACE);
+        Err(system::failure(&failure, output))
+    }
+
+    fn run(&self, interrupt: &AtomicBool) -> Result<System, Stop> {
+        let child = self.child(&self.spec.start, "system")?;
+        let expression = match &self.spec.ready {
+            Ready::Log(expression) => Some(
+                Regex::new(expression)
+                    .map_err(|e| Stop::System(format!("its readiness can't be told: {e}")))?,
+            ),
+            Ready::Port | Ready::Http { .. } => None,
+        };
+        let starting = Starting {
+            child,
+            output: self.start.output.clone(),
+            deadline: Duration::from_millis(self.spec.ready_within_ms),
+            end: End {
+                signal: signal(self.spec.stop_signal),
+                grace: Duration::from_millis(self.spec.stop_grace_ms),
+            },
+            token: None,
+        };
+        starting.wait(interrupt, || {
+            let ready = match (&self.spec.ready, &expression) {
+                (Ready::Http { path, status }, _) => self.answers(path, status, interrupt),
+                (_, Some(expression)) => self.said(expression),
+                _ => TcpStream::connect_timeout(&self.address, CONNECT).is_ok(),
+            };
+            ready.then_some(self.address)
+        })
+    }
+
+    fn child(&self, argv: &[String], what: &str) -> Result<Child, Stop> {
+        let Some((program, arguments)) = argv.split_first() else {
+            return Err(Stop::System(format!("the {what} names no program")));
+        };
+        let open = || OpenOptions::new().append(true).open(&self.start.output);
+        let (output, errors) = open()
+            .and_then(|output| Ok((output, open()?)))
+            .map_err(|e| self.start.scratch_error(e))?;
+        let mut command = Command::new(program);
+        system::without_own_environment(&mut command);
+        command
+            .args(arguments)
+            .envs(self.spec.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors);
+        Child::start(command, self.start.cores).map_err(|error| {
+            let folder = self.folder.display();
+            let said = format!("the {what} can't be started: {program} in {folder}: {error}");
+            Stop::System(said)
+        })
+    }
+
+    fn answers(
+        &self,
+        path: &str,
+        status: &std::ops::RangeInclusive<u16>,
+        interrupt: &AtomicBool,
+    ) -> bool {
+        let ask = Ask {
+            method: "GET",
+            path,
+            token: None,
+            body: &[],
+            within: CONNECT,
+        };
+        exchange(self.address, &ask, interrupt).is_ok_and(|answer| status.contains(&answer.status))
+    }
+
+    fn said(&self, expression: &Regex) -> bool {
+        let read = || {
+            let mut bytes = Vec::new();
+            let output = File::open(&self.start.output)?;
+            output.take(READY_BYTES).read_to_end(&mut bytes)?;
+            Ok::<_, io::Error>(bytes)
+        };
+        read().is_ok_and(|bytes| expression.is_match(&String::from_utf8_lossy(&bytes)))
+    }
+}
+
+/// A port that is free at this moment.
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+        .local_addr()?
+        .port())
+}
+
+/// One that begins as a script does can be started.
+fn make_file(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mode = if text.starts_with("#!") { 0o755 } else { 0o644 };
+    let mut options = OpenOptions::new();
+    let mut file = options.create_new(true).write(true).mode(mode).open(path)?;
+    io::Write::write_all(&mut file, text.as_bytes())
+}
+
+fn signal(signal: StopSignal) -> Signal {
+    match signal {
+        StopSignal::Term => Signal::SIGTERM,
+        StopSignal::Int => Signal::SIGINT,
+        StopSignal::Quit => Signal::SIGQUIT,
+        StopSignal::Hup => Signal::SIGHUP,
+    }
+}

@@ -1,0 +1,449 @@
+//! The journal of changed kernel settings: on disk before the first change, gone after the last
+//! value is put back. It knows no plans.
+//!
+//! `STATE/kernel/PID.json` holds the old values and is locked (flock) by the run that wrote it for as
+//! long as that lives; the kernel frees the lock however the run ends. So a journal that nobody
+//! holds belongs to a run that was killed, and whoever can take the lock puts the values back. The
+//! number of a boot tells journals from before a restart of the machine, which put everything back
+//! by itself.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ConductError;
+use crate::clock::{Stopwatch, pause};
+use crate::kernel::{put, read};
+
+const SCHEMA: &str = "plimsoll.kernel-journal/1";
+/// Longest wait for another run that begins or cleans up at this moment.
+const TURN: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The old value of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// The file that is changed.
+    pub(crate) path: String,
+    /// The file that the old value is written to; for the most part the same.
+    pub(crate) restore: String,
+    /// The value before the change.
+    pub(crate) old: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    schema: String,
+    pid: u32,
+    boot: String,
+    entries: Vec<Entry>,
+}
+
+/// A value that was put back for a run that could not do it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// The file.
+    pub path: String,
+    /// What was in it.
+    pub found: String,
+    /// What is in it again.
+    pub value: String,
+    /// The process that had changed it.
+    pub pid: u32,
+}
+
+/// What a look at the journals came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restoration {
+    /// Values that were put back.
+    pub restored: Vec<Restored>,
+    /// Files whose setting a run that goes on holds, with its process.
+    pub held: Vec<(String, u32)>,
+}
+
+/// The journal of this process's changes. Dropped, the old values are put back.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    entries: Vec<Entry>,
+    /// Open, and so locked.
+    _file: File,
+    done: bool,
+}
+
+impl Journal {
+    /// Writes it to the disk. A setting that a run under way has changed is refused.
+    pub(crate) fn begin(state: &Path, entries: Vec<Entry>) -> Result<Self, ConductError> {
+        let folder = Folder::open(state)?;
+        let _turn = folder.turn()?;
+        for other in folder.journals()? {
+            for held in &other.record.entries {
+                if entries.iter().any(|mine| mine.path == held.path) {
+                    return Err(ConductError::KernelBusy {
+                        path: held.path.clone(),
+                        pid: other.record.pid,
+                    });
+                }
+            }
+        }
+        let record = Record {
+            schema: SCHEMA.to_owned(),
+            pid: std::process::id(),
+            boot: boot().map_err(|source| folder.error(source))?,
+            entries,
+        };
+        let (path, file) = folder
+            .write(&record)
+            .map_err(|source| folder.error(source))?;
+        Ok(Self {
+            path,
+            entries: record.entries,
+            _file: file,
+            done: false,
+        })
+    }
+
+    /// Puts the old values back, the last change first.
+    pub(crate) fn put_back(&self) -> Result<(), ConductError> {
+        put_back(&self.entries).map(drop)
+    }
+
+    /// Puts the old values back and removes the journal.
+    pub(crate) fn finish(mut self) -> Result<(), ConductError> {
+        self.end()
+    }
+
+    /// A journal whose values can't be put back stays, for another try.
+    fn end(&mut self) -> Result<(), ConductError> {
+        if !self.done {
+            self.done = true;
+            self.put_back()?;
+            remove(&self.path)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // Reached with an error or a panic under way; a value that stays is put back by the next
+        // run, which finds the journal.
+        let _ = self.end();
+    }
+}
+
+/// Puts back what killed runs left changed.
+///
+/// # Errors
+/// A journal that can't be read, and values that can't be written; the journal then stays.
+pub fn restore(state: &Path) -> Result<Restoration, ConductError> {
+    let mut done = Restoration::default();
+    if !state.join("kernel").exists() {
+        return Ok(done);
+    }
+    let folder = Folder::open(state)?;
+    let _turn = folder.turn()?;
+    let boot = boot().map_err(|source| folder.error(source))?;
+    for journal in folder.journals()? {
+        let Record { pid, entries, .. } = &journal.record;
+        if journal.lock.is_none() {
+            let held = entries.iter().map(|entry| (entry.path.clone(), *pid));
+            done.held.extend(held);
+            continue;
+        }
+        if journal.record.boot == boot {
+            for (entry, found) in put_back(entries)? {
+                done.restored.push(Restored {
+                    path: entry.restore.clone(),
+                    found,
+                    value: entry.old.clone(),
+                    pid: *pid,
+                });
+            }
+        }
+        remove(&journal.path)?;
+    }
+    Ok(done)
+}
+
+/// Puts values back, the last change first, and tells those that had changed with what was found.
+/// One that fails does not keep the others from being put back.
+fn put_back(entries: &[Entry]) -> Result<Vec<(&Entry, String)>, ConductError> {
+    let mut changed = Vec::new();
+    let mut failure = None;
+    for entry in entries.iter().rev() {
+        let path = &entry.restore;
+        let done = read(path).and_then(|found| {
+            if same(&found, &entry.old) {
+                return Ok(None);
+            }
+            write(path, &entry.old).map(|()| Some(found))
+        });
+        match done {
+            Ok(Some(found)) => changed.push((entry, found)),
+            Ok(None) => {}
+            Err(source) => {
+                let (path, value) = (path.clone(), entry.old.clone());
+                failure.get_or_insert(ConductError::PutBack {
+                    path,
+                    value,
+                    source,
+                });
+            }
+        }
+    }
+    match failure {
+        None => Ok(changed),
+        Some(error) => Err(error),
+    }
+}
+
+/// Writes a value where it differs.
+pub(crate) fn write(path: &str, value: &str) -> io::Result<()> {
+    if same(&read(path)?, value) {
+        return Ok(());
+    }
+    put(path, value)
+}
+
+/// The kernel separates numbers by tabs, people by blanks.
+pub(crate) fn same(a: &str, b: &str) -> bool {
+    a.split_ascii_whitespace().eq(b.split_ascii_whitespace())
+}
+
+fn boot() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
+        .trim()
+        .to_owned())
+}
+
+/// Removes a file so that it stays removed.
+fn remove(path: &Path) -> Result<(), ConductError> {
+    let folder = path.parent().unwrap_or(path);
+    let removed = fs::remove_file(path).and_then(|()| File::open(folder)?.sync_all());
+    removed.map_err(|source| ConductError::Journal {
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+/// `STATE/kernel`.
+struct Folder(PathBuf);
+
+/// A journal found in the folder.
+struct Found {
+    path: PathBuf,
+    record: Record,
+    /// Held unless a run that goes on has it.
+    lock: Option<File>,
+}
+
+impl Folder {
+    fn open(state: &Path) -> Result<Self, ConductError> {
+        let folder = Self(state.join("kernel"));
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(&folder.0);
+        made.map_err(|source| folder.error(source))?;
+        Ok(folder)
+    }
+
+    fn error(&self, source: io::Error) -> ConductError {
+        ConductError::Journal {
+            path: self.0.clone(),
+            source,
+        }
+    }
+
+    /// Keeps others from beginning or cleaning up meanwhile.
+    fn turn(&self) -> Result<File, ConductError> {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        let file = options
+            .open(self.0.join("lock"))
+            .map_err(|source| self.error(source))?;
+        let began = Stopwatch::start();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if began.elapsed() < TURN => pause(LOOK),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(self.error(io::ErrorKind::ResourceBusy.into()));
+                }
+                Err(TryLockError::Error(source)) => return Err(self.error(source)),
+            }
+        }
+    }
+
+    /// Writes a journal under another name, locks it, and gives it its name: it is never seen
+    /// half written, nor unlocked while its run lives.
+    fn write(&self, record: &Record) -> io::Result<(PathBuf, File)> {
+        let draft = self.0.join(format!("{}.draft", record.pid));
+        let path = self.0.join(format!("{}.json", record.pid));
+        let mut file = File::create(&draft)?;
+        file.lock()?;
+        serde_json::to_writer_pretty(&mut file, record)?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        fs::rename(&draft, &path)?;
+        File::open(&self.0)?.sync_all()?;
+        Ok((path, file))
+    }
+
+    /// All journals, with the lock of those that nobody holds.
+    fn journals(&self) -> Result<Vec<Found>, ConductError> {
+        let mut found = Vec::new();
+        let entries = fs::read_dir(&self.0).map_err(|source| self.error(source))?;
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.extension().is_some_and(|end| end == "json") {
+                found.extend(self::found(&path)?);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The journal in a file; `None` where its run has just ended.
+fn found(path: &Path) -> Result<Option<Found>, ConductError> {
+    let error = |source: io::Error| ConductError::Journal {
+        path: path.to_path_buf(),
+        source,
+    };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(error(e)),
+    };
+    let lock = match file.try_lock() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock) => false,
+        Err(TryLockError::Error(e)) => return Err(error(e)),
+    };
+    // Removed between its opening and its locking.
+    if file.metadata().map_err(error)?.nlink() == 0 {
+        return Ok(None);
+    }
+    let record: Record = serde_json::from_reader(&file).map_err(|e| error(e.into()))?;
+    if record.schema != SCHEMA {
+        let message = format!(
+            "its form is {}, and this version knows {SCHEMA}",
+            record.schema
+        );
+        return Err(error(io::Error::other(message)));
+    }
+    Ok(Some(Found {
+        path: path.to_path_buf(),
+        record,
+        lock: lock.then_some(file),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that plays a kernel setting.
+    fn setting(dir: &Path, name: &str, value: &str) -> Entry {
+        let path = dir.join(name);
+        fs::write(&path, value).unwrap();
+        let path = path.to_str().unwrap().to_owned();
+        Entry {
+            restore: path.clone(),
+            path,
+            old: value.to_owned(),
+        }
+    }
+
+    fn leave(journal: Journal) {
+        // As a kill would: the lock goes, the file stays.
+        let mut journal = journal;
+        journal.done = true;
+    }
+
+    #[test]
+    fn a_journal_puts_back_and_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b) = (
+            setting(dir.path(), "a", "1"),
+            setting(dir.path(), "b", "x y"),
+        );
+        let state = dir.path().join("state");
+        let journal = Journal::begin(&state, vec![a.clone(), b.clone()]).unwrap();
+        assert_eq!(fs::read_dir(state.join("kernel")).unwrap().count(), 2);
+        write(&a.path, "0").unwrap();
+        write(&b.path, "z").unwrap();
+        journal.put_back().unwrap();
+        assert_eq!(
+            (read(&a.path).unwrap(), read(&b.path).unwrap()),
+            ("1".into(), "x y".into())
+        );
+        write(&a.path, "0").unwrap();
+        drop(journal);
+        assert_eq!(read(&a.path).unwrap(), "1");
+        assert_eq!(restore(&state).unwrap(), Restoration::default());
+        assert_eq!(fs::read_dir(state.join("kernel")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_dead_run_left_is_put_back_and_what_a_live_one_holds_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b) = (setting(dir.path(), "a", "1"), setting(dir.path(), "b", "5"));
+        let state = dir.path().join("state");
+        let journal = Journal::begin(&state, vec![a.clone()]).unwrap();
+        write(&a.path, "0").unwrap();
+        let pid = std::process::id();
+        let held = restore(&state).unwrap();
+        assert_eq!(held.held, [(a.path.clone(), pid)]);
+        assert_eq!(read(&a.path).unwrap(), "0", "a live run's setting stays");
+        let refused = Journal::begin(&state, vec![b, a.clone()]).unwrap_err();
+        assert!(
+            matches!(refused, ConductError::KernelBusy { .. }),
+            "{refused}"
+        );
+        leave(journal);
+        let done = restore(&state).unwrap().restored;
+        let expected = Restored {
+            path: a.path.clone(),
+            found: "0".into(),
+            value: "1".into(),
+            pid,
+        };
+        assert_eq!(done, [expected]);
+        assert_eq!(read(&a.path).unwrap(), "1");
+    }
+
+    #[test]
+    fn journals_from_before_a_restart_put_nothing_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let a = setting(dir.path(), "a", "1");
+        let state = dir.path().join("state");
+        leave(Journal::begin(&state, vec![a.clone()]).unwrap());
+        write(&a.path, "0").unwrap();
+        let path = state.join(format!("kernel/{}.json", std::process::id()));
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace(&boot().unwrap(), "an earlier one")).unwrap();
+        assert_eq!(restore(&state).unwrap(), Restoration::default());
+        assert_eq!(read(&a.path).unwrap(), "0");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_value_that_can_not_be_put_back_keeps_its_journal_and_the_others_are_put_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b) = (setting(dir.path(), "a", "1"), setting(dir.path(), "b", "2"));
+        let state = dir.path().join("state");
+        leave(Journal::begin(&state, vec![a.clone(), b.clone()]).unwrap());
+        write(&a.path, "0").unwrap();
+        fs::remove_file(&b.path).unwrap();
+        let error = restore(&state).unwrap_err();
+        assert!(matches!(error, ConductError::PutBack { .. }), "{error}");
+        assert_eq!(read(&a.path).unwrap(), "1");
+        fs::write(&b.path, "9").unwrap();
+        assert_eq!(restore(&state).unwrap().restored.len(), 1);
+        assert_eq!(read(&b.path).unwrap(), "2");
+    }
+}

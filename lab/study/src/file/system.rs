@@ -1,0 +1,105 @@
+//! The system under test as a study file writes it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::command::CommandFile;
+use super::decode::{Decode, Fields};
+use super::parts::{At, Scalar, Table};
+use super::study::Count;
+use crate::error::{Problem, Problems};
+use crate::node::Node;
+
+/// The system under test (`groupware` or `command`), and what is set around it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct SystemFile {
+    /// The groupware server that comes with the lab, started as a process of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) groupware: Option<GroupwareFile>,
+    /// Any program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<CommandFile>,
+    /// Settings of the kernel during each trial: any file under /proc/sys, by its name
+    /// (`net.ipv4.tcp_autocorking`) or its path, or a path under /sys. The old values are put back
+    /// after the trial.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default, with = "Table<Scalar>")]
+    pub(crate) kernel: Table<At<Scalar>>,
+    /// Cores of the system: how many (`2`), or which (`"0-3"`, `"1,3"`). All that the load generator
+    /// leaves unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpus: Option<At<Scalar>>,
+    /// A folder, and with it a file system, for the system's data in each trial; the folder of the
+    /// run unless said. A whole path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) storage: Option<At<Scalar>>,
+}
+
+/// Settings of the groupware server.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct GroupwareFile {
+    /// Worker threads; the number of cores unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) http_threads: Option<At<Scalar>>,
+    /// Padding of each mailbox, such as `30 MB`; none unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mailbox_pad: Option<At<Scalar>>,
+    /// Where records are kept: `sqlite` (on disk, unless said) or `memory`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) engine: Option<At<Scalar>>,
+}
+
+impl Decode for SystemFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a system", problems)?;
+        let groupware = fields.optional("groupware", problems);
+        let command = fields.optional("command", problems);
+        let kernel = fields.optional("kernel", problems);
+        let cpus = fields.optional("cpus", problems);
+        let storage = fields.optional("storage", problems);
+        let named = fields.named(&["groupware", "command"]);
+        fields.finish(problems);
+        match named.as_slice() {
+            [_] => {}
+            [] => {
+                let problem = node.span.first_line().problem(
+                    "a system needs `groupware` or `command`",
+                    "a system begins here",
+                );
+                problems.push(Problem {
+                    help: Some("write `groupware: {}` for the server that comes along".to_owned()),
+                    ..problem
+                });
+            }
+            [_, second, ..] => {
+                let message = "a study has one system under test";
+                problems.push(second.problem(message, "the second one"));
+            }
+        }
+        Some(Self {
+            groupware,
+            command,
+            kernel: kernel.unwrap_or_default(),
+            cpus,
+            storage,
+        })
+    }
+}
+
+impl Decode for GroupwareFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a groupware system", problems)?;
+        let file = Self {
+            http_threads: fields.optional("http_threads", problems),
+            mailbox_pad: fields.optional("mailbox_pad", problems),
+            engine: fields.optional("engine", problems),
+        };
+        fields.finish(problems);
+        Some(file)
+    }
+}

@@ -1,0 +1,120 @@
+//! A command of a study: its settings as templates, each with its place.
+
+use super::system::Settings;
+use crate::cell::Setting;
+use crate::command::CommandTemplate;
+use crate::error::Problem;
+use crate::file::{At, CommandFile, Scalar, Table};
+use crate::source::Span;
+
+/// The command; `None` when a problem was noted.
+pub(super) fn template(file: &CommandFile, settings: &mut Settings<'_>) -> Option<CommandTemplate> {
+    let start = argv("start", &file.start, settings);
+    let reset = match &file.reset {
+        Some(reset) => argv("reset", reset, settings),
+        None => Some(Vec::new()),
+    };
+    let env = table("env", &file.env, is_variable, settings);
+    let files = table("files", &file.files, is_file, settings);
+    let folder = settings.optional("folder", file.folder.as_ref());
+    let port = settings.optional("port", file.port.as_ref());
+    let ready = file.ready.clone().unwrap_or_default();
+    if let (Some(_), Some(log)) = (&ready.http, &ready.log) {
+        problem(
+            &log.span,
+            "a command is ready by `http` or by `log`, not by both",
+            "keep the one that comes last when it starts",
+            settings,
+        );
+        return None;
+    }
+    if let (None, Some(status)) = (&ready.http, &ready.status) {
+        problem(
+            &status.span,
+            "a status needs a path that answers",
+            "add `http: /`",
+            settings,
+        );
+        return None;
+    }
+    let http = settings.optional("http", ready.http.as_ref());
+    let status = settings.optional("status", ready.status.as_ref());
+    let log = settings.optional("log", ready.log.as_ref());
+    let within = settings.optional("within", ready.within.as_ref());
+    let stop = file.stop.clone().unwrap_or_default();
+    let signal = settings.optional("signal", stop.signal.as_ref());
+    let grace = settings.optional("grace", stop.grace.as_ref());
+    Some(CommandTemplate {
+        start: start?,
+        env: env?,
+        folder: folder?,
+        files: files?,
+        port: port?,
+        http: http?,
+        status: status?,
+        log: log?,
+        within: within?,
+        reset: reset?,
+        signal: signal?,
+        grace: grace?,
+    })
+}
+
+fn argv(
+    field: &str,
+    list: &At<Vec<At<Scalar>>>,
+    settings: &mut Settings<'_>,
+) -> Option<Vec<Setting>> {
+    if list.value.is_empty() {
+        let message = format!("`{field}` names no program");
+        let help = "list the program and its arguments, such as `[nginx, -g, daemon off;]`";
+        problem(&list.span, &message, help, settings);
+        return None;
+    }
+    let numbered = (1..).zip(&list.value);
+    let made: Vec<_> = numbered
+        .map(|(n, at)| settings.required(&format!("{field} {n}"), at))
+        .collect();
+    made.into_iter().collect()
+}
+
+fn table(
+    field: &str,
+    table: &Table<At<Scalar>>,
+    is_name: fn(&str) -> bool,
+    settings: &mut Settings<'_>,
+) -> Option<Vec<(String, Setting)>> {
+    let mut made = Vec::new();
+    for (name, value) in table.iter() {
+        let good = is_name(&name.value);
+        if !good {
+            let message = format!("`{}` can't be a name in `{field}`", name.value);
+            let help = match field {
+                "env" => "use letters, digits, and underscores",
+                _ => "files lie in the scratch folder: write `server.conf` or `conf/server.conf`",
+            };
+            problem(&name.span, &message, help, settings);
+        }
+        let value = settings.required(&format!("{field} {}", name.value), value);
+        made.push(value.filter(|_| good).map(|v| (name.value.clone(), v)));
+    }
+    made.into_iter().collect()
+}
+
+fn is_variable(name: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn is_file(name: &str) -> bool {
+    let odd = |part: &str| matches!(part, "" | "." | "..") || part.contains(char::is_control);
+    !name.split('/').any(odd)
+}
+
+fn problem(span: &Span, message: &str, help: &str, settings: &mut Settings<'_>) {
+    let problem = span.first_line().problem(message, "here");
+    settings.problems.push(Problem {
+        help: Some(help.to_owned()),
+        ..problem
+    });
+}

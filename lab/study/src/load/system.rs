@@ -1,0 +1,142 @@
+//! The system of a study: its settings as templates, each with its place.
+
+use crate::cell::Setting;
+use crate::command::FILLED_IN;
+use crate::error::{Problem, Problems};
+use crate::file::{At, CommandFile, GroupwareFile, Scalar, StudyFile, Table};
+use crate::system::{self, GroupwareTemplate, KernelTemplate, KindTemplate, SystemTemplate};
+use crate::template::Template;
+
+/// Makes settings of texts that may name `known`.
+pub(super) struct Settings<'a> {
+    pub(super) known: &'a [String],
+    pub(super) problems: &'a mut Problems,
+}
+
+impl Settings<'_> {
+    /// The setting; `None` when a problem was noted.
+    pub(super) fn required(&mut self, field: &str, at: &At<Scalar>) -> Option<Setting> {
+        let text = at.text();
+        match Template::parse_setting(&text, self.known) {
+            Ok(template) => Some(Setting {
+                field: field.to_owned(),
+                template,
+                at: at.clone(),
+            }),
+            Err(error) => {
+                self.problems
+                    .push(at.span.text_problem(field, &text, &error));
+                None
+            }
+        }
+    }
+
+    /// As `required`, for what may be left out.
+    pub(super) fn optional(
+        &mut self,
+        field: &str,
+        at: Option<&At<Scalar>>,
+    ) -> Option<Option<Setting>> {
+        match at {
+            Some(at) => self.required(field, at).map(Some),
+            None => Some(None),
+        }
+    }
+}
+
+/// The system of a study whose factors have these names.
+pub(super) fn template(
+    file: &StudyFile,
+    factors: &[String],
+    problems: &mut Problems,
+) -> Option<SystemTemplate> {
+    let mut settings = Settings {
+        known: factors,
+        problems,
+    };
+    let kind = match (&file.system.groupware, &file.system.command) {
+        (Some(file), _) => groupware(file, &mut settings)
+            .map(|template| KindTemplate::Groupware(Box::new(template))),
+        (None, Some(command)) => self::command(file, command, &mut settings),
+        // Noted when the file's shape was read.
+        (None, None) => None,
+    };
+    let kernel = kernel(&file.system.kernel, &mut settings);
+    let cpus = settings.optional("cpus", file.system.cpus.as_ref());
+    let storage = settings.optional("storage", file.system.storage.as_ref());
+    Some(SystemTemplate {
+        kind: kind?,
+        kernel: kernel?,
+        cpus: cpus?,
+        storage: storage?,
+    })
+}
+
+fn groupware(groupware: &GroupwareFile, settings: &mut Settings<'_>) -> Option<GroupwareTemplate> {
+    let http_threads = settings.optional("http_threads", groupware.http_threads.as_ref());
+    let mailbox_pad = settings.optional("mailbox_pad", groupware.mailbox_pad.as_ref());
+    let engine = settings.optional("engine", groupware.engine.as_ref());
+    Some(GroupwareTemplate {
+        http_threads: http_threads?,
+        mailbox_pad: mailbox_pad?,
+        engine: engine?,
+    })
+}
+
+/// A command, which also knows what its trial fills in.
+fn command(
+    file: &StudyFile,
+    command: &CommandFile,
+    settings: &mut Settings<'_>,
+) -> Option<KindTemplate> {
+    let mut known = settings.known.to_vec();
+    for (name, _) in file.matrix.iter().flat_map(|matrix| matrix.value.iter()) {
+        if FILLED_IN.contains(&name.value.as_str()) {
+            let message = format!("with a command, `{}` is what a trial fills in", name.value);
+            let problem = name.span.problem(message, "this factor");
+            settings.problems.push(Problem {
+                help: Some("give the factor another name".to_owned()),
+                ..problem
+            });
+            return None;
+        }
+    }
+    known.extend(FILLED_IN.map(str::to_owned));
+    let mut settings = Settings {
+        known: &known,
+        problems: &mut *settings.problems,
+    };
+    let template = super::command::template(command, &mut settings)?;
+    Some(KindTemplate::Command(Box::new(template)))
+}
+
+fn kernel(table: &Table<At<Scalar>>, settings: &mut Settings<'_>) -> Option<Vec<KernelTemplate>> {
+    let mut made = Vec::new();
+    for (name, value) in table.iter() {
+        let path = system::kernel_path(&name.value).map_err(|error| {
+            let problem = name.span.text_problem("kernel", &name.value, &error);
+            settings.problems.push(problem);
+        });
+        let value = settings.required(&format!("kernel {}", name.value), value);
+        made.push(path.ok().zip(value).map(|(path, value)| KernelTemplate {
+            name: name.value.clone(),
+            path,
+            value,
+        }));
+    }
+    let made: Vec<KernelTemplate> = made.into_iter().collect::<Option<_>>()?;
+    let names = made.iter().map(|k| (k.name.as_str(), k.path.as_str()));
+    if let Some(again) = system::twice(names) {
+        let mut keys = table.iter().map(|(name, _)| name).rev();
+        if let Some(key) = keys.find(|key| key.value == again) {
+            let message = format!("`{again}` is set twice");
+            let problem = key.span.problem(message, "another key names the same file");
+            settings.problems.push(Problem {
+                help: Some("keep one of them".to_owned()),
+                ..problem
+            });
+        }
+        return None;
+    }
+    Some(made)
+}

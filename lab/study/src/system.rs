@@ -1,0 +1,329 @@
+//! The system under test as written, and what it comes to in one cell: how it is set up, and what
+//! is set around it.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::{CellError, Optional, Setting};
+use crate::command::{CommandSpec, CommandTemplate};
+use crate::model::Cell;
+use crate::text_error::TextError;
+use crate::units;
+
+/// Most worker threads of a system.
+const HTTP_THREADS: std::ops::RangeInclusive<u64> = 1..=10_000;
+/// Most padding of one mailbox.
+const MAX_PAD_BYTES: u64 = 10 * 1024 * 1024 * 1024;
+/// More cores than any machine has.
+const MAX_CORES: u64 = 4096;
+/// Longest value of a kernel setting: what one page of the kernel's takes.
+const MAX_KERNEL_VALUE: usize = 4096;
+
+/// How the system under test is set up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SystemSpec {
+    /// The groupware server that comes with the lab, as a process of its own.
+    Groupware(GroupwareSpec),
+    /// Any program.
+    Command(CommandSpec),
+}
+
+/// A setting of the groupware server.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct GroupwareSpec {
+    /// Worker threads; `None` = its own default.
+    pub http_threads: Option<u32>,
+    /// Bytes by which each mailbox is padded before the trial.
+    pub mailbox_pad_bytes: u64,
+    /// Where it keeps its records.
+    pub engine: Engine,
+}
+
+/// A store engine of the groupware server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// On disk, durable.
+    #[default]
+    Sqlite,
+    /// Gone when the process ends.
+    Memory,
+}
+
+/// What is set around the system in a trial, whichever system it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HostSpec {
+    /// Settings of the kernel, in the order of the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel: Vec<KernelSetting>,
+    /// Cores of the system; `None` = all that the generator leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Cpus>,
+    /// The folder for its data, a whole path; `None` = the folder of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<String>,
+}
+
+/// Cores of a system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cpus {
+    /// So many, at least one.
+    Count(u32),
+    /// These, in order and each once.
+    List(Vec<u32>),
+}
+
+impl HostSpec {
+    /// Whether the machine is left as it is.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A file of the kernel's, and what is to be in it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct KernelSetting {
+    /// As written: `net.ipv4.tcp_autocorking`, or a path.
+    pub name: String,
+    /// The file, under `/proc/sys/` or `/sys/`.
+    pub path: String,
+    /// One line without its end.
+    pub value: String,
+}
+
+/// The system of a study, still with references to factors.
+#[derive(Debug, Clone)]
+pub(crate) struct SystemTemplate {
+    pub(crate) kind: KindTemplate,
+    pub(crate) kernel: Vec<KernelTemplate>,
+    pub(crate) cpus: Option<Setting>,
+    pub(crate) storage: Option<Setting>,
+}
+
+/// A system of one kind, still with references to factors.
+#[derive(Debug, Clone)]
+pub(crate) enum KindTemplate {
+    Groupware(Box<GroupwareTemplate>),
+    Command(Box<CommandTemplate>),
+}
+
+/// The groupware server, still with references to factors.
+#[derive(Debug, Clone)]
+pub(crate) struct GroupwareTemplate {
+    pub(crate) http_threads: Option<Setting>,
+    pub(crate) mailbox_pad: Option<Setting>,
+    pub(crate) engine: Option<Setting>,
+}
+
+/// A kernel setting, its value still with references to factors.
+#[derive(Debug, Clone)]
+pub(crate) struct KernelTemplate {
+    pub(crate) name: String,
+    pub(crate) path: String,
+    pub(crate) value: Setting,
+}
+
+impl SystemTemplate {
+    /// The system in `cell`.
+    pub(crate) fn system(&self, cell: &Cell) -> Result<SystemSpec, CellError> {
+        match &self.kind {
+            KindTemplate::Groupware(template) => template.spec(cell).map(SystemSpec::Groupware),
+            KindTemplate::Command(template) => template.spec(cell).map(SystemSpec::Command),
+        }
+    }
+
+    /// What is around it in `cell`.
+    pub(crate) fn host(&self, cell: &Cell) -> Result<HostSpec, CellError> {
+        let kernel = self.kernel.iter().map(|setting| {
+            Ok(KernelSetting {
+                name: setting.name.clone(),
+                path: setting.path.clone(),
+                value: setting.value.value(cell, kernel_value)?,
+            })
+        });
+        Ok(HostSpec {
+            kernel: kernel.collect::<Result<_, _>>()?,
+            cpus: self.cpus.value(cell, cpus)?,
+            storage: self.storage.value(cell, storage)?,
+        })
+    }
+}
+
+impl GroupwareTemplate {
+    fn spec(&self, cell: &Cell) -> Result<GroupwareSpec, CellError> {
+        let http_threads = self
+            .http_threads
+            .value(cell, |text| units::whole_number(text, HTTP_THREADS))?;
+        let pad = self
+            .mailbox_pad
+            .value(cell, |text| units::size(text, MAX_PAD_BYTES))?;
+        let engine = self.engine.value(cell, units::engine)?;
+        Ok(GroupwareSpec {
+            http_threads: http_threads.map(|n| n as u32),
+            mailbox_pad_bytes: pad.unwrap_or(0),
+            engine: engine.unwrap_or_default(),
+        })
+    }
+}
+
+fn kernel_value(text: &str) -> Result<String, TextError> {
+    let value = text.trim();
+    if value.is_empty() {
+        let error = TextError::new("a kernel setting needs a value", 0..text.len());
+        return Err(error.help("leave the setting out to keep what the machine has"));
+    }
+    if value.len() > MAX_KERNEL_VALUE || value.contains(|c: char| c.is_control() && c != '\t') {
+        let message = "a kernel setting is one line of at most 4096 bytes";
+        return Err(TextError::new(message, 0..text.len()));
+    }
+    Ok(value.to_owned())
+}
+
+/// `2`, `0-3`, `1,3`, `0,2-3`.
+fn cpus(text: &str) -> Result<Cpus, TextError> {
+    let text = text.trim();
+    if !text.contains(['-', ',']) {
+        let count = units::whole_number(text, 1..=MAX_CORES)?;
+        return Ok(Cpus::Count(count as u32));
+    }
+    let wrong = || {
+        let error = TextError::new(format!("`{text}` names no cores"), 0..text.len());
+        error.help("write how many, such as `2`, or which, such as `0-3` or `1,3`")
+    };
+    let number = |text: &str| units::whole_number(text.trim(), 0..=MAX_CORES - 1);
+    let mut list = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = number(first)
+            .and_then(|first| Ok((first, number(last)?)))
+            .map_err(|_| wrong())?;
+        if first > last {
+            return Err(wrong());
+        }
+        list.extend((first..=last).map(|core| core as u32));
+    }
+    list.sort_unstable();
+    list.dedup();
+    Ok(Cpus::List(list))
+}
+
+fn storage(text: &str) -> Result<String, TextError> {
+    if text.starts_with('/') && !text.contains(char::is_control) {
+        return Ok(text.to_owned());
+    }
+    let error = TextError::new(format!("`{text}` is no whole path"), 0..text.len());
+    Err(error.help("write a path that begins with `/`, such as `/mnt/fast`"))
+}
+
+/// The file that a kernel setting names: `net.ipv4.tcp_autocorking`, `net/ipv4/conf/eth0.1/…`
+/// (as sysctl has it: after a first slash, dots are dots), or a whole path.
+pub(crate) fn kernel_path(name: &str) -> Result<String, TextError> {
+    let refused = |message: &str| {
+        TextError::new(message, 0..name.len()).help(
+            "write `net.ipv4.tcp_autocorking`, or a path such as \
+             `/sys/kernel/mm/transparent_hugepage/enabled`",
+        )
+    };
+    let path = match name.find(['.', '/']) {
+        Some(0) => name.to_owned(),
+        Some(at) if name.as_bytes()[at] == b'.' => {
+            // The other way round below a dot: sysctl writes `eth0/1` for the interface eth0.1.
+            let swap = |c: char| match c {
+                '.' => '/',
+                '/' => '.',
+                c => c,
+            };
+            format!("/proc/sys/{}", name.chars().map(swap).collect::<String>())
+        }
+        Some(_) => format!("/proc/sys/{name}"),
+        None => return Err(refused(&format!("`{name}` is no name of a kernel setting"))),
+    };
+    let rest = path
+        .strip_prefix("/proc/sys/")
+        .or_else(|| path.strip_prefix("/sys/"));
+    let Some(rest) = rest else {
+        return Err(refused(
+            "a kernel setting is a file under /proc/sys or /sys",
+        ));
+    };
+    let odd = |part: &str| matches!(part, "" | "." | "..") || part.contains(char::is_control);
+    if rest.split('/').any(odd) {
+        return Err(refused(&format!("`{name}` is no name of a kernel setting")));
+    }
+    Ok(path)
+}
+
+/// The first name whose file an earlier one names, too.
+pub(crate) fn twice<'n>(paths: impl Iterator<Item = (&'n str, &'n str)>) -> Option<&'n str> {
+    let mut seen = HashSet::new();
+    paths
+        .filter(|(_, path)| !seen.insert(*path))
+        .map(|(name, _)| name)
+        .next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, expected: Option<&str>) {
+        assert_eq!(kernel_path(name).ok().as_deref(), expected, "{name}");
+    }
+
+    #[test]
+    fn kernel_settings_have_names_and_paths() {
+        check("vm.swappiness", Some("/proc/sys/vm/swappiness"));
+        check("vm/swappiness", Some("/proc/sys/vm/swappiness"));
+        check("/proc/sys/vm/swappiness", Some("/proc/sys/vm/swappiness"));
+        check(
+            "net.ipv4.conf.eth0/1.rp_filter",
+            Some("/proc/sys/net/ipv4/conf/eth0.1/rp_filter"),
+        );
+        check(
+            "net/ipv4/conf/eth0.1/rp_filter",
+            Some("/proc/sys/net/ipv4/conf/eth0.1/rp_filter"),
+        );
+        check("/sys/kernel/mm/ksm/run", Some("/sys/kernel/mm/ksm/run"));
+        for wrong in [
+            "",
+            "vm",
+            ".",
+            "/etc/passwd",
+            "/proc/sysrq-trigger",
+            "/proc/sys/",
+            "/proc/sys/../sysrq-trigger",
+            "/sys//x",
+            "vm..swappiness",
+            "vm/../../sysrq-trigger",
+            "vm.//.//.x",
+            "vm.a\nb",
+        ] {
+            check(wrong, None);
+        }
+    }
+
+    #[test]
+    fn cores_are_a_number_or_a_list() {
+        assert_eq!(cpus("2").unwrap(), Cpus::Count(2));
+        assert_eq!(cpus("0-3").unwrap(), Cpus::List(vec![0, 1, 2, 3]));
+        assert_eq!(cpus("3-3").unwrap(), Cpus::List(vec![3]));
+        assert_eq!(cpus("4, 0-1,1").unwrap(), Cpus::List(vec![0, 1, 4]));
+        for wrong in ["", "0", "-1", "3-1", "1,", "a", "1-b", "0-5000", "99999"] {
+            assert!(cpus(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn kernel_values_are_one_line() {
+        assert_eq!(kernel_value(" 4096 1\t2 ").unwrap(), "4096 1\t2");
+        assert!(kernel_value(" ").is_err());
+        assert!(kernel_value("1\n2").is_err());
+        assert!(kernel_value(&"1".repeat(4097)).is_err());
+    }
+}

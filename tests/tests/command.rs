@@ -1,0 +1,354 @@
+//! A program that is not ours as the system under test: its files, reset, readiness, stop, and all
+//! that can go wrong with it. The program is a shell script around `plimsoll serve`.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use plimsoll_tests::{program, wait_until};
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+const STUDY: &str = "\
+study: command
+title: A command at two settings
+workload: hello.workload.yaml
+matrix:
+  threads: [1, 2]
+system:
+  command:
+    start: [./start.sh, --http-threads, \"{{ threads }}\"]
+    env: { PROGRAM: PROGRAM_PATH, GREETING: \"port {{ port }}\" }
+    files:
+      start.sh: |
+        #!/bin/sh
+        echo \"$GREETING\" with \"$2\" and \"$(cat conf/extra)\"
+        \"$PROGRAM\" serve --listen 127.0.0.1:{{ port }} --data {{ scratch }}/store --engine memory \"$@\" &
+        server=$!
+        trap 'kill $server; echo bye; exit 0' QUIT
+        sleep 600 &
+        while :; do wait $server; done
+      conf/extra: \"extra {{ threads * 10 }}\"
+    reset: [sh, -c, \"echo reset >> RESETS; echo cleaned\"]
+    ready: { http: /healthz, within: 20s }
+    stop: { signal: QUIT, grace: 5s }
+load: { users: 2, hold: HOLD }
+order: listed
+";
+
+const WORKLOAD: &str = "\
+workload: hello
+session:
+  steps:
+    - { step: Look, wait: 50ms, request: GET /healthz }
+";
+
+struct Stage {
+    folder: tempfile::TempDir,
+}
+
+impl Stage {
+    fn new(hold: &str) -> Self {
+        let stage = Self {
+            folder: tempfile::tempdir().expect("a folder"),
+        };
+        let study = STUDY
+            .replace("PROGRAM_PATH", program().to_str().expect("UTF-8"))
+            .replace("RESETS", stage.path("resets").to_str().expect("UTF-8"))
+            .replace("HOLD", hold);
+        fs::write(stage.study(), study).expect("written");
+        fs::write(stage.path("hello.workload.yaml"), WORKLOAD).expect("written");
+        stage
+    }
+
+    /// With one text of the study replaced by another.
+    fn with(hold: &str, from: &str, to: &str) -> Self {
+        let stage = Self::new(hold);
+        let study = fs::read_to_string(stage.study()).expect("the study");
+        assert_eq!(study.matches(from).count(), 1, "{from}");
+        fs::write(stage.study(), study.replace(from, to)).expect("written");
+        stage
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn study(&self) -> PathBuf {
+        self.path("command.study.yaml")
+    }
+
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(program());
+        command
+            .arg(name)
+            .arg(self.study())
+            .arg("--state")
+            .arg(self.path("state"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self) -> Output {
+        let out = self.path("run");
+        let output = self.command("run").arg("--out").arg(out).output();
+        let output = output.expect("it runs");
+        self.nothing_is_left();
+        output
+    }
+
+    /// No process of the system lives on, and no scratch folder.
+    #[track_caller]
+    fn nothing_is_left(&self) {
+        assert!(!self.path("run/work").exists());
+        let below = self.processes();
+        assert_eq!(below, [] as [PathBuf; 0], "{below:?}");
+    }
+
+    /// Processes that run in a folder of this stage.
+    fn processes(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir("/proc").expect("/proc").flatten();
+        let inside = |path: &PathBuf| {
+            fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd.starts_with(self.path("run")))
+        };
+        entries.map(|entry| entry.path()).filter(inside).collect()
+    }
+
+    fn record(&self, trial: &str) -> serde_json::Value {
+        let path = self.path("run/trials").join(trial).join("trial.json");
+        serde_json::from_str(&read(&path)).expect("JSON")
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_command_is_made_ready_measured_and_stopped() {
+    let stage = Stage::new("1s");
+    let output = stage.run();
+    // Whether a second is enough for a valid measurement is not what this is about.
+    let code = output.status.code();
+    assert!(
+        matches!(code, Some(0 | 120)),
+        "{code:?} {}",
+        text(&output.stderr)
+    );
+    for (trial, threads, extra) in [("001", "1", "extra 10"), ("002", "2", "extra 20")] {
+        let record = stage.record(trial);
+        assert_eq!(record["end"]["how"], "complete", "{record}");
+        assert_eq!(record["notes"], serde_json::json!([]), "it ended by itself");
+        let start = &record["system_settings"]["start"];
+        assert_eq!(*start, format!("./start.sh --http-threads {threads}"));
+        let log = read(&stage.path("run/trials").join(trial).join("system.log"));
+        let lines: Vec<&str> = log.lines().collect();
+        assert_eq!(lines[0], "cleaned", "{log}");
+        let greeting = lines[1].starts_with("port ");
+        assert!(
+            greeting && lines[1].ends_with(&format!("with {threads} and {extra}")),
+            "{log}"
+        );
+        assert_eq!(lines.last(), Some(&"bye"), "{log}");
+    }
+    assert_eq!(
+        read(&stage.path("resets")),
+        "reset\nreset\n",
+        "once for each trial"
+    );
+    // The tree is measured, not the shell alone.
+    let monitor = read(&stage.path("run/trials/001/monitor.csv"));
+    let mut lines = monitor.lines();
+    let names: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let threads = names.iter().position(|name| *name == "system.threads");
+    let last: Vec<&str> = lines.last().expect("a row").split(',').collect();
+    let threads: f64 = last[threads.expect("a column")].parse().expect("a number");
+    assert!(threads >= 4.0, "shell, sleep, and a server: {threads}");
+}
+
+#[test]
+fn readiness_can_be_a_line_or_the_port() {
+    for ready in ["{ log: 'port \\d+ with [12]' }", "{ within: 20s }"] {
+        let stage = Stage::with("1s", "{ http: /healthz, within: 20s }", ready);
+        let output = stage.run();
+        assert_ne!(
+            output.status.code(),
+            Some(110),
+            "{ready}: {}",
+            text(&output.stdout)
+        );
+        assert_eq!(stage.record("002")["end"]["how"], "complete", "{ready}");
+    }
+}
+
+#[test]
+fn a_system_that_fails_to_start_shows_its_last_lines() {
+    let many = "start: [sh, -c, 'seq 1 100; echo no luck >&2; exit 3', \"{{ threads }}\"]";
+    let never = "start: [sleep, 600, \"{{ threads }}\"]";
+    let start = "start: [./start.sh, --http-threads, \"{{ threads }}\"]";
+    let folder = "start: [./nowhere, \"{{ threads }}\"]";
+    for (from, to, says) in [
+        (
+            start,
+            many,
+            &["exit status: 3 before it was ready", "\n82\n", "no luck"][..],
+        ),
+        (start, never, &["not ready within 300ms"]),
+        (
+            start,
+            folder,
+            &["can't be started: ./nowhere", "No such file"],
+        ),
+        (
+            "echo cleaned",
+            "echo stuck; exit 4",
+            &["the reset command ended", "status: 4", "stuck"],
+        ),
+    ] {
+        let stage = Stage::with("1s", from, to);
+        let study = read(&stage.study());
+        fs::write(stage.study(), study.replace("within: 20s", "within: 300ms")).expect("written");
+        let output = stage.run();
+        assert_eq!(
+            output.status.code(),
+            Some(110),
+            "{to}: {}",
+            text(&output.stderr)
+        );
+        let message = stage.record("001")["end"]["message"].clone();
+        let message = message.as_str().expect("a message");
+        for part in says {
+            assert!(message.contains(part), "{to}: no “{part}” in: {message}");
+        }
+        assert!(message.lines().count() <= 21, "{message}");
+    }
+}
+
+#[test]
+fn a_system_that_does_not_listen_is_killed_and_an_interrupt_leaves_nothing() {
+    let stage = Stage::with(
+        "300ms",
+        "trap 'kill $server; echo bye; exit 0' QUIT",
+        "trap '' QUIT",
+    );
+    let study = read(&stage.study());
+    fs::write(stage.study(), study.replace("grace: 5s", "grace: 200ms")).expect("written");
+    stage.run();
+    let notes = stage.record("001")["notes"].to_string();
+    assert!(
+        notes.contains("did not end within 200ms and was killed"),
+        "{notes}"
+    );
+
+    for (with, code) in [(Signal::SIGINT, Some(105)), (Signal::SIGKILL, None)] {
+        let stage = Stage::new("5m");
+        let mut command = stage.command("run");
+        command.arg("--out").arg(stage.path("run"));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut run = command.spawn().expect("it runs");
+        wait_until(DEADLINE, "the system runs", || stage.processes().len() >= 3);
+        kill(Pid::from_raw(run.id().cast_signed()), with).expect("it is there");
+        assert_eq!(run.wait().expect("it ends").code(), code);
+        wait_until(DEADLINE, "the system has ended", || {
+            stage.processes().is_empty()
+        });
+    }
+}
+
+#[test]
+fn cores_and_storage_are_factors() {
+    let levels = "  threads: [1, 2]\n  cores: [1, \"0-0\"]\n  store: [STORAGE]\n";
+    let levels = levels.replace("threads: [1, 2]", "threads: [1]");
+    let storage = tempfile::tempdir().expect("a folder");
+    let path = storage.path().to_str().expect("UTF-8");
+    let stage = Stage::with(
+        "300ms",
+        "  threads: [1, 2]\n",
+        &levels.replace("STORAGE", path),
+    );
+    let study = read(&stage.study());
+    let study = study.replace(
+        "        echo \"$GREETING\"",
+        "        pwd; grep Cpus_allowed_list: /proc/self/status\n        echo \"$GREETING\"",
+    );
+    let around = "\n  cpus: \"{{ cores }}\"\n  storage: \"{{ store }}\"\nload:";
+    fs::write(stage.study(), study.replace("\nload:", around)).expect("written");
+    let output = stage.run();
+    let code = output.status.code();
+    assert!(
+        matches!(code, Some(0 | 120)),
+        "{code:?} {}",
+        text(&output.stderr)
+    );
+    for trial in ["001", "002"] {
+        let settings = stage.record(trial)["system_settings"].clone();
+        let cores = settings["cpus"].as_str().expect("the cores").to_owned();
+        let said = settings["storage"].as_str().expect("the storage");
+        assert!(said.starts_with(&format!("{path} (")), "{said}");
+        let log = read(&stage.path("run/trials").join(trial).join("system.log"));
+        assert!(
+            log.contains(&format!("\n{path}/plimsoll-")),
+            "it runs there: {log}"
+        );
+        let allowed = cores.replace("core ", "Cpus_allowed_list:\t");
+        assert!(log.contains(&allowed), "{cores}: {log}");
+        if trial == "002" {
+            assert_eq!(cores, "core 0");
+        }
+    }
+    assert_eq!(
+        fs::read_dir(storage.path()).expect("it").count(),
+        0,
+        "nothing stays there"
+    );
+
+    let plan = |from: &str, to: &str| {
+        fs::write(stage.study(), read(&stage.study()).replace(from, to)).expect("written");
+        let output = stage.command("plan").output().expect("it runs");
+        assert_eq!(output.status.code(), Some(104));
+        text(&output.stderr)
+    };
+    let said = plan("\"0-0\"", "4000");
+    assert!(said.contains("wants 4000 cores for the system"), "{said}");
+    let said = plan(path, "/no/such/storage");
+    assert!(
+        said.contains("the storage /no/such/storage can't be used: "),
+        "{said}"
+    );
+    let said = plan("/no/such/storage", "here");
+    assert!(
+        said.contains("command.study.yaml:") && said.contains("no whole path"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_can_not_work_is_said_at_once() {
+    let stage = Stage::with("1s", "[./start.sh,", "[no-such-program-anywhere,");
+    let output = stage.command("plan").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(104));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("no program `no-such-program-anywhere` in PATH"),
+        "{said}"
+    );
+
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port();
+    let stage = Stage::with("1s", "    env:", &format!("    port: {port}\n    env:"));
+    let output = stage.run();
+    assert_eq!(output.status.code(), Some(110), "{}", text(&output.stderr));
+    let message = stage.record("001")["end"]["message"].to_string();
+    assert!(
+        message.contains(&format!("another program listens on port {port}")),
+        "{message}"
+    );
+}
