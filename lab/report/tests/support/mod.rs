@@ -389,8 +389,8 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             let mut failed = ok.clone();
             for _ in 0..requests {
                 counter += 1;
-                let us =
-                    (shape.response_at(start, ramp) + slower_us) * (at as u64 + 1) + (counter * 7919 % 997) * 4;
+                let us = (shape.response_at(start, ramp) + slower_us) * (at as u64 + 1)
+                    + (counter * 7919 % 997) * 4;
                 if shape.skips_every > 0 && counter.is_multiple_of(shape.skips_every) {
                     entry.skipped += 1;
                 } else if shape.fails_every > 0 && counter.is_multiple_of(shape.fails_every) {
