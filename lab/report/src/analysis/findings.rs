@@ -1,7 +1,9 @@
 //! Sentences that the numbers support, and the one that stands above the report.
 
+use lab_archive::Environment;
 use lab_stats::ratio;
 
+use super::capacity;
 use crate::format::{
     count, figure, list, ms, percent, plural, ratio as ratio_text, times as times_text,
 };
@@ -90,7 +92,7 @@ fn times_of(cell: &CellSummary) -> Option<String> {
     ))
 }
 
-pub(super) fn most_loaded(cells: &[CellSummary]) -> Option<&CellSummary> {
+fn most_loaded(cells: &[CellSummary]) -> Option<&CellSummary> {
     cells
         .iter()
         .filter(|cell| cell.valid_trials > 0)
@@ -118,6 +120,7 @@ pub(super) fn findings(
     cells: &[CellSummary],
     trials: &[TrialAnalysis],
     published: &[PublishedTable],
+    environment: &Environment,
 ) -> Vec<String> {
     let mut findings = Vec::new();
     findings.extend(invalid_trials(trials));
@@ -125,7 +128,8 @@ pub(super) fn findings(
     findings.extend(errors(cells));
     findings.extend(growth(cells));
     findings.extend(slowest_step(cells));
-    findings.extend(headroom(cells));
+    let limit = most_loaded(cells).and_then(|cell| capacity::bottleneck(environment, cell));
+    findings.extend(limit.or_else(|| headroom(cells)));
     findings.extend(demand(cells));
     findings.extend(furthest(study, published));
     findings
@@ -226,6 +230,7 @@ fn counter(counters: &crate::model::Counters, name: &str) -> Option<f64> {
     counters.get(name).copied().flatten()
 }
 
+/// Where the system's own CPU or its throughput is not known.
 fn headroom(cells: &[CellSummary]) -> Option<String> {
     let cell = most_loaded(cells)?;
     let host = counter(&cell.host, "cpu_percent")?;

@@ -89,13 +89,13 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let summary = summarise(plan.trials.len(), &trials);
     let facts = facts(run, &study, &plan, steps);
     let headline = findings::headline(&facts, &summary, &cells, &trials);
-    let mut findings = findings::findings(&facts, &summary, &cells, &trials, &published);
+    let environment = &run.manifest.environment;
+    let mut findings =
+        findings::findings(&facts, &summary, &cells, &trials, &published, environment);
     findings.extend(effects::sentences(
         &differences.comparisons,
         &differences.main_effects,
     ));
-    let loaded = findings::most_loaded(&cells);
-    findings.extend(loaded.and_then(|cell| capacity::bottleneck(&run.manifest.environment, cell)));
     findings.extend(usl.as_ref().map(capacity::sentence));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
