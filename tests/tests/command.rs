@@ -146,7 +146,8 @@ fn a_command_is_made_ready_measured_and_stopped() {
     for (trial, threads, extra) in [("001", "1", "extra 10"), ("002", "2", "extra 20")] {
         let record = stage.record(trial);
         assert_eq!(record["end"]["how"], "complete", "{record}");
-        assert_eq!(record["notes"], serde_json::json!([]), "it ended by itself");
+        let notes = record["notes"].to_string();
+        assert!(!notes.contains("killed"), "it ended by itself: {notes}");
         let start = &record["system_settings"]["start"];
         assert_eq!(*start, format!("./start.sh --http-threads {threads}"));
         let log = read(&stage.path("run/trials").join(trial).join("system.log"));

@@ -284,6 +284,11 @@ pub(crate) fn http_threads(spec: &SystemSpec) -> Option<u32> {
     }
 }
 
+/// Whether it is the groupware server that comes with the lab.
+pub(crate) fn is_groupware(spec: &SystemSpec) -> bool {
+    matches!(spec, SystemSpec::Groupware(_))
+}
+
 /// Bytes by which each mailbox is padded.
 pub(crate) fn mailbox_pad_bytes(spec: &SystemSpec) -> u64 {
     match spec {

@@ -378,11 +378,12 @@ impl Conductor<'_> {
             }
         }
         let pad = system::mailbox_pad_bytes(&self.trial.system);
-        notes.push(if pad > 0 {
-            format!("Each mailbox is padded by {pad} bytes before the trial.")
-        } else {
-            "Mailboxes are not padded: they hold what the workload puts into them.".to_owned()
-        });
+        if pad > 0 {
+            notes.push(format!("Each mailbox is padded by {pad} bytes before the trial."));
+        } else if system::is_groupware(&self.trial.system) {
+            let not = "Mailboxes are not padded: they hold what the workload puts into them.";
+            notes.push(not.to_owned());
+        }
         if let Some(threads) = system::http_threads(&self.trial.system) {
             notes.push(format!(
                 "http_threads {threads}: that many threads, and at most that many requests worked \

@@ -48,9 +48,13 @@ pub(super) fn bottleneck(environment: &Environment, cell: &CellSummary) -> Optio
     } else {
         "bottleneck"
     };
+    let host = cell.host.get("cpu_percent").copied().flatten();
+    let host = host.map_or_else(String::new, |host| {
+        format!(" (the host's CPU {})", percent(host))
+    });
     Some(format!(
-        "The {what} at {} is {name}: {} busy, {} ms per transaction; at that demand it would be full \
-         at {} transactions per s.",
+        "The {what} at {} is {name}: {} busy{host}, {} ms per transaction; at that demand it would \
+         be full at {} transactions per s.",
         cell.label,
         percent(busy * 100.0),
         figure(demand_s * 1000.0),

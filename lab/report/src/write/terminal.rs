@@ -536,9 +536,37 @@ fn notes(page: &mut Page, analysis: &Analysis) {
     }
 }
 
+/// What was cut off the holds; more trials than this are told by their number.
+fn warm_up(analysis: &Analysis) -> Option<String> {
+    const MOST: usize = 12;
+    let cut: Vec<String> = analysis
+        .trials
+        .iter()
+        .filter(|trial| trial.warmup_cut_ms > 0.0)
+        .map(|trial| {
+            let (cut, hold) = (
+                duration(trial.warmup_cut_ms),
+                duration(millis(trial.hold_ms)),
+            );
+            format!("{cut} of {hold} in trial {}", trial.id)
+        })
+        .collect();
+    let shown = &cut[..cut.len().min(MOST)];
+    let more = match cut.len() - shown.len() {
+        0 => String::new(),
+        more => format!("; and in {}", plural(more, "further trial")),
+    };
+    (!cut.is_empty()).then(|| {
+        format!(
+            "Warm-up, cut off the hold by MSER-5 and counted in no figure: {}{more}.",
+            shown.join(", ")
+        )
+    })
+}
+
 /// Notes of the trials, each once; figures of invalid ones; failed requests.
 pub(crate) fn trial_notes(analysis: &Analysis) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
+    let mut notes: Vec<String> = warm_up(analysis).into_iter().collect();
     for trial in &analysis.trials {
         for note in &trial.notes {
             if !notes.contains(note) {
