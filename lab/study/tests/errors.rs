@@ -343,11 +343,6 @@ fn faults_of_cells() {
             FROM,
             "users: [10]\n  include: [{ users: 10 }]",
         ),
-        (
-            "includes nonsense",
-            FROM,
-            "users: [10]\n  include: [{ users: many }]",
-        ),
     ];
     insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(
         text.as_bytes(),
@@ -413,11 +408,6 @@ fn faults_of_commands() {
             "bad signal",
             FROM,
             "command: { start: [a], stop: { signal: KIL } }",
-        ),
-        (
-            "bad grace",
-            FROM,
-            "command: { start: [a], stop: { grace: soon } }",
         ),
         ("bad port", FROM, "command: { start: [a], port: 70000 }"),
         (
