@@ -29,11 +29,7 @@ fn describe(any: &LoadedAny) -> String {
     match any {
         LoadedAny::Study(loaded) => {
             let study = &loaded.study;
-            let cells: usize = study
-                .matrix
-                .iter()
-                .map(|factor| factor.levels.len())
-                .product();
+            let cells = study.cells.len();
             format!(
                 "valid study “{}”: {cells} cells, {} blocks, workload “{}”",
                 study.name, study.trials, study.workload.name

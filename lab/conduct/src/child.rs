@@ -2,7 +2,8 @@
 //!
 //! A process that is killed can't clean up, so somebody else must: a guard, a shell that waits at
 //! the end of a pipe which only this process holds. When the pipe closes, for whatever reason, it
-//! kills the child's process group. That needs no help from the child and does not depend on which
+//! kills its process group, which the child is born into: there is no moment at which it would not
+//! know what to kill. That needs no help from the child and does not depend on which
 //! thread started it, as `PR_SET_PDEATHSIG` does.
 
 use std::io::{self, Write};
@@ -20,11 +21,10 @@ use crate::cores::Pinned;
 /// Between two looks at a child that was asked to end.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// First line: the group to end. A second line: all is well. No second line: this process died.
+/// A line: all is well. The end of the pipe without one: this process died.
 const GUARD: &str = "trap '' HUP INT TERM
-read -r group || exit 0
 read -r end && exit 0
-kill -s KILL -- \"-$group\"";
+kill -s KILL 0";
 
 /// A child process in a group of its own. Dropped, it and its group are killed.
 #[derive(Debug)]
@@ -40,17 +40,14 @@ impl Child {
     pub(crate) fn start(mut command: Command, cores: &[u32]) -> io::Result<Self> {
         let guard = Guard::start()?;
         let pinned = Pinned::to(cores)?;
-        let process = command.process_group(0).spawn()?;
+        let process = command.process_group(guard.group.as_raw()).spawn()?;
         drop(pinned);
-        let group = Pid::from_raw(i32::try_from(process.id()).map_err(|_| Errno::ESRCH)?);
-        let mut child = Self {
+        Ok(Self {
             process,
-            group,
+            group: guard.group,
             guard,
             ended: None,
-        };
-        child.guard.watch(group)?;
-        Ok(child)
+        })
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -69,7 +66,9 @@ impl Child {
     pub(crate) fn stop(mut self, signal: Signal, grace: Duration) -> io::Result<bool> {
         let asked = Stopwatch::start();
         // One that has just ended can't be asked; the loop finds it.
-        let _ = kill(self.group, signal);
+        if let Ok(id) = i32::try_from(self.id()) {
+            let _ = kill(Pid::from_raw(id), signal);
+        }
         while asked.elapsed() < grace {
             if self.ended()?.is_some() {
                 return Ok(true);
@@ -99,8 +98,9 @@ impl Drop for Child {
 #[derive(Debug)]
 struct Guard {
     shell: Process,
+    /// Led by the shell.
+    group: Pid,
     pipe: Option<ChildStdin>,
-    watching: bool,
 }
 
 impl Guard {
@@ -113,23 +113,12 @@ impl Guard {
             .process_group(0)
             .spawn()?;
         let pipe = shell.stdin.take();
-        Ok(Self {
-            shell,
-            pipe,
-            watching: false,
-        })
-    }
-
-    fn watch(&mut self, group: Pid) -> io::Result<()> {
-        let pipe = self.pipe.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        writeln!(pipe, "{group}")?;
-        self.watching = true;
-        Ok(())
+        let group = Pid::from_raw(i32::try_from(shell.id()).map_err(|_| Errno::ESRCH)?);
+        Ok(Self { shell, group, pipe })
     }
 
     fn end(&mut self) {
-        // Without a group to end, the end of the pipe is word enough.
-        if let Some(mut pipe) = self.pipe.take().filter(|_| self.watching) {
+        if let Some(mut pipe) = self.pipe.take() {
             let _ = writeln!(pipe, "end");
         }
         let _ = self.shell.wait();

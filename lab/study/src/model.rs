@@ -28,6 +28,8 @@ pub struct Study {
     pub workload: Arc<Workload>,
     /// The varied factors, in file order. Never empty levels.
     pub matrix: Vec<Factor>,
+    /// The cells of a block, in file order.
+    pub cells: Vec<Cell>,
     /// Number of blocks: how often each cell runs.
     pub trials: u32,
     /// Seed of all randomness.

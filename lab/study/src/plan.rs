@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{self, CellError, CellTemplate, Load};
+use crate::cell::{CellError, CellTemplate, Load};
 use crate::model::{Cell, Order, Study, Workload};
 use crate::system::{HostSpec, SystemSpec};
 use crate::timing;
@@ -125,7 +125,7 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
         return Err(PlanError::Speed(options.speed));
     }
     let seed = options.seed.unwrap_or(study.seed);
-    let cells = cell::cells(&study.matrix);
+    let cells = &study.cells;
     let count = cells.len().saturating_mul(study.trials as usize);
     if count > MAX_TRIALS {
         return Err(PlanError::TooManyTrials(count));

@@ -299,6 +299,58 @@ fn faults_of_what_is_around_a_system() {
 }
 
 #[test]
+fn faults_of_cells() {
+    const FROM: &str = "users: [10, 20]";
+    let faults: &[Fault] = &[
+        (
+            "zip of unknown",
+            FROM,
+            "users: [10, 20]\n  zip: [[users, usrs]]",
+        ),
+        ("zip of one", FROM, "users: [10, 20]\n  zip: [[users]]"),
+        (
+            "zip of unlike",
+            FROM,
+            "users: [10, 20]\n  a: [1]\n  zip: [[users, a]]",
+        ),
+        (
+            "zip twice",
+            FROM,
+            "users: [10, 20]\n  a: [1, 2]\n  zip: [[users, a], [a, users]]",
+        ),
+        (
+            "excludes nothing",
+            FROM,
+            "users: [10, 20]\n  exclude: [{ users: 30 }]",
+        ),
+        (
+            "excludes all",
+            FROM,
+            "users: [10]\n  exclude: [{ users: 10 }]",
+        ),
+        (
+            "excludes by no factor",
+            FROM,
+            "users: [10, 20]\n  exclude: [{}]",
+        ),
+        (
+            "includes half a cell",
+            FROM,
+            "users: [10]\n  a: [1]\n  include: [{ users: 5 }]",
+        ),
+        (
+            "includes what is there",
+            FROM,
+            "users: [10]\n  include: [{ users: 10 }]",
+        ),
+    ];
+    insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+}
+
+#[test]
 fn faults_of_commands() {
     const FROM: &str = "groupware: { http_threads: 4 }";
     let faults: &[Fault] = &[
@@ -356,11 +408,6 @@ fn faults_of_commands() {
             "bad signal",
             FROM,
             "command: { start: [a], stop: { signal: KIL } }",
-        ),
-        (
-            "bad grace",
-            FROM,
-            "command: { start: [a], stop: { grace: soon } }",
         ),
         ("bad port", FROM, "command: { start: [a], port: 70000 }"),
         (

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use lab_study::plan::{Plan, PlanError, PlanOptions, plan};
+use lab_study::model::Level;
+use lab_study::plan::{Plan, PlanError, PlanOptions, Trial, plan};
 use lab_study::{Files, Study, load_study};
 use proptest::prelude::*;
 
@@ -183,4 +184,33 @@ fn speeds_are_bounded() {
         let result = plan(&study, &PlanOptions { speed, seed: None });
         assert!(matches!(result, Err(PlanError::Speed(_))), "{speed}");
     }
+}
+
+#[test]
+fn cells_are_linked_left_out_and_added() {
+    let cells = |matrix: &str| -> Vec<String> {
+        let extra = format!("matrix:\n{matrix}order: listed\n");
+        let study = study(&extra, "users: 1, hold: 20s", SESSION);
+        let plan = planned(&study, 1);
+        let words = |(name, level): (&String, &Level)| match level {
+            Level::Int(n) => format!("{name}{n}"),
+            other => panic!("{other:?}"),
+        };
+        let cell = |trial: &Trial| trial.cell.iter().map(words).collect::<String>();
+        plan.trials.iter().map(cell).collect()
+    };
+    let factors = "  a: [1, 2]\n  b: [3, 4]\n";
+    assert_eq!(cells(factors), ["a1b3", "a1b4", "a2b3", "a2b4"]);
+    assert_eq!(
+        cells(&format!("{factors}  zip: [[a, b]]\n")),
+        ["a1b3", "a2b4"]
+    );
+    let exclude = format!("{factors}  exclude: [{{ a: 1, b: 4 }}, {{ a: 2, b: 3 }}]\n");
+    assert_eq!(cells(&exclude), ["a1b3", "a2b4"]);
+    assert_eq!(
+        cells(&format!("{factors}  exclude: [{{ b: 3 }}]\n")),
+        ["a1b4", "a2b4"]
+    );
+    let include = format!("{factors}  zip: [[a, b]]\n  include: [{{ a: 5, b: 3 }}]\n");
+    assert_eq!(cells(&include), ["a1b3", "a2b4", "a5b3"]);
 }

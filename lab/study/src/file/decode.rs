@@ -72,6 +72,7 @@ pub(crate) trait Container {}
 impl<T> Container for Vec<T> {}
 impl<T> Container for Table<T> {}
 impl Container for Json {}
+impl Container for super::MatrixFile {}
 impl Container for super::StepFile {}
 
 impl<T: Decode> Decode for Table<T> {

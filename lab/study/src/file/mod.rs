@@ -5,6 +5,7 @@
 
 mod command;
 mod decode;
+mod matrix;
 mod parts;
 mod study;
 mod system;
@@ -12,6 +13,7 @@ mod workload;
 
 pub(crate) use command::CommandFile;
 pub(crate) use decode::Decode;
+pub(crate) use matrix::{CellFile, MatrixFile};
 pub(crate) use parts::{At, Json, Scalar, Table};
 pub(crate) use study::StudyFile;
 pub(crate) use system::GroupwareFile;

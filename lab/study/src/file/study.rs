@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::decode::{Decode, Fields};
+use super::matrix::MatrixFile;
 use super::parts::{At, OneOrMany, Scalar, Table};
 use super::system::SystemFile;
 use crate::error::Problems;
@@ -30,10 +31,12 @@ pub(crate) struct StudyFile {
     /// taken from this file's folder.
     #[schemars(with = "String")]
     pub(crate) workload: At<Scalar>,
-    /// Factors and their levels; each combination is a cell. Without it there is one cell.
+    /// Factors and their levels; each combination is a cell. Without it there is one cell. Under
+    /// `zip`, groups of factors whose levels go together, such as `[[users, threads]]`; under
+    /// `exclude` and `include`, cells to leave out or to add, such as `[{ users: 10 }]`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Table<Vec<Scalar>>>")]
-    pub(crate) matrix: Option<At<Table<Levels>>>,
+    #[schemars(with = "Option<MatrixFile>")]
+    pub(crate) matrix: Option<At<MatrixFile>>,
     /// The system under test.
     pub(crate) system: SystemFile,
     /// What it is to carry.

@@ -233,10 +233,21 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn matrix()(
+        factors in table(vec(scalar(), 0..4).prop_map(at)),
+        zip in vec(vec(scalar(), 0..3).prop_map(at), 0..2),
+        exclude in vec(table(scalar()).prop_map(at), 0..2),
+        include in vec(table(scalar()).prop_map(at), 0..2),
+    ) -> MatrixFile {
+        MatrixFile { factors, zip, exclude, include }
+    }
+}
+
+prop_compose! {
     fn study()(
         (study, title, workload) in (scalar(), scalar(), scalar()),
         about in option::of(scalar()),
-        matrix in option::of(table(vec(scalar(), 0..4).prop_map(at)).prop_map(at)),
+        matrix in option::of(matrix().prop_map(at)),
         (system, load) in (prop_oneof![groupware().boxed(), command().boxed()].boxed(), load()),
         (trials, order, seed, dates_from) in (
             option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),

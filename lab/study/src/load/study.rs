@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
+use super::matrix;
 use super::system::{self, Settings};
 use super::{
     Files, Loaded, beside, check_short_name, decode, near_file, overrides, unknown_name,
     unreadable, workload_from,
 };
-use crate::cell::{self, CellError, CellTemplate};
+use crate::cell::{CellError, CellTemplate};
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Scalar, StudyFile, Table};
 use crate::model::{
-    DEFAULT_DATES_FROM, Factor, Level, Metric, Order, Published, Study, Threshold, Workload,
+    Cell, DEFAULT_DATES_FROM, Factor, Metric, Order, Published, Study, Threshold, Workload,
 };
 use crate::node::{self, Node};
 use crate::plan::MAX_TRIALS;
@@ -146,7 +147,7 @@ fn validate(
     problems: &mut Problems,
 ) -> Option<Study> {
     check_short_name("study", &file.study, problems);
-    let matrix = matrix(file, problems);
+    let matrix = matrix::factors(file, problems);
     let trials = number(
         "trials",
         file.trials.as_ref(),
@@ -160,8 +161,9 @@ fn validate(
     let matrix = matrix?;
     let trials = trials.map_or(1, |n| n as u32);
     check_count(file, &matrix, trials, problems)?;
+    let cells = matrix::cells(file, &matrix, problems)?;
     let cell_template = cell_template(file, &matrix, problems)?;
-    check_cells(file, &matrix, &cell_template, &workload, problems);
+    check_cells(file, &cells, &cell_template, &workload, problems);
     Some(Study {
         name: file.study.text(),
         title: file.title.text(),
@@ -171,6 +173,7 @@ fn validate(
             .map_or_else(String::new, |a| a.text().trim().to_owned()),
         workload: Arc::new(workload),
         matrix,
+        cells,
         trials,
         seed: seed.unwrap_or(DEFAULT_SEED),
         thresholds,
@@ -229,72 +232,6 @@ fn dates_from(at: Option<&At<Scalar>>, problems: &mut Problems) -> Date {
     })
 }
 
-fn matrix(file: &StudyFile, problems: &mut Problems) -> Option<Vec<Factor>> {
-    let Some(matrix) = &file.matrix else {
-        return Some(Vec::new());
-    };
-    let mut good = true;
-    if matrix.value.is_empty() {
-        let span = matrix.span.first_line();
-        let mut problem = span.problem("the matrix has no factor", "an empty mapping");
-        problem.help = Some("leave `matrix` out for a single cell".to_owned());
-        problems.push(problem);
-        good = false;
-    }
-    let mut factors = Vec::new();
-    for (name, levels) in matrix.value.iter() {
-        good &= check_factor(name, &levels.value, &levels.span, problems);
-        let level = |scalar: &At<Scalar>| match &scalar.value {
-            Scalar::Bool(b) => Level::Bool(*b),
-            Scalar::Int(n) => Level::Int(*n),
-            Scalar::Float(n) => Level::Float(*n),
-            Scalar::Text(text) => Level::Text(text.clone()),
-        };
-        let levels = levels.value.iter().map(level).collect();
-        factors.push(Factor {
-            name: name.value.clone(),
-            levels,
-        });
-    }
-    good.then_some(factors)
-}
-
-fn check_factor(
-    name: &At<String>,
-    levels: &[At<Scalar>],
-    span: &crate::source::Span,
-    problems: &mut Problems,
-) -> bool {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let text = name.value.as_str();
-    if text.is_empty() || !text.chars().all(word) || text.starts_with(|c: char| c.is_ascii_digit())
-    {
-        let message = format!("`{text}` can't be the name of a factor");
-        let mut problem = name.span.problem(message, "this name");
-        problem.help = Some("use letters, digits, and underscores, such as `http_threads`".into());
-        problems.push(problem);
-        return false;
-    }
-    if levels.is_empty() {
-        let message = format!("the factor `{text}` has no levels");
-        let mut problem = span.first_line().problem(message, "an empty list");
-        problem.help = Some("list its values, such as `[1000, 2000]`".to_owned());
-        problems.push(problem);
-        return false;
-    }
-    let mut seen = HashSet::new();
-    for level in levels {
-        if !seen.insert(level.text()) {
-            let message = format!("the factor `{text}` has the level `{}` twice", level.text());
-            let mut problem = level.span.first_line().problem(message, "the second time");
-            problem.help = Some("to repeat a cell, raise `trials`".to_owned());
-            problems.push(problem);
-            return false;
-        }
-    }
-    true
-}
-
 /// Cells × blocks, counted before any cell is made.
 fn check_count(
     file: &StudyFile,
@@ -346,16 +283,16 @@ fn cell_template(
 /// Works out every cell, so that a plan finds nothing new. A setting is reported once.
 fn check_cells(
     file: &StudyFile,
-    matrix: &[Factor],
+    cells: &[Cell],
     template: &CellTemplate,
     workload: &Workload,
     problems: &mut Problems,
 ) {
     let mut reported = HashSet::new();
-    for cell in cell::cells(matrix) {
-        let system = template.system.system(&cell).map(drop);
-        let host = template.system.host(&cell).map(drop);
-        let load = template.load(&cell, workload.session.pace).map(drop);
+    for cell in cells {
+        let system = template.system.system(cell).map(drop);
+        let host = template.system.host(cell).map(drop);
+        let load = template.load(cell, workload.session.pace).map(drop);
         for error in [system, host, load].into_iter().filter_map(Result::err) {
             if !reported.contains(&error.field) {
                 problems.push(cell_problem(file, &error));
