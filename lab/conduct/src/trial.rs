@@ -379,7 +379,9 @@ impl Conductor<'_> {
         }
         let pad = system::mailbox_pad_bytes(&self.trial.system);
         if pad > 0 {
-            notes.push(format!("Each mailbox is padded by {pad} bytes before the trial."));
+            notes.push(format!(
+                "Each mailbox is padded by {pad} bytes before the trial."
+            ));
         } else if system::is_groupware(&self.trial.system) {
             let not = "Mailboxes are not padded: they hold what the workload puts into them.";
             notes.push(not.to_owned());
