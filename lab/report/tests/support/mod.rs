@@ -11,6 +11,7 @@ use lab_archive::{
     Pinning, Run, RunWriter, Series, StepLine, TrialEnd, TrialRecord, TrialWriter, Unanswered,
     WindowLine,
 };
+use lab_report::model::{CheckOutcome, TrialAnalysis};
 use lab_report::{Analysis, analyse};
 use lab_study::plan::{Plan, PlanOptions, Trial, plan};
 use lab_study::{Files, load_study};
@@ -483,4 +484,27 @@ fn monitor(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         ];
         out.monitor_row(t as f64, &row).unwrap();
     }
+}
+
+/// The only trial of a run of this shape.
+pub(crate) fn trial(shape: Shape) -> TrialAnalysis {
+    let made = Made {
+        shapes: vec![shape],
+        ..Made::default()
+    };
+    made.analysis().trials.remove(0)
+}
+
+/// The same, after the outcome of one of its checks was compared.
+pub(crate) fn check(shape: Shape, name: &str, outcome: CheckOutcome) -> TrialAnalysis {
+    let trial = trial(shape);
+    let found = trial.checks.iter().find(|check| check.name == name);
+    let found = found.unwrap_or_else(|| panic!("no check {name}: {:#?}", trial.checks));
+    assert_eq!(found.outcome, outcome, "{found:#?}");
+    assert_eq!(
+        found.advice.is_some(),
+        outcome != CheckOutcome::Pass,
+        "{found:#?}"
+    );
+    trial
 }
