@@ -2,7 +2,8 @@
 
 mod support;
 
-use lab_report::model::CheckOutcome::{Pass, Warn};
+use lab_report::model::CheckOutcome::{Invalid, Pass, Warn};
+use lab_report::model::Verdict;
 use support::{Shape, check, trial};
 
 #[test]
