@@ -3,7 +3,7 @@
 mod support;
 
 use lab_archive::TrialEnd;
-use lab_report::model::{CheckOutcome, Outcome, Verdict};
+use lab_report::model::{CheckOutcome, Outcome, TrialAnalysis, Verdict};
 use support::{Made, Shape, check, trial};
 
 use CheckOutcome::{Invalid, Pass, Warn};
