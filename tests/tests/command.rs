@@ -35,7 +35,7 @@ system:
       conf/extra: \"extra {{ threads * 10 }}\"
     reset: [sh, -c, \"echo reset >> RESETS; echo cleaned\"]
     ready: { http: /healthz, within: 20s }
-    stop: { signal: QUIT, grace: 5s }
+    stop: { signal: QUIT, grace: 30s }
 load: { users: 2, hold: HOLD }
 order: listed
 ";
