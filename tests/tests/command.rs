@@ -241,7 +241,7 @@ fn a_system_that_does_not_listen_is_killed_and_an_interrupt_leaves_nothing() {
         "trap '' QUIT",
     );
     let study = read(&stage.study());
-    fs::write(stage.study(), study.replace("grace: 5s", "grace: 200ms")).expect("written");
+    fs::write(stage.study(), study.replace("grace: 30s", "grace: 200ms")).expect("written");
     stage.run();
     let notes = stage.record("001")["notes"].to_string();
     assert!(
