@@ -29,13 +29,13 @@ system:
         echo \"$GREETING\" with \"$2\" and \"$(cat conf/extra)\"
         \"$PROGRAM\" serve --listen 127.0.0.1:{{ port }} --data {{ scratch }}/store --engine memory \"$@\" &
         server=$!
-        trap 'kill $server; echo bye; exit 0' QUIT
+        trap 'kill $server; echo bye; exit 0' TERM
         sleep 600 &
         while :; do wait $server; done
       conf/extra: \"extra {{ threads * 10 }}\"
     reset: [sh, -c, \"echo reset >> RESETS; echo cleaned\"]
     ready: { http: /healthz, within: 20s }
-    stop: { signal: QUIT, grace: 30s }
+    stop: { signal: TERM, grace: 30s }
 load: { users: 2, hold: HOLD }
 order: listed
 ";
@@ -237,8 +237,8 @@ fn a_system_that_fails_to_start_shows_its_last_lines() {
 fn a_system_that_does_not_listen_is_killed_and_an_interrupt_leaves_nothing() {
     let stage = Stage::with(
         "300ms",
-        "trap 'kill $server; echo bye; exit 0' QUIT",
-        "trap '' QUIT",
+        "trap 'kill $server; echo bye; exit 0' TERM",
+        "trap '' TERM",
     );
     let study = read(&stage.study());
     fs::write(stage.study(), study.replace("grace: 30s", "grace: 200ms")).expect("written");
