@@ -4,6 +4,7 @@ use lab_archive::model::Environment;
 use lab_stats::{WeightedMean, ratio};
 use lab_study::model::Level;
 
+use super::capacity;
 use super::trial::as_f64;
 use crate::format::{
     count, figure, list, ms, percent, plural, ratio as ratio_text, times as times_text,
@@ -298,12 +299,9 @@ fn counter(counters: &crate::model::Counters, name: &str) -> Option<f64> {
 /// its share.
 fn headroom(facts: &Facts<'_>) -> Option<String> {
     let cell = most_loaded(facts.cells)?;
-    let pinning = &facts.environment.pinning;
-    let all = facts.environment.cores as usize;
-    let own = |cores: &[u32]| if cores.is_empty() { all } else { cores.len() };
-    let cores = own(&pinning.system).max(1);
+    let cores = capacity::system_cores(facts.environment);
     let busy = counter(&cell.system, "cpu_percent")?;
-    let system = lab_stats::ratio(busy, as_f64(cores as u64))?;
+    let system = lab_stats::ratio(busy, as_f64(cores))?;
     let generator = generator_percent(cell, facts.trials);
     let beside = generator.map_or_else(String::new, |busy| {
         format!(", the generator {} of its own", percent(busy))
@@ -312,14 +310,14 @@ fn headroom(facts: &Facts<'_>) -> Option<String> {
     let disk = disk.map_or_else(String::new, |busy| {
         format!("; the disk was {} busy", percent(busy))
     });
-    let host = counter(&cell.host, "cpu_percent").filter(|_| pinning.shared);
+    let host = counter(&cell.host, "cpu_percent").filter(|_| facts.environment.pinning.shared);
     Some(format!(
         "At {} the system used {} of its {}{beside}{disk}: {}.",
         cell.label,
         percent(system),
         match cores {
             1 => "one core".to_owned(),
-            n => plural(n, "core"),
+            n => plural(n as usize, "core"),
         },
         cpu_left(system, generator, host)
     ))
