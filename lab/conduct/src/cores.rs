@@ -145,6 +145,8 @@ mod tests {
             id,
             block: 0,
             cell: Default::default(),
+            control: false,
+            parameters: Default::default(),
             system: SystemSpec::Groupware(Default::default()),
             host: HostSpec {
                 cpus: Some(cpus.clone()),
@@ -155,6 +157,9 @@ mod tests {
                 ramp_ms: 1,
                 hold_ms: 1,
                 window_ms: 1,
+                kind: lab_study::plan::LoadKind::Users,
+                generators: 1,
+                timeout_ms: None,
             },
             prediction: None,
         };
@@ -165,6 +170,7 @@ mod tests {
             seed: 1,
             speed: 1.0,
             dates_from: jiff::civil::date(2026, 1, 5),
+            search: None,
             trials: (1..).zip(wants).map(trial).collect(),
         }
     }

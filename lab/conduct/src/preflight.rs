@@ -188,6 +188,8 @@ mod tests {
                 id,
                 block: 0,
                 cell: Default::default(),
+                control: false,
+                parameters: Default::default(),
                 system: SystemSpec::Groupware(spec),
                 host: Default::default(),
                 load: LoadSpec {
@@ -195,6 +197,9 @@ mod tests {
                     ramp_ms: 1,
                     hold_ms: 1,
                     window_ms: 1,
+                    kind: lab_study::plan::LoadKind::Users,
+                    generators: 1,
+                    timeout_ms: None,
                 },
                 prediction: None,
             }
@@ -206,6 +211,7 @@ mod tests {
             seed: 1,
             speed: 1.0,
             dates_from: jiff::civil::date(2026, 1, 5),
+            search: None,
             trials: (1..).zip(users).map(trial).collect(),
         }
     }

@@ -42,6 +42,13 @@ pub struct Study {
     pub order: Order,
     /// Day 0 of the date functions.
     pub dates_from: Date,
+    /// The smallest relative difference that matters to whoever asks; a fraction.
+    pub smallest_difference: f64,
+    /// Whether the first cell of each block runs a second time, as a control: the same under two
+    /// labels, whose spread bounds what the study can claim.
+    pub control: bool,
+    /// The search for the load line, instead of given numbers of users.
+    pub find: Option<Find>,
     /// The system and load as written, still with references to factors; see [`crate::plan`].
     pub(crate) cell_template: crate::cell::CellTemplate,
 }
@@ -54,6 +61,28 @@ pub enum Order {
     Shuffled,
     /// As the file lists them.
     Listed,
+}
+
+/// The name of the factor whose levels are the variants of a study.
+pub const VARIANT: &str = "variant";
+
+/// The smallest relative difference that matters, where a study names none.
+pub const SMALLEST_DIFFERENCE: f64 = 0.02;
+
+/// The search for the most users that the system carries within thresholds.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Find {
+    /// Fewest users tried; at least one.
+    pub min_users: u32,
+    /// Most users tried.
+    pub max_users: u32,
+    /// What must hold for a level to be carried; at least one.
+    pub subject_to: Vec<Threshold>,
+    /// The search narrows until the levels on both sides of the line differ by no more than this
+    /// fraction.
+    pub resolution: f64,
+    /// Trials at each of the two levels beside the line, in the end.
+    pub repeats: u32,
 }
 
 /// One varied factor and its levels, in file order.
@@ -212,7 +241,7 @@ pub struct Probe {
 }
 
 /// A judgement on the server, as k6 spells it: `response_time: ["p(95) < 300ms"]`.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Threshold {
     /// What is judged.
     pub metric: Metric,
@@ -229,7 +258,7 @@ pub struct Threshold {
 }
 
 /// What a threshold judges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// From the planned send where there is a plan.
@@ -243,7 +272,7 @@ pub enum Metric {
 }
 
 /// A figure of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregate {
     /// `p(N)`, 0 < N < 100.
@@ -261,7 +290,7 @@ pub enum Aggregate {
 }
 
 /// A comparison operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Comparison {
     /// `<`
     Less,

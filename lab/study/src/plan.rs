@@ -4,12 +4,13 @@
 
 mod predict;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{CellError, CellTemplate, Load};
-use crate::model::{Cell, Order, Study, Workload};
+use crate::model::{Cell, Find, Level, Order, Study, Workload};
 use crate::system::{HostSpec, SystemSpec};
 use crate::timing;
 use predict::Predictor;
@@ -57,8 +58,20 @@ pub struct Plan {
     pub speed: f64,
     /// Day 0 of the date functions.
     pub dates_from: jiff::civil::Date,
-    /// In run order.
+    /// In run order; of a study that searches for the load line, those that have been chosen.
     pub trials: Vec<Trial>,
+    /// The search that chooses trials as it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Search>,
+}
+
+/// What the search for the load line begins with: for each system, the trial whose load it varies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Search {
+    /// What is searched for.
+    pub find: Find,
+    /// A trial of each cell; its id, block, and number of users are the search's to choose.
+    pub cells: Vec<Trial>,
 }
 
 /// One run of one cell.
@@ -70,6 +83,12 @@ pub struct Trial {
     pub block: u32,
     /// Level by factor.
     pub cell: Cell,
+    /// A second run of its cell in this block, for comparing the system with itself.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub control: bool,
+    /// The workload's parameters in this cell.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, Level>,
     /// How the system is set up.
     pub system: SystemSpec,
     /// What is set around it.
@@ -83,16 +102,72 @@ pub struct Trial {
 }
 
 /// The load of a trial, at the plan's speed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LoadSpec {
-    /// Virtual users.
+    /// Virtual users; of arrivals, the sessions that may be under way at once, each on a connection
+    /// of its own; of a sequence, one.
     pub users: u32,
-    /// User i starts at ramp × i ÷ users.
+    /// User i starts at ramp × i ÷ users; the rate of arrivals rises in a straight line.
     pub ramp_ms: u64,
-    /// The time at full load.
+    /// The time at full load; of a sequence, the time it may take.
     pub hold_ms: u64,
     /// Length of a window: at least 250 fit into the hold where it is long enough.
     pub window_ms: u64,
+    /// What makes sessions begin.
+    #[serde(default)]
+    pub kind: LoadKind,
+    /// Processes that the users are spread over.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub generators: u32,
+    /// How long an answer may take; `None` leaves it to the lab.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// What makes sessions begin.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadKind {
+    /// Each user begins its next session when its last one is over (closed).
+    #[default]
+    Users,
+    /// Sessions arrive whether or not earlier ones are over (open; with waits in the session,
+    /// partly open). One that finds all connections taken waits for one, and its first request's
+    /// response time counts from its arrival.
+    Arrival {
+        /// Sessions per second at full load.
+        rate_per_s: f64,
+        /// How far apart they are.
+        spacing: Spacing,
+    },
+    /// So many sessions of one user, one after the other; the trial ends with the last.
+    Sequence {
+        /// At least one.
+        sessions: u32,
+    },
+}
+
+/// How far apart arrivals are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spacing {
+    /// Always the same.
+    Constant,
+    /// Independent and exponential: a Poisson process.
+    #[default]
+    Poisson,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(n: &u32) -> bool {
+    *n == 1
+}
+
+fn is_false(is: &bool) -> bool {
+    !is
 }
 
 /// A study that can't be planned as asked.
@@ -148,6 +223,8 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
                 id: trials.len() as u32 + 1,
                 block,
                 cell: cells[at].clone(),
+                control: false,
+                parameters: BTreeMap::new(),
                 system,
                 host,
                 load,
@@ -163,6 +240,7 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
         speed: options.speed,
         dates_from: study.dates_from,
         trials,
+        search: None,
     })
 }
 
@@ -181,6 +259,9 @@ fn settings(
         ramp_ms: milliseconds(ramp, speed),
         hold_ms,
         window_ms: (hold_ms / 250).clamp(1, 1000),
+        kind: LoadKind::Users,
+        generators: 1,
+        timeout_ms: None,
     };
     Ok((system, host, load))
 }

@@ -29,6 +29,24 @@ pub enum SystemSpec {
     Groupware(GroupwareSpec),
     /// Any program.
     Command(CommandSpec),
+    /// A server that runs already, here or elsewhere.
+    Attach(AttachSpec),
+}
+
+/// A server that runs already. The lab neither starts, pins, nor stops it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachSpec {
+    /// `http://host:port` or `https://host:port`.
+    pub url: String,
+    /// Its main process, where it runs on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// `http://host:port/metrics` of the Prometheus node_exporter on its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_exporter: Option<String>,
+    /// A command run on this machine before each trial, which brings it back to its first state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<Vec<String>>,
 }
 
 /// A setting of the groupware server.

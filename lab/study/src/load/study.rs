@@ -15,7 +15,8 @@ use crate::cell::{CellError, CellTemplate};
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Scalar, StudyFile, Table};
 use crate::model::{
-    Cell, DEFAULT_DATES_FROM, Factor, Metric, Order, Published, Study, Threshold, Workload,
+    Cell, DEFAULT_DATES_FROM, Factor, Metric, Order, Published, SMALLEST_DIFFERENCE, Study,
+    Threshold, Workload,
 };
 use crate::node::{self, Node};
 use crate::plan::MAX_TRIALS;
@@ -180,6 +181,9 @@ fn validate(
         published,
         order,
         dates_from,
+        smallest_difference: SMALLEST_DIFFERENCE,
+        control: false,
+        find: None,
         cell_template,
     })
 }

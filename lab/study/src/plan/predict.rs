@@ -1,8 +1,6 @@
 //! What a trial would come to if the server answered at once: every user's waits, replayed from
 //! the very streams that the driver draws from.
 
-use std::collections::HashMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::LoadSpec;
@@ -47,7 +45,7 @@ pub(super) struct Predictor<'a> {
     workload: &'a Workload,
     seed: u64,
     budget: u64,
-    known: HashMap<(u32, LoadSpec), Option<Prediction>>,
+    known: Vec<((u32, LoadSpec), Option<Prediction>)>,
 }
 
 impl<'a> Predictor<'a> {
@@ -57,16 +55,18 @@ impl<'a> Predictor<'a> {
             workload,
             seed,
             budget,
-            known: HashMap::new(),
+            known: Vec::new(),
         }
     }
 
     pub(super) fn predict(&mut self, block: u32, load: &LoadSpec) -> Option<Prediction> {
-        if let Some(known) = self.known.get(&(block, *load)) {
+        let key = (block, *load);
+        // A block has few different loads.
+        if let Some((_, known)) = self.known.iter().rev().find(|(known, _)| *known == key) {
             return known.clone();
         }
         let prediction = self.replay(block, load);
-        self.known.insert((block, *load), prediction.clone());
+        self.known.push((key, prediction.clone()));
         prediction
     }
 
