@@ -73,6 +73,18 @@ pub enum Op {
         /// The record's new content.
         value: Bytes,
     },
+    /// Adds to a record of counters, see [`counters`]; where there is no record, to zeros.
+    ///
+    /// Additions commute: batches that add to one record need no assert on it, and never get in
+    /// each other's way.
+    Add {
+        /// The record's partition.
+        partition: Arc<str>,
+        /// The record's key.
+        key: Vec<u8>,
+        /// What is added to the first counter, the second, …
+        by: Vec<i64>,
+    },
     /// Removes a record if there is one.
     Delete {
         /// The record's partition.
@@ -177,6 +189,21 @@ impl Batch {
         self
     }
 
+    /// Adds to a record of counters.
+    pub fn add(
+        &mut self,
+        partition: impl Into<Arc<str>>,
+        key: impl Into<Vec<u8>>,
+        by: impl Into<Vec<i64>>,
+    ) -> &mut Self {
+        self.ops.push(Op::Add {
+            partition: partition.into(),
+            key: key.into(),
+            by: by.into(),
+        });
+        self
+    }
+
     /// Removes a record if there is one.
     pub fn delete(&mut self, partition: impl Into<Arc<str>>, key: impl Into<Vec<u8>>) -> &mut Self {
         self.ops.push(Op::Delete {
@@ -234,6 +261,25 @@ impl Batch {
     }
 }
 
+const COUNTER_BYTES: usize = size_of::<i64>();
+
+/// The numbers in a record of counters, which [`Op::Add`] writes: eight bytes each, little-endian.
+/// Bytes that make no whole number count for nothing.
+pub fn counters(value: &[u8]) -> impl Iterator<Item = i64> {
+    let (numbers, _) = value.as_chunks::<COUNTER_BYTES>();
+    numbers.iter().map(|bytes| i64::from_le_bytes(*bytes))
+}
+
+/// The record of counters after an addition, which stops at the ends of the numbers' range.
+pub(crate) fn added(value: &[u8], by: &[i64]) -> Vec<u8> {
+    let mut sums: Vec<i64> = counters(value).collect();
+    sums.resize(sums.len().max(by.len()), 0);
+    for (sum, more) in sums.iter_mut().zip(by) {
+        *sum = sum.saturating_add(*more);
+    }
+    sums.iter().flat_map(|sum| sum.to_le_bytes()).collect()
+}
+
 fn assert_bytes(assert: &Assert) -> usize {
     let (partition, key) = assert.target();
     partition.len() + key.len()
@@ -246,6 +292,7 @@ fn op_bytes(op: &Op) -> usize {
             key,
             value,
         } => partition.len() + key.len() + value.len(),
+        Op::Add { partition, key, by } => partition.len() + key.len() + COUNTER_BYTES * by.len(),
         Op::Delete { partition, key } => partition.len() + key.len(),
         Op::DeleteRange {
             partition,
@@ -262,9 +309,9 @@ fn name_fits(partition: &str) -> bool {
 
 fn op_fits(op: &Op) -> bool {
     match op {
-        Op::Put { partition, key, .. } | Op::Delete { partition, key } => {
-            name_fits(partition) && key.len() <= MAX_KEY_BYTES
-        }
+        Op::Put { partition, key, .. }
+        | Op::Add { partition, key, .. }
+        | Op::Delete { partition, key } => name_fits(partition) && key.len() <= MAX_KEY_BYTES,
         Op::DeleteRange {
             partition,
             from,

@@ -20,7 +20,7 @@ mod writer;
 
 pub use batch::{
     Assert, Batch, Committed, MAX_BATCH_BYTES, MAX_BATCH_OPS, MAX_KEY_BYTES, MAX_PARTITION_BYTES,
-    Op,
+    Op, counters,
 };
 pub use error::{CommitError, OpenError, StoreError};
 pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store, StoreOptions};

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
+
+use crate::batch::added;
 use crate::writer::{Engine, Outcome};
 use crate::{Batch, CommitError, Committed, Op, Record, Snapshot, StoreError, StoreOptions};
 
@@ -101,16 +104,11 @@ impl State {
                 partition,
                 key,
                 value,
-            } => {
-                let records = self.partitions.entry(Arc::clone(partition)).or_default();
-                let record = Record {
-                    value: value.clone(),
-                    revision,
-                };
-                self.bytes += record_bytes(key, &record);
-                if let Some(old) = Arc::make_mut(records).insert(key.clone(), record) {
-                    self.bytes -= record_bytes(key, &old);
-                }
+            } => self.put(partition, key, value.clone(), revision),
+            Op::Add { partition, key, by } => {
+                let old = self.record(partition, key);
+                let sums = added(old.map_or(&[], |old| &old.value), by);
+                self.put(partition, key, sums.into(), revision);
             }
             Op::Delete { partition, key } => self.remove(partition, |records| {
                 records.remove_entry(key.as_slice()).into_iter().collect()
@@ -128,6 +126,15 @@ impl State {
             }
             Op::DeleteRange { .. } => {}
             Op::DeletePartition { partition } => self.remove(partition, std::mem::take),
+        }
+    }
+
+    fn put(&mut self, partition: &Arc<str>, key: &[u8], value: Bytes, revision: u64) {
+        let records = self.partitions.entry(Arc::clone(partition)).or_default();
+        let record = Record { value, revision };
+        self.bytes += record_bytes(key, &record);
+        if let Some(old) = Arc::make_mut(records).insert(key.to_vec(), record) {
+            self.bytes -= record_bytes(key, &old);
         }
     }
 
@@ -150,6 +157,7 @@ impl State {
 fn put_bytes(op: &Op) -> u64 {
     match op {
         Op::Put { key, value, .. } => (key.len() + value.len()) as u64,
+        Op::Add { key, by, .. } => (key.len() + size_of_val(by.as_slice())) as u64,
         _ => 0,
     }
 }

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use groupware_store::{
-    Batch, CommitError, MAX_KEY_BYTES, OpenError, Record, Snapshot, Store, StoreError, StoreOptions,
+    Batch, CommitError, MAX_KEY_BYTES, OpenError, Record, Snapshot, Store, StoreError,
+    StoreOptions, counters,
 };
 
 /// Runs the test on a store of each kind.
@@ -144,6 +145,35 @@ fn ranges_and_partitions_are_deleted() {
             .unwrap();
         assert_eq!(keys(&store, "p", "", None, 100), "f");
         assert_eq!(keys(&store, "q", "", None, 100), "a b c d");
+    });
+}
+
+#[test]
+fn additions_from_many_threads_all_count() {
+    on_both(|store| {
+        std::thread::scope(|scope| {
+            for thread in 0..8_i64 {
+                let store = &store;
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        let add = batch(|b| {
+                            b.add("p", "sum", [1, -1, thread]);
+                        });
+                        store.commit_blocking(add).unwrap();
+                    }
+                });
+            }
+        });
+        let sums = |key| get(&store, "p", key).map(|record| counters(&record.value).collect());
+        assert_eq!(sums("sum"), Some(vec![400, -400, 50 * 28]));
+        let edge = batch(|b| {
+            b.put("p", "odd", "no number")
+                .add("p", "odd", [i64::MAX])
+                .add("p", "odd", [i64::MAX, 7])
+                .add("p", "odd", []);
+        });
+        store.commit_blocking(edge).unwrap();
+        assert_eq!(sums("odd"), Some(vec![i64::MAX, 7]));
     });
 }
 

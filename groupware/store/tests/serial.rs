@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use groupware_store::{Assert, Batch, CommitError, Op, Store, StoreError, StoreOptions};
+use groupware_store::{Assert, Batch, CommitError, Op, Store, StoreError, StoreOptions, counters};
 use proptest::prelude::*;
 
 type Model = BTreeMap<(String, Vec<u8>), (u64, Vec<u8>)>;
@@ -27,6 +27,7 @@ enum Kind {
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Put(u8),
+    Add(i64),
     Delete,
     Range,
     Partition,
@@ -36,6 +37,7 @@ fn drafts() -> impl Strategy<Value = Vec<Vec<Draft>>> {
     let kind = prop_oneof![Just(Kind::Absent), Just(Kind::Exists), Just(Kind::Mine)];
     let change = prop_oneof![
         6 => any::<u8>().prop_map(Change::Put),
+        3 => (-9..9_i64).prop_map(Change::Add),
         2 => Just(Change::Delete),
         1 => Just(Change::Range),
         1 => Just(Change::Partition),
@@ -64,6 +66,7 @@ fn build(draft: &Draft, mine: u64) -> Batch {
     for &(change, place, key) in &draft.ops {
         match change {
             Change::Put(value) => batch.put(partition(place), [key], vec![value]),
+            Change::Add(by) => batch.add(partition(place), [key], [1, by]),
             Change::Delete => batch.delete(partition(place), [key]),
             Change::Range => batch.delete_range(partition(place), [key], [key + 2]),
             Change::Partition => batch.delete_partition(partition(place)),
@@ -132,6 +135,16 @@ fn apply(model: &mut Model, batch: &Batch, revision: u64) {
                     (partition.to_string(), key.clone()),
                     (revision, value.to_vec()),
                 );
+            }
+            Op::Add { partition, key, by } => {
+                let (_, value) = model
+                    .entry((partition.to_string(), key.clone()))
+                    .and_modify(|record| record.0 = revision)
+                    .or_insert((revision, Vec::new()));
+                let mut sums: Vec<_> = counters(value).collect();
+                sums.resize(sums.len().max(by.len()), 0);
+                sums.iter_mut().zip(by).for_each(|(sum, by)| *sum += by);
+                *value = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
             }
             Op::Delete { partition, key } => {
                 model.remove(&(partition.to_string(), key.clone()));

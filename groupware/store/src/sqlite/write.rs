@@ -3,6 +3,7 @@
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::checkpoint::{Checkpointer, log_pages, watch_log};
+use crate::batch::added;
 use crate::writer::{Engine, Outcome};
 use crate::{Assert, Batch, CommitError, Committed, Op};
 
@@ -13,6 +14,7 @@ const BEGIN: &str = "BEGIN IMMEDIATE";
 const REVISION: &str = "SELECT revision FROM records WHERE partition = ?1 AND key = ?2";
 const PUT: &str = "INSERT OR REPLACE INTO records (partition, key, revision, value)
     VALUES (?1, ?2, ?3, ?4)";
+const VALUE: &str = "SELECT value FROM records WHERE partition = ?1 AND key = ?2";
 const DELETE: &str = "DELETE FROM records WHERE partition = ?1 AND key = ?2";
 const DELETE_RANGE: &str = "DELETE FROM records WHERE partition = ?1 AND key >= ?2 AND key < ?3";
 const DELETE_PARTITION: &str = "DELETE FROM records WHERE partition = ?1";
@@ -117,6 +119,13 @@ impl SqliteEngine {
                 key,
                 value,
             } => prepare(PUT)?.execute((&**partition, key, revision.cast_signed(), &value[..]))?,
+            Op::Add { partition, key, by } => {
+                let old: Option<Vec<u8>> = prepare(VALUE)?
+                    .query_row((&**partition, key), |row| row.get(0))
+                    .optional()?;
+                let new = added(&old.unwrap_or_default(), by);
+                prepare(PUT)?.execute((&**partition, key, revision.cast_signed(), new))?
+            }
             Op::Delete { partition, key } => prepare(DELETE)?.execute((&**partition, key))?,
             Op::DeleteRange {
                 partition,
