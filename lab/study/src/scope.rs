@@ -151,6 +151,11 @@ impl UserScope {
         self.base_date
     }
 
+    /// Begins a session that arrived: from now on its own stream makes the choices.
+    pub fn begin_session(&mut self, choice: ChoiceStream) {
+        self.choice = choice;
+    }
+
     /// The user's random choices.
     pub fn choice(&mut self) -> &mut ChoiceStream {
         &mut self.choice

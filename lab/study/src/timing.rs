@@ -1,11 +1,14 @@
 //! The two random streams of a virtual user: when it acts, and what it chooses.
 //!
-//! Both come from (study seed, block, user index) alone, so that every cell of a block sees the
-//! same draws and every block sees new ones. The streams are apart so that a choice (a `pick`, a
+//! Both come from (study seed, block, user index) alone, or of a session that arrives from its
+//! number, so that every cell of a block sees the same draws and every block sees new ones. The streams are apart so that a choice (a `pick`, a
 //! `uuid`) never shifts a later wait. Nothing here knows a clock.
+
+mod arrival;
 
 use std::time::Duration;
 
+pub use arrival::{Arrival, ArrivalStream};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -17,6 +20,9 @@ enum Purpose {
     Timing = 1,
     Choice = 2,
     Order = 3,
+    Arrivals = 4,
+    SessionTiming = 5,
+    SessionChoice = 6,
 }
 
 /// The waits of one user: one draw per wait, whatever its kind.
@@ -28,6 +34,13 @@ impl TimingStream {
     #[must_use]
     pub fn new(seed: u64, block: u32, index: u32) -> Self {
         Self(generator(seed, block, index, Purpose::Timing))
+    }
+
+    /// The stream of a session that arrives, by its [`Arrival::number`]: whoever it is carried out
+    /// by, and however long earlier sessions take, its waits are the same.
+    #[must_use]
+    pub fn of_session(seed: u64, block: u32, number: u64) -> Self {
+        Self(of_session(seed, block, number, Purpose::SessionTiming))
     }
 
     /// The next wait. Takes exactly one draw, also for [`Wait::None`] and [`Wait::Constant`], so
@@ -46,6 +59,12 @@ impl ChoiceStream {
     #[must_use]
     pub fn new(seed: u64, block: u32, index: u32) -> Self {
         Self(generator(seed, block, index, Purpose::Choice))
+    }
+
+    /// The stream of a session that arrives, by its [`Arrival::number`].
+    #[must_use]
+    pub fn of_session(seed: u64, block: u32, number: u64) -> Self {
+        Self(of_session(seed, block, number, Purpose::SessionChoice))
     }
 
     /// A number in `0..bound`; 0 when `bound` is 0.
@@ -73,6 +92,12 @@ fn generator(seed: u64, block: u32, index: u32, purpose: Purpose) -> Xoshiro256P
     let place = (u64::from(block) << 32) | u64::from(index);
     let mixed = mix(mix(mix(seed) ^ place) ^ purpose as u64);
     Xoshiro256PlusPlus::seed_from_u64(mixed)
+}
+
+/// Session numbers need all 64 bits, so the block is mixed in beside them.
+fn of_session(seed: u64, block: u32, number: u64, purpose: Purpose) -> Xoshiro256PlusPlus {
+    let mixed = mix(mix(mix(seed) ^ u64::from(block)) ^ number);
+    Xoshiro256PlusPlus::seed_from_u64(mix(mixed ^ purpose as u64))
 }
 
 /// SplitMix64's output function (Steele, Lea, Flood 2014): neighbouring inputs, unrelated outputs.
