@@ -10,8 +10,11 @@ pub mod interval;
 pub mod little;
 pub mod mser;
 pub mod paired;
+pub mod queue;
 pub mod signs;
 pub mod support;
+pub mod trend;
+pub mod unpaired;
 pub mod usl;
 pub mod verdict;
 

@@ -58,20 +58,24 @@ pub struct Compared {
 /// 1 ÷ 1.02.
 #[must_use]
 pub fn verdict(compared: &Compared, better: Better, relevant: f64) -> Option<Verdict> {
-    if compared.blocks < LEAST_BLOCKS {
-        return None;
-    }
+    (compared.blocks >= LEAST_BLOCKS).then(|| word(compared, better, relevant))
+}
+
+/// The word, however many pairs there are: of groups without pairs, whose own test tells whether
+/// they are enough.
+#[must_use]
+pub fn word(compared: &Compared, better: Better, relevant: f64) -> Verdict {
     let relevant = relevant.max(0.0).ln_1p();
     let shown = compared.p <= ALPHA && compared.log_ratio.abs() > relevant;
     let noise = (compared.bounds.high - compared.bounds.low) / 2.0;
     let higher = compared.log_ratio > 0.0;
-    Some(match shown {
+    match shown {
         true if higher == (better == Better::Higher) => Verdict::Faster,
         true => Verdict::Slower,
         // An unbounded interval has infinite noise.
         false if noise > relevant => Verdict::Unstable,
         false => Verdict::NoDifference,
-    })
+    }
 }
 
 #[cfg(test)]

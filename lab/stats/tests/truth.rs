@@ -1,41 +1,13 @@
 //! Inference against known truth: simulated studies whose answer is known. Seeds are printed, so a
 //! failure can be repeated; limits are the expected figure and three Monte Carlo standard errors.
 
+mod noise;
+
 use lab_stats::paired::{interval, max_t, mean, sign_flip_p};
 use lab_stats::usl::{self, Fitted};
 use lab_stats::verdict::{ALPHA, Better, Compared, SMALLEST_RELEVANT, Verdict, verdict};
 use lab_stats::{Steady, mser5};
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-
-struct Noise(Xoshiro256PlusPlus);
-
-impl Noise {
-    fn new(seed: u64) -> Self {
-        println!("seed {seed}");
-        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
-    }
-
-    /// In (0, 1).
-    fn unit(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    /// Standard normal, by Box and Muller.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
-    }
-
-    fn normals(&mut self, n: usize, mean: f64, sd: f64) -> Vec<f64> {
-        (0..n).map(|_| mean + sd * self.normal()).collect()
-    }
-}
-
-/// The limits of a proportion that should be `p`, out of `n`.
-fn within(hits: usize, n: usize, p: f64) -> (f64, f64) {
-    let part = hits as f64 / n as f64;
-    (part - p, 3.0 * (p * (1.0 - p) / n as f64).sqrt())
-}
+use noise::{Noise, within};
 
 /// One study: `cells` × 6 metrics over `blocks`; cell c's times are longer by `effect` if c > 0.
 /// Blocks differ by 10 %, trials by `sd`, the metrics of a trial share half of their noise. Each row
