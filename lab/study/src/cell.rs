@@ -3,35 +3,18 @@
 //! Settings may name factors (`users: "{{ users }}"`), so their values are known only per cell;
 //! loading a study works out every cell once, so that a plan finds no new errors.
 
-use std::time::Duration;
-
+use crate::demand::LoadTemplate;
 use crate::file::{At, Scalar};
 use crate::model::Cell;
 use crate::system::SystemTemplate;
 use crate::template::Template;
 use crate::text_error::TextError;
-use crate::units::{self, Hold};
-
-/// Fewest and most virtual users of a trial.
-pub(crate) const USERS: std::ops::RangeInclusive<u64> = 1..=1_000_000;
-/// Longest ramp, and longest hold.
-pub(crate) const MAX_PHASE: Duration = Duration::from_secs(30 * 86_400);
-
-/// The load of a trial at speed 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Load {
-    pub(crate) users: u32,
-    pub(crate) ramp: Duration,
-    pub(crate) hold: Duration,
-}
 
 /// The settings of a study, still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) struct CellTemplate {
     pub(crate) system: SystemTemplate,
-    pub(crate) users: Setting,
-    pub(crate) ramp: Option<Setting>,
-    pub(crate) hold: Setting,
+    pub(crate) load: LoadTemplate,
 }
 
 /// A setting as written: its key, its text, and its place.
@@ -54,43 +37,6 @@ pub(crate) struct CellError {
     pub(crate) cause: TextError,
     /// As written.
     pub(crate) at: Box<At<Scalar>>,
-}
-
-impl CellTemplate {
-    /// The load in `cell`; `pace` is the length of a cycle.
-    pub(crate) fn load(&self, cell: &Cell, pace: Option<Duration>) -> Result<Load, CellError> {
-        let users = self
-            .users
-            .value(cell, |text| units::whole_number(text, USERS))?;
-        let ramp = self
-            .ramp
-            .value(cell, |text| units::duration(text, MAX_PHASE))?;
-        let hold = self.hold.value(cell, |text| {
-            let hold = match (units::hold(text, MAX_PHASE)?, pace) {
-                (Hold::Time(time), _) => time,
-                (Hold::Cycles(cycles), Some(pace)) => pace.saturating_mul(cycles),
-                (Hold::Cycles(_), None) => {
-                    return Err(TextError::new(
-                        "the workload has no `pace`, so it has no cycles to count",
-                        0..text.len(),
-                    )
-                    .help("give the hold as a time, such as `10m`"));
-                }
-            };
-            if hold < Duration::from_millis(1) || hold > MAX_PHASE {
-                return Err(TextError::new(
-                    "a hold lasts 1 ms to 30 days",
-                    0..text.len(),
-                ));
-            }
-            Ok(hold)
-        })?;
-        Ok(Load {
-            users: users as u32,
-            ramp: ramp.unwrap_or(Duration::ZERO),
-            hold,
-        })
-    }
 }
 
 impl Setting {

@@ -4,6 +4,7 @@
 
 mod cell;
 mod command;
+mod demand;
 mod error;
 mod file;
 mod load;

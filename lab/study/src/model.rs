@@ -44,8 +44,8 @@ pub struct Study {
     pub dates_from: Date,
     /// The smallest relative difference that matters to whoever asks; a fraction.
     pub smallest_difference: f64,
-    /// Whether the first cell of each block runs a second time, as a control: the same under two
-    /// labels, whose spread bounds what the study can claim.
+    /// Whether the first of `cells` runs a second time in each block, as a control: the same under
+    /// two labels, whose spread bounds what the study can claim.
     pub control: bool,
     /// The search for the load line, instead of given numbers of users.
     pub find: Option<Find>,

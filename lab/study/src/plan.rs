@@ -5,16 +5,15 @@
 mod predict;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{CellError, CellTemplate, Load};
+use crate::cell::{CellError, CellTemplate};
 use crate::model::{Cell, Find, Level, Order, Study, Workload};
 use crate::system::{HostSpec, SystemSpec};
 use crate::timing;
 use predict::Predictor;
-pub use predict::{Prediction, StepPrediction};
+pub use predict::{Arrivals, Prediction, StepPrediction};
 
 /// The version of [`Plan`]'s serialised form.
 pub const SCHEMA: &str = "plimsoll.plan/1";
@@ -201,7 +200,8 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
     }
     let seed = options.seed.unwrap_or(study.seed);
     let cells = &study.cells;
-    let count = cells.len().saturating_mul(study.trials as usize);
+    let per_block = cells.len() + usize::from(study.control);
+    let count = per_block.saturating_mul(study.trials as usize);
     if count > MAX_TRIALS {
         return Err(PlanError::TooManyTrials(count));
     }
@@ -213,17 +213,20 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
     let mut predictor = Predictor::new(&workload, seed, count);
     let mut trials = Vec::with_capacity(count);
     for block in 0..study.trials {
-        let mut order: Vec<usize> = (0..cells.len()).collect();
+        // The first cell once more, as its own control.
+        let mut order: Vec<usize> = (0..per_block).collect();
         if study.order == Order::Shuffled {
             timing::shuffle(&mut order, seed, block);
         }
-        for at in order {
+        for place in order {
+            let control = place == cells.len();
+            let at = if control { 0 } else { place };
             let (system, host, load) = set[at].clone();
             trials.push(Trial {
                 id: trials.len() as u32 + 1,
                 block,
                 cell: cells[at].clone(),
-                control: false,
+                control,
                 parameters: BTreeMap::new(),
                 system,
                 host,
@@ -252,20 +255,6 @@ fn settings(
 ) -> Result<(SystemSpec, HostSpec, LoadSpec), PlanError> {
     let system = template.system.system(cell)?;
     let host = template.system.host(cell)?;
-    let Load { users, ramp, hold } = template.load(cell, workload.session.pace)?;
-    let hold_ms = milliseconds(hold, speed).max(1);
-    let load = LoadSpec {
-        users,
-        ramp_ms: milliseconds(ramp, speed),
-        hold_ms,
-        window_ms: (hold_ms / 250).clamp(1, 1000),
-        kind: LoadKind::Users,
-        generators: 1,
-        timeout_ms: None,
-    };
-    Ok((system, host, load))
-}
-
-fn milliseconds(time: Duration, speed: f64) -> u64 {
-    (time.as_secs_f64() * 1e3 / speed).round() as u64
+    let load = template.load.load(cell, workload.session.pace)?;
+    Ok((system, host, load.spec(speed)))
 }

@@ -265,20 +265,86 @@ pub(crate) fn size(text: &str, max: u64) -> Result<u64, TextError> {
     Ok(bytes.round() as u64)
 }
 
+/// A rate: `1000/s`, `60/min`; in events per second.
+pub(crate) fn rate(text: &str) -> Result<f64, TextError> {
+    const HELP: &str = "write a number and a time: `1000/s`, `60/min`";
+    const LEAST_PER_S: f64 = 0.001;
+    const MOST_PER_S: f64 = 1e6;
+    let trimmed = text.trim();
+    let bad = |message: String| Err(TextError::new(message, whole(text)).help(HELP));
+    let Some((number, unit)) = trimmed.split_once('/') else {
+        return bad(format!("`{trimmed}` is not a rate"));
+    };
+    let seconds = match unit.trim() {
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return bad(format!("`{other}` is not a unit of time")),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(n) if (LEAST_PER_S..=MOST_PER_S).contains(&(n / seconds)) => Ok(n / seconds),
+        Ok(n) if n.is_finite() && n > 0.0 => {
+            let message = "a rate lies within 0.001/s and 1,000,000/s";
+            Err(TextError::new(message, whole(text)))
+        }
+        _ => bad(format!("`{}` is not a number above 0", number.trim())),
+    }
+}
+
+/// How long an answer may take.
+pub(crate) fn timeout(text: &str) -> Result<Duration, TextError> {
+    const LEAST: Duration = Duration::from_millis(10);
+    const MOST: Duration = Duration::from_secs(3600);
+    let value = duration(text, MOST)?;
+    if value < LEAST {
+        return Err(TextError::new("a timeout is 10ms to 1h", whole(text)));
+    }
+    Ok(value)
+}
+
+/// A relative difference: `2%`, `0.02`.
+pub(crate) fn fraction(text: &str, range: RangeInclusive<f64>) -> Result<f64, TextError> {
+    let trimmed = text.trim();
+    let (number, scale) = trimmed
+        .strip_suffix('%')
+        .map_or((trimmed, 1.0), |percent| (percent.trim_end(), 100.0));
+    match number.parse::<f64>().map(|n| n / scale) {
+        Ok(part) if range.contains(&part) => Ok(part),
+        Ok(part) if part.is_finite() => {
+            let (low, high) = (range.start() * 100.0, range.end() * 100.0);
+            let message = format!("{trimmed} is not within {low}% to {high}%");
+            Err(TextError::new(message, whole(text)))
+        }
+        _ => Err(TextError::new(
+            format!("`{trimmed}` is not a part of something"),
+            whole(text),
+        )
+        .help("write a percentage, such as `2%`")),
+    }
+}
+
+/// One of a few values by name; `what` names their kind.
+pub(crate) fn one_named<T: Copy>(
+    what: &str,
+    text: &str,
+    named: &[(&str, T)],
+) -> Result<T, TextError> {
+    let trimmed = text.trim();
+    if let Some((_, value)) = named.iter().find(|(name, _)| *name == trimmed) {
+        return Ok(*value);
+    }
+    let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+    let help = match nearest(trimmed, &names) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the {what}s are {}", one_of(&names)),
+    };
+    Err(TextError::new(format!("there is no {what} `{trimmed}`"), whole(text)).help(help))
+}
+
 /// A store engine.
 pub(crate) fn engine(text: &str) -> Result<Engine, TextError> {
-    match text.trim() {
-        "sqlite" => Ok(Engine::Sqlite),
-        "memory" => Ok(Engine::Memory),
-        other => {
-            let names = ["sqlite", "memory"];
-            let help = match nearest(other, &names) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("the engines are {}", one_of(&names)),
-            };
-            Err(TextError::new(format!("there is no engine `{other}`"), whole(text)).help(help))
-        }
-    }
+    const NAMES: [(&str, Engine); 2] = [("sqlite", Engine::Sqlite), ("memory", Engine::Memory)];
+    one_named("engine", text, &NAMES)
 }
 
 /// Accepted statuses: `200`, `2xx`, `200..204`.

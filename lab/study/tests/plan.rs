@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lab_study::model::Level;
-use lab_study::plan::{Plan, PlanError, PlanOptions, Trial, plan};
+use lab_study::plan::{LoadKind, Plan, PlanError, PlanOptions, Spacing, Trial, plan};
 use lab_study::{Files, Study, load_study};
 use proptest::prelude::*;
 
@@ -213,4 +213,116 @@ fn cells_are_linked_left_out_and_added() {
     );
     let include = format!("{factors}  zip: [[a, b]]\n  include: [{{ a: 5, b: 3 }}]\n");
     assert_eq!(cells(&include), ["a1b3", "a2b4", "a5b3"]);
+}
+
+/// Three sessions of 1 s + 2 s arrive at 0, 1, and 2 s; the trial is over at 3 s.
+#[test]
+fn arrivals_and_what_their_sessions_send_are_counted() {
+    let session = "  steps:\n    - { step: a, wait: 1s, request: GET /a }\n    \
+                   - { step: b, wait: 1500ms, request: GET /b }\n";
+    let load = "arrival: { rate: 1/s, spacing: constant }, hold: 3s";
+    let plan = planned(&study("", load, session), 1);
+    let trial = &plan.trials[0];
+    assert_eq!(trial.load.users, 1000);
+    let p = trial.prediction.as_ref().unwrap();
+    assert!(p.exact);
+    let arrivals = p.arrivals.unwrap();
+    assert_eq!((arrivals.trial, arrivals.hold), (3.0, 3.0));
+    // a at 1 and 2 s (the third would be at the end), b at 2.5 s.
+    assert_eq!((p.steps[0].requests, p.steps[1].requests), (2, 1));
+    assert_eq!(p.transactions, 3.0);
+}
+
+#[test]
+fn speed_multiplies_the_rate_and_leaves_the_timeout() {
+    let load = "arrival: { rate: 60/min, connections: 7 }, ramp: 60s, hold: 10m, timeout: 30s, \
+                generators: 5";
+    let study = study("", load, SESSION);
+    let options = PlanOptions {
+        speed: 60.0,
+        seed: None,
+    };
+    let trial = plan(&study, &options).unwrap().trials.remove(0);
+    let spacing = Spacing::Poisson;
+    let kind = LoadKind::Arrival {
+        rate_per_s: 60.0,
+        spacing,
+    };
+    assert_eq!(trial.load.kind, kind);
+    assert_eq!((trial.load.users, trial.load.generators), (7, 5));
+    assert_eq!((trial.load.ramp_ms, trial.load.hold_ms), (1_000, 10_000));
+    assert_eq!(trial.load.timeout_ms, Some(30_000));
+    // 30 in the ramp and 600 in the hold, by this seed's draws.
+    let p = trial.prediction.unwrap();
+    let arrivals = p.arrivals.unwrap();
+    assert!(p.exact);
+    assert!(
+        (arrivals.hold - 600.0).abs() < 5.0 * 600f64.sqrt(),
+        "{arrivals:?}"
+    );
+    assert!(arrivals.trial > arrivals.hold);
+}
+
+#[test]
+fn a_flood_of_arrivals_is_predicted_from_a_sample() {
+    let load = "arrival: { rate: 1000000/s }, ramp: 1h, hold: 24h";
+    let p = planned(&study("", load, SESSION), 1).trials[0]
+        .prediction
+        .clone()
+        .unwrap();
+    assert!(!p.exact);
+    let expected = 1e6 * 24.5 * 3600.0;
+    let arrivals = p.arrivals.unwrap();
+    assert!(
+        (arrivals.trial / expected - 1.0).abs() < 1e-6,
+        "{arrivals:?}"
+    );
+    assert!(
+        (p.transactions / (expected * 5.0) - 1.0).abs() < 0.01,
+        "{}",
+        p.transactions
+    );
+}
+
+#[test]
+fn a_sequence_has_so_many_requests_and_no_rate() {
+    let session = "  steps:\n    - { step: a, wait: 1s, request: GET /a }\n    \
+                   - { step: b, repeat: 3, requests: [GET /b, GET /c] }\n";
+    let study = study("", "sequence: { sessions: 10 }", session);
+    let options = PlanOptions {
+        speed: 60.0,
+        seed: None,
+    };
+    let trial = plan(&study, &options).unwrap().trials.remove(0);
+    assert_eq!(trial.load.kind, LoadKind::Sequence { sessions: 10 });
+    assert_eq!((trial.load.users, trial.load.ramp_ms), (1, 0));
+    // No speed divides the time that it may take.
+    assert_eq!(trial.load.hold_ms, 600_000);
+    let p = trial.prediction.unwrap();
+    assert_eq!((p.steps[0].requests, p.steps[1].requests), (10, 60));
+    assert_eq!((p.transactions, p.offered_per_s), (70.0, 0.0));
+}
+
+#[test]
+fn a_control_runs_the_first_cell_once_more_in_each_block() {
+    let extra = "matrix: { n: [1, 2, 3] }\ntrials: 8\ncontrol: true\n";
+    let plan = planned(&study(extra, "users: 1, hold: 20s", SESSION), 1);
+    assert_eq!(plan.trials.len(), 32);
+    let mut places = BTreeSet::new();
+    for block in plan.trials.chunks(4) {
+        let place = block.iter().position(|trial| trial.control).unwrap();
+        places.insert(place);
+        let control = &block[place];
+        assert_eq!(control.cell["n"], Level::Int(1));
+        let twin = block
+            .iter()
+            .find(|t| !t.control && t.cell == control.cell)
+            .unwrap();
+        assert_eq!(twin.prediction, control.prediction);
+        assert_eq!(block.iter().filter(|trial| trial.control).count(), 1);
+    }
+    assert!(
+        places.len() > 1,
+        "it is shuffled with the others: {places:?}"
+    );
 }

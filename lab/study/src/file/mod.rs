@@ -5,6 +5,7 @@
 
 mod command;
 mod decode;
+mod load;
 mod matrix;
 mod parts;
 mod study;
@@ -13,6 +14,7 @@ mod workload;
 
 pub(crate) use command::CommandFile;
 pub(crate) use decode::Decode;
+pub(crate) use load::LoadFile;
 pub(crate) use matrix::{CellFile, MatrixFile};
 pub(crate) use parts::{At, Json, Scalar, Table};
 pub(crate) use study::StudyFile;

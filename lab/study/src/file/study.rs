@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::decode::{Decode, Fields};
+use super::load::LoadFile;
 use super::matrix::MatrixFile;
 use super::parts::{At, OneOrMany, Scalar, Table};
 use super::system::SystemFile;
@@ -40,7 +41,8 @@ pub(crate) struct StudyFile {
     /// The system under test.
     pub(crate) system: SystemFile,
     /// What it is to carry.
-    pub(crate) load: LoadFile,
+    #[schemars(with = "LoadFile")]
+    pub(crate) load: At<LoadFile>,
     /// Number of blocks: how often each cell runs. 1 unless said; a comparison needs at least 6.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 1, max = 10000))]
@@ -62,6 +64,15 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Vec<String>>")]
     pub(crate) thresholds: Table<Vec<At<Scalar>>>,
+    /// The smallest difference between cells that matters, such as `5%`; 2% unless said. A
+    /// comparison speaks of nothing smaller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) smallest_difference: Option<At<Scalar>>,
+    /// `true` runs the first cell of the study a second time in each block, as a control: what
+    /// differs between two runs of the same cell is noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<bool>")]
+    pub(crate) control: Option<At<Scalar>>,
     /// CSV files of published figures to set beside the new ones, from `../published/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) published: Option<OneOrMany>,
@@ -69,22 +80,6 @@ pub(crate) struct StudyFile {
 
 /// The levels of a factor, with the place of their list.
 pub(crate) type Levels = At<Vec<At<Scalar>>>;
-
-/// What the system is to carry.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct LoadFile {
-    /// Virtual users, 1 to 1,000,000.
-    #[schemars(with = "Count")]
-    pub(crate) users: At<Scalar>,
-    /// User i of N starts at ramp × i ÷ N. None unless said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub(crate) ramp: Option<At<Scalar>>,
-    /// The time at full load: `10m`, or `4 cycles` of the workload's pace.
-    #[schemars(with = "String")]
-    pub(crate) hold: At<Scalar>,
-}
 
 /// A whole number, or a template that gives one.
 #[derive(JsonSchema)]
@@ -118,6 +113,8 @@ impl Decode for StudyFile {
         let seed = fields.optional("seed", problems);
         let dates_from = fields.optional("dates_from", problems);
         let thresholds = fields.optional("thresholds", problems);
+        let smallest_difference = fields.optional("smallest_difference", problems);
+        let control = fields.optional("control", problems);
         let published = fields.optional("published", problems);
         fields.finish(problems);
         Some(Self {
@@ -133,22 +130,9 @@ impl Decode for StudyFile {
             seed,
             dates_from,
             thresholds: thresholds.unwrap_or_default(),
+            smallest_difference,
+            control,
             published,
-        })
-    }
-}
-
-impl Decode for LoadFile {
-    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
-        let mut fields = Fields::of(node, "a load", problems)?;
-        let users = fields.required("users", problems);
-        let ramp = fields.optional("ramp", problems);
-        let hold = fields.required("hold", problems);
-        fields.finish(problems);
-        Some(Self {
-            users: users?,
-            ramp,
-            hold: hold?,
         })
     }
 }

@@ -5,8 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::command::{CommandFile, ReadyFile, StopFile};
+use super::load::{ArrivalFile, LoadFile, SequenceFile};
 use super::parts::OneOrMany;
-use super::study::LoadFile;
 use super::system::{GroupwareFile, SystemFile};
 use super::workload::{BasicFile, SessionFile};
 use super::*;
@@ -94,7 +94,8 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-fn scalar() -> impl Strategy<Value = At<Scalar>> {
+/// Boxed: what a strategy is made of lies on the stack, and a study is made of many.
+fn scalar() -> BoxedStrategy<At<Scalar>> {
     prop_oneof![
         any::<bool>().prop_map(Scalar::Bool),
         any::<i64>().prop_map(Scalar::Int),
@@ -102,6 +103,7 @@ fn scalar() -> impl Strategy<Value = At<Scalar>> {
         text().prop_map(Scalar::Text),
     ]
     .prop_map(at)
+    .boxed()
 }
 
 /// Keys are made different from each other; a mapping may hold each once.
@@ -224,11 +226,27 @@ prop_compose! {
 
 prop_compose! {
     fn load()(
-        users in scalar(),
-        ramp in option::of(scalar()),
-        hold in scalar(),
+        kind in 0..4,
+        main in scalar(),
+        spacing in option::of(scalar()),
+        connections in option::of(scalar()),
+        (ramp, hold, timeout, generators) in (
+            option::of(scalar()),
+            option::of(scalar()),
+            option::of(scalar()),
+            option::of(scalar()),
+        ),
     ) -> LoadFile {
-        LoadFile { users, ramp, hold }
+        let arrival = ArrivalFile { rate: main.clone(), spacing, connections };
+        LoadFile {
+            users: (kind == 0).then(|| main.clone()),
+            arrival: (kind == 1).then(|| at(arrival)),
+            sequence: (kind == 2).then(|| at(SequenceFile { sessions: main })),
+            ramp,
+            hold,
+            timeout,
+            generators,
+        }
     }
 }
 
@@ -248,16 +266,17 @@ prop_compose! {
         (study, title, workload) in (scalar(), scalar(), scalar()),
         about in option::of(scalar()),
         matrix in option::of(matrix().prop_map(at)),
-        (system, load) in (prop_oneof![groupware().boxed(), command().boxed()].boxed(), load()),
+        (system, load) in (prop_oneof![groupware().boxed(), command().boxed()].boxed(), load().boxed()),
         (trials, order, seed, dates_from) in (
             option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),
         ),
         thresholds in table(vec(scalar(), 0..3)),
         published in option::of(one_or_many()),
+        (smallest_difference, control) in (option::of(scalar()), option::of(scalar())),
     ) -> StudyFile {
         StudyFile {
-            study, title, about, workload, matrix, system, load, trials, order, seed, dates_from,
-            thresholds, published,
+            study, title, about, workload, matrix, system, load: at(load), trials, order, seed,
+            dates_from, thresholds, smallest_difference, control, published,
         }
     }
 }

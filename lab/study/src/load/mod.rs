@@ -5,6 +5,7 @@
 mod body;
 mod capture;
 mod command;
+mod demand;
 mod matrix;
 mod overrides;
 mod request;

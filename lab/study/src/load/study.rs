@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
+use super::demand;
 use super::matrix;
 use super::system::{self, Settings};
 use super::{
@@ -159,11 +160,13 @@ fn validate(
     let order = order(file.order.as_ref(), problems);
     let dates_from = dates_from(file.dates_from.as_ref(), problems);
     let thresholds = thresholds(&file.thresholds, &workload, problems);
+    let smallest_difference = smallest_difference(file.smallest_difference.as_ref(), problems);
+    let control = control(file.control.as_ref(), problems);
     let matrix = matrix?;
     let trials = trials.map_or(1, |n| n as u32);
-    check_count(file, &matrix, trials, problems)?;
+    check_count(file, &matrix, trials, control, problems)?;
     let cells = matrix::cells(file, &matrix, problems)?;
-    let cell_template = cell_template(file, &matrix, problems)?;
+    let cell_template = cell_template(file, &matrix, &workload, problems)?;
     check_cells(file, &cells, &cell_template, &workload, problems);
     Some(Study {
         name: file.study.text(),
@@ -181,8 +184,8 @@ fn validate(
         published,
         order,
         dates_from,
-        smallest_difference: SMALLEST_DIFFERENCE,
-        control: false,
+        smallest_difference,
+        control,
         find: None,
         cell_template,
     })
@@ -200,6 +203,29 @@ fn number(
     units::whole_number(&text, range)
         .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
         .ok()
+}
+
+fn smallest_difference(at: Option<&At<Scalar>>, problems: &mut Problems) -> f64 {
+    let Some(at) = at else {
+        return SMALLEST_DIFFERENCE;
+    };
+    let text = at.text();
+    units::fraction(&text, 0.001..=1.0).unwrap_or_else(|error| {
+        problems.push(at.span.text_problem("smallest_difference", &text, &error));
+        SMALLEST_DIFFERENCE
+    })
+}
+
+fn control(at: Option<&At<Scalar>>, problems: &mut Problems) -> bool {
+    match at.map(|at| (&at.value, &at.span)) {
+        None => false,
+        Some((Scalar::Bool(on), _)) => *on,
+        Some((other, span)) => {
+            let message = format!("`{other}` is neither true nor false");
+            problems.push(span.first_line().problem(message, "here"));
+            false
+        }
+    }
 }
 
 fn order(at: Option<&At<Scalar>>, problems: &mut Problems) -> Order {
@@ -241,12 +267,14 @@ fn check_count(
     file: &StudyFile,
     matrix: &[Factor],
     trials: u32,
+    control: bool,
     problems: &mut Problems,
 ) -> Option<()> {
     let cells = matrix
         .iter()
         .fold(1usize, |n, f| n.saturating_mul(f.levels.len()));
-    if cells.saturating_mul(trials as usize) <= MAX_TRIALS {
+    let per_block = cells.saturating_add(usize::from(control));
+    if per_block.saturating_mul(trials as usize) <= MAX_TRIALS {
         return Some(());
     }
     let span = match (&file.matrix, &file.trials) {
@@ -254,7 +282,7 @@ fn check_count(
         (_, Some(trials)) => trials.span.clone(),
         _ => file.study.span.clone(),
     };
-    let count = cells.saturating_mul(trials as usize);
+    let count = per_block.saturating_mul(trials as usize);
     let message = format!("{count} trials are more than {MAX_TRIALS}");
     let mut problem = span.problem(message, "here");
     problem.help = Some("there is a trial for each cell of the matrix and each of `trials`".into());
@@ -265,6 +293,7 @@ fn check_count(
 fn cell_template(
     file: &StudyFile,
     matrix: &[Factor],
+    workload: &Workload,
     problems: &mut Problems,
 ) -> Option<CellTemplate> {
     let factors: Vec<String> = matrix.iter().map(|f| f.name.clone()).collect();
@@ -273,14 +302,10 @@ fn cell_template(
         known: &factors,
         problems,
     };
-    let ramp = settings.optional("ramp", file.load.ramp.as_ref());
-    let users = settings.required("users", &file.load.users);
-    let hold = settings.required("hold", &file.load.hold);
+    let load = demand::template(file, workload, &mut settings);
     Some(CellTemplate {
         system: system?,
-        users: users?,
-        ramp: ramp?,
-        hold: hold?,
+        load: load?,
     })
 }
 
@@ -296,7 +321,7 @@ fn check_cells(
     for cell in cells {
         let system = template.system.system(cell).map(drop);
         let host = template.system.host(cell).map(drop);
-        let load = template.load(cell, workload.session.pace).map(drop);
+        let load = template.load.load(cell, workload.session.pace).map(drop);
         for error in [system, host, load].into_iter().filter_map(Result::err) {
             if !reported.contains(&error.field) {
                 problems.push(cell_problem(file, &error));

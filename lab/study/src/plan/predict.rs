@@ -1,11 +1,13 @@
-//! What a trial would come to if the server answered at once: every user's waits, replayed from
-//! the very streams that the driver draws from.
+//! What a trial would come to if the server answered at once: every user's waits, or every
+//! arrival and the waits of its session, replayed from the very streams that the driver draws from.
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::LoadSpec;
+use super::{LoadKind, LoadSpec, Spacing};
 use crate::model::{Step, Workload};
-use crate::timing::TimingStream;
+use crate::timing::{ArrivalStream, TimingStream};
 
 /// Waits that the predictions of one plan may replay together: a few seconds' work.
 const PLAN_WAITS: u64 = 400_000_000;
@@ -19,12 +21,24 @@ pub struct Prediction {
     pub transactions: f64,
     /// In the hold.
     pub hold_transactions: f64,
-    /// `hold_transactions` per second of hold.
+    /// `hold_transactions` per second of hold; 0 of a sequence, whose rate the server decides.
     pub offered_per_s: f64,
-    /// True when every user was replayed; false when a sample of the users stands for all.
+    /// True when every user, or every arrival, was replayed; false when a sample stands for all.
     pub exact: bool,
+    /// Where sessions arrive: how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
     /// In the order of the session.
     pub steps: Vec<StepPrediction>,
+}
+
+/// Sessions that arrive in a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Arrivals {
+    /// In the whole trial, ramp included.
+    pub trial: f64,
+    /// In the hold.
+    pub hold: f64,
 }
 
 /// The part of one step.
@@ -71,6 +85,88 @@ impl<'a> Predictor<'a> {
     }
 
     fn replay(&self, block: u32, load: &LoadSpec) -> Option<Prediction> {
+        match load.kind {
+            LoadKind::Users => self.replay_users(block, load),
+            LoadKind::Arrival {
+                rate_per_s,
+                spacing,
+            } => Some(self.replay_arrivals(block, load, rate_per_s, spacing)),
+            LoadKind::Sequence { sessions } => Some(self.replay_sequence(block, load, sessions)),
+        }
+    }
+
+    fn replay_arrivals(
+        &self,
+        block: u32,
+        load: &LoadSpec,
+        rate_per_s: f64,
+        spacing: Spacing,
+    ) -> Prediction {
+        let ramp = Duration::from_millis(load.ramp_ms);
+        let end = ramp + Duration::from_millis(load.hold_ms);
+        let stream = ArrivalStream::new(self.seed, block, rate_per_s, spacing, ramp);
+        let mut tally = Tally::new(self.workload, load);
+        let mut arrivals = Arrivals {
+            trial: 0.0,
+            hold: 0.0,
+        };
+        let mut arrive = |number: u64, at: Duration| {
+            arrivals.trial += 1.0;
+            arrivals.hold += f64::from(u8::from(at >= ramp));
+            let mut waits = TimingStream::of_session(self.seed, block, number);
+            tally.session(&mut waits, nanos(at));
+        };
+        let expected = stream.expected(end);
+        let affordable = self.budget as f64 / self.waits_per_session().max(1.0);
+        let exact = expected <= affordable;
+        if exact {
+            let in_trial = stream.take_while(|arrival| arrival.at < end);
+            in_trial.for_each(|arrival| arrive(arrival.number, arrival.at));
+        } else {
+            // Sessions evenly apart in number stand for those between them.
+            let stride = expected / affordable.floor().max(1.0);
+            for at in 0..affordable as u64 {
+                let place = (at as f64 + 0.5) * stride;
+                arrive(place as u64, stream.time_of(place));
+            }
+        }
+        let scale = if exact {
+            1.0
+        } else {
+            expected / arrivals.trial.max(1.0)
+        };
+        arrivals.trial *= scale;
+        arrivals.hold *= scale;
+        Prediction {
+            arrivals: Some(arrivals),
+            ..tally.finish(scale, exact)
+        }
+    }
+
+    /// How many requests, not how fast.
+    fn replay_sequence(&self, block: u32, load: &LoadSpec, sessions: u32) -> Prediction {
+        let affordable = (self.budget as f64 / self.waits_per_session().max(1.0)).max(1.0);
+        let replayed = sessions.min(affordable as u32);
+        let mut tally = Tally::new(self.workload, load);
+        tally.end = u64::MAX;
+        let mut waits = TimingStream::new(self.seed, block, 0);
+        let mut now = 0;
+        for _ in 0..replayed {
+            now = tally.session(&mut waits, now).unwrap_or(now);
+        }
+        let scale = f64::from(sessions) / f64::from(replayed.max(1));
+        Prediction {
+            offered_per_s: 0.0,
+            ..tally.finish(scale, replayed == sessions)
+        }
+    }
+
+    fn waits_per_session(&self) -> f64 {
+        let steps = &self.workload.session.steps;
+        steps.iter().map(|step| f64::from(step.repeat)).sum()
+    }
+
+    fn replay_users(&self, block: u32, load: &LoadSpec) -> Option<Prediction> {
         let per_user = self.waits_per_user(load)?;
         let users = u64::from(load.users);
         let affordable = ((self.budget as f64 / per_user) as u64).clamp(1, users);
@@ -91,7 +187,7 @@ impl<'a> Predictor<'a> {
     /// Waits of one user in a trial, roughly; `None` without any wait or pace.
     fn waits_per_user(&self, load: &LoadSpec) -> Option<f64> {
         let session = &self.workload.session;
-        let waits: f64 = session.steps.iter().map(|s| f64::from(s.repeat)).sum();
+        let waits = self.waits_per_session();
         let waited: f64 = session
             .steps
             .iter()
@@ -110,6 +206,10 @@ fn offset(index: u32, load: &LoadSpec) -> u64 {
     let ramp = u128::from(load.ramp_ms) * 1_000_000;
     let offset = ramp * u128::from(index) / u128::from(load.users.max(1));
     u64::try_from(offset).unwrap_or(u64::MAX)
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Counts of one replay. Times are nanoseconds since the start of the ramp.
@@ -146,19 +246,12 @@ impl<'a> Tally<'a> {
 
     /// One user from its start to the end of the hold.
     fn user(&mut self, stream: &mut TimingStream, start: u64) {
-        let workload = self.workload;
         let mut planned = start;
         let mut now = start;
         while now < self.end {
-            for (at, step) in workload.session.steps.iter().enumerate() {
-                for _ in 0..step.repeat {
-                    let wait = stream.next_wait(&step.wait).as_nanos() as u64;
-                    now = now.saturating_add(wait);
-                    if now >= self.end {
-                        return;
-                    }
-                    self.count(at, step, wait, now);
-                }
+            match self.session(stream, now) {
+                Some(over) => now = over,
+                None => return,
             }
             // A cycle that overran is followed at once, and planning goes on from there.
             planned = self
@@ -167,6 +260,22 @@ impl<'a> Tally<'a> {
                 .max(now);
             now = planned;
         }
+    }
+
+    /// One session from `now` on; when it is over, or `None` when the trial is over first.
+    fn session(&mut self, stream: &mut TimingStream, mut now: u64) -> Option<u64> {
+        let workload = self.workload;
+        for (at, step) in workload.session.steps.iter().enumerate() {
+            for _ in 0..step.repeat {
+                let wait = nanos(stream.next_wait(&step.wait));
+                now = now.saturating_add(wait);
+                if now >= self.end {
+                    return None;
+                }
+                self.count(at, step, wait, now);
+            }
+        }
+        Some(now)
     }
 
     fn count(&mut self, at: usize, step: &Step, wait: u64, now: u64) {
@@ -195,6 +304,7 @@ impl<'a> Tally<'a> {
             hold_transactions,
             offered_per_s: hold_transactions / self.hold_s,
             exact,
+            arrivals: None,
             steps: self
                 .workload
                 .session

@@ -1,0 +1,129 @@
+//! The load of a study as written: how many users, or how many sessions, and for how long.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::decode::{Container, Decode, Fields};
+use super::parts::{At, Scalar};
+use super::study::Count;
+use crate::error::Problems;
+use crate::node::Node;
+
+/// What the system is to carry: `users` (each begins its next session when its last is over),
+/// `arrival` (sessions begin at a rate, whatever the system does), or `sequence` (sessions of one
+/// user, one after the other).
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct LoadFile {
+    /// Virtual users, 1 to 1,000,000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) users: Option<At<Scalar>>,
+    /// Sessions that arrive at a rate. The pace of the workload is not kept: the rate stands for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<ArrivalFile>")]
+    pub(crate) arrival: Option<At<ArrivalFile>>,
+    /// Sessions of one user, one after the other; the trial ends with the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<SequenceFile>")]
+    pub(crate) sequence: Option<At<SequenceFile>>,
+    /// User i of N starts at ramp × i ÷ N; the rate of arrivals rises in a straight line. None
+    /// unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) ramp: Option<At<Scalar>>,
+    /// The time at full load: `10m`, or `4 cycles` of the workload's pace. Of a sequence, the time
+    /// that it may take (10m unless said), which no speed divides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) hold: Option<At<Scalar>>,
+    /// How long an answer may take before it counts as an error, 10ms to 1h; 60s unless said. No
+    /// speed divides it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) timeout: Option<At<Scalar>>,
+    /// Processes that the load is spread over, 1 to 64; 1 unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) generators: Option<At<Scalar>>,
+}
+
+/// Sessions that arrive at a rate.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct ArrivalFile {
+    /// Sessions per time at full load: `1000/s`, `60/min`, `"{{ rate }}/s"`.
+    #[schemars(with = "String")]
+    pub(crate) rate: At<Scalar>,
+    /// `poisson` (independent of each other, unless said) or `constant` (evenly apart).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) spacing: Option<At<Scalar>>,
+    /// Sessions that may be under way at once, each as a user of its own with a connection of its
+    /// own; 1000 unless said. One that finds all taken waits, and its first response time counts
+    /// from its arrival.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) connections: Option<At<Scalar>>,
+}
+
+/// Sessions of one user, one after the other.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct SequenceFile {
+    /// How many.
+    #[schemars(with = "Count")]
+    pub(crate) sessions: At<Scalar>,
+}
+
+impl Container for LoadFile {}
+impl Container for ArrivalFile {}
+impl Container for SequenceFile {}
+
+impl Decode for LoadFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a load", problems)?;
+        let file = Self {
+            users: fields.optional("users", problems),
+            arrival: fields.optional("arrival", problems),
+            sequence: fields.optional("sequence", problems),
+            ramp: fields.optional("ramp", problems),
+            hold: fields.optional("hold", problems),
+            timeout: fields.optional("timeout", problems),
+            generators: fields.optional("generators", problems),
+        };
+        let named = fields.named(&["users", "arrival", "sequence"]);
+        fields.finish(problems);
+        if let [_, second, ..] = named.as_slice() {
+            let message = "a load is `users`, `arrival`, or `sequence`";
+            problems.push(second.problem(message, "the second one"));
+        }
+        Some(file)
+    }
+}
+
+impl Decode for ArrivalFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "an arrival", problems)?;
+        let rate = fields.required("rate", problems);
+        let spacing = fields.optional("spacing", problems);
+        let connections = fields.optional("connections", problems);
+        fields.finish(problems);
+        Some(Self {
+            rate: rate?,
+            spacing,
+            connections,
+        })
+    }
+}
+
+impl Decode for SequenceFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a sequence", problems)?;
+        let sessions = fields.required("sessions", problems);
+        fields.finish(problems);
+        Some(Self {
+            sessions: sessions?,
+        })
+    }
+}

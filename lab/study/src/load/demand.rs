@@ -1,0 +1,94 @@
+//! The load of a study: its settings as templates, each with its place.
+
+use super::system::Settings;
+use crate::demand::{ArrivalTemplate, KindTemplate, LoadTemplate};
+use crate::error::Problem;
+use crate::file::{LoadFile, StudyFile};
+use crate::model::Workload;
+use crate::source::Span;
+
+/// The load; `None` when a problem was noted.
+pub(super) fn template(
+    file: &StudyFile,
+    workload: &Workload,
+    settings: &mut Settings<'_>,
+) -> Option<LoadTemplate> {
+    let load = &file.load.value;
+    let kind = kind(load, &file.load.span, workload, settings);
+    let is_sequence = load.sequence.is_some();
+    let ramp = match &load.ramp {
+        Some(ramp) if is_sequence => {
+            let help = "leave `ramp` out: sessions follow each other from the start";
+            note(&ramp.span, "a sequence has no ramp", help, settings)
+        }
+        ramp => settings.optional("ramp", ramp.as_ref()),
+    };
+    let hold = match &load.hold {
+        None if !is_sequence => {
+            let help = "say how long the full load lasts, such as `hold: 10m`";
+            note(
+                &file.load.span,
+                "a load needs the key `hold`",
+                help,
+                settings,
+            )
+        }
+        hold => settings.optional("hold", hold.as_ref()),
+    };
+    let timeout = settings.optional("timeout", load.timeout.as_ref());
+    let generators = settings.optional("generators", load.generators.as_ref());
+    Some(LoadTemplate {
+        kind: kind?,
+        ramp: ramp?,
+        hold: hold?,
+        timeout: timeout?,
+        generators: generators?,
+    })
+}
+
+fn kind(
+    load: &LoadFile,
+    place: &Span,
+    workload: &Workload,
+    settings: &mut Settings<'_>,
+) -> Option<KindTemplate> {
+    match (&load.users, &load.arrival, &load.sequence) {
+        (Some(users), ..) => settings.required("users", users).map(KindTemplate::Users),
+        (None, Some(arrival), _) => {
+            let arrival = &arrival.value;
+            let rate = settings.required("rate", &arrival.rate);
+            let spacing = settings.optional("spacing", arrival.spacing.as_ref());
+            let connections = settings.optional("connections", arrival.connections.as_ref());
+            Some(KindTemplate::Arrival(Box::new(ArrivalTemplate {
+                rate: rate?,
+                spacing: spacing?,
+                connections: connections?,
+            })))
+        }
+        (None, None, Some(sequence)) => {
+            if workload.session.pace.is_some() {
+                let message = "the workload has a `pace`, which a sequence can't keep";
+                let help = "its sessions follow each other at once: take the pace out, or use \
+                            `users: 1`";
+                return note(&sequence.span, message, help, settings);
+            }
+            let sessions = settings.required("sessions", &sequence.value.sessions);
+            sessions.map(KindTemplate::Sequence)
+        }
+        (None, None, None) => {
+            let help = "write `users: 100`, `arrival: { rate: 100/s }`, or \
+                        `sequence: { sessions: 10 }`";
+            let message = "a load needs `users`, `arrival`, or `sequence`";
+            note(place, message, help, settings)
+        }
+    }
+}
+
+fn note<T>(span: &Span, message: &str, help: &str, settings: &mut Settings<'_>) -> Option<T> {
+    let problem = span.first_line().problem(message, "here");
+    settings.problems.push(Problem {
+        help: Some(help.to_owned()),
+        ..problem
+    });
+    None
+}
