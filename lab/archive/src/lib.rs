@@ -15,6 +15,7 @@
 //! `manifest.json` and `trial.json` also hold the size of the files that they stand for, so that a
 //! file cut off at a line's end is noticed. Data is synced before the rename that publishes it.
 
+pub mod circumstances;
 pub mod error;
 mod hlog;
 pub mod model;
@@ -26,6 +27,9 @@ mod sink;
 mod wire;
 mod writer;
 
+pub use circumstances::{
+    Circumstances, Clocks, LimitsReached, OtherProgram, StartingState, Throttled, Used,
+};
 pub use error::ArchiveError;
 pub use hlog::Interval;
 pub use model::{

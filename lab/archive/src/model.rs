@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Circumstances;
+
 /// `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -99,6 +101,9 @@ pub struct TrialRecord {
     pub generator: GeneratorHealth,
     /// Size of the system's data before the ramp.
     pub start_data_bytes: u64,
+    /// What surrounded the trial.
+    #[serde(default)]
+    pub circumstances: Circumstances,
     /// Settings the system was started with, for the reader.
     pub system_settings: BTreeMap<String, String>,
     /// Anything a reader must know, in sentences (what was padded, what differs …).

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_archive::{
-    ArchiveError, Environment, ErrorClass, ErrorExample, GeneratorHealth, Kind, LatenessLine,
-    Manifest, Outcome, Pinning, Run, RunWriter, Series, StepLine, TrialEnd, TrialRecord,
-    TrialWriter, WindowLine,
+    ArchiveError, Circumstances, Clocks, Environment, ErrorClass, ErrorExample, GeneratorHealth,
+    Kind, LatenessLine, LimitsReached, Manifest, OtherProgram, Outcome, Pinning, Run, RunWriter,
+    Series, StartingState, StepLine, Throttled, TrialEnd, TrialRecord, TrialWriter, Used,
+    WindowLine,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -61,6 +62,35 @@ fn files() -> Vec<(String, Vec<u8>)> {
     ]
 }
 
+fn circumstances() -> Circumstances {
+    Circumstances {
+        starting_state: Some(StartingState {
+            data_bytes: 1 << 40,
+            data_files: 3,
+            kernel_settings: BTreeMap::from([("vm.swappiness".to_owned(), "60".to_owned())]),
+            ..StartingState::default()
+        }),
+        clocks: Some(Clocks {
+            wall_start_ms: 1_767_607_260_000,
+            wall_end_ms: 1_767_607_320_001,
+            monotonic_ms: 60_001.25,
+        }),
+        others_during: vec![OtherProgram {
+            name: "rustc".to_owned(),
+            cpu_percent: 45.5,
+        }],
+        limits: LimitsReached {
+            ports: Some(Used {
+                most: 900,
+                limit: 28_232,
+            }),
+            system_throttled: Some(Throttled { periods: 2, ms: 70 }),
+            ..LimitsReached::default()
+        },
+        ..Circumstances::default()
+    }
+}
+
 fn record(id: u32) -> TrialRecord {
     TrialRecord {
         schema: lab_archive::TRIAL_SCHEMA.to_owned(),
@@ -89,6 +119,7 @@ fn record(id: u32) -> TrialRecord {
             rss_mb_max: 0.0,
         },
         start_data_bytes: 1 << 40,
+        circumstances: circumstances(),
         system_settings: BTreeMap::from([("http_threads".to_owned(), "80".to_owned())]),
         notes: vec!["Mailboxes are not padded.".to_owned()],
     }
@@ -383,7 +414,11 @@ fn an_archive_of_the_first_version_stays_readable() {
     assert_eq!(run.trials.len(), 1);
     assert_eq!(run.incomplete, [2]);
     let trial = &run.trials[0];
-    assert_eq!(trial.record, record(1));
+    let without = TrialRecord {
+        circumstances: Circumstances::default(),
+        ..record(1)
+    };
+    assert_eq!(trial.record, without);
     assert_eq!(trial.windows[2], window(400.0, 3));
     assert_eq!(
         trial.series(STEP).last().unwrap().histogram(),

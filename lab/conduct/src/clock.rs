@@ -24,6 +24,11 @@ pub(crate) fn calendar() -> String {
     whole.to_string()
 }
 
+/// The calendar's time in ms since 1970.
+pub(crate) fn wall_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
 /// Lets a little time pass between two looks at a condition.
 pub(crate) fn pause(length: Duration) {
     std::thread::park_timeout(length);

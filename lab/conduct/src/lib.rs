@@ -30,6 +30,7 @@ mod provision;
 mod record;
 mod run;
 mod scratch;
+mod surroundings;
 mod system;
 mod trial;
 

@@ -27,17 +27,23 @@ impl Limits {
     /// Reads them. What can't be read limits nothing.
     pub(crate) fn read(run: &Path) -> Self {
         let open_files = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(_, hard)| hard);
-        let ports = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
         Self {
             open_files,
-            ports: ports
-                .ok()
-                .and_then(|text| port_count(&text))
-                .unwrap_or(u64::MAX),
+            ports: ports().unwrap_or(u64::MAX),
             memory_bytes: memory().and_then(|m| m.mem_available).unwrap_or(u64::MAX),
             disk_bytes: free_bytes(run).unwrap_or(u64::MAX),
         }
     }
+}
+
+/// Ports for outgoing connections.
+pub(crate) fn ports() -> Option<u64> {
+    port_count(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?)
+}
+
+/// Files that this process has open.
+pub(crate) fn own_open_files() -> usize {
+    fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
 /// Ports in the range that two numbers bound.

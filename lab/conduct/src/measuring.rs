@@ -27,8 +27,10 @@ const TELL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Measuring {
     monitor: Monitor,
-    /// Column of the generator's memory.
-    resident: Option<usize>,
+    columns: Columns,
+    /// Files that the generator had open before its load.
+    files_before: f64,
+    peaks: Peaks,
     /// The generator's workers.
     threads: Vec<i32>,
     rolling: Rolling,
@@ -45,6 +47,56 @@ pub(crate) struct Measuring {
     unanswered: lab_driver::Unanswered,
 }
 
+/// Where counters of the generator's own limits are.
+#[derive(Debug)]
+struct Columns {
+    resident: Option<usize>,
+    generator_files: Option<usize>,
+    system_files: Option<usize>,
+    time_wait: Option<usize>,
+}
+
+impl Columns {
+    fn of(monitor: &Monitor) -> Self {
+        let find = |name: &str| monitor.columns().iter().position(|column| column == name);
+        Self {
+            resident: find("generator.rss_mb"),
+            generator_files: find("generator.open_files"),
+            system_files: find("system.open_files"),
+            time_wait: find("host.tcp_time_wait"),
+        }
+    }
+}
+
+/// The most at any sample.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(crate) struct Peaks {
+    pub(crate) generator_files: Option<f64>,
+    pub(crate) system_files: Option<f64>,
+    /// Ports for outgoing connections, at most.
+    pub(crate) ports: Option<f64>,
+}
+
+impl Peaks {
+    fn add(&mut self, columns: &Columns, files_before: f64, row: &[Option<f64>]) {
+        let at = |column: Option<usize>| row.get(column?).copied().flatten();
+        let generator_files = at(columns.generator_files);
+        let opened = generator_files.map(|files| (files - files_before).max(0.0));
+        let ports = opened
+            .zip(at(columns.time_wait))
+            .map(|(own, ending)| own + ending);
+        raise(&mut self.generator_files, generator_files);
+        raise(&mut self.system_files, at(columns.system_files));
+        raise(&mut self.ports, ports);
+    }
+}
+
+fn raise(most: &mut Option<f64>, now: Option<f64>) {
+    *most = now
+        .map(|now| most.map_or(now, |most| most.max(now)))
+        .or(*most);
+}
+
 /// What was learned from ramp and hold, besides what the archive holds already.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
@@ -58,6 +110,7 @@ pub(crate) struct Measured {
     pub(crate) health: Health,
     /// What had no answer at the end.
     pub(crate) unanswered: lab_driver::Unanswered,
+    pub(crate) peaks: Peaks,
 }
 
 /// The trial's load in time.
@@ -70,15 +123,19 @@ pub(crate) struct Spans {
 }
 
 impl Measuring {
-    pub(crate) fn new(monitor: Monitor, threads: Vec<i32>, steps: usize, spans: Spans) -> Self {
-        let resident = monitor
-            .columns()
-            .iter()
-            .position(|name| name == "generator.rss_mb");
+    pub(crate) fn new(
+        monitor: Monitor,
+        threads: Vec<i32>,
+        steps: usize,
+        files_before: usize,
+        spans: Spans,
+    ) -> Self {
         let end_at = spans.ramp + spans.hold;
         Self {
+            columns: Columns::of(&monitor),
             monitor,
-            resident,
+            files_before: files_before as f64,
+            peaks: Peaks::default(),
             threads,
             rolling: Rolling::new(end_at, spans.after),
             steps,
@@ -137,7 +194,8 @@ impl Measuring {
 
     fn sample(&mut self, now: Duration, writer: &mut TrialWriter) -> Result<(), ArchiveError> {
         let row = self.monitor.sample(now);
-        if let Some(rss_mb) = self.resident.and_then(|column| row[column]) {
+        self.peaks.add(&self.columns, self.files_before, &row);
+        if let Some(rss_mb) = self.columns.resident.and_then(|column| row[column]) {
             self.health.resident(rss_mb);
         }
         if self.holding {
@@ -170,6 +228,7 @@ impl Measuring {
             elapsed: self.last_end,
             health: self.health,
             unanswered: self.unanswered,
+            peaks: self.peaks,
         }
     }
 }
@@ -207,6 +266,30 @@ mod tests {
         assert_eq!(sample_interval(ms(48_000)), ms(800));
         assert_eq!(sample_interval(ms(2_880_000)), ms(1000));
         assert_eq!(sample_interval(ms(100)), ms(20));
+    }
+
+    #[test]
+    fn peaks_are_the_most_at_any_sample_and_gaps_are_none() {
+        let columns = Columns {
+            resident: None,
+            generator_files: Some(0),
+            system_files: Some(1),
+            time_wait: Some(2),
+        };
+        let mut peaks = Peaks::default();
+        for row in [
+            [Some(110.0), None, Some(5.0)],
+            [Some(90.0), None, Some(50.0)],
+            [None, None, Some(500.0)],
+        ] {
+            peaks.add(&columns, 10.0, &row);
+        }
+        let expected = Peaks {
+            generator_files: Some(110.0),
+            system_files: None,
+            ports: Some(130.0),
+        };
+        assert_eq!(peaks, expected);
     }
 
     #[test]

@@ -109,9 +109,9 @@ impl Scratch {
         self.dir.join(name)
     }
 
-    /// Size of the files in the data folder; those that vanish meanwhile count nothing.
-    pub(crate) fn data_bytes(&self) -> u64 {
-        bytes_below(&self.data())
+    /// Bytes and number of the files in the data folder; those that vanish meanwhile count nothing.
+    pub(crate) fn data_size(&self) -> (u64, u64) {
+        size_below(&self.data())
     }
 }
 
@@ -121,16 +121,17 @@ impl Drop for Scratch {
     }
 }
 
-fn bytes_below(dir: &Path) -> u64 {
+fn size_below(dir: &Path) -> (u64, u64) {
     let Ok(entries) = fs::read_dir(dir) else {
-        return 0;
+        return (0, 0);
     };
     let size = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(meta) if meta.is_dir() => bytes_below(&entry.path()),
-        Ok(meta) => meta.len(),
-        Err(_) => 0,
+        Ok(meta) if meta.is_dir() => size_below(&entry.path()),
+        Ok(meta) => (meta.len(), 1),
+        Err(_) => (0, 0),
     };
-    entries.flatten().map(size).sum()
+    let sizes = entries.flatten().map(size);
+    sizes.fold((0, 0), |(bytes, files), (b, f)| (bytes + b, files + f))
 }
 
 #[cfg(test)]
@@ -171,9 +172,9 @@ mod tests {
         fs::create_dir(scratch.data().join("deep")).unwrap();
         fs::write(scratch.data().join("deep/file"), [0; 300]).unwrap();
         fs::write(scratch.data().join("file"), [0; 30]).unwrap();
-        assert_eq!(scratch.data_bytes(), 330);
+        assert_eq!(scratch.data_size(), (330, 2));
         let again = work.trial(7).unwrap();
-        assert_eq!(again.data_bytes(), 0);
+        assert_eq!(again.data_size(), (0, 0));
         drop(again);
         assert!(!run.path().join("work/007").exists());
         drop(work);

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use lab_archive::{ErrorExample, Pinning, TRIAL_SCHEMA, TrialEnd, TrialRecord, TrialWriter};
+use lab_archive::{
+    Circumstances, ErrorExample, Pinning, TRIAL_SCHEMA, TrialEnd, TrialRecord, TrialWriter,
+};
 use lab_driver::{BaseUrl, Clock, Drive, DriveSummary, Driver, DriverEvent, TlsOptions};
 use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::{Plan, Trial};
@@ -20,6 +22,7 @@ use crate::event::{Event, Phase};
 use crate::measuring::{LOOK, Measured, Measuring, Spans};
 use crate::provision::{self, Registry, UserExtra};
 use crate::scratch::Scratch;
+use crate::surroundings::{self, Look, Surroundings};
 use crate::system::{self, System, SystemStart};
 use crate::{ConductError, cores, journal, machine, record};
 
@@ -78,6 +81,9 @@ struct Facts {
     setup_errors: u64,
     error_examples: Vec<ErrorExample>,
     start_data_bytes: u64,
+    circumstances: Circumstances,
+    /// Of this process, before the driver's.
+    files_before: usize,
     workers: usize,
     measured: Measured,
     notes: Vec<String>,
@@ -110,6 +116,7 @@ impl Conductor<'_> {
 
     fn attempt(&mut self, writer: &mut TrialWriter, facts: &mut Facts) -> Result<(), Stop> {
         self.tell(Event::Phase(Phase::Starting));
+        let before = Look::now();
         let start = SystemStart {
             program: self.program,
             spec: &self.trial.system,
@@ -118,7 +125,7 @@ impl Conductor<'_> {
             output: writer.output_path(),
         };
         let mut system = start.start(self.interrupt)?;
-        let result = self.with_system(&mut system, writer, facts);
+        let result = self.with_system(&mut system, &before, writer, facts);
         self.tell(Event::Phase(Phase::Stopping));
         facts.notes.extend(system.stop());
         result
@@ -127,6 +134,7 @@ impl Conductor<'_> {
     fn with_system(
         &mut self,
         system: &mut System,
+        before: &Look,
         writer: &mut TrialWriter,
         facts: &mut Facts,
     ) -> Result<(), Stop> {
@@ -136,11 +144,17 @@ impl Conductor<'_> {
         facts.provision = watch.elapsed();
         self.tell(Event::Phase(Phase::Setup));
         let (sender, events) = sync_channel(QUEUE);
+        facts.files_before = machine::own_open_files();
         let driver = Driver::start(self.drive(system, user_extra), sender)?;
         facts.workers = driver.worker_threads().len();
-        let result = self
-            .setup(&events, system, facts)
-            .and_then(|()| self.measure(&driver, &events, system, writer, facts));
+        let result = self.setup(&events, system, facts).and_then(|()| {
+            let pid = Some(system.pid());
+            let around = Surroundings::begin(before, pid, &mut facts.circumstances);
+            let result = self.measure(&driver, &events, system, writer, facts);
+            let ports = machine::ports().unwrap_or(u64::MAX);
+            around.end(&facts.measured.peaks, ports, &mut facts.circumstances);
+            result
+        });
         if result.is_err() {
             driver.stop();
         }
@@ -283,7 +297,9 @@ impl Conductor<'_> {
         writer: &mut TrialWriter,
         facts: &mut Facts,
     ) -> Result<(), Stop> {
-        facts.start_data_bytes = self.scratch.data_bytes();
+        let state = surroundings::starting_state(self.plan, &self.trial.system, self.scratch);
+        facts.start_data_bytes = state.data_bytes;
+        facts.circumstances.starting_state = Some(state);
         let spans = Spans {
             ramp: self.ramp(),
             hold: self.hold(),
@@ -291,7 +307,13 @@ impl Conductor<'_> {
         };
         let steps = self.workload.session.steps.len();
         let threads = driver.worker_threads();
-        let mut measuring = Measuring::new(self.monitor(system), threads, steps, spans);
+        let mut measuring = Measuring::new(
+            self.monitor(system),
+            threads,
+            steps,
+            facts.files_before,
+            spans,
+        );
         writer.monitor_header(measuring.columns())?;
         facts.started = Some(calendar());
         let clock = driver.begin();
@@ -417,6 +439,7 @@ impl Conductor<'_> {
             }),
             generator,
             start_data_bytes: facts.start_data_bytes,
+            circumstances: facts.circumstances,
             system_settings: self.settings(),
             notes,
         }

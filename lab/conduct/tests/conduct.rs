@@ -1,7 +1,7 @@
 //! Whole runs against a small server that this program plays itself: `plimsoll` is here a script
 //! that starts this test program again, with one test to run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use lab_archive::{Kind, Outcome as Answered, Run, Series, TrialEnd};
+use lab_archive::{Circumstances, Kind, Outcome as Answered, Run, Series, TrialEnd};
 use lab_conduct::{ConductError, Event, Outcome, Phase, RunRequest, run};
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, load_study};
@@ -186,6 +186,14 @@ fn a_plan_runs_and_every_trial_is_recorded() {
     assert_eq!(phases(&events), [ALL_PHASES, ALL_PHASES].concat());
 
     let run = Run::open(&stage.out()).unwrap();
+    let states = run
+        .trials
+        .iter()
+        .map(|t| t.record.circumstances.starting_state.as_ref());
+    let hashes: BTreeSet<_> = states
+        .map(|state| state.map(|s| (&s.kernel_hash, &s.configuration_hash)))
+        .collect();
+    assert_eq!(hashes.len(), 1, "both trials begin alike");
     assert_eq!(run.manifest.steps, ["Look"]);
     assert_eq!(
         run.files[0],
@@ -212,6 +220,7 @@ fn a_plan_runs_and_every_trial_is_recorded() {
             "{record:?}"
         );
         assert!(record.generator.rss_mb_max > 0.0);
+        check_circumstances(&record.circumstances, planned.load.users.into());
 
         let counted: u64 = trial
             .windows
@@ -251,6 +260,26 @@ fn a_plan_runs_and_every_trial_is_recorded() {
             .iter()
             .any(|e| matches!(e, Event::Progress(p) if p.tx_per_s > 0.0))
     );
+}
+
+fn check_circumstances(found: &Circumstances, users: u64) {
+    let state = found.starting_state.as_ref().unwrap();
+    assert_eq!((state.data_bytes, state.data_files), (1000, 1));
+    assert!(
+        state.kernel_settings.contains_key("vm.swappiness"),
+        "{state:?}"
+    );
+    assert!(!state.kernel_release.is_empty() && !state.boot_id.is_empty());
+    let clocks = found.clocks.unwrap();
+    assert!(clocks.monotonic_ms >= 1200.0, "{clocks:?}");
+    let files = found.limits.generator_open_files.unwrap();
+    assert!(
+        files.most >= users && files.limit >= files.most,
+        "{files:?}"
+    );
+    assert!(found.limits.system_open_files.is_some());
+    let ports = found.limits.ports.unwrap();
+    assert!(ports.most >= users && ports.limit > 0, "{ports:?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use procfs::{CpuTime, DiskStat, DiskStats, FromRead, FromReadSI, KernelStats, Me
 use crate::Roots;
 use crate::device::Device;
 use crate::ledger::rate;
+use crate::limits::{ListenFailures, listen_failures};
 
 const KB: f64 = 1024.0;
 const MB: f64 = 1024.0 * 1024.0;
@@ -34,6 +35,8 @@ struct Counters {
     network_bytes: Option<u64>,
     /// Microseconds: cpu, io, memory.
     pressure: [Option<u64>; 3],
+    tcp: TcpSockets,
+    listen: Option<ListenFailures>,
 }
 
 impl Host {
@@ -74,7 +77,30 @@ impl Host {
             pages_scanned: pages_scanned(&proc.join("vmstat")),
             network_bytes: network_bytes(&self.roots),
             pressure: [pressure("cpu"), pressure("io"), pressure("memory")],
+            tcp: tcp_sockets(&proc.join("net/sockstat")),
+            listen: listen_failures(&self.roots),
         }
+    }
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct TcpSockets {
+    in_use: Option<u64>,
+    time_wait: Option<u64>,
+}
+
+/// `TCP: inuse 5 orphan 0 tw 2 alloc 7 mem 1`
+fn tcp_sockets(path: &Path) -> TcpSockets {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("TCP:"));
+    let words: Vec<&str> = line.unwrap_or_default().split_ascii_whitespace().collect();
+    let after = |name: &str| {
+        let at = words.iter().position(|word| *word == name)?;
+        words.get(at + 1)?.parse().ok()
+    };
+    TcpSockets {
+        in_use: after("inuse"),
+        time_wait: after("tw"),
     }
 }
 
@@ -137,6 +163,11 @@ pub(crate) struct HostRates {
     disk: DiskRates,
     memory: [Option<f64>; 3],
     rest: [Option<f64>; 6],
+    /// Sockets, sockets in TIME_WAIT, overflows and drops per second.
+    tcp: [Option<f64>; 4],
+    /// All work but that of the hypervisor for others; 100 = one core.
+    pub(crate) work_percent: Option<f64>,
+    pub(crate) cores: usize,
 }
 
 #[derive(Debug, Default)]
@@ -151,7 +182,7 @@ struct DiskRates {
 }
 
 impl HostRates {
-    pub(crate) const COLUMNS: [&'static str; 22] = [
+    pub(crate) const COLUMNS: [&'static str; 26] = [
         "cpu_percent",
         "cpu_user_percent",
         "cpu_system_percent",
@@ -174,6 +205,10 @@ impl HostRates {
         "pressure_cpu_some_percent",
         "pressure_io_some_percent",
         "pressure_memory_some_percent",
+        "tcp_sockets",
+        "tcp_time_wait",
+        "listen_overflows_per_s",
+        "listen_drops_per_s",
     ];
 
     pub(crate) fn values(&self) -> [Option<f64>; Self::COLUMNS.len()] {
@@ -182,6 +217,7 @@ impl HostRates {
         let kb = d.read_kb.zip(d.write_kb).map(|(read, write)| read + write);
         let [committed, committed_percent, available] = self.memory;
         let [scan, network, switches, stall_cpu, stall_io, stall_memory] = self.rest;
+        let [sockets, time_wait, overflows, drops] = self.tcp;
         [
             cpu,
             user,
@@ -205,6 +241,10 @@ impl HostRates {
             stall_cpu,
             stall_io,
             stall_memory,
+            sockets,
+            time_wait,
+            overflows,
+            drops,
         ]
     }
 
@@ -216,6 +256,11 @@ impl HostRates {
             rate(before.pressure[i], now.pressure[i], passed).map(|r| (r / 1e4).min(100.0))
         };
         let switches = |k: &Option<KernelStats>| k.as_ref().map(|kernel| kernel.ctxt);
+        let work = |k: &Option<KernelStats>| k.as_ref().map(|kernel| work(&kernel.total));
+        let listen = |count: fn(&ListenFailures) -> u64| {
+            let of = |c: &Counters| c.listen.as_ref().map(count);
+            rate(of(before), of(now), passed)
+        };
         Self {
             cpu: kernels.map_or([None; 5], |(b, n)| cpu(&b.total, &n.total)),
             disk: disks
@@ -230,8 +275,26 @@ impl HostRates {
                 stall(1),
                 stall(2),
             ],
+            tcp: [
+                now.tcp.in_use.map(|n| n as f64),
+                now.tcp.time_wait.map(|n| n as f64),
+                listen(|l| l.overflows),
+                listen(|l| l.drops),
+            ],
+            work_percent: rate(work(&before.kernel), work(&now.kernel), passed)
+                .map(|ticks| 100.0 * ticks / procfs::ticks_per_second() as f64),
+            cores: now
+                .kernel
+                .as_ref()
+                .map_or(0, |kernel| kernel.cpu_time.len()),
         }
     }
+}
+
+/// Ticks that this machine's programs and interrupts used; time of guests is within user and nice.
+fn work(cpu: &CpuTime) -> u64 {
+    let or0 = |n: Option<u64>| n.unwrap_or(0);
+    cpu.user + cpu.nice + cpu.system + or0(cpu.irq) + or0(cpu.softirq)
 }
 
 /// Busy, user, system, iowait, steal in percent of all time that the kernel counted between the
@@ -240,7 +303,6 @@ fn cpu(before: &CpuTime, now: &CpuTime) -> [Option<f64>; 5] {
     let parts = |c: &CpuTime| {
         let or0 = |n: Option<u64>| n.unwrap_or(0);
         let system = c.system + or0(c.irq) + or0(c.softirq);
-        // Time of guests is within user and nice.
         [c.user + c.nice, system, or0(c.iowait), or0(c.steal), c.idle]
     };
     let (before, now) = (parts(before), parts(now));

@@ -23,25 +23,39 @@
 //! | `host.network_kb_per_s` | received and sent by devices; what goes over loopback counts once |
 //! | `host.context_switches_per_s` | of all cores |
 //! | `host.pressure_*_some_percent` | time in which some task waited for it |
+//! | `host.tcp_sockets`, `host.tcp_time_wait` | open now; waiting for their end now |
+//! | `host.listen_overflows_per_s`, `…drops…` | connections that a listener's full queue, or a listener, turned away |
+//! | `host.cpu_others_percent` | work of all that is none of the processes below; 100 = all cores |
 //! | `NAME.cpu_percent` … | of the process and its descendants; 100 = one core |
 //! | `NAME.cpu_ms_total` | user and system time since the processes began |
 //! | `NAME.rss_mb` | resident memory; pages shared within the tree count more than once |
 //! | `NAME.{read,write}_kb_per_s` | to and from storage, as the kernel charges it |
 //! | `NAME.threads`, `NAME.open_files` | now |
 //! | `NAME.context_switches_per_s` | times that a thread got a core |
+//! | `NAME.run_queue_percent` | time that its threads were runnable without a core; 100 = one thread all the time |
 
 mod device;
 mod host;
 mod ledger;
+mod limits;
+mod others;
 mod process;
 mod tree;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use limits::{
+    ListenFailures, Throttling, listen_failures, open_files_limit, thermal_throttles, throttling,
+};
+pub use others::{Program, Programs};
+
 use crate::host::{Host, HostRates};
 use crate::process::Process;
 use crate::tree::ProcessTable;
+
+/// Column of what is none of the processes.
+const OTHERS: &str = "cpu_others_percent";
 
 /// What to sample.
 #[derive(Debug, Clone, Default)]
@@ -98,6 +112,7 @@ impl Monitor {
             .collect();
         let mut columns: Vec<String> = HostRates::COLUMNS
             .iter()
+            .chain([&OTHERS])
             .map(|name| format!("host.{name}"))
             .collect();
         for (name, _) in &spec.processes {
@@ -141,11 +156,23 @@ impl Monitor {
             .filter(|passed| !passed.is_zero());
         self.previous = Some(at);
         let mut values = Vec::with_capacity(self.columns.len());
-        values.extend(self.host.sample(passed).values());
+        let host = self.host.sample(passed);
+        values.extend(host.values());
+        let others = values.len();
+        values.push(host.work_percent);
         self.table.refresh(self.host.forks());
         for process in &mut self.processes {
-            values.extend(process.sample(&self.table, passed));
+            let sampled = process.sample(&self.table, passed);
+            let cpu = sampled[process::CPU_PERCENT];
+            // The kernel counts the machine's ticks and a process's nanoseconds apart.
+            values[others] = values[others]
+                .zip(cpu)
+                .map(|(all, own)| (all - own).max(0.0));
+            values.extend(sampled);
         }
+        values[others] = values[others]
+            .map(|percent| percent / host.cores as f64)
+            .filter(|percent| percent.is_finite());
         values
     }
 }

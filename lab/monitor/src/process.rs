@@ -11,7 +11,7 @@ use crate::ledger::{Ledger, rate};
 use crate::tree::ProcessTable;
 
 /// Columns of a process, without its name.
-pub(crate) const COLUMNS: [&str; 10] = [
+pub(crate) const COLUMNS: [&str; 11] = [
     "cpu_percent",
     "cpu_user_percent",
     "cpu_system_percent",
@@ -22,7 +22,11 @@ pub(crate) const COLUMNS: [&str; 10] = [
     "threads",
     "open_files",
     "context_switches_per_s",
+    "run_queue_percent",
 ];
+
+/// Index of `cpu_percent`.
+pub(crate) const CPU_PERCENT: usize = 0;
 
 /// What is needed of `/proc/PID/stat`. Parsed here and not by the library: this runs for each new
 /// process of the machine, and the library's parser fills fifty fields.
@@ -31,19 +35,26 @@ pub(crate) struct Stat {
     pub(crate) parent: i32,
     user_ticks: u64,
     system_ticks: u64,
+    /// Of children that ended and were waited for, with theirs.
+    pub(crate) ended_children_ticks: u64,
     threads: u64,
     /// Ticks after boot; with the id it names a process for good.
-    started: u64,
+    pub(crate) started: u64,
     rss_pages: u64,
 }
 
 impl Stat {
+    /// User and system time of the process itself.
+    pub(crate) fn ticks(&self) -> u64 {
+        self.user_ticks + self.system_ticks
+    }
+
     pub(crate) fn read(proc: &Path, pid: i32) -> Option<Self> {
         Self::parse(&fs::read(proc.join(pid.to_string()).join("stat")).ok()?)
     }
 
     /// `PID (NAME) STATE PARENT …`; the name may hold anything, so fields count from its end.
-    fn parse(line: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(line: &[u8]) -> Option<Self> {
         let end = line.iter().rposition(|b| *b == b')')?;
         let fields: Vec<&str> = std::str::from_utf8(&line[end + 1..])
             .ok()?
@@ -55,6 +66,7 @@ impl Stat {
             parent: i32::try_from(number(4)?).ok()?,
             user_ticks: number(14)?,
             system_ticks: number(15)?,
+            ended_children_ticks: number(16)? + number(17)?,
             threads: number(20)?,
             started: number(22)?,
             rss_pages: number(24)?,
@@ -71,6 +83,7 @@ pub(crate) struct Process {
     read: Ledger<(i32, u64)>,
     write: Ledger<(i32, u64)>,
     switches: Ledger<i32>,
+    queued: Ledger<i32>,
     last: Totals,
 }
 
@@ -82,6 +95,7 @@ struct Totals {
     read_bytes: Option<u64>,
     write_bytes: Option<u64>,
     switches: Option<u64>,
+    queued_ns: Option<u64>,
 }
 
 impl Process {
@@ -94,6 +108,7 @@ impl Process {
             read: Ledger::default(),
             write: Ledger::default(),
             switches: Ledger::default(),
+            queued: Ledger::default(),
             last: Totals::default(),
         }
     }
@@ -136,6 +151,8 @@ impl Process {
             Some(sum(|s| s.threads)),
             open_files(proc, &stats),
             rate(before.switches, now.switches, passed),
+            // Nanoseconds per second ÷ 10⁷ = percent.
+            rate(before.queued_ns, now.queued_ns, passed).map(|ns| ns / 1e7),
         ]
     }
 
@@ -145,7 +162,8 @@ impl Process {
             .iter()
             .map(|s| Some((key(s), storage(proc, s.0)?)))
             .collect();
-        let switches = switches(proc, stats);
+        let scheduled = scheduled(proc, stats);
+        let scheduled = scheduled.as_deref();
         Totals {
             user_ticks: Some(
                 self.user
@@ -161,7 +179,14 @@ impl Process {
             write_bytes: io
                 .as_ref()
                 .map(|io| self.write.update(io.iter().map(|(k, (_, w))| (*k, *w)))),
-            switches: switches.map(|switches| self.switches.update(switches)),
+            switches: scheduled.map(|threads| {
+                let counts = threads.iter().map(|t| (t.thread, t.switches));
+                self.switches.update(counts)
+            }),
+            queued_ns: scheduled.map(|threads| {
+                let times = threads.iter().map(|t| (t.thread, t.queued_ns));
+                self.queued.update(times)
+            }),
         }
     }
 }
@@ -172,25 +197,39 @@ fn storage(proc: &Path, pid: i32) -> Option<(u64, u64)> {
     Some((io.read_bytes, io.write_bytes))
 }
 
-/// Times that each thread got a core: the third number of `schedstat`. `status` counts the main
-/// thread only and is ten times as long.
-fn switches(proc: &Path, stats: &[(i32, Stat)]) -> Option<Vec<(i32, u64)>> {
+/// What the scheduler counted for a thread since it began.
+#[derive(Debug, Clone, Copy)]
+struct Scheduled {
+    thread: i32,
+    /// Runnable without a core.
+    queued_ns: u64,
+    /// Times that it got a core.
+    switches: u64,
+}
+
+/// The second and third number of each thread's `schedstat`. `status` counts the switches of the
+/// main thread only and is ten times as long.
+fn scheduled(proc: &Path, stats: &[(i32, Stat)]) -> Option<Vec<Scheduled>> {
     let mut found = Vec::new();
     for (pid, _) in stats {
         let tasks = fs::read_dir(proc.join(pid.to_string()).join("task")).ok()?;
         for task in tasks.flatten() {
-            let Some(tid) = task.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            let thread = task.file_name();
+            let Some(thread) = thread.to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
             // A thread may end between the two reads.
             let Ok(text) = fs::read_to_string(task.path().join("schedstat")) else {
                 continue;
             };
-            let count = text
-                .split_ascii_whitespace()
-                .nth(2)
-                .and_then(|n| n.parse().ok());
-            found.extend(count.map(|count| (tid, count)));
+            let mut numbers = text.split_ascii_whitespace().skip(1).map(str::parse);
+            if let (Some(Ok(queued_ns)), Some(Ok(switches))) = (numbers.next(), numbers.next()) {
+                found.push(Scheduled {
+                    thread,
+                    queued_ns,
+                    switches,
+                });
+            }
         }
     }
     (!found.is_empty()).then_some(found)
@@ -220,11 +259,12 @@ mod tests {
 
     #[test]
     fn names_with_parentheses_do_no_harm() {
-        let line = b"7 (a) b (c)) S 5 7 7 0 -1 0 0 0 0 0 11 22 0 0 20 0 3 0 444 1000 66 18446744073709551615\n";
+        let line = b"7 (a) b (c)) S 5 7 7 0 -1 0 0 0 0 0 11 22 4 5 20 0 3 0 444 1000 66 18446744073709551615\n";
         let stat = Stat {
             parent: 5,
             user_ticks: 11,
             system_ticks: 22,
+            ended_children_ticks: 9,
             threads: 3,
             started: 444,
             rss_pages: 66,

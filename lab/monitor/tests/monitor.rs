@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lab_monitor::{Monitor, MonitorSpec, Roots};
+use lab_monitor::{
+    ListenFailures, Monitor, MonitorSpec, Programs, Roots, Throttling, listen_failures,
+    open_files_limit, thermal_throttles, throttling,
+};
 
 /// A machine in a folder.
 struct Machine {
@@ -76,7 +79,7 @@ impl Machine {
         );
         self.put(
             &format!("proc/{pid}/task/{pid}/schedstat"),
-            &format!("1000 2000 {switches}\n"),
+            &format!("1000 {} {switches}\n", switches * 1_000_000),
         );
         self.put(&format!("proc/{pid}/fd/0"), "");
         self.put(&format!("proc/{pid}/fd/1"), "");
@@ -118,6 +121,16 @@ impl Machine {
             &line("veth7", 7777, 7777),
         ];
         self.put("proc/net/dev", &text.concat());
+    }
+
+    fn tcp(&self, time_wait: u64, overflows: u64) {
+        let text = format!("sockets: used 9\nTCP: inuse 7 orphan 0 tw {time_wait} alloc 8 mem 1\n");
+        self.put("proc/net/sockstat", &text);
+        let text = format!(
+            "TcpExt: TW ListenOverflows ListenDrops\nTcpExt: 5 {overflows} {}\nIpExt: A\nIpExt: 1\n",
+            2 * overflows
+        );
+        self.put("proc/net/netstat", &text);
     }
 
     fn memory(&self) {
@@ -177,6 +190,7 @@ fn machine_at_first() -> (Machine, Monitor) {
     machine.pressure(1_000_000);
     machine.put("sys/class/net/eth0/device", "");
     machine.network((1000, 2000), 500);
+    machine.tcp(3, 10);
     machine.memory();
     machine.process(50, 1, (10, 5), (0, 4096), 100);
     machine.process(60, 50, (20, 10), (0, 0), 200);
@@ -208,6 +222,7 @@ fn the_first_sample_has_levels_and_no_rates() {
     let mut expected: Vec<String> = ["committed_mb", "committed_percent", "available_mb"]
         .map(|c| format!("host.memory_{c}"))
         .into();
+    expected.extend(["sockets", "time_wait"].map(|c| format!("host.tcp_{c}")));
     expected.extend(of("system"));
     expected.extend(of("generator"));
     assert_eq!(levels, expected);
@@ -231,6 +246,7 @@ fn known_counters_give_known_host_rates() {
     );
     machine.pressure(1_500_000);
     machine.network((2024, 3024), 2548);
+    machine.tcp(5, 14);
     let second = Sampled::of(&mut monitor, 3 * SECOND);
     // 210 ticks: user 80 + nice 20, system 40 + irq 5 + softirq 5, steal 10, iowait 20, idle 30.
     second.check("host.cpu_percent", 100.0 * 160.0 / 210.0);
@@ -252,6 +268,10 @@ fn known_counters_give_known_host_rates() {
     second.check("host.pressure_cpu_some_percent", 25.0);
     second.check("host.pressure_io_some_percent", 25.0);
     second.check("host.pressure_memory_some_percent", 25.0);
+    second.check("host.tcp_sockets", 7.0);
+    second.check("host.tcp_time_wait", 5.0);
+    second.check("host.listen_overflows_per_s", 2.0);
+    second.check("host.listen_drops_per_s", 4.0);
     let idle = Sampled::of(&mut monitor, 4 * SECOND);
     idle.check("host.disk_transfers_per_s", 0.0);
     assert_eq!(
@@ -286,6 +306,110 @@ fn trees_are_summed_and_named_processes_count_for_themselves() {
     second.check("system.write_kb_per_s", 4.0);
     second.check("system.context_switches_per_s", 20.0);
     second.check("generator.cpu_percent", 0.0);
+    // 40 switches of the made-up thread come with 40 ms of waiting.
+    second.check("system.run_queue_percent", 2.0);
+}
+
+#[test]
+fn work_of_nobody_known_is_of_others() {
+    let (machine, mut monitor) = machine_at_first();
+    monitor.sample(SECOND);
+    // 70 ticks of work, 20 of them the system's and 5 the generator's.
+    machine.stat("140 20 60 800 20 10 10 90 0 0", 1000, 40);
+    machine.process(60, 50, (30, 20), (0, 0), 240);
+    machine.process(50, 1, (15, 5), (0, 4096), 100);
+    let second = Sampled::of(&mut monitor, 3 * SECOND);
+    let tick_s = 1.0 / procfs::ticks_per_second() as f64;
+    second.check("host.cpu_others_percent", 45.0 * tick_s / 2.0 * 100.0);
+    // The kernel may count more for processes than for the machine.
+    machine.process(60, 50, (90, 20), (0, 0), 240);
+    let third = Sampled::of(&mut monitor, 4 * SECOND);
+    third.check("host.cpu_others_percent", 0.0);
+}
+
+#[test]
+fn programs_are_told_by_name_without_the_ones_that_are_known() {
+    let (machine, _) = machine_at_first();
+    let before = Programs::look(&machine.roots());
+    machine.process(60, 50, (500, 500), (0, 0), 1);
+    machine.process(80, 1, (1000, 1008), (9, 9), 9);
+    let stat = |pid: u32, name: &str, parent: u32, own: u64, ended: u64| {
+        let line = format!(
+            "{pid} ({name}) S {parent} 1 1 0 -1 0 0 0 0 0 {own} 0 {ended} 0 20 0 2 0 7 4096 256 0\n"
+        );
+        machine.put(&format!("proc/{pid}/stat"), &line);
+    };
+    stat(81, "cc (1)", 80, 30, 0);
+    let between = Programs::look(&machine.roots());
+    let second = Duration::from_secs_f64(100.0 / procfs::ticks_per_second() as f64);
+    let busiest = |now: &Programs, before: &Programs| {
+        let programs = now.busiest(before, second, &[50], 3);
+        programs
+            .into_iter()
+            .map(|p| (p.name, p.cpu_percent.round()))
+            .collect::<Vec<_>>()
+    };
+    let expected = [("cc (1)", 30.0), ("a b", 10.0)].map(|(name, ticks)| (name.to_owned(), ticks));
+    assert_eq!(busiest(&between, &before), expected);
+    // The compiler ends after twelve more ticks, and another one runs for five.
+    machine.remove("proc/81");
+    machine.put(
+        "proc/80/stat",
+        "80 (make) S 1 1 1 0 -1 0 0 0 0 0 1000 1008 47 0 20 0 2 0 99 4096 256 0\n",
+    );
+    let last = Programs::look(&machine.roots());
+    assert_eq!(busiest(&last, &between), [("make".to_owned(), 17.0)]);
+    assert_eq!(busiest(&Programs::default(), &last), []);
+}
+
+#[test]
+fn limits_are_read_where_the_kernel_tells_them() {
+    let (machine, _) = machine_at_first();
+    let roots = machine.roots();
+    let failures = ListenFailures {
+        overflows: 10,
+        drops: 20,
+    };
+    assert_eq!(listen_failures(&roots), Some(failures));
+    machine.put(
+        "proc/60/limits",
+        "Limit  Soft Limit  Hard Limit  Units\nMax open files  1024  20000  files\n",
+    );
+    assert_eq!(open_files_limit(&roots, 60), Some(1024));
+    assert_eq!(open_files_limit(&roots, 70), None);
+    assert_eq!(throttling(&roots, 60), None);
+    machine.put("proc/60/cgroup", "2:memory:/x\n0::/a/b\n");
+    assert_eq!(throttling(&roots, 60), None);
+    machine.put("sys/fs/cgroup/cpu.stat", "usage_usec 5\n");
+    machine.put(
+        "sys/fs/cgroup/a/cpu.stat",
+        "nr_periods 9\nnr_throttled 2\nthrottled_usec 3000\n",
+    );
+    machine.put(
+        "sys/fs/cgroup/a/b/cpu.stat",
+        "nr_periods 9\nnr_throttled 1\nthrottled_usec 500\n",
+    );
+    let both = Throttling {
+        periods: 3,
+        held_back_us: 3500,
+    };
+    assert_eq!(throttling(&roots, 60), Some(both));
+    machine.put("proc/60/cgroup", "2:cpu,cpuacct:/a\n0::/\n");
+    machine.put(
+        "sys/fs/cgroup/cpu,cpuacct/a/cpu.stat",
+        "nr_throttled 4\nthrottled_time 5000000\n",
+    );
+    let first_version = Throttling {
+        periods: 4,
+        held_back_us: 5000,
+    };
+    assert_eq!(throttling(&roots, 60), Some(first_version));
+    assert_eq!(thermal_throttles(&roots), None);
+    for (core, count) in [(0, 3), (1, 4)] {
+        let path = format!("sys/devices/system/cpu/cpu{core}/thermal_throttle/core_throttle_count");
+        machine.put(&path, &format!("{count}\n"));
+    }
+    assert_eq!(thermal_throttles(&roots), Some(7));
 }
 
 #[test]
@@ -325,6 +449,8 @@ fn each_missing_or_damaged_file_is_a_gap() {
         "meminfo",
         "vmstat",
         "net/dev",
+        "net/netstat",
+        "net/sockstat",
         "pressure/io",
         "60/io",
         "60/stat",

@@ -324,6 +324,7 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
             rss_mb_max: 40.0,
         },
         start_data_bytes: 1_000_000,
+        circumstances: Default::default(),
         system_settings: BTreeMap::from([("http_threads".to_owned(), threads)]),
         notes: vec!["Mailboxes are not padded.".to_owned()],
     })

@@ -1,0 +1,120 @@
+//! What surrounded a trial, besides its load: the state it began in, the clock, other programs,
+//! and limits. Raw facts; what changes over time is in `monitor.csv`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What surrounded a trial. What was not found out is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Circumstances {
+    /// What the trial began with, before its ramp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starting_state: Option<StartingState>,
+    /// Two clocks over ramp and hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
+    /// Programs that are neither the lab nor the system, while the system started and was set up;
+    /// the busiest three.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others_before: Vec<OtherProgram>,
+    /// The same over ramp and hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others_during: Vec<OtherProgram>,
+    /// Limits, and how near ramp and hold came to them.
+    pub limits: LimitsReached,
+}
+
+/// The state that a trial began in. Trials of one cell should begin in the same one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StartingState {
+    /// Size of the files in the system's data folder, after setup.
+    pub data_bytes: u64,
+    /// How many files those are.
+    pub data_files: u64,
+    /// `uname -r`.
+    pub kernel_release: String,
+    /// Kernel settings by name (`net.ipv4.tcp_rmem`, or a path): those that the study touches, and
+    /// a fixed list of those that matter to a server. Settings that are not there are left out.
+    pub kernel_settings: BTreeMap<String, String>,
+    /// Hash of all of these, `blake3:…`.
+    pub kernel_hash: String,
+    /// Hash of the system's configuration (program, arguments, environment, files), `blake3:…`;
+    /// what differs by trial in any case, such as a port, is not in it.
+    pub configuration_hash: String,
+    /// Drawn by the kernel at each start of the machine.
+    pub boot_id: String,
+}
+
+/// Two clocks, read together at both ends of ramp and hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Clocks {
+    /// The calendar's clock at the start of the ramp, ms since 1970.
+    pub wall_start_ms: i64,
+    /// The calendar's clock at the end, ms since 1970.
+    pub wall_end_ms: i64,
+    /// What the monotonic clock counted between the same two moments, ms. Where the calendar's
+    /// clock counted otherwise, it was set or slewed, or the machine was suspended.
+    pub monotonic_ms: f64,
+}
+
+/// CPU that a program used, all processes of its name together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct OtherProgram {
+    /// Its name, as `ps` shows it; at most 15 characters.
+    pub name: String,
+    /// 100 = one core.
+    pub cpu_percent: f64,
+}
+
+/// Limits, and how near ramp and hold came to them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LimitsReached {
+    /// Open files of the generator's process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generator_open_files: Option<Used>,
+    /// Open files of the system: the sum over its processes against the limit of its first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_open_files: Option<Used>,
+    /// Ports for outgoing connections of this machine. The number used is an upper bound: files
+    /// that the generator opened for its load, and connections of all that wait for their end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ports: Option<Used>,
+    /// Connections that a full queue of a listener on this machine turned away (`ListenOverflows`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen_overflows: Option<u64>,
+    /// Connections that any listener on this machine dropped (`ListenDrops`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen_drops: Option<u64>,
+    /// CPU quota of the control groups that the generator is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generator_throttled: Option<Throttled>,
+    /// CPU quota of the control groups that the system is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_throttled: Option<Throttled>,
+    /// Times that a core lowered its frequency for heat (`core_throttle_count`), over all cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thermal_throttles: Option<u64>,
+}
+
+/// How much of a limit was used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    /// The most at any sample.
+    pub most: u64,
+    /// The limit.
+    pub limit: u64,
+}
+
+/// What a CPU quota took away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Throttled {
+    /// Periods in which the quota ran out (`nr_throttled`).
+    pub periods: u64,
+    /// Time that its processes were held back, over all cores.
+    pub ms: u64,
+}

@@ -1,0 +1,259 @@
+//! What surrounds a trial: the state it begins in, clocks, other programs, and what limits turned
+//! away. It reads at both ends and subtracts; it judges nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use lab_archive::{Circumstances, Clocks, OtherProgram, StartingState, Throttled, Used};
+use lab_monitor::{ListenFailures, Programs, Roots, Throttling};
+use lab_study::SystemSpec;
+use lab_study::plan::Plan;
+
+use crate::clock::{Stopwatch, wall_ms};
+use crate::kernel;
+use crate::measuring::Peaks;
+use crate::scratch::Scratch;
+
+/// Programs that a record names.
+const BUSIEST: usize = 3;
+/// Settings that matter to a server: scheduler, memory, network, clocks, frequency. Some of them
+/// are not there on every machine.
+const KERNEL_SETTINGS: [&str; 30] = [
+    "/proc/sys/fs/file-max",
+    "/proc/sys/fs/nr_open",
+    "/proc/sys/kernel/numa_balancing",
+    "/proc/sys/kernel/pid_max",
+    "/proc/sys/kernel/sched_autogroup_enabled",
+    "/proc/sys/kernel/sched_rt_runtime_us",
+    "/proc/sys/kernel/timer_migration",
+    "/proc/sys/net/core/default_qdisc",
+    "/proc/sys/net/core/netdev_max_backlog",
+    "/proc/sys/net/core/rmem_max",
+    "/proc/sys/net/core/somaxconn",
+    "/proc/sys/net/core/wmem_max",
+    "/proc/sys/net/ipv4/ip_local_port_range",
+    "/proc/sys/net/ipv4/tcp_autocorking",
+    "/proc/sys/net/ipv4/tcp_congestion_control",
+    "/proc/sys/net/ipv4/tcp_fin_timeout",
+    "/proc/sys/net/ipv4/tcp_max_syn_backlog",
+    "/proc/sys/net/ipv4/tcp_rmem",
+    "/proc/sys/net/ipv4/tcp_slow_start_after_idle",
+    "/proc/sys/net/ipv4/tcp_tw_reuse",
+    "/proc/sys/net/ipv4/tcp_wmem",
+    "/proc/sys/vm/dirty_background_bytes",
+    "/proc/sys/vm/dirty_background_ratio",
+    "/proc/sys/vm/dirty_bytes",
+    "/proc/sys/vm/dirty_ratio",
+    "/proc/sys/vm/overcommit_memory",
+    "/proc/sys/vm/swappiness",
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+];
+
+/// The state that a trial begins in.
+pub(crate) fn starting_state(plan: &Plan, system: &SystemSpec, scratch: &Scratch) -> StartingState {
+    let (data_bytes, data_files) = scratch.data_size();
+    let kernel_release = text("/proc/sys/kernel/osrelease");
+    let kernel_settings = kernel_settings(plan);
+    StartingState {
+        data_bytes,
+        data_files,
+        kernel_hash: hash(&(&kernel_release, &kernel_settings)),
+        kernel_release,
+        kernel_settings,
+        configuration_hash: hash(system),
+        boot_id: text("/proc/sys/kernel/random/boot_id"),
+    }
+}
+
+fn kernel_settings(plan: &Plan) -> BTreeMap<String, String> {
+    let trials = plan
+        .trials
+        .iter()
+        .chain(plan.search.iter().flat_map(|s| &s.cells));
+    let touched = trials.flat_map(|trial| &trial.host.kernel);
+    let touched = touched.map(|setting| (setting.name.clone(), setting.path.as_str()));
+    let fixed = KERNEL_SETTINGS.map(|path| (name(path), path));
+    touched
+        .chain(fixed)
+        .filter_map(|(name, path)| Some((name, kernel::read(path).ok()?)))
+        .collect()
+}
+
+/// A file below `/proc/sys` goes by its name with dots.
+fn name(path: &str) -> String {
+    let setting = path.strip_prefix("/proc/sys/");
+    setting.map_or_else(|| path.to_owned(), |setting| setting.replace('/', "."))
+}
+
+fn text(path: &str) -> String {
+    fs::read_to_string(path)
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+/// Of the JSON that it becomes.
+fn hash(value: &impl serde::Serialize) -> String {
+    let bytes = serde_json::to_vec(value).unwrap_or_default();
+    format!("blake3:{}", blake3::hash(&bytes).to_hex())
+}
+
+/// A look at all programs, from which their CPU is counted.
+#[derive(Debug)]
+pub(crate) struct Look {
+    programs: Programs,
+    watch: Stopwatch,
+}
+
+impl Look {
+    pub(crate) fn now() -> Self {
+        Self {
+            programs: Programs::look(&Roots::default()),
+            watch: Stopwatch::start(),
+        }
+    }
+
+    /// The busiest since `earlier` that are neither the lab, nor below it, nor the system.
+    fn others_since(&self, earlier: &Self, system: Option<u32>) -> Vec<OtherProgram> {
+        let passed = earlier.watch.elapsed().saturating_sub(self.watch.elapsed());
+        let own: Vec<u32> = system.into_iter().chain([std::process::id()]).collect();
+        let busiest = self
+            .programs
+            .busiest(&earlier.programs, passed, &own, BUSIEST);
+        let other = |program: lab_monitor::Program| OtherProgram {
+            name: program.name,
+            cpu_percent: program.cpu_percent,
+        };
+        busiest.into_iter().map(other).collect()
+    }
+}
+
+/// What is read when the ramp begins; the rest of it when the hold is over.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    system: Option<u32>,
+    look: Look,
+    counts: Counts,
+    wall_start_ms: i64,
+    watch: Stopwatch,
+}
+
+/// Counters since the machine or the groups were made.
+#[derive(Debug)]
+struct Counts {
+    listen: Option<ListenFailures>,
+    generator: Option<Throttling>,
+    system: Option<Throttling>,
+    thermal: Option<u64>,
+}
+
+impl Counts {
+    fn read(system: Option<u32>) -> Self {
+        let roots = Roots::default();
+        let throttling = |pid| lab_monitor::throttling(&roots, pid);
+        Self {
+            listen: lab_monitor::listen_failures(&roots),
+            generator: throttling(std::process::id()),
+            system: system.and_then(throttling),
+            thermal: lab_monitor::thermal_throttles(&roots),
+        }
+    }
+}
+
+impl Surroundings {
+    /// Reads before the ramp; `before` is the look before the system started.
+    pub(crate) fn begin(before: &Look, system: Option<u32>, facts: &mut Circumstances) -> Self {
+        let look = Look::now();
+        facts.others_before = look.others_since(before, system);
+        Self {
+            system,
+            look,
+            counts: Counts::read(system),
+            wall_start_ms: wall_ms(),
+            watch: Stopwatch::start(),
+        }
+    }
+
+    /// Reads after the hold, while the system still runs.
+    pub(crate) fn end(self, peaks: &Peaks, ports: u64, facts: &mut Circumstances) {
+        let monotonic = self.watch.elapsed();
+        facts.clocks = Some(Clocks {
+            wall_start_ms: self.wall_start_ms,
+            wall_end_ms: wall_ms(),
+            monotonic_ms: monotonic.as_secs_f64() * 1e3,
+        });
+        facts.others_during = Look::now().others_since(&self.look, self.system);
+        let (before, now) = (self.counts, Counts::read(self.system));
+        let limits = &mut facts.limits;
+        let roots = Roots::default();
+        let files = |most, pid| used(most, lab_monitor::open_files_limit(&roots, pid));
+        limits.generator_open_files = files(peaks.generator_files, std::process::id());
+        limits.system_open_files = self.system.and_then(|pid| files(peaks.system_files, pid));
+        limits.ports = used(peaks.ports, Some(ports).filter(|ports| *ports < u64::MAX));
+        let listen = before.listen.zip(now.listen);
+        limits.listen_overflows = listen.map(|(b, n)| n.overflows.saturating_sub(b.overflows));
+        limits.listen_drops = listen.map(|(b, n)| n.drops.saturating_sub(b.drops));
+        limits.generator_throttled = throttled(before.generator, now.generator);
+        limits.system_throttled = throttled(before.system, now.system);
+        let thermal = before.thermal.zip(now.thermal);
+        limits.thermal_throttles = thermal.map(|(b, n)| n.saturating_sub(b));
+    }
+}
+
+fn used(most: Option<f64>, limit: Option<u64>) -> Option<Used> {
+    Some(Used {
+        most: most? as u64,
+        limit: limit?,
+    })
+}
+
+fn throttled(before: Option<Throttling>, now: Option<Throttling>) -> Option<Throttled> {
+    let (before, now) = before.zip(now)?;
+    let held_back = Duration::from_micros(now.held_back_us.saturating_sub(before.held_back_us));
+    Some(Throttled {
+        periods: now.periods.saturating_sub(before.periods),
+        ms: u64::try_from(held_back.as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_go_by_their_usual_names_and_each_is_listed_once() {
+        assert_eq!(name("/proc/sys/net/core/somaxconn"), "net.core.somaxconn");
+        let thp = "/sys/kernel/mm/transparent_hugepage/enabled";
+        assert_eq!(name(thp), thp);
+        assert!(KERNEL_SETTINGS.is_sorted());
+    }
+
+    #[test]
+    fn a_configuration_has_one_hash_and_another_has_another() {
+        let plain = SystemSpec::Groupware(Default::default());
+        let spec = lab_study::GroupwareSpec {
+            http_threads: Some(2),
+            ..Default::default()
+        };
+        let other = SystemSpec::Groupware(spec);
+        assert_eq!(hash(&plain), hash(&plain.clone()));
+        assert_ne!(hash(&plain), hash(&other));
+        assert!(hash(&plain).starts_with("blake3:"));
+    }
+
+    #[test]
+    fn what_is_unknown_at_either_end_is_unknown() {
+        let some = Some(Throttling {
+            periods: 5,
+            held_back_us: 12_000,
+        });
+        let expected = Throttled { periods: 5, ms: 12 };
+        assert_eq!(throttled(Some(Throttling::default()), some), Some(expected));
+        assert_eq!(throttled(None, some), None);
+        assert_eq!(used(None, Some(9)), None);
+        assert_eq!(used(Some(3.0), Some(9)), Some(Used { most: 3, limit: 9 }));
+    }
+}
