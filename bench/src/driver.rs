@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use lab_driver::{Drive, Driver, DriverEvent, Limits, TlsOptions};
+use lab_driver::{Drive, Driver, DriverEvent, Limits, Part, TlsOptions};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
@@ -151,7 +151,9 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
         workload: Arc::new(workload),
         base: url.parse().map_err(|e| peer(&e))?,
         tls: TlsOptions::default(),
+        kind: lab_study::plan::LoadKind::Users,
         users,
+        part: Part::WHOLE,
         user_extra: Vec::new(),
         seed: 1,
         block: 0,

@@ -94,7 +94,8 @@ pub struct TrialRecord {
     pub setup_errors: u64,
     /// Up to 20 examples of errors, in the order seen.
     pub error_examples: Vec<ErrorExample>,
-    /// Requests that had no answer at the end of the hold; they are in no other figure.
+    /// Requests that had no answer at the end of the hold, and sessions that had arrived and waited
+    /// for a connection; they are in no other figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,
     /// What the generator used during the hold.
@@ -187,12 +188,24 @@ pub struct GeneratorHealth {
 pub struct WindowLine {
     /// Start on the trial's clock.
     pub start_ms: f64,
-    /// End on the trial's clock.
+    /// End on the trial's clock, as planned.
     pub end_ms: f64,
-    /// Users in a session at the window's end.
+    /// When the generator really handed the window over, on the trial's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handed_over_ms: Option<f64>,
+    /// Users in a session at the window's end; of arrivals, sessions under way.
     pub users: u32,
-    /// Cycles begun.
+    /// Cycles begun; of arrivals, sessions that got their connection.
     pub cycles: u64,
+    /// Sessions that arrived.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub arrived: u64,
+    /// Arrived sessions that wait for a connection at the window's end.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting: u64,
+    /// Arrived sessions that were turned away, because too many waited already.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped: u64,
     /// Cycles that outlasted their pace.
     pub overruns: u64,
     /// Connections opened.

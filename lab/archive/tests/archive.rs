@@ -132,8 +132,6 @@ fn window(start_ms: f64, ok: u64) -> WindowLine {
         users: 10,
         cycles: ok / 2,
         overruns: 0,
-        connects: 0,
-        stale_retries: 0,
         lateness: LatenessLine {
             count: ok,
             sum_us: 3 * ok,
@@ -150,6 +148,7 @@ fn window(start_ms: f64, ok: u64) -> WindowLine {
                 bytes: 512 * ok,
             },
         )]),
+        ..WindowLine::default()
     }
 }
 
@@ -242,11 +241,15 @@ fn step_line() -> impl Strategy<Value = StepLine> {
 
 fn window_line() -> impl Strategy<Value = WindowLine> {
     let steps = proptest::collection::btree_map(0u16..3, step_line(), 0..3);
-    (any::<[u32; 3]>(), any::<[u64; 7]>(), steps).prop_map(|(a, b, steps)| WindowLine {
+    (any::<[u32; 4]>(), any::<[u64; 10]>(), steps).prop_map(|(a, b, steps)| WindowLine {
         start_ms: f64::from(a[0]) / 8.0,
         end_ms: f64::from(a[1]) / 8.0,
+        handed_over_ms: a[3].is_multiple_of(2).then(|| f64::from(a[3]) / 8.0),
         users: a[2],
         cycles: b[0],
+        arrived: b[7],
+        waiting: b[8],
+        dropped: b[9],
         overruns: b[1],
         connects: b[5],
         stale_retries: b[6],

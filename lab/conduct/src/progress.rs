@@ -117,12 +117,8 @@ mod tests {
         times_us.iter().for_each(|us| ok.record(*us).unwrap());
         StepWindow {
             ok,
-            error: new_histogram(),
             errors: [failed, 0, 0, 0, 0],
-            skipped: 0,
-            waits: 0,
-            wait_sum_us: 0,
-            bytes: 0,
+            ..StepWindow::empty()
         }
     }
 
@@ -131,13 +127,8 @@ mod tests {
             start: at(start),
             end: at(end),
             users: 7,
-            cycles: 0,
-            overruns: 0,
-            connects: 0,
-            stale_retries: 0,
-            unanswered: lab_driver::Unanswered::default(),
-            lateness: new_histogram(),
             steps,
+            ..Window::empty(0)
         }
     }
 

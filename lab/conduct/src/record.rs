@@ -12,13 +12,18 @@ use lab_driver::{ErrorClass, StepWindow, Window};
 pub(crate) fn write(writer: &mut TrialWriter, window: &Window) -> Result<(), ArchiveError> {
     let (start, end) = (window.start, window.end);
     for (number, step) in (0u16..).zip(&window.steps) {
-        let series = |outcome| Series::Step {
+        let series = |outcome, kind| Series::Step {
             step: number,
             outcome,
-            kind: Kind::Response,
+            kind,
         };
-        writer.histogram(series(Outcome::Ok), start, end, &step.ok)?;
-        writer.histogram(series(Outcome::Error), start, end, &step.error)?;
+        for (series, histogram) in [
+            (series(Outcome::Ok, Kind::Response), &step.ok),
+            (series(Outcome::Ok, Kind::Service), &step.service),
+            (series(Outcome::Error, Kind::Response), &step.error),
+        ] {
+            writer.histogram(series, start, end, histogram)?;
+        }
     }
     writer.histogram(Series::Lateness, start, end, &window.lateness)?;
     writer.window(&line(window))
@@ -39,8 +44,12 @@ fn line(window: &Window) -> WindowLine {
     WindowLine {
         start_ms: ms(window.start),
         end_ms: ms(window.end),
+        handed_over_ms: Some(ms(window.handed_over)),
         users: window.users,
         cycles: window.cycles,
+        arrived: window.arrived,
+        waiting: window.waiting,
+        dropped: window.dropped,
         overruns: window.overruns,
         connects: window.connects,
         stale_retries: window.stale_retries,
@@ -92,21 +101,9 @@ mod tests {
 
     use super::*;
 
-    fn quiet() -> StepWindow {
-        StepWindow {
-            ok: new_histogram(),
-            error: new_histogram(),
-            errors: [0; 5],
-            skipped: 0,
-            waits: 0,
-            wait_sum_us: 0,
-            bytes: 0,
-        }
-    }
-
     #[test]
     fn a_line_has_the_windows_counts_and_leaves_quiet_steps_out() {
-        let mut busy = quiet();
+        let mut busy = StepWindow::empty();
         busy.ok.record_n(1500, 4).unwrap();
         busy.error.record(9).unwrap();
         busy.errors = [1, 0, 2, 0, 0];
@@ -122,14 +119,20 @@ mod tests {
             overruns: 1,
             connects: 8,
             stale_retries: 1,
+            handed_over: Duration::from_micros(400_750),
+            arrived: 4,
+            waiting: 2,
+            dropped: 1,
             unanswered: lab_driver::Unanswered::default(),
             lateness,
-            steps: vec![quiet(), busy, quiet()],
+            steps: vec![StepWindow::empty(), busy, StepWindow::empty()],
         };
         let line = line(&window);
         assert_eq!((line.start_ms, line.end_ms), (200.5, 400.25));
         assert_eq!((line.users, line.cycles, line.overruns), (6, 2, 1));
         assert_eq!((line.connects, line.stale_retries), (8, 1));
+        assert_eq!((line.arrived, line.waiting, line.dropped), (4, 2, 1));
+        assert_eq!(line.handed_over_ms, Some(400.75));
         assert_eq!(
             line.lateness,
             LatenessLine {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use lab_archive::{
     Circumstances, ErrorExample, Pinning, TRIAL_SCHEMA, TrialEnd, TrialRecord, TrialWriter,
 };
-use lab_driver::{BaseUrl, Clock, Drive, DriveSummary, Driver, DriverEvent, TlsOptions};
+use lab_driver::{BaseUrl, Clock, Drive, DriveSummary, Driver, DriverEvent, Part, TlsOptions};
 use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::{Plan, Trial};
 use lab_study::{User, Workload};
@@ -204,7 +204,9 @@ impl Conductor<'_> {
                 port: address.port(),
             },
             tls: TlsOptions::default(),
+            kind: load.kind,
             users: load.users,
+            part: Part::WHOLE,
             user_extra,
             seed: self.plan.seed,
             block: self.trial.block,

@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use lab_driver::{BaseUrl, Drive, DriveSummary, Driver, DriverEvent, Limits, TlsOptions};
+use lab_driver::{BaseUrl, Drive, DriveSummary, Driver, DriverEvent, Limits, Part, TlsOptions};
 use lab_study::Template;
 use lab_study::model::{Body, DEFAULT_DATES_FROM, Request, Session, Step, Wait, Workload};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -91,7 +91,9 @@ fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, secon
         workload: Arc::new(workload),
         base,
         tls: TlsOptions::default(),
+        kind: lab_study::plan::LoadKind::Users,
         users,
+        part: Part::WHOLE,
         user_extra: Vec::new(),
         seed: 1,
         block: 0,

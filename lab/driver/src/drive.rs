@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::civil::Date;
 use lab_study::model::Workload;
+use lab_study::plan::LoadKind;
 
 /// One trial's worth of driving.
 #[derive(Debug, Clone)]
@@ -17,8 +18,13 @@ pub struct Drive {
     pub base: BaseUrl,
     /// How an `https` server is trusted.
     pub tls: TlsOptions,
-    /// Number of virtual users; at least one.
+    /// What makes sessions begin.
+    pub kind: LoadKind,
+    /// Number of virtual users, at least one; of arrivals, the connections that their sessions
+    /// share, each with a user's identity; of a sequence, one.
     pub users: u32,
+    /// Which of the users this program drives.
+    pub part: Part,
     /// Further variables per user, such as a password from provisioning; either empty or one entry
     /// per user.
     pub user_extra: Vec<Vec<(String, String)>>,
@@ -30,14 +36,39 @@ pub struct Drive {
     pub base_date: Date,
     /// One worker thread per entry, pinned to that core; empty = one, unpinned.
     pub cores: Vec<usize>,
-    /// User i starts at `ramp × i ÷ users`.
+    /// User i starts at `ramp × i ÷ users`; the rate of arrivals rises in a straight line.
     pub ramp: Duration,
-    /// How long the full load lasts after the ramp.
+    /// How long the full load lasts after the ramp; a sequence ends earlier when it is through.
     pub hold: Duration,
     /// Length of a window of counts; above zero.
     pub window: Duration,
     /// Bounds.
     pub limits: Limits,
+}
+
+impl Drive {
+    /// Worker threads: one per core, but one in all for a sequence, which has but one user.
+    pub(crate) fn workers(&self) -> usize {
+        match self.kind {
+            LoadKind::Sequence { .. } => 1,
+            LoadKind::Users | LoadKind::Arrival { .. } => self.cores.len().max(1),
+        }
+    }
+}
+
+/// One program's part of the users: those whose number leaves `index` when divided by `of`, and of
+/// sessions that arrive likewise. Part 0 sends the probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// From 0, below `of`.
+    pub index: u32,
+    /// At least one.
+    pub of: u32,
+}
+
+impl Part {
+    /// All users.
+    pub const WHOLE: Self = Self { index: 0, of: 1 };
 }
 
 /// Bounds on what a request may take.
@@ -55,6 +86,9 @@ pub struct Limits {
     pub keep_alive_idle: Duration,
     /// Users in setup at the same time, over all workers.
     pub setup_concurrency: u32,
+    /// Arrived sessions that may wait for a connection, over all workers; more are dropped and
+    /// counted as such.
+    pub max_waiting: u32,
     /// After a timeout, a connect failure, or a reset the user's next request goes out no sooner
     /// than this, also in a workload without waits.
     pub failure_pause: Duration,
@@ -69,6 +103,7 @@ impl Default for Limits {
             max_header_bytes: 64 << 10,
             keep_alive_idle: Duration::from_secs(300),
             setup_concurrency: 64,
+            max_waiting: 1_000_000,
             failure_pause: Duration::from_millis(100),
         }
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use lab_study::plan::LoadKind;
+
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
@@ -113,7 +115,7 @@ impl Driver {
             workers: Vec::new(),
             merger: None,
         };
-        let count = drive.cores.len().max(1);
+        let count = drive.workers();
         let (queue, reports) = sync_channel(QUEUE);
         let (ready, started) = sync_channel(count);
         let mut returns = Vec::new();
@@ -122,7 +124,8 @@ impl Driver {
             returns.push(give_back);
             let worker = Worker {
                 number,
-                workers: count,
+                first: drive.part.index + drive.part.of * number as u32,
+                workers: drive.part.of * count as u32,
                 drive: Arc::clone(&drive),
                 script: Arc::clone(&script),
                 clock,
@@ -193,6 +196,21 @@ impl Drop for Driver {
 fn validate(drive: &Drive) -> Result<(), DriverError> {
     if drive.users == 0 {
         return Err(DriverError::Drive("it has no users"));
+    }
+    if drive.part.index >= drive.part.of {
+        return Err(DriverError::Drive(
+            "its part of the users is beyond the last",
+        ));
+    }
+    if let LoadKind::Arrival { rate_per_s, .. } = drive.kind
+        && !(rate_per_s.is_finite() && rate_per_s > 0.0)
+    {
+        return Err(DriverError::Drive("its sessions never arrive"));
+    }
+    if matches!(drive.kind, LoadKind::Sequence { sessions } if sessions == 0 || drive.users != 1) {
+        return Err(DriverError::Drive(
+            "a sequence is at least one session of one user",
+        ));
     }
     if drive.window.is_zero() {
         return Err(DriverError::Drive("its windows have no length"));
@@ -339,7 +357,9 @@ mod tests {
             workload: Arc::new(workload),
             base: "http://127.0.0.1:1".parse().unwrap(),
             tls: crate::TlsOptions::default(),
+            kind: LoadKind::Users,
             users: 2,
+            part: crate::Part::WHOLE,
             user_extra: Vec::new(),
             seed: 1,
             block: 0,

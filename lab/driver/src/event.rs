@@ -113,12 +113,22 @@ pub enum DriverEvent {
 pub struct Window {
     /// Start on the trial's clock.
     pub start: Duration,
-    /// End on the trial's clock.
+    /// End on the trial's clock, as planned but for the last window of a drive that ended early.
     pub end: Duration,
-    /// Users in a session at the window's end.
+    /// When the last worker really handed it over, on the trial's clock: later than `end` by what
+    /// held the generator up.
+    pub handed_over: Duration,
+    /// Users in a session at the window's end; of arrivals, sessions under way.
     pub users: u32,
-    /// Cycles begun.
+    /// Cycles begun; of arrivals, sessions that got their connection.
     pub cycles: u64,
+    /// Sessions that arrived.
+    pub arrived: u64,
+    /// Arrived sessions that wait for a connection at the window's end.
+    pub waiting: u64,
+    /// Sessions turned away because [`crate::Limits::max_waiting`] others waited already. They are
+    /// in no histogram.
+    pub dropped: u64,
     /// Cycles that outlasted their pace.
     pub overruns: u64,
     /// Connections opened.
@@ -134,13 +144,13 @@ pub struct Window {
     pub steps: Vec<StepWindow>,
 }
 
-/// Requests under way when the drive was cut. They are in no histogram, so that a server that hangs
-/// shows here.
+/// Requests under way, and sessions that waited for a connection, when the drive was cut. They are
+/// in no histogram, so that a server that hangs or can't keep up shows here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unanswered {
     /// How many.
     pub count: u64,
-    /// How long ago the oldest was meant to be sent.
+    /// How long ago the oldest was meant to be sent, or arrived.
     pub oldest: Duration,
 }
 
@@ -148,9 +158,13 @@ pub struct Unanswered {
 /// wait in the one in which it ended.
 #[derive(Debug, Clone)]
 pub struct StepWindow {
-    /// Response times of requests that met their `expect`, µs.
+    /// Response times of requests that met their `expect`, µs: from the planned send where there
+    /// is a plan, else from the actual send.
     pub ok: Histogram<u64>,
-    /// Times to failure of those that did not, µs.
+    /// Service times of the same requests, µs: from the actual send. Empty for a step without a
+    /// plan (users, a sequence), where both are the same.
+    pub service: Histogram<u64>,
+    /// Times to failure of those that did not, µs, from where their response time would count.
     pub error: Histogram<u64>,
     /// Failed requests by [`ErrorClass::index`].
     pub errors: [u64; 5],
@@ -164,7 +178,52 @@ pub struct StepWindow {
     pub bytes: u64,
 }
 
+impl Unanswered {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.oldest = self.oldest.max(other.oldest);
+    }
+}
+
+impl Window {
+    /// A window of so many steps in which nothing happened.
+    #[must_use]
+    pub fn empty(steps: usize) -> Self {
+        Self {
+            start: Duration::ZERO,
+            end: Duration::ZERO,
+            handed_over: Duration::ZERO,
+            users: 0,
+            cycles: 0,
+            arrived: 0,
+            waiting: 0,
+            dropped: 0,
+            overruns: 0,
+            connects: 0,
+            stale_retries: 0,
+            unanswered: Unanswered::default(),
+            lateness: new_histogram(),
+            steps: (0..steps).map(|_| StepWindow::empty()).collect(),
+        }
+    }
+}
+
 impl StepWindow {
+    /// A step's window in which nothing happened.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            ok: new_histogram(),
+            service: new_histogram(),
+            error: new_histogram(),
+            errors: [0; 5],
+            skipped: 0,
+            waits: 0,
+            wait_sum_us: 0,
+            bytes: 0,
+        }
+    }
+
     /// Requests that met their `expect`.
     #[must_use]
     pub fn transactions(&self) -> u64 {
@@ -191,6 +250,10 @@ pub struct DriveSummary {
     pub cycles: u64,
     /// Cycles that outlasted their pace.
     pub overruns: u64,
+    /// Sessions that arrived.
+    pub arrived: u64,
+    /// See [`Window::dropped`].
+    pub dropped: u64,
     /// Requests of the probe that met their `expect`.
     pub probe_transactions: u64,
     /// Failed requests of the probe.

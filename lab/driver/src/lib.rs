@@ -12,6 +12,7 @@ mod drive;
 mod driver;
 mod event;
 pub mod http;
+mod load;
 mod merger;
 mod recorder;
 mod script;
@@ -20,7 +21,7 @@ mod user;
 mod worker;
 
 pub use clock::Clock;
-pub use drive::{BaseUrl, BaseUrlError, Drive, Limits, TlsOptions};
+pub use drive::{BaseUrl, BaseUrlError, Drive, Limits, Part, TlsOptions};
 pub use driver::{Driver, DriverError};
 pub use event::{
     DriveSummary, DriverEvent, ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow,

@@ -10,9 +10,7 @@ use hdrhistogram::Histogram;
 
 use crate::clock::{Clock, Nanos};
 use crate::control::Control;
-use crate::event::{
-    DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, StepWindow, Unanswered, Window, new_histogram,
-};
+use crate::event::{DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, Window};
 use crate::recorder::{Example, WorkerWindow};
 use crate::script::Script;
 
@@ -25,10 +23,11 @@ pub(crate) enum Report {
     Setup(SetupCounts),
     /// All of this worker's users are through with the setup step that was asked for.
     SetupStepDone(SetupCounts),
-    /// A window is full, or the trial over; `end` on the trial's clock.
+    /// A window is full, or the trial over; `end` and `handed_over` on the trial's clock.
     Window {
         index: u64,
         end: Nanos,
+        handed_over: Nanos,
         window: Box<WorkerWindow>,
     },
     /// A failed request.
@@ -135,7 +134,12 @@ impl Merger {
             match report {
                 Report::Setup(counts) => self.setup_progress(worker, counts),
                 Report::SetupStepDone(counts) => self.setup_step_done(worker, counts),
-                Report::Window { index, end, window } => self.window(worker, index, end, window),
+                Report::Window {
+                    index,
+                    end,
+                    handed_over,
+                    window,
+                } => self.window(worker, index, (end, handed_over), window),
                 Report::Example(example) => self.example(example),
                 Report::Ended { cut } => self.worker_ended(cut),
             }
@@ -222,14 +226,22 @@ impl Merger {
         }
     }
 
-    fn window(&mut self, worker: usize, index: u64, end: Nanos, mut part: Box<WorkerWindow>) {
+    fn window(
+        &mut self,
+        worker: usize,
+        index: u64,
+        (end, handed_over): (Nanos, Nanos),
+        mut part: Box<WorkerWindow>,
+    ) {
         let steps = self.script.recorded_steps();
         let pending = self.windows.entry(index).or_insert_with(|| Pending {
             merged: Box::new(Window::empty(steps)),
             parts: 0,
         });
-        pending.merged.end = pending.merged.end.max(Duration::from_nanos(end));
-        pending.merged.add(&part);
+        let merged = &mut pending.merged;
+        merged.end = merged.end.max(Duration::from_nanos(end));
+        merged.handed_over = merged.handed_over.max(Duration::from_nanos(handed_over));
+        merged.add(&part);
         pending.parts += 1;
         part.reset();
         // A worker that has enough of them, or has ended, needs none.
@@ -259,6 +271,8 @@ impl Merger {
         let sum = &mut self.summary;
         sum.cycles += window.cycles;
         sum.overruns += window.overruns;
+        sum.arrived += window.arrived;
+        sum.dropped += window.dropped;
         sum.connects += window.connects;
         sum.stale_retries += window.stale_retries;
         for (index, step) in window.steps.iter().enumerate() {
@@ -288,32 +302,20 @@ impl Setup {
 }
 
 impl Window {
-    fn empty(steps: usize) -> Self {
-        Self {
-            start: Duration::ZERO,
-            end: Duration::ZERO,
-            users: 0,
-            cycles: 0,
-            overruns: 0,
-            connects: 0,
-            stale_retries: 0,
-            unanswered: Unanswered::default(),
-            lateness: new_histogram(),
-            steps: (0..steps).map(|_| StepWindow::empty()).collect(),
-        }
-    }
-
     fn add(&mut self, part: &WorkerWindow) {
         self.users += part.users;
         self.cycles += part.cycles;
         self.overruns += part.overruns;
+        self.arrived += part.arrived;
+        self.waiting += part.waiting;
+        self.dropped += part.dropped;
         self.connects += part.client.connects;
         self.stale_retries += part.client.stale_retries;
-        self.unanswered.count += part.unanswered.count;
-        self.unanswered.oldest = self.unanswered.oldest.max(part.unanswered.oldest);
+        self.unanswered.add(part.unanswered);
         add(&mut self.lateness, &part.lateness);
         for (sum, step) in self.steps.iter_mut().zip(&part.steps) {
             add(&mut sum.ok, &step.ok);
+            add(&mut sum.service, &step.service);
             add(&mut sum.error, &step.error);
             for (sum, count) in sum.errors.iter_mut().zip(step.errors) {
                 *sum += count;
@@ -327,6 +329,9 @@ impl Window {
 }
 
 fn add(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
+    if part.is_empty() {
+        return;
+    }
     sum.add(part)
         .expect("a growing histogram takes what another of its kind holds");
 }
@@ -370,7 +375,15 @@ mod tests {
             let value = 100 * (index + 1) + worker as u64;
             let window = part(value);
             queue
-                .send((worker, Report::Window { index, end, window }))
+                .send((
+                    worker,
+                    Report::Window {
+                        index,
+                        end,
+                        handed_over: end + 5,
+                        window,
+                    },
+                ))
                 .unwrap();
         }
         for worker in 0..2 {

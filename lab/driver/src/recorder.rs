@@ -20,6 +20,9 @@ pub(crate) struct WorkerWindow {
     pub(crate) users: u32,
     pub(crate) cycles: u64,
     pub(crate) overruns: u64,
+    pub(crate) arrived: u64,
+    pub(crate) waiting: u64,
+    pub(crate) dropped: u64,
     pub(crate) client: ClientCounts,
     pub(crate) unanswered: Unanswered,
     pub(crate) lateness: Histogram<u64>,
@@ -31,7 +34,9 @@ pub(crate) struct Sample {
     /// When.
     pub(crate) ended: Nanos,
     /// Its response time.
-    pub(crate) took: Nanos,
+    pub(crate) response: Nanos,
+    /// Its service time, where it has a plan.
+    pub(crate) service: Option<Nanos>,
     /// How much later than meant it was sent.
     pub(crate) late: Nanos,
     /// Bytes of the answer's body.
@@ -51,20 +56,9 @@ pub(crate) struct Example {
 }
 
 impl StepWindow {
-    pub(crate) fn empty() -> Self {
-        Self {
-            ok: new_histogram(),
-            error: new_histogram(),
-            errors: [0; 5],
-            skipped: 0,
-            waits: 0,
-            wait_sum_us: 0,
-            bytes: 0,
-        }
-    }
-
     fn reset(&mut self) {
         reset(&mut self.ok);
+        reset(&mut self.service);
         reset(&mut self.error);
         self.errors = [0; 5];
         self.skipped = 0;
@@ -80,6 +74,9 @@ impl WorkerWindow {
             users: 0,
             cycles: 0,
             overruns: 0,
+            arrived: 0,
+            waiting: 0,
+            dropped: 0,
             client: ClientCounts::default(),
             unanswered: Unanswered::default(),
             lateness: new_histogram(),
@@ -92,6 +89,9 @@ impl WorkerWindow {
         self.users = 0;
         self.cycles = 0;
         self.overruns = 0;
+        self.arrived = 0;
+        self.waiting = 0;
+        self.dropped = 0;
         self.client = ClientCounts::default();
         self.unanswered = Unanswered::default();
         reset(&mut self.lateness);
@@ -118,6 +118,8 @@ pub(crate) struct Recorder {
     end: Nanos,
     index: u64,
     users: u32,
+    waiting: u64,
+    too_late: Unanswered,
     examples_left: usize,
     outbox: Outbox,
     emptied: Receiver<Box<WorkerWindow>>,
@@ -134,6 +136,8 @@ impl Recorder {
             end: 0,
             index: 0,
             users: 0,
+            waiting: 0,
+            too_late: Unanswered::default(),
             examples_left: MAX_ERROR_EXAMPLES,
             outbox,
             emptied,
@@ -146,6 +150,11 @@ impl Recorder {
         self.window = nanos(window).max(1);
         self.end = zero.saturating_add(nanos(length));
         self.window_end = zero.saturating_add(self.window).min(self.end);
+    }
+
+    /// The end of the trial, or `now` if that comes first.
+    pub(crate) fn cut(&self, now: Nanos) -> Nanos {
+        now.min(self.end)
     }
 
     /// Whether the trial is over at `now`.
@@ -161,6 +170,31 @@ impl Recorder {
     /// A user's session began.
     pub(crate) fn user_started(&mut self) {
         self.users += 1;
+    }
+
+    /// An arrived session is over.
+    pub(crate) fn user_left(&mut self) {
+        self.users -= 1;
+    }
+
+    /// A session arrived; `waiting` of them have no connection now.
+    pub(crate) fn arrived(&mut self, now: Nanos, waiting: usize) {
+        if let Some(window) = self.at(now) {
+            window.arrived += 1;
+            self.waiting = waiting as u64;
+        }
+    }
+
+    /// A session that arrived was turned away.
+    pub(crate) fn dropped(&mut self, now: Nanos) {
+        if let Some(window) = self.at(now) {
+            window.dropped += 1;
+        }
+    }
+
+    /// A session that waited got its connection.
+    pub(crate) fn waiting(&mut self, waiting: usize) {
+        self.waiting = waiting as u64;
     }
 
     /// A cycle began.
@@ -198,22 +232,41 @@ impl Recorder {
     pub(crate) fn request(&mut self, step: usize, sample: Sample, result: Result<(), Failure>) {
         let Sample {
             ended: now,
-            took,
+            response,
+            service,
             late,
             bytes,
         } = sample;
-        let Some(window) = self.at(now) else { return };
+        let Some(window) = self.at(now) else {
+            return self.too_late(now.saturating_sub(response));
+        };
         record(&mut window.lateness, late);
         let counts = &mut window.steps[step];
         counts.bytes += bytes;
         match result {
-            Ok(()) => record(&mut counts.ok, took),
+            Ok(()) => {
+                record(&mut counts.ok, response);
+                if let Some(service) = service {
+                    record(&mut counts.service, service);
+                }
+            }
             Err(failure) => {
-                record(&mut counts.error, took);
+                record(&mut counts.error, response);
                 counts.errors[failure.class.index()] += 1;
                 self.example(now, step, failure);
             }
         }
+    }
+
+    /// An answer after the end, before a late worker noticed the end, is none.
+    fn too_late(&mut self, meant: Nanos) {
+        if self.over(meant) {
+            return;
+        }
+        self.too_late.add(Unanswered {
+            count: 1,
+            oldest: Duration::from_nanos(self.end - meant),
+        });
     }
 
     /// A request could not even be made.
@@ -263,7 +316,7 @@ impl Recorder {
         self.current.client.connects += counts.connects;
         self.current.client.stale_retries += counts.stale_retries;
         while self.window_end <= now && self.window_end < self.end {
-            self.hand_over(self.window_end);
+            self.hand_over(self.window_end, now);
         }
     }
 
@@ -271,7 +324,8 @@ impl Recorder {
     pub(crate) fn finish(&mut self, now: Nanos, counts: ClientCounts, unanswered: Unanswered) {
         self.roll(now, counts);
         self.current.unanswered = unanswered;
-        self.hand_over(now.min(self.end));
+        self.current.unanswered.add(self.too_late);
+        self.hand_over(self.cut(now), now);
     }
 
     /// The window that holds `now`; none once the trial is over.
@@ -285,7 +339,7 @@ impl Recorder {
         Some(&mut self.current)
     }
 
-    fn hand_over(&mut self, end: Nanos) {
+    fn hand_over(&mut self, end: Nanos, now: Nanos) {
         let steps = self.current.steps.len();
         let next = self
             .emptied
@@ -293,13 +347,15 @@ impl Recorder {
             .unwrap_or_else(|_| Box::new(WorkerWindow::new(steps)));
         let mut full = std::mem::replace(&mut self.current, next);
         full.users = self.users;
+        full.waiting = self.waiting;
         let index = self.index;
         self.index += 1;
         self.window_end = self.window_end.saturating_add(self.window).min(self.end);
-        let end = end.saturating_sub(self.zero);
+        let since = |time: Nanos| time.saturating_sub(self.zero);
         self.outbox.send(Report::Window {
             index,
-            end,
+            end: since(end),
+            handed_over: since(now),
             window: full,
         });
     }
@@ -325,7 +381,8 @@ mod tests {
     fn sample(ended: Nanos) -> Sample {
         Sample {
             ended,
-            took: 2 * MS,
+            response: 2 * MS,
+            service: None,
             late: 0,
             bytes: 10,
         }
@@ -334,9 +391,9 @@ mod tests {
     /// Number of transactions by window: (index, end in ms, count).
     fn windows(reports: &Receiver<(usize, Report)>) -> Vec<(u64, u64, u64)> {
         let counts = reports.try_iter().filter_map(|(_, report)| match report {
-            Report::Window { index, end, window } => {
-                Some((index, end / MS, window.steps[0].transactions()))
-            }
+            Report::Window {
+                index, end, window, ..
+            } => Some((index, end / MS, window.steps[0].transactions())),
             _ => None,
         });
         counts.collect()

@@ -1,7 +1,7 @@
-//! One virtual user: its session's steps, waits, and pace. Knows no protocol.
+//! One virtual user: the steps of its session, their waits, and what is recorded of them. It knows
+//! no protocol, and not what makes a session begin: see [`crate::load`].
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use lab_study::timing::TimingStream;
 use crate::client::{Client, Exchange, RequestId};
 use crate::clock::{Clock, Nanos, nanos};
 use crate::event::{ErrorClass, Unanswered};
+use crate::load::Pool;
 use crate::recorder::{Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::timers::{Timer, Timers};
@@ -27,27 +28,35 @@ pub(crate) struct Shared<C> {
     /// By place of the user on its worker: when the request under way was meant to be sent; 0
     /// where none is.
     pub(crate) under_way: Box<[Cell<Nanos>]>,
-    /// Number of workers: user i has place i ÷ workers on its own.
+    /// Whether sessions arrive: then service times are kept apart from response times.
+    pub(crate) open: bool,
+    /// Where sessions that arrive meet connections; without use for other loads.
+    pub(crate) pool: RefCell<Pool>,
+    /// Number of workers, over all generators: user i has place i ÷ workers on its own.
     pub(crate) workers: usize,
 }
 
 impl<C> Shared<C> {
-    fn place(&self, user: u32) -> &Cell<Nanos> {
-        &self.under_way[user as usize / self.workers]
+    fn under_way(&self, user: u32) -> &Cell<Nanos> {
+        &self.under_way[self.place(user)]
     }
 
-    /// The requests that have no answer yet.
-    pub(crate) fn unanswered(&self, now: Nanos) -> Unanswered {
-        let meant = self
-            .under_way
-            .iter()
-            .map(Cell::get)
-            .filter(|meant| *meant > 0);
-        meant.fold(Unanswered::default(), |mut sum, meant| {
-            sum.count += 1;
-            sum.oldest = sum
-                .oldest
-                .max(Duration::from_nanos(now.saturating_sub(meant)));
+    /// A user's number among those of its worker.
+    pub(crate) fn place(&self, user: u32) -> usize {
+        user as usize / self.workers
+    }
+
+    /// The requests that had no answer at the cut, and the sessions that waited for a connection.
+    pub(crate) fn unanswered(&self, cut: Nanos) -> Unanswered {
+        let sent = self.under_way.iter().map(Cell::get);
+        let pool = self.pool.borrow();
+        let meant = sent.filter(|meant| *meant > 0).chain(pool.arrivals());
+        let before = meant.filter(|meant| *meant < cut);
+        before.fold(Unanswered::default(), |mut sum, meant| {
+            sum.add(Unanswered {
+                count: 1,
+                oldest: Duration::from_nanos(cut - meant),
+            });
             sum
         })
     }
@@ -61,107 +70,156 @@ pub(crate) struct User<C: Client> {
     pub(crate) session: C::Session,
 }
 
-/// How a request or a step ended, as far as the schedule cares.
-struct Progress {
-    /// When: the next wait runs from here.
-    at: Nanos,
+/// A user's two timers.
+pub(crate) struct Clocks {
+    pub(crate) pause: Timer,
+    deadline: Timer,
+}
+
+impl Clocks {
+    pub(crate) fn new(timers: &Timers) -> Self {
+        Self {
+            pause: timers.timer(),
+            deadline: timers.timer(),
+        }
+    }
+}
+
+/// How far a session is, as far as the schedule cares.
+pub(crate) struct Progress {
+    /// When the last request or step ended: the next wait runs from here.
+    pub(crate) at: Nanos,
     /// Nothing may be sent before this.
-    not_before: Nanos,
+    pub(crate) not_before: Nanos,
+    /// When the session arrived, until its first request is sent: that one's wait runs from here.
+    pub(crate) arrived: Option<Nanos>,
     /// Whether anything took time; a cycle in which nothing does must not spin.
-    moved: bool,
+    pub(crate) moved: bool,
 }
 
-/// When user `index` of `users` starts, after the trial's 0.
-pub(crate) fn start_offset(ramp: Duration, index: u32, users: u32) -> Nanos {
-    let offset = ramp.as_nanos() * u128::from(index) / u128::from(users.max(1));
-    Nanos::try_from(offset).unwrap_or(Nanos::MAX)
-}
-
-/// Repeats the user's session from `start` on, until the task is dropped.
-pub(crate) async fn run_session<C: Client>(
-    shared: Rc<Shared<C>>,
-    mut user: Box<User<C>>,
-    start: Nanos,
-) {
-    let pause = shared.timers.timer();
-    let deadline = shared.timers.timer();
-    let pace = shared.script.pace.map(nanos).filter(|pace| *pace > 0);
-    pause.sleep_until(start).await;
-    shared.recorder.borrow_mut().user_started();
-    let mut state = Progress {
-        at: start,
-        not_before: 0,
-        moved: true,
-    };
-    loop {
-        let begun = state.at;
-        shared.recorder.borrow_mut().cycle(begun.max(start));
-        state.moved = false;
-        for index in 0..shared.script.session.len() {
-            for _ in 0..shared.script.session[index].repeat {
-                step(&shared, &mut user, index, &mut state, &pause, &deadline).await;
-            }
-        }
-        if let Some(pace) = pace {
-            let next = begun.saturating_add(pace);
-            if state.at > next {
-                // Followed at once; planning goes on from here.
-                shared.recorder.borrow_mut().overrun(state.at);
-            } else {
-                pause.sleep_until(next).await;
-                state.at = next;
-                continue;
-            }
-        }
-        if !state.moved {
-            state.at = shared.clock.nanos() + shared.failure_pause.max(1_000_000);
-            pause.sleep_until(state.at).await;
+impl Progress {
+    pub(crate) fn from(start: Nanos) -> Self {
+        Self {
+            at: start,
+            not_before: 0,
+            arrived: None,
+            moved: true,
         }
     }
 }
 
-/// One step: its wait, then its requests one after the other until one is skipped or fails.
-async fn step<C: Client>(
-    shared: &Shared<C>,
-    user: &mut User<C>,
-    index: usize,
-    state: &mut Progress,
-    pause: &Timer,
-    deadline: &Timer,
-) {
-    let step = &shared.script.session[index];
-    let wait = nanos(user.timing.next_wait(&step.wait));
-    let mut meant = state.at.saturating_add(wait).max(state.not_before);
-    if meant > state.at {
-        pause.sleep_until(meant).await;
-        state.moved = true;
-    }
-    if step.wait != Wait::None {
-        let now = shared.clock.nanos();
-        // A pause after a failure is no think time.
-        let lasted = now.saturating_sub(meant).saturating_add(wait);
-        shared.recorder.borrow_mut().waited(now, index, lasted);
-        state.at = now;
-    }
-    for request in step.requests.clone() {
-        shared.place(user.index).set(meant.max(1));
-        let exchange = shared
-            .client
-            .exchange(&mut user.session, request, &mut user.scope, deadline)
-            .await;
-        shared.place(user.index).set(0);
-        let went_well = shared.settle(exchange, index, meant, state);
-        if !went_well {
-            shared.forget_rest(step, request, &mut user.scope);
-            return;
-        }
-        meant = state.at;
-    }
+/// When a request is to go out.
+#[derive(Clone, Copy)]
+pub(crate) struct Due {
+    /// When the plan has it go out, whatever else happens; `None` where there is no such plan.
+    pub(crate) planned: Option<Nanos>,
+    /// When it can go out at the earliest.
+    pub(crate) meant: Nanos,
+}
+
+/// How a request went, as far as the schedule cares.
+pub(crate) struct Ended {
+    /// When; `None` when it wasn't sent.
+    pub(crate) at: Option<Nanos>,
+    /// Nothing may be sent before this.
+    pub(crate) not_before: Nanos,
+    /// Whether it met its `expect`.
+    pub(crate) well: bool,
 }
 
 impl<C: Client> Shared<C> {
-    /// Records how a request went. False when the rest of its step is off.
-    fn settle(&self, exchange: Exchange, step: usize, meant: Nanos, state: &mut Progress) -> bool {
+    /// All steps of a session, once.
+    pub(crate) async fn cycle(&self, user: &mut User<C>, state: &mut Progress, clocks: &Clocks) {
+        for index in 0..self.script.session.len() {
+            for _ in 0..self.script.session[index].repeat {
+                self.step(user, index, state, clocks).await;
+            }
+        }
+    }
+
+    /// One step: its wait, then its requests one after the other until one is skipped or fails.
+    async fn step(&self, user: &mut User<C>, index: usize, state: &mut Progress, clocks: &Clocks) {
+        let step = &self.script.session[index];
+        let mut due = self.wait(user, index, state, &clocks.pause).await;
+        for request in step.requests.clone() {
+            let meant = due.planned.unwrap_or(due.meant);
+            self.under_way(user.index).set(meant.max(1));
+            let exchange = self.send(user, request, clocks).await;
+            self.under_way(user.index).set(0);
+            let ended = self.record(exchange, index, due);
+            state.not_before = state.not_before.max(ended.not_before);
+            match ended.at {
+                Some(at) => {
+                    state.at = at;
+                    state.moved = true;
+                }
+                // The plan holds for the first request that is sent.
+                None => state.arrived = due.planned,
+            }
+            if !ended.well {
+                self.forget_rest(step, request, &mut user.scope);
+                return;
+            }
+            due = Due {
+                planned: None,
+                meant: state.at,
+            };
+        }
+    }
+
+    pub(crate) async fn send(
+        &self,
+        user: &mut User<C>,
+        request: RequestId,
+        clocks: &Clocks,
+    ) -> Exchange {
+        let (session, scope) = (&mut user.session, &mut user.scope);
+        let exchange = self
+            .client
+            .exchange(session, request, scope, &clocks.deadline);
+        exchange.await
+    }
+
+    /// The pause after a session in which nothing was sent; gives its end.
+    pub(crate) async fn idle(&self, pause: &Timer) -> Nanos {
+        let until = self.clock.nanos() + self.failure_pause.max(1_000_000);
+        pause.sleep_until(until).await;
+        until
+    }
+
+    /// The wait before a step.
+    async fn wait(
+        &self,
+        user: &mut User<C>,
+        index: usize,
+        state: &mut Progress,
+        pause: &Timer,
+    ) -> Due {
+        let step = &self.script.session[index];
+        let wait = nanos(user.timing.next_wait(&step.wait));
+        let planned = state.arrived.take().map(|at| at.saturating_add(wait));
+        // Whoever waited for a connection has thought meanwhile.
+        let ready = planned.map_or(state.at.saturating_add(wait), |at| at.max(state.at));
+        let meant = ready.max(state.not_before);
+        if let Some(planned) = planned.filter(|planned| *planned < meant) {
+            self.under_way(user.index).set(planned.max(1));
+        }
+        if meant > state.at {
+            pause.sleep_until(meant).await;
+            state.moved = true;
+        }
+        if step.wait != Wait::None {
+            let now = self.clock.nanos();
+            // A pause after a failure, or a wait for a connection, is no think time.
+            let lasted = now.saturating_sub(meant).saturating_add(wait);
+            self.recorder.borrow_mut().waited(now, index, lasted);
+            state.at = now;
+        }
+        Due { planned, meant }
+    }
+
+    /// Records how a request of a step (or of the probe) went.
+    pub(crate) fn record(&self, exchange: Exchange, step: usize, due: Due) -> Ended {
         let mut recorder = self.recorder.borrow_mut();
         match exchange {
             Exchange::Done {
@@ -170,38 +228,30 @@ impl<C: Client> Shared<C> {
                 bytes,
                 result,
             } => {
-                let went_well = match &result {
-                    Ok(()) => true,
-                    Err(failure) => {
-                        if unanswered(failure.class) {
-                            state.not_before = ended + self.failure_pause;
-                        }
-                        false
-                    }
+                let pause = result.as_ref().is_err_and(|f| unanswered(f.class));
+                let well = result.is_ok();
+                let service = ended.saturating_sub(sent);
+                let sample = Sample {
+                    ended,
+                    response: due.planned.map_or(service, |at| ended.saturating_sub(at)),
+                    service: (self.open || due.planned.is_some()).then_some(service),
+                    late: sent.saturating_sub(due.meant),
+                    bytes,
                 };
-                let took = ended.saturating_sub(sent);
-                let late = sent.saturating_sub(meant);
-                recorder.request(
-                    step,
-                    Sample {
-                        ended,
-                        took,
-                        late,
-                        bytes,
-                    },
-                    result,
-                );
-                state.at = ended;
-                state.moved = true;
-                went_well
+                recorder.request(step, sample, result);
+                Ended {
+                    at: Some(ended),
+                    not_before: if pause { ended + self.failure_pause } else { 0 },
+                    well,
+                }
             }
             Exchange::Skipped => {
                 recorder.skipped(self.clock.nanos(), step);
-                false
+                NOT_SENT
             }
             Exchange::Unmade { detail } => {
                 recorder.unmade(self.clock.nanos(), step, detail);
-                false
+                NOT_SENT
             }
         }
     }
@@ -213,75 +263,16 @@ impl<C: Client> Shared<C> {
     }
 }
 
+const NOT_SENT: Ended = Ended {
+    at: None,
+    not_before: 0,
+    well: false,
+};
+
 /// Failures after which even a user without waits pauses, lest it hammer a server that is down.
 pub(crate) fn unanswered(class: ErrorClass) -> bool {
     matches!(
         class,
         ErrorClass::Timeout | ErrorClass::Connect | ErrorClass::Reset
     )
-}
-
-/// Sends the probe at its planned times from `zero` on, until the task is dropped. Response times
-/// count from the planned time, also where the answer before came too late to send then.
-pub(crate) async fn run_probe<C: Client>(
-    shared: Rc<Shared<C>>,
-    mut user: Box<User<C>>,
-    (request, every): (RequestId, Duration),
-    zero: Nanos,
-) {
-    let pause = shared.timers.timer();
-    let deadline = shared.timers.timer();
-    let every = nanos(every).max(1_000);
-    let step = shared.script.session.len();
-    let mut planned = zero;
-    let mut free_from = zero;
-    loop {
-        planned = planned.saturating_add(every);
-        let meant = planned.max(free_from);
-        pause.sleep_until(meant).await;
-        let exchange = shared
-            .client
-            .exchange(&mut user.session, request, &mut user.scope, &deadline)
-            .await;
-        let mut recorder = shared.recorder.borrow_mut();
-        match exchange {
-            Exchange::Done {
-                sent,
-                ended,
-                bytes,
-                result,
-            } => {
-                let unanswered = result.as_ref().is_err_and(|f| unanswered(f.class));
-                free_from = ended + if unanswered { shared.failure_pause } else { 0 };
-                let took = ended.saturating_sub(planned);
-                let late = sent.saturating_sub(meant);
-                recorder.request(
-                    step,
-                    Sample {
-                        ended,
-                        took,
-                        late,
-                        bytes,
-                    },
-                    result,
-                );
-            }
-            Exchange::Skipped => recorder.skipped(shared.clock.nanos(), step),
-            Exchange::Unmade { detail } => recorder.unmade(shared.clock.nanos(), step, detail),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn users_start_evenly_over_the_ramp() {
-        let ramp = Duration::from_secs(12);
-        assert_eq!(start_offset(ramp, 0, 3), 0);
-        assert_eq!(start_offset(ramp, 1, 3), 4_000_000_000);
-        assert_eq!(start_offset(ramp, 2, 3), 8_000_000_000);
-        assert_eq!(start_offset(Duration::MAX, 1, 2), Nanos::MAX);
-    }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
-use lab_study::timing::TimingStream;
+use lab_study::plan::LoadKind;
+use lab_study::timing::{ArrivalStream, TimingStream};
 use lab_study::{User as Identity, UserScope};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::{Pid, gettid};
@@ -19,19 +20,24 @@ use crate::control::Order;
 use crate::drive::Drive;
 use crate::driver::DriverError;
 use crate::event::ErrorClass;
+use crate::load::{Pool, Source, run_arrivals, run_probe, run_session, run_slot, start_offset};
 use crate::merger::{Outbox, Report, SetupCounts};
 use crate::recorder::{Recorder, WorkerWindow};
 use crate::script::Script;
 use crate::timers::Timers;
-use crate::user::{Shared, User, run_probe, run_session, start_offset, unanswered};
+use crate::user::{Shared, User, unanswered};
 
 /// How often a worker tells how far setup is.
 const SETUP_REPORT: Duration = Duration::from_millis(250);
 
 /// What a worker thread is given.
 pub(crate) struct Worker {
+    /// Its number in this program.
     pub(crate) number: usize,
-    pub(crate) workers: usize,
+    /// Its number over all generators: the first of its users.
+    pub(crate) first: u32,
+    /// Number of workers over all generators.
+    pub(crate) workers: u32,
     pub(crate) drive: Arc<Drive>,
     pub(crate) script: Arc<Script>,
     pub(crate) clock: Clock,
@@ -123,7 +129,10 @@ impl Worker {
         let (_, nothing_yet) = std::sync::mpsc::sync_channel(0);
         let emptied = std::mem::replace(&mut self.emptied, nothing_yet);
         let recorder = Recorder::new(self.script.recorded_steps(), self.outbox.clone(), emptied);
-        let mine = (self.number as u32..self.drive.users).step_by(self.workers);
+        let mine = (self.first..self.drive.users).step_by(self.workers as usize);
+        let waiting = self.drive.limits.max_waiting.div_ceil(self.workers);
+        let open = matches!(self.drive.kind, LoadKind::Arrival { .. });
+        let slots = if open { mine.len() } else { 0 };
         let shared = Rc::new(Shared {
             client,
             script: Arc::clone(&self.script),
@@ -132,7 +141,9 @@ impl Worker {
             recorder: RefCell::new(recorder),
             failure_pause: nanos(self.drive.limits.failure_pause),
             under_way: mine.clone().map(|_| Cell::new(0)).collect(),
-            workers: self.workers,
+            open,
+            pool: RefCell::new(Pool::new(slots, waiting as usize)),
+            workers: self.workers as usize,
         });
         let users: Result<Vec<_>, _> = mine
             .map(|index| self.user(&shared.client, index).map(Some))
@@ -195,7 +206,7 @@ impl Worker {
                 .drive
                 .limits
                 .setup_concurrency
-                .div_ceil(self.workers as u32)
+                .div_ceil(self.workers)
                 .max(1);
             let mut runners = JoinSet::new();
             for _ in 0..share.min(users.borrow().len() as u32) {
@@ -224,11 +235,7 @@ impl Worker {
             .begin(zero, self.drive.window, length);
         let mut sessions = JoinSet::new();
         self.spawn_probe(shared, users, zero, &mut sessions);
-        for user in users.borrow_mut().drain(..).flatten() {
-            let offset = start_offset(self.drive.ramp, user.index, self.drive.users);
-            let start = zero.saturating_add(offset);
-            sessions.spawn_local(run_session(Rc::clone(shared), user, start));
-        }
+        self.spawn_load(shared, users, zero, &mut sessions);
         let over = async {
             loop {
                 let end = shared.recorder.borrow().window_end();
@@ -244,14 +251,62 @@ impl Worker {
         let cut = tokio::select! {
             cut = over => cut,
             _ = self.orders.wait_for(|order| order.stop) => false,
-            // Sessions never end on their own.
-            Some(ended) = sessions.join_next() => !no_panic(ended),
+            // Only a sequence ends on its own.
+            Some(ended) = sessions.join_next() => no_panic(ended),
         };
         let counts = shared.client.take_counts();
         let now = shared.clock.nanos();
-        let unanswered = shared.unanswered(now);
+        let unanswered = shared.unanswered(shared.recorder.borrow().cut(now));
         shared.recorder.borrow_mut().finish(now, counts, unanswered);
         cut
+    }
+
+    fn spawn_load<C: Client>(
+        &self,
+        shared: &Rc<Shared<C>>,
+        users: &Slots<C>,
+        zero: u64,
+        tasks: &mut JoinSet<()>,
+    ) {
+        let drive = &self.drive;
+        let source = self.source();
+        for user in users.borrow_mut().drain(..).flatten() {
+            let shared = Rc::clone(shared);
+            if let Some(source) = source.clone() {
+                tasks.spawn_local(run_slot(shared, user, source));
+                continue;
+            }
+            let offset = start_offset(drive.ramp, user.index, drive.users);
+            let start = zero.saturating_add(offset);
+            let sessions = match drive.kind {
+                LoadKind::Sequence { sessions } => Some(sessions),
+                _ => None,
+            };
+            tasks.spawn_local(run_session(shared, user, start, sessions));
+        }
+        if let Some(source) = source {
+            // After the slots, so that they are free when the first session comes.
+            let first = u64::from(self.first);
+            tasks.spawn_local(run_arrivals(Rc::clone(shared), source, zero, first));
+        }
+    }
+
+    /// Of sessions that arrive.
+    fn source(&self) -> Option<Source> {
+        let Drive {
+            seed, block, ramp, ..
+        } = *self.drive;
+        match self.drive.kind {
+            LoadKind::Arrival {
+                rate_per_s,
+                spacing,
+            } => Some(Source {
+                seed,
+                block,
+                stream: ArrivalStream::new(seed, block, rate_per_s, spacing, ramp),
+            }),
+            LoadKind::Users | LoadKind::Sequence { .. } => None,
+        }
     }
 
     /// The probe belongs to the worker of user 0, whose name and cookies it goes by.
@@ -262,7 +317,7 @@ impl Worker {
         zero: u64,
         tasks: &mut JoinSet<()>,
     ) {
-        let (Some(probe), 0) = (self.script.probe, self.number) else {
+        let (Some(probe), 0) = (self.script.probe, self.first) else {
             return;
         };
         let users = users.borrow();

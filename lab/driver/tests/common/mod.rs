@@ -11,13 +11,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use lab_driver::{
-    BaseUrl, Drive, DriveSummary, Driver, DriverEvent, ErrorClass, Limits, TlsOptions, Window,
-    new_histogram,
+    BaseUrl, Drive, DriveSummary, Driver, DriverEvent, ErrorClass, Limits, Part, TlsOptions,
+    Window, new_histogram,
 };
 use lab_study::Template;
 use lab_study::model::{
     Body, Capture, CaptureSource, DEFAULT_DATES_FROM, Request, Session, Step, Wait, Workload,
 };
+use lab_study::plan::LoadKind;
 
 pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -312,7 +313,9 @@ impl Make {
             workload: Arc::new(self.workload),
             base: server.clone(),
             tls: TlsOptions::default(),
+            kind: LoadKind::Users,
             users: 1,
+            part: Part::WHOLE,
             user_extra: Vec::new(),
             seed: 7,
             block: 0,

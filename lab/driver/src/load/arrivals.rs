@@ -1,0 +1,86 @@
+//! Open loads: sessions arrive by the plan's stream, whether or not earlier ones are over, and each
+//! is carried out on a connection of a bounded number.
+//!
+//! A session that finds none free waits. Its first request was planned for its arrival (and its
+//! first wait), so that the waiting is response time: leaving it out would hide how far an
+//! overloaded server is behind. It is no lateness, for the generator could not have sent earlier.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::time::Duration;
+
+use lab_study::timing::{ArrivalStream, ChoiceStream, TimingStream};
+
+use super::pool::{Arrived, Fate};
+use crate::client::Client;
+use crate::clock::{Nanos, nanos};
+use crate::user::{Clocks, Progress, Shared, User};
+
+/// What the sessions of a trial are drawn from.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) seed: u64,
+    pub(crate) block: u32,
+    pub(crate) stream: ArrivalStream,
+}
+
+/// Lets the sessions arrive whose number leaves `first` when divided by the number of workers.
+pub(crate) async fn run_arrivals<C: Client>(
+    shared: Rc<Shared<C>>,
+    source: Source,
+    zero: Nanos,
+    first: u64,
+) {
+    let pause = shared.timers.timer();
+    let mine = |number: u64| number % shared.workers as u64 == first;
+    for arrival in source.stream.filter(|arrival| mine(arrival.number)) {
+        let at = zero.saturating_add(nanos(arrival.at));
+        pause.sleep_until(at).await;
+        if arrival.at == Duration::MAX {
+            // Beyond any trial: the stream has come to the end of time.
+            std::future::pending::<()>().await;
+        }
+        let number = arrival.number;
+        let fate = shared.pool.borrow_mut().arrive(Arrived { number, at });
+        let waiting = shared.pool.borrow().waiting();
+        let mut recorder = shared.recorder.borrow_mut();
+        recorder.arrived(at, waiting);
+        if fate == Fate::Dropped {
+            recorder.dropped(at);
+        }
+    }
+}
+
+/// Carries out session after session on the user's connection, until the task is dropped.
+pub(crate) async fn run_slot<C: Client>(
+    shared: Rc<Shared<C>>,
+    mut user: Box<User<C>>,
+    source: Source,
+) {
+    let clocks = Clocks::new(&shared.timers);
+    let slot = shared.place(user.index);
+    let mut state = Progress::from(0);
+    loop {
+        shared.pool.borrow_mut().release(slot);
+        let waiting = shared.pool.borrow().waiting();
+        shared.recorder.borrow_mut().waiting(waiting);
+        let given = poll_fn(|cx| shared.pool.borrow_mut().poll_session(slot, cx));
+        let Arrived { number, at } = given.await;
+        user.timing = TimingStream::of_session(source.seed, source.block, number);
+        let choice = ChoiceStream::of_session(source.seed, source.block, number);
+        user.scope.begin_session(choice);
+        state.at = state.at.max(at);
+        state.arrived = Some(at);
+        state.moved = false;
+        {
+            let mut recorder = shared.recorder.borrow_mut();
+            recorder.user_started();
+            recorder.cycle(state.at);
+        }
+        shared.cycle(&mut user, &mut state, &clocks).await;
+        shared.recorder.borrow_mut().user_left();
+        if !state.moved {
+            state.at = shared.idle(&clocks.pause).await;
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The probe: one request at its own fixed times beside the load.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::client::{Client, RequestId};
+use crate::clock::{Nanos, nanos};
+use crate::user::{Clocks, Due, Shared, User};
+
+/// Sends the probe at its planned times from `zero` on, until the task is dropped. Response times
+/// count from the planned time, also where the answer before came too late to send then.
+pub(crate) async fn run_probe<C: Client>(
+    shared: Rc<Shared<C>>,
+    mut user: Box<User<C>>,
+    (request, every): (RequestId, Duration),
+    zero: Nanos,
+) {
+    let clocks = Clocks::new(&shared.timers);
+    let every = nanos(every).max(1_000);
+    let step = shared.script.session.len();
+    let mut planned = zero;
+    let mut free_from = zero;
+    loop {
+        planned = planned.saturating_add(every);
+        let meant = planned.max(free_from);
+        clocks.pause.sleep_until(meant).await;
+        let exchange = shared.send(&mut user, request, &clocks).await;
+        let planned = Some(planned);
+        let ended = shared.record(exchange, step, Due { planned, meant });
+        if let Some(at) = ended.at {
+            free_from = at.max(ended.not_before);
+        }
+    }
+}
