@@ -1,0 +1,49 @@
+//! What can go wrong with files of content.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why content could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContentError {
+    /// The disk, or the user's share of it, is full. What was acknowledged before is still there.
+    #[error("no room left for content")]
+    Full,
+    /// There is no such content or upload.
+    #[error("{} is not there", path.display())]
+    Missing {
+        /// The file that was looked for.
+        path: PathBuf,
+    },
+    /// More bytes were given than the upload was announced to have.
+    #[error("more bytes than were announced")]
+    TooLong,
+    /// The name can't name an upload.
+    #[error("a name of an upload has 1 to 64 letters, digits, or hyphens")]
+    BadName,
+    /// The disk refused.
+    #[error("cannot use {}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl ContentError {
+    /// Sorts what the system said of a file.
+    pub(crate) fn of(path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::Full,
+            io::ErrorKind::NotFound => Self::Missing { path: path.into() },
+            _ => Self::Io {
+                path: path.into(),
+                source,
+            },
+        }
+    }
+}

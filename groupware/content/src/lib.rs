@@ -1,0 +1,28 @@
+//! The content of attachments, in files beside the records: one file for equal content, named by
+//! its BLAKE3 hash; uploads that survive a crash at their true offset; a sweep of what nothing
+//! refers to.
+//!
+//! ```text
+//! content/ab/cdef…      finished content, never changed; `abcdef…` is its hash in hexadecimal
+//! uploads/{name}        content under way
+//! ```
+//! All calls block on the disk: they are for threads that run no asynchronous tasks. The crate
+//! knows nothing of documents, users, or time; who refers to what is told to the sweep.
+
+mod error;
+mod hash;
+mod pins;
+mod store;
+mod sweep;
+mod tail;
+mod upload;
+mod whole;
+
+pub use error::ContentError;
+pub use hash::ContentHash;
+pub use pins::Pin;
+pub use store::{ContentStore, Found};
+pub use sweep::{FolderSweep, Swept, UploadFile};
+pub use tail::{Slot, decode_slot};
+pub use upload::Upload;
+pub use whole::Whole;

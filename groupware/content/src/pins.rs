@@ -1,0 +1,112 @@
+//! Content that a change under way refers to, so that no sweep takes it away.
+//!
+//! Content is put in place before the record that refers to it is committed. In between, nothing
+//! stored refers to it: a pin does, from before the content is looked for in its folder until the
+//! record is committed or given up. Pins live in memory. They need no more: a crash ends the
+//! changes under way together with their pins.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::ContentHash;
+
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    held: HashMap<ContentHash, u32>,
+    /// The folder that is swept now, and what was pinned there at any time since the sweep began.
+    sweep: Option<(u8, HashSet<ContentHash>)>,
+}
+
+pub(crate) type SharedPins = Arc<Mutex<Pins>>;
+
+/// As long as it lives, the content with its hash stays.
+#[derive(Debug)]
+pub struct Pin {
+    pins: SharedPins,
+    hash: ContentHash,
+}
+
+impl Pin {
+    pub(crate) fn new(pins: &SharedPins, hash: ContentHash) -> Self {
+        let mut locked = lock(pins);
+        *locked.held.entry(hash).or_default() += 1;
+        if let Some((folder, touched)) = &mut locked.sweep
+            && *folder == hash.folder()
+        {
+            touched.insert(hash);
+        }
+        drop(locked);
+        Self {
+            pins: Arc::clone(pins),
+            hash,
+        }
+    }
+
+    /// The content's hash.
+    pub fn hash(&self) -> ContentHash {
+        self.hash
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let mut pins = lock(&self.pins);
+        if let Some(count) = pins.held.get_mut(&self.hash) {
+            *count -= 1;
+            if *count == 0 {
+                pins.held.remove(&self.hash);
+            }
+        }
+    }
+}
+
+impl Pins {
+    /// Begins a sweep of a folder; false if another one is under way.
+    pub(crate) fn begin_sweep(&mut self, folder: u8) -> bool {
+        if self.sweep.is_some() {
+            return false;
+        }
+        let held = self.held.keys().filter(|hash| hash.folder() == folder);
+        self.sweep = Some((folder, held.copied().collect()));
+        true
+    }
+
+    pub(crate) fn end_sweep(&mut self) {
+        self.sweep = None;
+    }
+
+    /// Whether something was pinned at any time since the sweep began.
+    pub(crate) fn was_pinned(&self, hash: &ContentHash) -> bool {
+        let touched = self.sweep.as_ref().map(|(_, touched)| touched);
+        touched.is_none_or(|touched| touched.contains(hash))
+    }
+}
+
+/// A thread that panicked with the lock leaves counts that are right or too high.
+pub(crate) fn lock(pins: &SharedPins) -> MutexGuard<'_, Pins> {
+    pins.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_pinned_during_a_sweep_counts_to_its_end() {
+        let pins = SharedPins::default();
+        let (early, late, never) = (
+            ContentHash::from_bytes([7; 32]),
+            ContentHash::from_bytes([7; 32].map(|byte| byte)),
+            ContentHash::from_bytes([7, 8].repeat(16).try_into().unwrap()),
+        );
+        let first = Pin::new(&pins, early);
+        assert!(lock(&pins).begin_sweep(7) && !lock(&pins).begin_sweep(8));
+        drop(first);
+        drop(Pin::new(&pins, late));
+        assert!(lock(&pins).was_pinned(&early) && lock(&pins).was_pinned(&late));
+        assert!(!lock(&pins).was_pinned(&never));
+        lock(&pins).end_sweep();
+        assert!(lock(&pins).begin_sweep(7) && !lock(&pins).was_pinned(&early));
+        assert!(lock(&pins).held.is_empty());
+    }
+}

@@ -1,0 +1,223 @@
+//! The folders of content, and how a file gets its place among them.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::pins::{Pin, SharedPins};
+use crate::tail::with_tail;
+use crate::{ContentError, ContentHash};
+
+/// Bytes that are read at once to hash a file.
+const READ_BYTES: usize = 256 << 10;
+/// Longest name of an upload.
+const NAME_BYTES: usize = 64;
+
+/// A place for content. Clones are handles of the same place.
+#[derive(Debug, Clone)]
+pub struct ContentStore {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    content: PathBuf,
+    uploads: PathBuf,
+    pins: SharedPins,
+    /// Gone with the last handle.
+    _scratch: Option<tempfile::TempDir>,
+}
+
+/// What is found where content should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// The content.
+    Whole,
+    /// Nothing.
+    Nothing,
+    /// A file of another length, or with other bytes in it.
+    Damaged,
+}
+
+impl ContentStore {
+    /// Opens the place in `folder`, which is made if it isn't there. The caller sees to it that no
+    /// other process uses it.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn open(folder: &Path) -> Result<Self, ContentError> {
+        Self::open_with(folder, None)
+    }
+
+    /// A place in a new folder among the system's temporary ones, gone with the last handle.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn scratch() -> Result<Self, ContentError> {
+        let scratch =
+            tempfile::tempdir().map_err(|error| ContentError::of(&std::env::temp_dir(), error))?;
+        let folder = scratch.path().to_path_buf();
+        Self::open_with(&folder, Some(scratch))
+    }
+
+    fn open_with(folder: &Path, scratch: Option<tempfile::TempDir>) -> Result<Self, ContentError> {
+        let (content, uploads) = (folder.join("content"), folder.join("uploads"));
+        let io = |error| ContentError::of(folder, error);
+        fs::create_dir_all(&content).map_err(io)?;
+        fs::create_dir_all(&uploads).map_err(io)?;
+        let mut any_new = false;
+        for byte in 0..=u8::MAX {
+            match fs::create_dir(content.join(format!("{byte:02x}"))) {
+                Ok(()) => any_new = true,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(io(error)),
+            }
+        }
+        if any_new {
+            sync_folder(&content)?;
+            sync_folder(folder)?;
+        }
+        Ok(Self {
+            inner: Arc::new(Inner {
+                content,
+                uploads,
+                pins: SharedPins::default(),
+                _scratch: scratch,
+            }),
+        })
+    }
+
+    /// Opens content for reading. Only the first bytes, as many as the content has, count: those
+    /// behind them are a trace of the upload that a crash has left.
+    ///
+    /// # Errors
+    /// [`ContentError::Missing`] if it isn't there; else the disk's.
+    pub fn read(&self, hash: ContentHash) -> Result<File, ContentError> {
+        let path = self.path_of(hash);
+        File::open(&path).map_err(|error| ContentError::of(&path, error))
+    }
+
+    /// Looks whether content is there, and right to the last byte.
+    ///
+    /// # Errors
+    /// When the disk refuses to read it.
+    pub fn verify(&self, hash: ContentHash, bytes: u64) -> Result<Found, ContentError> {
+        let path = self.path_of(hash);
+        match File::open(&path).and_then(|file| is_whole(file, hash, bytes)) {
+            Ok(true) => Ok(Found::Whole),
+            Ok(false) => Ok(Found::Damaged),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Nothing),
+            Err(error) => Err(ContentError::of(&path, error)),
+        }
+    }
+
+    /// Keeps the sweep away from content, there or not, as long as the pin lives.
+    pub fn pin(&self, hash: ContentHash) -> Pin {
+        Pin::new(&self.inner.pins, hash)
+    }
+
+    pub(crate) fn pins(&self) -> &SharedPins {
+        &self.inner.pins
+    }
+
+    pub(crate) fn folder_of(&self, first: u8) -> PathBuf {
+        self.inner.content.join(format!("{first:02x}"))
+    }
+
+    pub(crate) fn path_of(&self, hash: ContentHash) -> PathBuf {
+        let text = hash.to_string();
+        self.folder_of(hash.folder()).join(&text[2..])
+    }
+
+    pub(crate) fn uploads(&self) -> &Path {
+        &self.inner.uploads
+    }
+
+    /// The file of an upload. Whatever a client may call an upload, no other folder is reached.
+    pub(crate) fn path_of_upload(&self, name: &str) -> Result<PathBuf, ContentError> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        if !(1..=NAME_BYTES).contains(&name.len()) || !name.bytes().all(is_plain) {
+            return Err(ContentError::BadName);
+        }
+        Ok(self.inner.uploads.join(name))
+    }
+
+    /// Makes a whole file durable and gives it its place, under a pin, where the file stays also
+    /// under the name that it has.
+    ///
+    /// The link comes first, so that one sync of the file and one of the folder do for both. A crash
+    /// in between can leave a name with the wrong bytes behind it, to which nothing refers. Hence
+    /// what is found there is never trusted, but read: it is either right or replaced.
+    pub(crate) fn place(
+        &self,
+        from: &Path,
+        file: &File,
+        pin: &Pin,
+        bytes: u64,
+    ) -> Result<(), ContentError> {
+        let (hash, target) = (pin.hash(), self.path_of(pin.hash()));
+        let io = |error| ContentError::of(&target, error);
+        let linked = fs::hard_link(from, &target);
+        file.sync_data()
+            .map_err(|error| ContentError::of(from, error))?;
+        match linked {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let found = File::open(&target).map_err(io)?;
+                if is_whole(found.try_clone().map_err(io)?, hash, bytes).map_err(io)? {
+                    // Whoever put it there may not have come to this yet.
+                    found.sync_data().map_err(io)?;
+                } else {
+                    fs::remove_file(&target).map_err(io)?;
+                    fs::hard_link(from, &target).map_err(io)?;
+                }
+            }
+            Err(error) => return Err(io(error)),
+        }
+        sync_folder(&self.folder_of(hash.folder()))
+    }
+}
+
+/// Whether a file begins with the content of this hash, and has nothing behind it but, perhaps, the
+/// tail of an upload.
+fn is_whole(file: File, hash: ContentHash, bytes: u64) -> io::Result<bool> {
+    let length = file.metadata()?.len();
+    if length != bytes && length != with_tail(bytes) {
+        return Ok(false);
+    }
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; READ_BYTES];
+    let mut content = file.take(bytes);
+    loop {
+        match content.read(&mut buffer)? {
+            0 => return Ok(ContentHash::from(hasher.finalize()) == hash),
+            read => hasher.update(&buffer[..read]),
+        };
+    }
+}
+
+/// Makes the names in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), ContentError> {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|error| ContentError::of(folder, error))
+}
+
+/// Takes room for a file of so many bytes now, so that a full disk is told before anything is sent.
+/// A file system that can't only notes the length.
+pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    use nix::errno::Errno;
+    use nix::fcntl::{FallocateFlags, fallocate};
+    let Ok(length) = i64::try_from(bytes) else {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    };
+    if length == 0 {
+        return Ok(());
+    }
+    match fallocate(file, FallocateFlags::empty(), 0, length) {
+        Ok(()) => Ok(()),
+        Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => file.set_len(bytes),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,155 @@
+//! Finds and removes what nothing refers to: content, and files of uploads that were given up.
+//!
+//! A folder at a time: its files are listed, then the caller tells what the records refer to as of a
+//! moment after the listing, then the rest goes, unless it was pinned since before the listing. A
+//! record that refers to listed content and was committed after that moment had a pin on it.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use crate::pins::{SharedPins, lock};
+use crate::tail::with_tail;
+use crate::{ContentError, ContentHash, ContentStore};
+
+/// A sweep of one of the 256 folders. Dropping it removes nothing.
+#[derive(Debug)]
+pub struct FolderSweep {
+    store: ContentStore,
+    pins: SharedPins,
+    first: u8,
+    /// The files, each with the length of the content that is referred to.
+    files: HashMap<ContentHash, Option<u64>>,
+}
+
+/// What a sweep has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Files removed.
+    pub removed: u64,
+    /// Files that had the tail of an upload cut off.
+    pub trimmed: u64,
+}
+
+/// A file among the uploads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UploadFile {
+    /// The upload's name.
+    pub name: String,
+    /// When it was last written.
+    pub modified: SystemTime,
+}
+
+impl ContentStore {
+    /// Lists the content whose hash begins with this byte; `None` if another sweep is under way. The
+    /// list is held in memory: a 256th of the store's names.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn sweep_folder(&self, first: u8) -> Result<Option<FolderSweep>, ContentError> {
+        if !lock(self.pins()).begin_sweep(first) {
+            return Ok(None);
+        }
+        let mut sweep = FolderSweep {
+            store: self.clone(),
+            pins: self.pins().clone(),
+            first,
+            files: HashMap::new(),
+        };
+        let folder = self.folder_of(first);
+        let io = |error| ContentError::of(&folder, error);
+        for entry in fs::read_dir(&folder).map_err(io)? {
+            let name = entry.map_err(io)?.file_name();
+            let hash = name.to_str().map(|rest| format!("{first:02x}{rest}"));
+            let hash = hash.and_then(|text| ContentHash::parse(&text));
+            sweep.files.extend(hash.map(|hash| (hash, None)));
+        }
+        Ok(Some(sweep))
+    }
+
+    /// The files of uploads, under way or left behind.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn upload_files(&self) -> Result<Vec<UploadFile>, ContentError> {
+        let io = |error| ContentError::of(self.uploads(), error);
+        let mut files = Vec::new();
+        for entry in fs::read_dir(self.uploads()).map_err(io)? {
+            let entry = entry.map_err(io)?;
+            // One that is gone by now needs no sweep.
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            if let (Ok(modified), Ok(name)) = (modified, entry.file_name().into_string()) {
+                files.push(UploadFile { name, modified });
+            }
+        }
+        Ok(files)
+    }
+
+    /// When an upload's file was last written; `None` if there is none.
+    pub fn upload_modified(&self, name: &str) -> Option<SystemTime> {
+        let path: PathBuf = self.path_of_upload(name).ok()?;
+        fs::metadata(path).ok()?.modified().ok()
+    }
+}
+
+impl FolderSweep {
+    /// Whether there is nothing to sweep.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Notes that a record refers to this content, of so many bytes.
+    pub fn keep(&mut self, hash: &ContentHash, bytes: u64) {
+        if let Some(kept) = self.files.get_mut(hash) {
+            *kept = Some(bytes);
+        }
+    }
+
+    /// The content that nothing was said to refer to.
+    pub fn unreferenced(&self) -> impl Iterator<Item = &ContentHash> {
+        let files = self.files.iter();
+        files.filter_map(|(hash, kept)| kept.is_none().then_some(hash))
+    }
+
+    /// Removes what nothing refers to, and cuts off what crashes have left behind content.
+    ///
+    /// # Errors
+    /// The disk's; what was not reached is left to the next sweep.
+    pub fn finish(self) -> Result<Swept, ContentError> {
+        let mut swept = Swept::default();
+        for (hash, kept) in &self.files {
+            // Pinning waits meanwhile: it takes as long as removing one name.
+            let pins = lock(&self.pins);
+            if pins.was_pinned(hash) {
+                continue;
+            }
+            let path = self.store.path_of(*hash);
+            let io = |error| ContentError::of(&path, error);
+            match kept {
+                None => {
+                    fs::remove_file(&path).map_err(io)?;
+                    swept.removed += 1;
+                }
+                Some(bytes) if fs::metadata(&path).map_err(io)?.len() == with_tail(*bytes) => {
+                    let file = File::options().write(true).open(&path).map_err(io)?;
+                    file.set_len(*bytes).map_err(io)?;
+                    swept.trimmed += 1;
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(swept)
+    }
+
+    /// The byte that the hashes in this folder begin with.
+    pub fn first(&self) -> u8 {
+        self.first
+    }
+}
+
+impl Drop for FolderSweep {
+    fn drop(&mut self) {
+        lock(&self.pins).end_sweep();
+    }
+}

@@ -1,0 +1,246 @@
+//! An upload whose length is known and that goes on where it was after a crash.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use crate::store::{reserve, sync_folder};
+use crate::tail::{self, Slot, slot_at, with_tail};
+use crate::{ContentError, ContentHash, ContentStore, Pin, decode_slot};
+
+/// Bytes that are read at once to hash what is there.
+const READ_BYTES: usize = 256 << 10;
+
+/// Content under way. Bytes are [appended](Upload::append), and become durable when they are
+/// [settled](Upload::settle), as a chunk.
+#[derive(Debug)]
+pub struct Upload {
+    store: ContentStore,
+    path: PathBuf,
+    file: File,
+    length: u64,
+    /// So much is written; behind `settled`, it may still be discarded.
+    written: u64,
+    hasher: blake3::Hasher,
+    settled: u64,
+    settled_hasher: blake3::Hasher,
+    /// Of the next slot.
+    sequence: u64,
+    /// The file's name is durable too.
+    is_named: bool,
+}
+
+impl ContentStore {
+    /// Makes the file of a new upload and takes room for all of it. Nothing is durable yet: the
+    /// file of an upload that a crash has lost is made again by [`ContentStore::resume_upload`].
+    ///
+    /// # Errors
+    /// [`ContentError::Full`] if there is no room; else the disk's.
+    pub fn create_upload(&self, name: &str, length: u64) -> Result<Upload, ContentError> {
+        let path = self.path_of_upload(name)?;
+        let io = |error| ContentError::of(&path, error);
+        let mut options = File::options();
+        let file = options.create_new(true).read(true).write(true);
+        let file = file.open(&path).map_err(io)?;
+        if let Err(error) = reserve(&file, with_tail(length)) {
+            let _ = fs::remove_file(&path);
+            return Err(io(error));
+        }
+        Ok(Upload::new(self.clone(), path, file, length))
+    }
+
+    /// Opens an upload as a crash, or an orderly end, has left it: at the last offset that was
+    /// settled. All that is there is read.
+    ///
+    /// # Errors
+    /// As [`ContentStore::create_upload`].
+    pub fn resume_upload(&self, name: &str, length: u64) -> Result<Upload, ContentError> {
+        let path = self.path_of_upload(name)?;
+        let io = |error| ContentError::of(&path, error);
+        let file = match File::options().read(true).write(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return self.create_upload(name, length);
+            }
+            Err(error) => return Err(io(error)),
+        };
+        if file.metadata().map_err(io)?.len() != with_tail(length) {
+            reserve(&file, with_tail(length)).map_err(io)?;
+        }
+        let mut upload = Upload::new(self.clone(), path.clone(), file, length);
+        upload.recover().map_err(io)?;
+        Ok(upload)
+    }
+
+    /// Removes the file of an upload, if there is one.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn remove_upload(&self, name: &str) -> Result<(), ContentError> {
+        let path = self.path_of_upload(name)?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(ContentError::of(&path, error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Upload {
+    fn new(store: ContentStore, path: PathBuf, file: File, length: u64) -> Self {
+        Self {
+            store,
+            path,
+            file,
+            length,
+            written: 0,
+            hasher: blake3::Hasher::new(),
+            settled: 0,
+            settled_hasher: blake3::Hasher::new(),
+            sequence: 0,
+            is_named: false,
+        }
+    }
+
+    /// The bytes that it will have.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The bytes that are durable.
+    pub fn offset(&self) -> u64 {
+        self.settled
+    }
+
+    /// The bytes that are written, durable or not.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Writes bytes behind those that are there.
+    ///
+    /// # Errors
+    /// [`ContentError::TooLong`] if there are too many; the disk's. Then discard or go on from
+    /// [`Upload::offset`].
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
+        if bytes.len() as u64 > self.length - self.written {
+            return Err(ContentError::TooLong);
+        }
+        self.file
+            .write_all_at(bytes, self.written)
+            .map_err(|error| ContentError::of(&self.path, error))?;
+        self.hasher.update(bytes);
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Forgets the bytes that were appended since the last settling.
+    pub fn discard(&mut self) {
+        self.written = self.settled;
+        self.hasher = self.settled_hasher.clone();
+    }
+
+    /// Makes all that was appended durable, with one sync.
+    ///
+    /// # Errors
+    /// The disk's. What is on it is unknown then: drop the upload and resume it.
+    pub fn settle(&mut self) -> Result<(), ContentError> {
+        self.write_slot()?;
+        self.sync(File::sync_data)?;
+        if !self.is_named {
+            // Mostly there already: the sync of a new file takes its name along.
+            sync_folder(self.store.uploads())?;
+            self.is_named = true;
+        }
+        self.note_settled();
+        Ok(())
+    }
+
+    /// Puts the whole content in its place, durable, with all that was appended. The upload's own
+    /// file stays until it is [retired](Upload::retire), so that a crash before the record that
+    /// refers to the content is committed loses nothing.
+    ///
+    /// # Errors
+    /// As [`Upload::settle`]; the upload must be whole.
+    pub fn finish(&mut self) -> Result<Pin, ContentError> {
+        debug_assert_eq!(self.written, self.length, "only whole content is finished");
+        self.write_slot()?;
+        let pin = self.store.pin(self.hasher.finalize().into());
+        self.store
+            .place(&self.path, &self.file, &pin, self.length)?;
+        self.note_settled();
+        Ok(pin)
+    }
+
+    /// Ends a finished upload whose content is referred to: removes its file, and cuts the tail off
+    /// the content. Neither needs to be durable: the sweep makes up for what a crash leaves.
+    pub fn retire(self) {
+        let _ = fs::remove_file(&self.path);
+        let _ = self.file.set_len(self.length);
+    }
+
+    fn write_slot(&mut self) -> Result<(), ContentError> {
+        let slot = Slot {
+            sequence: self.sequence,
+            offset: self.written,
+            hash: self.hasher.finalize().into(),
+        };
+        self.file
+            .write_all_at(&slot.encode(), slot_at(self.length, self.sequence))
+            .map_err(|error| ContentError::of(&self.path, error))
+    }
+
+    fn note_settled(&mut self) {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.settled = self.written;
+        self.settled_hasher = self.hasher.clone();
+    }
+
+    fn sync(&self, sync: impl Fn(&File) -> io::Result<()>) -> Result<(), ContentError> {
+        sync(&self.file).map_err(|error| ContentError::of(&self.path, error))
+    }
+
+    /// Goes to the largest offset that a slot can prove.
+    fn recover(&mut self) -> io::Result<()> {
+        let mut slots: Vec<Slot> = Vec::with_capacity(2);
+        for sequence in 0..2 {
+            let mut bytes = [0; tail::READ_BYTES];
+            match self
+                .file
+                .read_exact_at(&mut bytes, slot_at(self.length, sequence))
+            {
+                Ok(()) => slots.extend(decode_slot(&bytes)),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+                Err(error) => return Err(error),
+            }
+        }
+        slots.retain(|slot| slot.offset <= self.length);
+        slots.sort_by_key(|slot| (slot.offset, slot.sequence));
+        for slot in &slots {
+            self.hash_to(slot.offset)?;
+            if ContentHash::from(self.hasher.finalize()) == slot.hash {
+                self.settled = slot.offset;
+                self.settled_hasher = self.hasher.clone();
+                // The next one goes where the other is, which proves less or nothing.
+                self.sequence = slot.sequence.wrapping_add(1);
+            }
+        }
+        self.discard();
+        // What is there may have been written by a process that was killed before it synced.
+        self.file.sync_data()
+    }
+
+    fn hash_to(&mut self, offset: u64) -> io::Result<()> {
+        let mut buffer = vec![0; READ_BYTES];
+        while self.written < offset {
+            let rest = usize::try_from(offset - self.written).unwrap_or(usize::MAX);
+            let part = &mut buffer[..rest.min(READ_BYTES)];
+            self.file.read_exact_at(part, self.written)?;
+            self.hasher.update(part);
+            self.written += part.len() as u64;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! Content that comes in one piece: whole, or not at all.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use crate::store::reserve;
+use crate::{ContentError, ContentStore, Pin};
+
+/// Content under way; gone if it is dropped before it is finished.
+#[derive(Debug)]
+pub struct Whole {
+    store: ContentStore,
+    path: PathBuf,
+    file: File,
+    written: u64,
+    reserved: u64,
+    hasher: blake3::Hasher,
+}
+
+impl ContentStore {
+    /// Begins content under a name that no upload has; takes room for all of it where its length is
+    /// known.
+    ///
+    /// # Errors
+    /// [`ContentError::Full`] if there is no room; else the disk's.
+    pub fn create_whole(&self, name: &str, length: Option<u64>) -> Result<Whole, ContentError> {
+        let path = self.path_of_upload(name)?;
+        let io = |error| ContentError::of(&path, error);
+        let mut options = File::options();
+        let file = options.create_new(true).read(true).write(true);
+        let whole = Whole {
+            store: self.clone(),
+            file: file.open(&path).map_err(io)?,
+            path: path.clone(),
+            written: 0,
+            reserved: length.unwrap_or_default(),
+            hasher: blake3::Hasher::new(),
+        };
+        reserve(&whole.file, whole.reserved).map_err(io)?;
+        Ok(whole)
+    }
+}
+
+impl Whole {
+    /// The bytes so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Writes bytes behind those that are there.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
+        self.file
+            .write_all_at(bytes, self.written)
+            .map_err(|error| ContentError::of(&self.path, error))?;
+        self.hasher.update(bytes);
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Puts the content in its place, durable.
+    ///
+    /// # Errors
+    /// The disk's; then the content is gone.
+    pub fn finish(self) -> Result<Pin, ContentError> {
+        if self.written != self.reserved {
+            self.file
+                .set_len(self.written)
+                .map_err(|error| ContentError::of(&self.path, error))?;
+        }
+        let pin = self.store.pin(self.hasher.finalize().into());
+        self.store
+            .place(&self.path, &self.file, &pin, self.written)?;
+        Ok(pin)
+    }
+}
+
+impl Drop for Whole {
+    /// The content, if it was finished, has another name by now.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,235 @@
+//! Content and uploads on a real file system: crashes, damage, equal content, sweeps.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use groupware_content::{ContentError, ContentHash, ContentStore, Found};
+use proptest::prelude::*;
+
+fn bytes(seed: u8, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    blake3::Hasher::new()
+        .update(&[seed])
+        .finalize_xof()
+        .fill(&mut bytes);
+    bytes
+}
+
+fn open() -> (tempfile::TempDir, ContentStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = ContentStore::open(folder.path()).unwrap();
+    (folder, store)
+}
+
+fn path(folder: &Path, hash: ContentHash) -> PathBuf {
+    let text = hash.to_string();
+    folder.join("content").join(&text[..2]).join(&text[2..])
+}
+
+fn read(store: &ContentStore, hash: ContentHash, length: usize) -> Vec<u8> {
+    let mut content = Vec::new();
+    let file = store.read(hash).unwrap();
+    file.take(length as u64).read_to_end(&mut content).unwrap();
+    content
+}
+
+#[test]
+fn an_upload_in_chunks_becomes_content() {
+    let (folder, store) = open();
+    let content = bytes(1, 100_000);
+    let hash = ContentHash::of(&content);
+    let mut upload = store.create_upload("u1", content.len() as u64).unwrap();
+    for chunk in content.chunks(30_000) {
+        upload.append(chunk).unwrap();
+        upload.settle().unwrap();
+    }
+    assert_eq!(upload.offset(), 100_000);
+    let pin = upload.finish().unwrap();
+    assert_eq!(pin.hash(), hash);
+    assert_eq!(read(&store, hash, content.len()), content);
+    upload.retire();
+    assert_eq!(fs::metadata(path(folder.path(), hash)).unwrap().len(), 100_000);
+    assert!(store.upload_files().unwrap().is_empty());
+    assert_eq!(store.verify(hash, 100_000).unwrap(), Found::Whole);
+}
+
+#[test]
+fn what_is_not_settled_can_be_discarded_and_is_lost_with_the_process() {
+    let (_folder, store) = open();
+    let content = bytes(2, 5000);
+    let mut upload = store.create_upload("u", 5000).unwrap();
+    upload.append(&content[..2000]).unwrap();
+    upload.settle().unwrap();
+    upload.append(&bytes(3, 1000)).unwrap();
+    upload.discard();
+    upload.append(&content[2000..2500]).unwrap();
+    assert_eq!((upload.offset(), upload.written()), (2000, 2500));
+    drop(upload);
+    let mut upload = store.resume_upload("u", 5000).unwrap();
+    assert_eq!(upload.offset(), 2000);
+    assert!(matches!(
+        upload.append(&bytes(3, 3001)),
+        Err(ContentError::TooLong)
+    ));
+    upload.append(&content[2000..]).unwrap();
+    assert_eq!(upload.finish().unwrap().hash(), ContentHash::of(&content));
+}
+
+#[test]
+fn a_finished_upload_that_was_not_retired_finishes_again() {
+    let (folder, store) = open();
+    let content = bytes(4, 9000);
+    let mut upload = store.create_upload("u", 9000).unwrap();
+    upload.append(&content).unwrap();
+    drop(upload.finish().unwrap());
+    drop(upload);
+    let mut upload = store.resume_upload("u", 9000).unwrap();
+    assert_eq!(upload.offset(), 9000);
+    let hash = upload.finish().unwrap().hash();
+    assert_eq!(hash, ContentHash::of(&content));
+    upload.retire();
+    assert_eq!(fs::metadata(path(folder.path(), hash)).unwrap().len(), 9000);
+}
+
+#[test]
+fn equal_content_is_kept_once_and_damaged_content_is_replaced() {
+    let (folder, store) = open();
+    let content = bytes(5, 70_000);
+    let put = |name: &str| {
+        let mut whole = store.create_whole(name, None).unwrap();
+        for part in content.chunks(10_000) {
+            whole.append(part).unwrap();
+        }
+        whole.finish().unwrap().hash()
+    };
+    let hash = put("a");
+    let file = path(folder.path(), hash);
+    let first = fs::metadata(&file).unwrap().ino();
+    assert_eq!(put("b"), hash);
+    assert_eq!(fs::metadata(&file).unwrap().ino(), first);
+    assert_eq!(fs::metadata(&file).unwrap().nlink(), 1);
+
+    let disk = File::options().write(true).open(&file).unwrap();
+    disk.write_all_at(b"!", 33_333).unwrap();
+    assert_eq!(store.verify(hash, 70_000).unwrap(), Found::Damaged);
+    put("c");
+    assert_eq!(store.verify(hash, 70_000).unwrap(), Found::Whole);
+    assert_ne!(fs::metadata(&file).unwrap().ino(), first);
+    fs::remove_file(&file).unwrap();
+    assert_eq!(store.verify(hash, 70_000).unwrap(), Found::Nothing);
+}
+
+#[test]
+fn names_reach_no_other_folder() {
+    let (_folder, store) = open();
+    for name in ["", ".", "..", "../x", "a/b", "a\0b", "ä", &"x".repeat(65)] {
+        assert!(
+            matches!(store.create_upload(name, 1), Err(ContentError::BadName)),
+            "{name:?}"
+        );
+        assert!(matches!(store.remove_upload(name), Err(ContentError::BadName)));
+    }
+    store.remove_upload("not-there").unwrap();
+}
+
+#[test]
+fn a_length_that_no_disk_has_is_full() {
+    let (_folder, store) = open();
+    for length in [1 << 50, (1 << 62) - 1, u64::MAX] {
+        let error = store.create_upload("u", length).unwrap_err();
+        assert!(matches!(error, ContentError::Full), "{error:?}");
+    }
+    assert!(store.upload_files().unwrap().is_empty());
+}
+
+#[test]
+fn content_that_is_given_up_leaves_nothing() {
+    let (_folder, store) = open();
+    let mut whole = store.create_whole("w", Some(1000)).unwrap();
+    whole.append(b"abc").unwrap();
+    drop(whole);
+    assert!(store.upload_files().unwrap().is_empty());
+}
+
+#[test]
+fn the_sweep_takes_what_nothing_refers_to_and_nothing_else() {
+    let (folder, store) = open();
+    let mut upload = store.create_upload("u", 3).unwrap();
+    upload.append(b"abc").unwrap();
+    // Finished and not retired: the content still has its tail.
+    let kept = upload.finish().unwrap().hash();
+    let put = |content: &[u8]| {
+        let mut whole = store.create_whole("w", None).unwrap();
+        whole.append(content).unwrap();
+        whole.finish().unwrap()
+    };
+    let pinned = put(b"pinned");
+    let gone = put(b"gone").hash();
+    let pinned_meanwhile = put(b"meanwhile").hash();
+    fs::write(folder.path().join("content/00/readme"), "no content").unwrap();
+    let (mut removed, mut trimmed) = (0, 0);
+    for first in 0..=255 {
+        let mut sweep = store.sweep_folder(first).unwrap().unwrap();
+        assert!(store.sweep_folder(first).unwrap().is_none());
+        sweep.keep(&kept, 3);
+        drop(store.pin(pinned_meanwhile));
+        let swept = sweep.finish().unwrap();
+        (removed, trimmed) = (removed + swept.removed, trimmed + swept.trimmed);
+    }
+    assert_eq!((removed, trimmed), (1, 1));
+    assert_eq!(fs::metadata(path(folder.path(), kept)).unwrap().len(), 3);
+    assert_eq!(store.verify(pinned.hash(), 6).unwrap(), Found::Whole);
+    assert_eq!(store.verify(pinned_meanwhile, 9).unwrap(), Found::Whole);
+    assert_eq!(store.verify(gone, 4).unwrap(), Found::Nothing);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever of the last chunk reached the disk, and in which order, an upload resumes at the
+    /// last chunk that was settled or, if all of it is there, at the one after it.
+    #[test]
+    fn power_failures_never_move_the_offset_past_what_is_there(
+        chunks in prop::collection::vec(1_usize..20_000, 1..6),
+        lost in prop::collection::vec(0_usize..20_000, 0..3),
+        slot_lost: bool,
+    ) {
+        let (folder, store) = open();
+        let length: usize = chunks.iter().sum();
+        let content = bytes(9, length);
+        let mut upload = store.create_upload("u", length as u64).unwrap();
+        let (last, others) = chunks.split_last().unwrap();
+        let mut at = 0;
+        for chunk in others {
+            upload.append(&content[at..at + chunk]).unwrap();
+            at += chunk;
+            upload.settle().unwrap();
+        }
+        let file = folder.path().join("uploads/u");
+        let before = fs::read(&file).unwrap();
+        upload.append(&content[at..at + last]).unwrap();
+        upload.settle().unwrap();
+        drop(upload);
+
+        // As if the power had failed before the last settling was through: bytes of the chunk, or
+        // its slot, are as they were.
+        let mut after = fs::read(&file).unwrap();
+        let mut any_lost = slot_lost;
+        for byte in lost.iter().filter(|byte| *byte < last) {
+            any_lost |= after[at + byte] != before[at + byte];
+            after[at + byte] = before[at + byte];
+        }
+        if slot_lost {
+            let tail = length..after.len();
+            after[tail.clone()].copy_from_slice(&before[tail]);
+        }
+        fs::write(&file, &after).unwrap();
+        let mut upload = store.resume_upload("u", length as u64).unwrap();
+        let expected = if any_lost { at } else { at + last };
+        prop_assert_eq!(upload.offset(), expected as u64);
+        upload.append(&content[expected..]).unwrap();
+        prop_assert_eq!(upload.finish().unwrap().hash(), ContentHash::of(&content));
+    }
+}

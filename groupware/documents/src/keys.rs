@@ -1,0 +1,117 @@
+//! Where documents lie in their owner's partition.
+//!
+//! ```text
+//! d/d/{database}/{unid}               the document; its revision guards all that is derived
+//! d/l/{database}/{modified}/{unid}    derived: the document's line in the list, rendered JSON
+//! d/c/{hash}/{database}/{unid}/{item}/{file}   derived: a reference to content, and its length
+//! d/u/{id}                            an upload under way, or finished lately
+//! d/q                                 what all of it takes, and the number of documents
+//! ```
+//! Names have no slash in them. Every key starts with `d/`.
+
+use groupware_content::ContentHash;
+
+use crate::{DatabaseName, Unid, UploadId};
+
+/// One past the last key of a family: `/` + 1.
+const AFTER_SLASH: char = '0';
+
+pub(crate) const USAGE: &[u8] = b"d/q";
+
+pub(crate) fn document(database: &DatabaseName, unid: &Unid) -> Vec<u8> {
+    format!("d/d/{database}/{unid}").into_bytes()
+}
+
+/// All documents of a user.
+pub(crate) fn documents() -> (Vec<u8>, Vec<u8>) {
+    family("d/d")
+}
+
+pub(crate) fn line(database: &DatabaseName, modified: i64, unid: &Unid) -> Vec<u8> {
+    let mut key = lines_from(database, modified);
+    key.push(b'/');
+    key.extend_from_slice(unid.as_str().as_bytes());
+    key
+}
+
+/// First key of the list at or after a moment.
+pub(crate) fn lines_from(database: &DatabaseName, modified: i64) -> Vec<u8> {
+    // Sorts as moments do, also those before 1970.
+    let order = modified.cast_unsigned() ^ (1 << 63);
+    format!("d/l/{database}/{order:016X}").into_bytes()
+}
+
+/// First key after the list.
+pub(crate) fn lines_end(database: &DatabaseName) -> Vec<u8> {
+    format!("d/l/{database}{AFTER_SLASH}").into_bytes()
+}
+
+pub(crate) fn all_lines() -> (Vec<u8>, Vec<u8>) {
+    family("d/l")
+}
+
+/// Key of a reference. `rest` names the attachment within the user's documents.
+pub(crate) fn content(hash: ContentHash, rest: &str) -> Vec<u8> {
+    format!("d/c/{hash}/{rest}").into_bytes()
+}
+
+/// All references to content whose hash begins with this byte.
+pub(crate) fn content_from(first: u8) -> (Vec<u8>, Vec<u8>) {
+    let end = match first.checked_add(1) {
+        Some(next) => format!("d/c/{next:02x}"),
+        None => format!("d/c{AFTER_SLASH}"),
+    };
+    (format!("d/c/{first:02x}").into_bytes(), end.into_bytes())
+}
+
+pub(crate) fn all_content() -> (Vec<u8>, Vec<u8>) {
+    family("d/c")
+}
+
+/// The hash in a reference's key.
+pub(crate) fn hash_of(key: &[u8]) -> Option<ContentHash> {
+    let text = std::str::from_utf8(key.get(4..68)?).ok()?;
+    ContentHash::parse(text)
+}
+
+pub(crate) fn upload(id: &UploadId) -> Vec<u8> {
+    format!("d/u/{id}").into_bytes()
+}
+
+pub(crate) fn uploads() -> (Vec<u8>, Vec<u8>) {
+    family("d/u")
+}
+
+fn family(prefix: &str) -> (Vec<u8>, Vec<u8>) {
+    (
+        format!("{prefix}/").into_bytes(),
+        format!("{prefix}{AFTER_SLASH}").into_bytes(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn lines_sort_by_their_moment(a: i64, b: i64) {
+            let database = DatabaseName::parse("notes").unwrap();
+            let unid = Unid::from_bits(7);
+            let (x, y) = (line(&database, a, &unid), line(&database, b, &unid));
+            prop_assert_eq!(a.cmp(&b), x.cmp(&y));
+            prop_assert!(x < lines_end(&database) && x >= lines_from(&database, a));
+        }
+
+        #[test]
+        fn references_lie_in_the_range_of_their_first_byte(bytes: [u8; 32]) {
+            let hash = ContentHash::from_bytes(bytes);
+            let key = content(hash, "notes/0/Body/a.txt");
+            let (from, to) = content_from(bytes[0]);
+            prop_assert!(from <= key && key < to);
+            prop_assert_eq!(hash_of(&key), Some(hash));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Documents with fields and attachments in named databases: pure decisions over a snapshot of the
+//! store.
+//!
+//! The interface is Domino's data service, and tus 1.0 for uploads in chunks. A decision reads a
+//! [`Snapshot`], and gives back a [`Batch`] whose asserts make lost updates impossible: on a
+//! conflict the caller decides again on a new snapshot. No clock, no randomness, no I/O of its own.
+//!
+//! An attachment's content lies elsewhere, named by its hash ([`groupware_content`]); here are the
+//! records that refer to it. A document and all that is derived from it, the references among them,
+//! change in one batch.
+//!
+//! Databases belong to their owner, and to nobody else. A database is there as soon as it has a
+//! document.
+//!
+//! [`Snapshot`]: groupware_store::Snapshot
+//! [`Batch`]: groupware_store::Batch
+
+mod attach;
+mod check;
+mod context;
+mod document;
+mod error;
+mod fields;
+mod keys;
+pub mod limits;
+mod list;
+mod mailbox;
+mod multipart;
+mod names;
+mod range;
+mod time;
+pub mod tus;
+mod upload;
+mod usage;
+mod write;
+
+pub use attach::{NewAttachment, attach, attachment, detach};
+pub use check::{Found, check, kept_content};
+pub use context::{Context, Decision};
+pub use document::{Attachment, Document};
+pub use error::DocumentError;
+pub use fields::Fields;
+pub use list::{ListQuery, Page, databases, list};
+pub use multipart::{Event, Multipart, PartHead, boundary};
+pub use names::{DatabaseName, FileName, ItemName, Place, Unid};
+pub use range::{ByteRange, Ranged};
+pub use time::{http_date, parse_http_date};
+pub use upload::{
+    NewUpload, Upload, UploadId, begin, expired, finish, give_up, upload, upload_owner_key,
+};
+pub use usage::{Usage, room};
+pub use write::{create, delete, document, document_path, patch, replace};

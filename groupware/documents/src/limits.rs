@@ -1,0 +1,40 @@
+//! The stated bounds of documents.
+//!
+//! A document with its attachments' records makes at most 0.4 MB, and a batch rewrites one.
+
+/// Largest body of a document: its fields as JSON.
+pub const BODY_BYTES: usize = 256 * 1024;
+/// Most fields of a document.
+pub const FIELDS: usize = 1000;
+/// Longest name of a field.
+pub const FIELD_NAME_BYTES: usize = 128;
+/// Most levels of arrays and objects in a field.
+pub const VALUE_LEVELS: usize = 16;
+/// Most attachments of a document.
+pub const ATTACHMENTS: usize = 256;
+/// Longest name of a database or item.
+pub const NAME_BYTES: usize = 64;
+/// Longest name of an attached file, as most file systems have it.
+pub const FILE_NAME_BYTES: usize = 255;
+/// Longest media type.
+pub const MEDIA_TYPE_BYTES: usize = 128;
+/// Most documents of a user, over all databases.
+pub const DOCUMENTS: u64 = 1_000_000;
+/// Most databases of a user.
+pub const DATABASES: usize = 1000;
+/// Most uploads of a user that are under way, or were finished lately.
+pub const UPLOADS: u64 = 10_000;
+/// Documents of a page that asks for no number, as Domino has it.
+pub const DEFAULT_PAGE: usize = 10;
+/// Most documents of one page.
+pub const PAGE: usize = 1000;
+/// Longest `Upload-Metadata`.
+pub const METADATA_BYTES: usize = 4096;
+/// Most names in `Upload-Metadata`.
+pub const METADATA_NAMES: usize = 32;
+/// Largest head of a part of `multipart/form-data`.
+pub const PART_HEAD_BYTES: usize = 8 * 1024;
+/// Most headers of a part.
+pub const PART_HEADERS: usize = 16;
+/// Most parts of a form.
+pub const PARTS: usize = 64;
