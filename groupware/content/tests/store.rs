@@ -50,7 +50,10 @@ fn an_upload_in_chunks_becomes_content() {
     assert_eq!(pin.hash(), hash);
     assert_eq!(read(&store, hash, content.len()), content);
     upload.retire();
-    assert_eq!(fs::metadata(path(folder.path(), hash)).unwrap().len(), 100_000);
+    assert_eq!(
+        fs::metadata(path(folder.path(), hash)).unwrap().len(),
+        100_000
+    );
     assert!(store.upload_files().unwrap().is_empty());
     assert_eq!(store.verify(hash, 100_000).unwrap(), Found::Whole);
 }
@@ -129,7 +132,10 @@ fn names_reach_no_other_folder() {
             matches!(store.create_upload(name, 1), Err(ContentError::BadName)),
             "{name:?}"
         );
-        assert!(matches!(store.remove_upload(name), Err(ContentError::BadName)));
+        assert!(matches!(
+            store.remove_upload(name),
+            Err(ContentError::BadName)
+        ));
     }
     store.remove_upload("not-there").unwrap();
 }

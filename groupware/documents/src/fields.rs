@@ -41,8 +41,8 @@ impl Fields {
             return Err(DocumentError::bad_request("Empty request body."));
         }
         check_levels(body)?;
-        let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body)
-            .map_err(|error| {
+        let mut fields: BTreeMap<String, Box<RawValue>> =
+            serde_json::from_slice(body).map_err(|error| {
                 DocumentError::bad_request(format!("The body is not a JSON object: {error}."))
             })?;
         fields.retain(|name, _| !name.starts_with('@'));
@@ -169,7 +169,17 @@ mod tests {
         assert_eq!(status(&format!("{{\"{}\":1}}", "k".repeat(129))), 400);
         assert_eq!(status(&format!("{{\"{}\":1}}", "k".repeat(10 << 20))), 413);
         assert_eq!(status(r#"{"a\u0000b":1}"#), 400);
-        for bad in ["", " ", "null", "[]", "1", "{", "{\"a\":}", "{\"a\":1}x", "{\"\":1}"] {
+        for bad in [
+            "",
+            " ",
+            "null",
+            "[]",
+            "1",
+            "{",
+            "{\"a\":}",
+            "{\"a\":1}x",
+            "{\"\":1}",
+        ] {
             assert_eq!(status(bad), 400, "{bad}");
         }
         let many = |count: u32| {
@@ -199,7 +209,9 @@ mod tests {
             r#"{"b":[2],"c":"3"}"#
         );
         let large = format!("{{\"x\":\"{}\"}}", "x".repeat(limits::BODY_BYTES - 20));
-        fields.merge(Fields::parse(large.as_bytes()).unwrap()).unwrap();
+        fields
+            .merge(Fields::parse(large.as_bytes()).unwrap())
+            .unwrap();
         let more = Fields::parse(br#"{"y":"123456789012345678901234567890"}"#).unwrap();
         assert_eq!(fields.merge(more).unwrap_err().status(), 413);
     }

@@ -147,7 +147,16 @@ mod tests {
     #[test]
     fn names_that_mislead_are_refused() {
         for bad in [
-            "", ".", "..", "../x", "a/b", "a\\b", "/etc/passwd", "C:\\x", "a\0b", "a\nb",
+            "",
+            ".",
+            "..",
+            "../x",
+            "a/b",
+            "a\\b",
+            "/etc/passwd",
+            "C:\\x",
+            "a\0b",
+            "a\nb",
             "\u{202E}txt.exe",
         ] {
             assert!(FileName::parse(bad).is_err(), "{bad:?}");

@@ -95,7 +95,15 @@ mod tests {
         check("bytes=100-", Ranged::Unsatisfiable);
         check("bytes=99999999999999999999999-", Ranged::Unsatisfiable);
         check("bytes=-0", Ranged::Unsatisfiable);
-        for all in ["bytes=5-4", "bytes=0-1,5-6", "bytes=a-b", "bytes=-", "bytes=--5", "items=0-1", ""] {
+        for all in [
+            "bytes=5-4",
+            "bytes=0-1,5-6",
+            "bytes=a-b",
+            "bytes=-",
+            "bytes=--5",
+            "items=0-1",
+            "",
+        ] {
             check(all, Ranged::All);
         }
         assert_eq!(Ranged::parse("bytes=0-0", 0), Ranged::Unsatisfiable);

@@ -1,0 +1,137 @@
+//! Attaching files to documents, and taking them off.
+
+use groupware_content::ContentHash;
+use groupware_store::Snapshot;
+
+use crate::mailbox::{self, Changes};
+use crate::{
+    Attachment, Context, DatabaseName, Decision, Document, DocumentError, FileName, ItemName,
+    Place, Unid, limits,
+};
+
+/// A file whose content is in its place.
+#[derive(Debug, Clone)]
+pub struct NewAttachment {
+    /// The item that it goes to.
+    pub item: ItemName,
+    /// Its name; a file of the same name in the same item is replaced.
+    pub name: FileName,
+    /// Its media type, as its sender said.
+    pub media_type: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The hash of its content.
+    pub hash: ContentHash,
+}
+
+/// Attaches files, all or none. The content must be pinned until the batch is committed. Tells
+/// whether all of them are new.
+///
+/// # Errors
+/// 404 if there is no such document; 400 if it has too many attachments; 507 if the owner's share is
+/// used up.
+pub fn attach(
+    context: &Context<'_>,
+    (database, unid): (&DatabaseName, &Unid),
+    files: &[NewAttachment],
+) -> Result<Decision<bool>, DocumentError> {
+    let held = mailbox::require(context.snapshot, context.mailbox, database, unid)?;
+    let mut document = held.document.clone();
+    let mut all_new = true;
+    for file in files {
+        all_new &= put(&mut document, file, context.now)?;
+    }
+    let mut changes = Changes::new(context)?;
+    changes.replace((database, unid), Some(&held), Some(&document))?;
+    Ok(Decision {
+        batch: changes.into_batch(),
+        outcome: all_new,
+    })
+}
+
+/// Puts a file among a document's; whether it is new.
+pub(crate) fn put(
+    document: &mut Document,
+    file: &NewAttachment,
+    now: i64,
+) -> Result<bool, DocumentError> {
+    let attachment = Attachment {
+        item: file.item.as_str().to_owned(),
+        name: file.name.as_str().to_owned(),
+        media_type: media_type(&file.media_type),
+        bytes: file.bytes,
+        hash: file.hash,
+        modified: now,
+    };
+    document.modified = now;
+    if let Some(at) = document.position(&file.item, &file.name) {
+        document.attachments[at] = attachment;
+        return Ok(false);
+    }
+    if document.attachments.len() >= limits::ATTACHMENTS {
+        return Err(DocumentError::bad_request(format!(
+            "A document has at most {} attachments.",
+            limits::ATTACHMENTS
+        )));
+    }
+    document.attachments.push(attachment);
+    Ok(true)
+}
+
+/// The type as it can be sent in a header; what can't is any bytes.
+fn media_type(text: &str) -> String {
+    let text = text.trim();
+    let is_fine = (3..=limits::MEDIA_TYPE_BYTES).contains(&text.len())
+        && text.contains('/')
+        && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    match is_fine {
+        true => text.to_owned(),
+        false => "application/octet-stream".to_owned(),
+    }
+}
+
+/// The record of an attachment.
+///
+/// # Errors
+/// 404 if there is no such document or attachment.
+pub fn attachment(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    place: &Place,
+    name: &FileName,
+) -> Result<Attachment, DocumentError> {
+    let held = mailbox::require(snapshot, mailbox, &place.database, &place.unid)?;
+    let at = held.document.position(&place.item, name);
+    at.and_then(|at| held.document.attachments.into_iter().nth(at))
+        .ok_or_else(missing)
+}
+
+/// Takes an attachment off its document.
+///
+/// # Errors
+/// 404 if there is no such document or attachment.
+pub fn detach(
+    context: &Context<'_>,
+    place: &Place,
+    name: &FileName,
+) -> Result<Decision<()>, DocumentError> {
+    let (database, unid) = (&place.database, &place.unid);
+    let held = mailbox::require(context.snapshot, context.mailbox, database, unid)?;
+    let at = held
+        .document
+        .position(&place.item, name)
+        .ok_or_else(missing)?;
+    let mut document = held.document.clone();
+    document.attachments.remove(at);
+    document.modified = context.now;
+    let mut changes = Changes::new(context)?;
+    changes.replace((database, unid), Some(&held), Some(&document))?;
+    Ok(Decision {
+        batch: changes.into_batch(),
+        outcome: (),
+    })
+}
+
+fn missing() -> DocumentError {
+    DocumentError::not_found("There is no such attachment.")
+}

@@ -1,0 +1,175 @@
+//! Looks whether a user's records of documents fit each other, and which content they refer to.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use groupware_content::ContentHash;
+use groupware_store::{Record, Snapshot};
+
+use crate::mailbox::derived;
+use crate::{DatabaseName, Document, DocumentError, Unid, Usage, keys, upload, usage};
+
+/// What a look at a user's records has found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The documents.
+    pub documents: u64,
+    /// What is wrong, a sentence each.
+    pub wrong: Vec<String>,
+    /// The content that documents refer to, with its length and one that refers to it.
+    pub content: BTreeMap<ContentHash, (u64, String)>,
+}
+
+type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Looks at all documents, uploads, and derived records of a user. Holds a user's derived records in
+/// memory.
+///
+/// # Errors
+/// When the store can't be read.
+pub fn check(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Found, DocumentError> {
+    let mut found = Found::default();
+    let mut expected = Records::new();
+    let mut counted = Usage::default();
+    scan(snapshot, mailbox, keys::documents(), &mut |key, record| {
+        if let Err(error) = check_document(
+            mailbox,
+            key,
+            record,
+            (&mut found, &mut expected, &mut counted),
+        ) {
+            found.wrong.push(sentence(mailbox, &error));
+        }
+    })?;
+    let uploads = upload::all(snapshot, mailbox, &mut |_, upload| {
+        counted.uploads += 1;
+        counted.bytes += upload.finished.map_or(upload.length, |_| 0);
+    });
+    match uploads {
+        Ok(()) => {}
+        Err(error @ DocumentError::Store(_)) => return Err(error),
+        Err(error) => found.wrong.push(sentence(mailbox, &error)),
+    }
+    for family in [keys::all_lines(), keys::all_content()] {
+        scan(snapshot, mailbox, family, &mut |key, record| {
+            let text = String::from_utf8_lossy(key);
+            match expected.remove(key) {
+                Some(value) if value == record.value => {}
+                Some(_) => found.wrong.push(format!(
+                    "{mailbox}: record {text} does not fit its document"
+                )),
+                None => found
+                    .wrong
+                    .push(format!("{mailbox}: record {text} belongs to no document")),
+            }
+        })?;
+    }
+    for key in expected.keys() {
+        let text = String::from_utf8_lossy(key);
+        found
+            .wrong
+            .push(format!("{mailbox}: record {text} is missing"));
+    }
+    check_usage(snapshot, mailbox, &counted, &mut found)?;
+    Ok(found)
+}
+
+fn check_document(
+    mailbox: &str,
+    key: &[u8],
+    record: &Record,
+    (found, expected, counted): (&mut Found, &mut Records, &mut Usage),
+) -> Result<(), DocumentError> {
+    let name = std::str::from_utf8(&key["d/d/".len()..]).unwrap_or_default();
+    let (database, unid) = name.split_once('/').unwrap_or_default();
+    let database = DatabaseName::parse(database).map_err(|_| unreadable(key))?;
+    let unid = Unid::parse(unid).map_err(|_| unreadable(key))?;
+    let document = Document::decode(key, &record.value)?;
+    found.documents += 1;
+    counted.bytes += document.bytes();
+    *counted.documents.entry(database.to_string()).or_default() += 1;
+    for attachment in &document.attachments {
+        let (item, name) = (&attachment.item, &attachment.name);
+        let known = found.content.entry(attachment.hash).or_insert_with(|| {
+            let by = format!("{mailbox}: {database}/{unid}/{item}/{name}");
+            (attachment.bytes, by)
+        });
+        if known.0 != attachment.bytes {
+            let (hash, by) = (attachment.hash, &known.1);
+            found.wrong.push(format!(
+                "{mailbox}: {database}/{unid}/{item}/{name} and {by} refer to content {hash} with \
+                 different lengths"
+            ));
+        }
+    }
+    expected.extend(derived(mailbox, &database, &unid, &document));
+    Ok(())
+}
+
+fn check_usage(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    counted: &Usage,
+    found: &mut Found,
+) -> Result<(), DocumentError> {
+    match usage::load(snapshot, mailbox) {
+        Ok(held) if held.usage == *counted => {}
+        Ok(held) => found.wrong.push(format!(
+            "{mailbox}: {} bytes and {} documents are recorded as used; there are {} and {}",
+            held.usage.bytes,
+            held.usage.documents.values().sum::<u64>(),
+            counted.bytes,
+            found.documents,
+        )),
+        Err(error @ DocumentError::Store(_)) => return Err(error),
+        Err(error) => found.wrong.push(sentence(mailbox, &error)),
+    }
+    Ok(())
+}
+
+/// Tells the content that a user's documents refer to, of all whose hash begins with this byte.
+///
+/// # Errors
+/// When the store can't be read, or a reference is damaged: then nothing may be swept.
+pub fn kept_content(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    first: u8,
+    keep: &mut dyn FnMut(&ContentHash, u64),
+) -> Result<(), DocumentError> {
+    let mut damaged = None;
+    scan(
+        snapshot,
+        mailbox,
+        keys::content_from(first),
+        &mut |key, record| {
+            let bytes = record.value[..].try_into().map(u64::from_be_bytes);
+            match (keys::hash_of(key), bytes) {
+                (Some(hash), Ok(bytes)) => keep(&hash, bytes),
+                _ => damaged = Some(unreadable(key)),
+            }
+        },
+    )?;
+    damaged.map_or(Ok(()), Err)
+}
+
+fn scan(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    (from, to): (Vec<u8>, Vec<u8>),
+    visit: &mut dyn FnMut(&[u8], &Record),
+) -> Result<(), DocumentError> {
+    snapshot.scan(mailbox, &from, Some(&to), usize::MAX, &mut |key, record| {
+        visit(key, &record);
+        ControlFlow::Continue(())
+    })?;
+    Ok(())
+}
+
+fn unreadable(key: &[u8]) -> DocumentError {
+    DocumentError::corrupt(key, "its key or value is damaged")
+}
+
+fn sentence(mailbox: &str, error: &DocumentError) -> String {
+    format!("{mailbox}: {error}")
+}

@@ -1,0 +1,204 @@
+//! The document: fields and attachments, its stored form, and how it is shown.
+
+use groupware_content::ContentHash;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::time::json_date;
+use crate::{DatabaseName, DocumentError, Fields, FileName, ItemName, Unid, document_path};
+
+/// Version of the stored form. A reader refuses what it doesn't know.
+const FORMAT: u8 = 1;
+
+/// A document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// When it was made, seconds since 1970.
+    #[serde(rename = "c")]
+    pub created: i64,
+    /// When it, or one of its attachments, was last changed.
+    #[serde(rename = "m")]
+    pub modified: i64,
+    /// Its fields.
+    #[serde(rename = "f")]
+    pub fields: Fields,
+    /// Its attachments, in the order in which they came.
+    #[serde(rename = "a", default)]
+    pub attachments: Vec<Attachment>,
+}
+
+/// An attached file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// The item that it belongs to.
+    #[serde(rename = "i")]
+    pub item: String,
+    /// Its name.
+    #[serde(rename = "n")]
+    pub name: String,
+    /// Its media type, as its sender said.
+    #[serde(rename = "t")]
+    pub media_type: String,
+    /// Its length.
+    #[serde(rename = "s")]
+    pub bytes: u64,
+    /// The hash of its content.
+    #[serde(
+        rename = "h",
+        serialize_with = "write_hash",
+        deserialize_with = "read_hash"
+    )]
+    pub hash: ContentHash,
+    /// When it was attached.
+    #[serde(rename = "m")]
+    pub modified: i64,
+}
+
+fn write_hash<S: Serializer>(hash: &ContentHash, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(hash)
+}
+
+fn read_hash<'de, D: Deserializer<'de>>(from: D) -> Result<ContentHash, D::Error> {
+    let text = String::deserialize(from)?;
+    ContentHash::parse(&text).ok_or_else(|| serde::de::Error::custom("not a hash"))
+}
+
+impl Document {
+    /// The stored form: a version byte, then JSON with short names.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(512);
+        bytes.push(FORMAT);
+        serde_json::to_writer(&mut bytes, self).expect("a document always serialises to memory");
+        bytes
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// [`DocumentError::Corrupt`] if it is of another version or damaged.
+    pub(crate) fn decode(key: &[u8], bytes: &[u8]) -> Result<Self, DocumentError> {
+        match bytes.split_first() {
+            Some((&FORMAT, json)) => {
+                serde_json::from_slice(json).map_err(|error| DocumentError::corrupt(key, error))
+            }
+            Some((other, _)) => Err(DocumentError::corrupt(
+                key,
+                format!("format {other}, expected {FORMAT}"),
+            )),
+            None => Err(DocumentError::corrupt(key, "empty")),
+        }
+    }
+
+    /// What it takes of its owner's share: fields and attachments.
+    pub(crate) fn bytes(&self) -> u64 {
+        let attached = self.attachments.iter().map(|attachment| attachment.bytes);
+        self.fields.bytes() + attached.sum::<u64>()
+    }
+
+    /// Where in the list an attachment is.
+    pub(crate) fn position(&self, item: &ItemName, name: &FileName) -> Option<usize> {
+        self.attachments
+            .iter()
+            .position(|known| known.item == item.as_str() && known.name == name.as_str())
+    }
+
+    /// The document as JSON. With `only`, no other fields, whatever case their names are in; what
+    /// begins with `@` is always there.
+    pub(crate) fn render(
+        &self,
+        (mailbox, database, unid): (&str, &DatabaseName, &Unid),
+        only: Option<&[String]>,
+    ) -> Vec<u8> {
+        let path = document_path(mailbox, database, unid);
+        let shown = Shown {
+            document: self,
+            path: &path,
+            unid,
+            only,
+        };
+        serde_json::to_vec(&shown).expect("a document always serialises to memory")
+    }
+}
+
+struct Shown<'a> {
+    document: &'a Document,
+    path: &'a str,
+    unid: &'a Unid,
+    only: Option<&'a [String]>,
+}
+
+impl Serialize for Shown<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let document = self.document;
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("@href", self.path)?;
+        map.serialize_entry("@unid", self.unid.as_str())?;
+        map.serialize_entry("@created", &json_date(document.created))?;
+        map.serialize_entry("@modified", &json_date(document.modified))?;
+        if let Some(form) = document.fields.form() {
+            map.serialize_entry("@form", form)?;
+        }
+        for (name, value) in document.fields.iter() {
+            let wanted = |only: &[String]| only.iter().any(|it| it.eq_ignore_ascii_case(name));
+            if self.only.is_none_or(wanted) {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        let attachments = document.attachments.iter();
+        let attachments: Vec<_> = attachments
+            .map(|attachment| ShownAttachment::new(attachment, self.path))
+            .collect();
+        map.serialize_entry("@attachments", &attachments)?;
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct ShownAttachment<'a> {
+    item: &'a str,
+    name: &'a str,
+    #[serde(rename = "type")]
+    media_type: &'a str,
+    size: u64,
+    blake3: String,
+    modified: String,
+    href: String,
+}
+
+impl<'a> ShownAttachment<'a> {
+    fn new(attachment: &'a Attachment, document: &str) -> Self {
+        let Attachment {
+            item,
+            name,
+            media_type,
+            bytes,
+            hash,
+            modified,
+        } = attachment;
+        Self {
+            item,
+            name,
+            media_type,
+            size: *bytes,
+            blake3: hash.to_string(),
+            modified: json_date(*modified),
+            href: format!("{document}/{item}/{}", percent_encoded(name)),
+        }
+    }
+}
+
+/// A name as a segment of a path: all but unreserved characters are encoded (RFC 3986, 2.3).
+pub(crate) fn percent_encoded(name: &str) -> String {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    let mut encoded = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push('%');
+            encoded.push(char::from(HEX[usize::from(byte >> 4)]));
+            encoded.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+    encoded
+}

@@ -1,0 +1,177 @@
+//! The headers of tus 1.0: text in, validated values out. See <https://tus.io/protocols/resumable-upload>.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::{DocumentError, limits};
+
+/// The version that is spoken.
+pub const VERSION: &str = "1.0.0";
+/// The extensions that are spoken.
+pub const EXTENSIONS: &str = "creation,creation-with-upload,termination,checksum,expiration";
+/// The checksums that can be asked for.
+pub const ALGORITHMS: &str = "sha1,sha256,blake3";
+/// The media type of a chunk.
+pub const CHUNK_TYPE: &str = "application/offset+octet-stream";
+
+/// Reads `Upload-Length` or `Upload-Offset`: a whole number that is not negative.
+///
+/// # Errors
+/// 400 if it isn't one; 413 if it is larger than any file.
+pub fn number(name: &str, text: &str) -> Result<u64, DocumentError> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(DocumentError::bad_request(format!(
+            "{name} is a whole number that is not negative."
+        )));
+    }
+    text.parse()
+        .map_err(|_| DocumentError::refused(413, format!("{name} is larger than any file.")))
+}
+
+/// What `Upload-Metadata` says of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Metadata {
+    /// `filename`, or `name`.
+    pub file_name: Option<String>,
+    /// `filetype`, or `type`.
+    pub media_type: Option<String>,
+}
+
+/// Reads `Upload-Metadata`: names with values in base64, separated by commas.
+///
+/// # Errors
+/// 400 if it can't be read, or a bound is passed.
+pub fn metadata(text: &str) -> Result<Metadata, DocumentError> {
+    let bad = || DocumentError::bad_request("Upload-Metadata can't be read.");
+    let mut metadata = Metadata::default();
+    let mut names: Vec<&str> = Vec::new();
+    if text.len() > limits::METADATA_BYTES {
+        return Err(bad());
+    }
+    for pair in text.split(',').filter(|_| !text.trim().is_empty()) {
+        let pair = pair.trim();
+        let (name, value) = pair.split_once(' ').unwrap_or((pair, ""));
+        let is_new = !name.is_empty() && !names.contains(&name);
+        if !is_new || !name.is_ascii() || names.len() >= limits::METADATA_NAMES {
+            return Err(bad());
+        }
+        names.push(name);
+        let value = STANDARD.decode(value.trim()).map_err(|_| bad())?;
+        let slot = match name {
+            "filename" | "name" => &mut metadata.file_name,
+            "filetype" | "type" => &mut metadata.media_type,
+            _ => continue,
+        };
+        // The name that more clients use wins.
+        if slot.is_none() || name.starts_with("file") {
+            *slot = Some(String::from_utf8(value).map_err(|_| bad())?);
+        }
+    }
+    Ok(metadata)
+}
+
+/// How a checksum is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// 160 bits; every tus server must have it.
+    Sha1,
+    /// 256 bits.
+    Sha256,
+    /// 256 bits, the fastest.
+    Blake3,
+}
+
+/// What `Upload-Checksum` says of a chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checksum {
+    /// How it was made.
+    pub algorithm: Algorithm,
+    /// What it came to.
+    pub digest: Vec<u8>,
+}
+
+/// Reads `Upload-Checksum`: an algorithm and a checksum in base64.
+///
+/// # Errors
+/// 400 if it can't be read, or the algorithm isn't known.
+pub fn checksum(text: &str) -> Result<Checksum, DocumentError> {
+    let (name, digest) = text.trim().split_once(' ').unwrap_or_default();
+    let (algorithm, bytes) = match name {
+        "sha1" => (Algorithm::Sha1, 20),
+        "sha256" => (Algorithm::Sha256, 32),
+        "blake3" => (Algorithm::Blake3, 32),
+        _ => {
+            return Err(DocumentError::bad_request(
+                "Upload-Checksum is sha1, sha256, or blake3, and a checksum in base64.",
+            ));
+        }
+    };
+    match STANDARD.decode(digest.trim()) {
+        Ok(digest) if digest.len() == bytes => Ok(Checksum { algorithm, digest }),
+        _ => Err(DocumentError::bad_request("The checksum can't be read.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_whole_and_not_negative() {
+        assert_eq!(number("Upload-Length", "0").unwrap(), 0);
+        assert_eq!(number("Upload-Length", "2097152").unwrap(), 2_097_152);
+        for bad in ["", "-1", "+1", "1.5", "0x10", " 1", "1e9", "NaN"] {
+            assert_eq!(number("x", bad).unwrap_err().status(), 400, "{bad}");
+        }
+        let huge = "9".repeat(5000);
+        assert_eq!(number("x", &huge).unwrap_err().status(), 413);
+    }
+
+    #[test]
+    fn metadata_names_the_file() {
+        // "world_domination_plan.pdf", "application/pdf"
+        let text = "filename d29ybGRfZG9taW5hdGlvbl9wbGFuLnBkZg==,is_confidential,\
+                    filetype YXBwbGljYXRpb24vcGRm";
+        let found = metadata(text).unwrap();
+        assert_eq!(found.file_name.unwrap(), "world_domination_plan.pdf");
+        assert_eq!(found.media_type.unwrap(), "application/pdf");
+        assert_eq!(metadata("").unwrap(), Metadata::default());
+        for bad in [
+            "a !",
+            "a YQ==,a YQ==",
+            ",",
+            "filename /w==",
+            "ä YQ==",
+            &"x".repeat(5000),
+        ] {
+            assert_eq!(metadata(bad).unwrap_err().status(), 400, "{bad}");
+        }
+        let many: Vec<_> = (0..33).map(|n| format!("n{n}")).collect();
+        assert!(metadata(&many.join(",")).is_err());
+    }
+
+    #[test]
+    fn checksums() {
+        let found = checksum("sha1 Kq5sNclPz7QV2+lfQIuc6R7oRu0=").unwrap();
+        assert_eq!((found.algorithm, found.digest.len()), (Algorithm::Sha1, 20));
+        for bad in [
+            "",
+            "sha1",
+            "sha1 ",
+            "sha1 YQ==",
+            "md5 YQ==",
+            "sha256 Kq5sNclPz7QV2+lfQIuc6R7oRu0=",
+        ] {
+            assert_eq!(checksum(bad).unwrap_err().status(), 400, "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text: String) {
+            let _ = (number("x", &text), metadata(&text), checksum(&text));
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Uploads in chunks: what is recorded of them. How much of one has come in is not: that lies with
+//! its content, so that a chunk needs no record.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use groupware_content::ContentHash;
+use groupware_store::{Batch, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use crate::mailbox::{self, Changes};
+use crate::{
+    Context, DatabaseName, Decision, DocumentError, FileName, ItemName, NewAttachment, Place, Unid,
+    attach, keys, limits,
+};
+
+/// The name of an upload: 32 lower-case hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UploadId(String);
+
+impl UploadId {
+    /// Reads an identifier.
+    ///
+    /// # Errors
+    /// 404 if it can't be one: then there is no such upload.
+    pub fn parse(text: &str) -> Result<Self, DocumentError> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if text.len() == 32 && text.bytes().all(is_digit) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(no_upload())
+    }
+
+    /// The identifier that 128 random bits make.
+    pub fn from_bits(bits: u128) -> Self {
+        Self(format!("{bits:032x}"))
+    }
+
+    /// The identifier as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for UploadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What is recorded of an upload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upload {
+    /// The bytes that it will have.
+    #[serde(rename = "l")]
+    pub length: u64,
+    /// When it was begun, seconds since 1970.
+    #[serde(rename = "c")]
+    pub created: i64,
+    /// When it became an attachment.
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<i64>,
+    /// `Upload-Metadata` as it was sent.
+    #[serde(rename = "m")]
+    pub metadata: String,
+    #[serde(rename = "d")]
+    database: String,
+    #[serde(rename = "u")]
+    unid: String,
+    #[serde(rename = "i")]
+    item: String,
+    #[serde(rename = "n")]
+    name: String,
+    #[serde(rename = "t")]
+    media_type: String,
+}
+
+/// An upload that is asked for.
+#[derive(Debug, Clone)]
+pub struct NewUpload {
+    /// Where it goes.
+    pub place: Place,
+    /// The file's name.
+    pub name: FileName,
+    /// Its media type, as its sender said.
+    pub media_type: String,
+    /// The bytes that it will have.
+    pub length: u64,
+    /// `Upload-Metadata` as it was sent.
+    pub metadata: String,
+}
+
+/// Records a new upload, and sets its length aside.
+///
+/// # Errors
+/// 404 if there is no such document; 507 if the owner's share is used up.
+pub fn begin(context: &Context<'_>, new: &NewUpload) -> Result<Decision<UploadId>, DocumentError> {
+    let Place {
+        database,
+        unid,
+        item,
+    } = &new.place;
+    mailbox::require(context.snapshot, context.mailbox, database, unid)?;
+    let id = UploadId::from_bits(context.bits);
+    let upload = Upload {
+        length: new.length,
+        created: context.now,
+        finished: None,
+        metadata: new.metadata.clone(),
+        database: database.as_str().to_owned(),
+        unid: unid.as_str().to_owned(),
+        item: item.as_str().to_owned(),
+        name: new.name.as_str().to_owned(),
+        media_type: new.media_type.clone(),
+    };
+    let mut changes = Changes::new(context)?;
+    changes.usage.uploads += 1;
+    if changes.usage.uploads > limits::UPLOADS {
+        let message = "There are too many uploads: finish some, or wait until they expire.";
+        return Err(DocumentError::refused(507, message));
+    }
+    changes.change_usage(0, new.length)?;
+    changes.put(keys::upload(&id), None, Some(upload.encode()));
+    Ok(Decision {
+        batch: changes.into_batch(),
+        outcome: id,
+    })
+}
+
+/// What is recorded of an upload.
+///
+/// # Errors
+/// 404 if there is none of this name.
+pub fn upload(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    id: &UploadId,
+) -> Result<Upload, DocumentError> {
+    load(snapshot, mailbox, id).map(|(upload, _)| upload)
+}
+
+fn load(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    id: &UploadId,
+) -> Result<(Upload, u64), DocumentError> {
+    let key = keys::upload(id);
+    let record = snapshot.get(mailbox, &key)?.ok_or_else(no_upload)?;
+    Ok((Upload::decode(&key, &record.value)?, record.revision))
+}
+
+/// Makes the attachment of an upload that is whole, whose content is pinned until the batch is
+/// committed. Done already, there is nothing to do. The record stays for a while, so that a client
+/// that missed the answer learns that all is well.
+///
+/// # Errors
+/// 404 if there is no such upload, or its document is gone; 400 if the document has too many
+/// attachments.
+pub fn finish(
+    context: &Context<'_>,
+    id: &UploadId,
+    hash: ContentHash,
+) -> Result<Decision<()>, DocumentError> {
+    let (mut upload, revision) = load(context.snapshot, context.mailbox, id)?;
+    if upload.finished.is_some() {
+        return Ok(Decision {
+            batch: Batch::new(),
+            outcome: (),
+        });
+    }
+    let (place, file) = upload.attachment(id, hash)?;
+    let (database, unid) = (&place.database, &place.unid);
+    let held = mailbox::require(context.snapshot, context.mailbox, database, unid)?;
+    let mut document = held.document.clone();
+    attach::put(&mut document, &file, context.now)?;
+    let mut changes = Changes::new(context)?;
+    // Its length was set aside.
+    changes.change_usage(upload.length, 0)?;
+    changes.replace((database, unid), Some(&held), Some(&document))?;
+    upload.finished = Some(context.now);
+    changes.put(keys::upload(id), Some(revision), Some(upload.encode()));
+    Ok(Decision {
+        batch: changes.into_batch(),
+        outcome: (),
+    })
+}
+
+/// Forgets an upload, and frees what was set aside for it.
+///
+/// # Errors
+/// 404 if there is none of this name.
+pub fn give_up(context: &Context<'_>, id: &UploadId) -> Result<Decision<()>, DocumentError> {
+    let (upload, revision) = load(context.snapshot, context.mailbox, id)?;
+    let mut changes = Changes::new(context)?;
+    if upload.finished.is_none() {
+        changes.change_usage(upload.length, 0)?;
+    }
+    changes.usage.uploads = changes.usage.uploads.saturating_sub(1);
+    changes.put(keys::upload(id), Some(revision), None);
+    Ok(Decision {
+        batch: changes.into_batch(),
+        outcome: (),
+    })
+}
+
+/// The uploads of a user that expired by `now`: `last_written` tells when the content of one that is
+/// under way was last written, if it has any.
+///
+/// # Errors
+/// The store's.
+pub fn expired(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    now: i64,
+    lifetime_s: i64,
+    last_written: &dyn Fn(&UploadId) -> Option<i64>,
+) -> Result<Vec<UploadId>, DocumentError> {
+    let mut found = Vec::new();
+    all(snapshot, mailbox, &mut |id, upload| {
+        let last = upload.finished.or_else(|| last_written(&id));
+        let last = last.unwrap_or_default().max(upload.created);
+        if last.saturating_add(lifetime_s) <= now {
+            found.push(id);
+        }
+    })?;
+    Ok(found)
+}
+
+/// Visits every upload of a user.
+pub(crate) fn all(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    visit: &mut dyn FnMut(UploadId, Upload),
+) -> Result<(), DocumentError> {
+    let (from, to) = keys::uploads();
+    let mut failure = None;
+    snapshot.scan(mailbox, &from, Some(&to), usize::MAX, &mut |key, record| {
+        let id = std::str::from_utf8(&key[from.len()..]).unwrap_or_default();
+        match (UploadId::parse(id), Upload::decode(key, &record.value)) {
+            (Ok(id), Ok(upload)) => visit(id, upload),
+            (Err(error), _) | (_, Err(error)) => {
+                failure = Some(error);
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// The key under which an upload of a user is known among all uploads.
+pub fn upload_owner_key(mailbox: &str, id: &UploadId) -> String {
+    format!("{mailbox}/{id}")
+}
+
+impl Upload {
+    fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("an upload always serialises to memory")
+    }
+
+    fn decode(key: &[u8], bytes: &[u8]) -> Result<Self, DocumentError> {
+        serde_json::from_slice(bytes).map_err(|error| DocumentError::corrupt(key, error))
+    }
+
+    /// Where it goes, and as what.
+    fn attachment(
+        &self,
+        id: &UploadId,
+        hash: ContentHash,
+    ) -> Result<(Place, NewAttachment), DocumentError> {
+        let damaged = |error: DocumentError| DocumentError::corrupt(&keys::upload(id), error);
+        let place = Place {
+            database: DatabaseName::parse(&self.database).map_err(damaged)?,
+            unid: Unid::parse(&self.unid).map_err(damaged)?,
+            item: ItemName::parse(&self.item).map_err(damaged)?,
+        };
+        let file = NewAttachment {
+            item: place.item.clone(),
+            name: FileName::parse(&self.name).map_err(damaged)?,
+            media_type: self.media_type.clone(),
+            bytes: self.length,
+            hash,
+        };
+        Ok((place, file))
+    }
+}
+
+fn no_upload() -> DocumentError {
+    DocumentError::not_found("There is no such upload, or it has expired.")
+}

@@ -1,0 +1,109 @@
+//! What a user's documents and uploads take, and the number of documents in each database.
+
+use std::collections::BTreeMap;
+
+use groupware_store::Snapshot;
+use serde::{Deserialize, Serialize};
+
+use crate::{DatabaseName, DocumentError, keys, limits};
+
+/// What a user's documents and uploads take.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Fields, attachments, and the announced length of uploads under way. Equal content counts
+    /// each time: whether others have it is nobody's business.
+    pub bytes: u64,
+    /// Upload records.
+    #[serde(default)]
+    pub uploads: u64,
+    /// The number of documents by database; none is 0.
+    #[serde(default)]
+    pub documents: BTreeMap<String, u64>,
+}
+
+/// Usage with the revision that it was read at; `None` if there was none.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HeldUsage {
+    pub(crate) usage: Usage,
+    pub(crate) revision: Option<u64>,
+}
+
+pub(crate) fn load(snapshot: &dyn Snapshot, mailbox: &str) -> Result<HeldUsage, DocumentError> {
+    let Some(record) = snapshot.get(mailbox, keys::USAGE)? else {
+        return Ok(HeldUsage::default());
+    };
+    let usage = serde_json::from_slice(&record.value)
+        .map_err(|error| DocumentError::corrupt(keys::USAGE, error))?;
+    Ok(HeldUsage {
+        usage,
+        revision: Some(record.revision),
+    })
+}
+
+/// The bytes that a user may still store.
+///
+/// # Errors
+/// The store's.
+pub fn room(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    quota_bytes: u64,
+) -> Result<u64, DocumentError> {
+    let held = load(snapshot, mailbox)?;
+    Ok(quota_bytes.saturating_sub(held.usage.bytes))
+}
+
+impl Usage {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("numbers always serialise to memory")
+    }
+
+    /// Counts what is there in place of what was there.
+    ///
+    /// # Errors
+    /// 507 if it is more and passes the quota.
+    pub(crate) fn change(
+        &mut self,
+        before: u64,
+        after: u64,
+        quota_bytes: u64,
+    ) -> Result<(), DocumentError> {
+        self.bytes = self.bytes.saturating_sub(before).saturating_add(after);
+        if after > before && self.bytes > quota_bytes {
+            return Err(no_room());
+        }
+        Ok(())
+    }
+
+    /// Counts a document more or less.
+    ///
+    /// # Errors
+    /// 507 if there are too many.
+    pub(crate) fn count(
+        &mut self,
+        database: &DatabaseName,
+        is_new: bool,
+    ) -> Result<(), DocumentError> {
+        let name = database.as_str();
+        if !is_new {
+            let left = self.documents.get(name).map_or(0, |count| count - 1);
+            match left {
+                0 => self.documents.remove(name),
+                left => self.documents.insert(name.to_owned(), left),
+            };
+            return Ok(());
+        }
+        *self.documents.entry(name.to_owned()).or_default() += 1;
+        if self.documents.len() > limits::DATABASES {
+            return Err(DocumentError::refused(507, "There are too many databases."));
+        }
+        if self.documents.values().sum::<u64>() > limits::DOCUMENTS {
+            return Err(DocumentError::refused(507, "There are too many documents."));
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn no_room() -> DocumentError {
+    DocumentError::refused(507, "This would take more than your share of the disk.")
+}
