@@ -2,7 +2,6 @@
 //! `groupware-calendar` decide, answer. Knows no rule of the calendar.
 
 mod decide;
-mod lane;
 mod reply;
 mod request;
 
