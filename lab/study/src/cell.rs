@@ -6,14 +6,14 @@
 use crate::demand::LoadTemplate;
 use crate::file::{At, Scalar};
 use crate::model::Cell;
-use crate::system::SystemTemplate;
+use crate::system::SystemsTemplate;
 use crate::template::Template;
 use crate::text_error::TextError;
 
 /// The settings of a study, still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) struct CellTemplate {
-    pub(crate) system: SystemTemplate,
+    pub(crate) system: SystemsTemplate,
     pub(crate) load: LoadTemplate,
 }
 

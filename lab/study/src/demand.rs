@@ -37,6 +37,8 @@ pub(crate) enum KindTemplate {
     Users(Setting),
     Arrival(Box<ArrivalTemplate>),
     Sequence(Setting),
+    /// Users whose number a search chooses, with the fewest that it tries.
+    Searched(u32),
 }
 
 /// Sessions that arrive, still with references to factors.
@@ -88,6 +90,7 @@ impl KindTemplate {
         let users = |text: &str| units::whole_number(text, USERS);
         Ok(match self {
             Self::Users(setting) => (LoadKind::Users, setting.value(cell, users)? as u32),
+            Self::Searched(users) => (LoadKind::Users, *users),
             Self::Arrival(arrival) => {
                 let spacing = arrival.spacing.value(cell, spacing_named)?;
                 let kind = LoadKind::Arrival {

@@ -2,6 +2,7 @@
 //!
 //! Pure: it reads no clock, opens no socket, and reads files only through what it is given.
 
+mod attach;
 mod cell;
 mod command;
 mod demand;

@@ -199,51 +199,106 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
         return Err(PlanError::Speed(options.speed));
     }
     let seed = options.seed.unwrap_or(study.seed);
-    let cells = &study.cells;
-    let per_block = cells.len() + usize::from(study.control);
+    let per_block = study.cells.len() + usize::from(study.control);
     let count = per_block.saturating_mul(study.trials as usize);
     if count > MAX_TRIALS {
         return Err(PlanError::TooManyTrials(count));
     }
-    let set = cells
+    let cells = study
+        .cells
         .iter()
-        .map(|cell| settings(&study.cell_template, cell, &study.workload, options.speed))
+        .map(|cell| trial_of(study, cell, options.speed))
         .collect::<Result<Vec<_>, _>>()?;
-    let workload = study.workload.at_speed(options.speed);
-    let mut predictor = Predictor::new(&workload, seed, count);
-    let mut trials = Vec::with_capacity(count);
-    for block in 0..study.trials {
-        // The first cell once more, as its own control.
-        let mut order: Vec<usize> = (0..per_block).collect();
-        if study.order == Order::Shuffled {
-            timing::shuffle(&mut order, seed, block);
-        }
-        for place in order {
-            let control = place == cells.len();
-            let at = if control { 0 } else { place };
-            let (system, host, load) = set[at].clone();
-            trials.push(Trial {
-                id: trials.len() as u32 + 1,
-                block,
-                cell: cells[at].clone(),
-                control,
-                parameters: BTreeMap::new(),
-                system,
-                host,
-                load,
-                prediction: predictor.predict(block, &load),
-            });
-        }
-    }
-    Ok(Plan {
+    let mut plan = Plan {
         schema: SCHEMA.to_owned(),
         study: study.name.clone(),
         title: study.title.clone(),
         seed,
         speed: options.speed,
         dates_from: study.dates_from,
-        trials,
+        trials: Vec::new(),
         search: None,
+    };
+    match &study.find {
+        Some(find) => {
+            plan.search = Some(Search {
+                find: find.clone(),
+                cells,
+            });
+        }
+        None => plan.trials = in_blocks(study, &plan, &cells),
+    }
+    Ok(plan)
+}
+
+/// The trials of all blocks, in run order.
+fn in_blocks(study: &Study, plan: &Plan, cells: &[Trial]) -> Vec<Trial> {
+    let per_block = cells.len() + usize::from(study.control);
+    let count = per_block * study.trials as usize;
+    let workload = study.workload.at_speed(plan.speed);
+    let mut predictor = Predictor::new(&workload, plan.seed, count);
+    let mut trials = Vec::with_capacity(count);
+    for block in 0..study.trials {
+        // The first cell once more, as its own control.
+        let mut order: Vec<usize> = (0..per_block).collect();
+        if study.order == Order::Shuffled {
+            timing::shuffle(&mut order, plan.seed, block);
+        }
+        for place in order {
+            let control = place == cells.len();
+            let cell = &cells[if control { 0 } else { place }];
+            trials.push(Trial {
+                id: trials.len() as u32 + 1,
+                block,
+                control,
+                prediction: predictor.predict(block, &cell.load),
+                ..cell.clone()
+            });
+        }
+    }
+    trials
+}
+
+impl Plan {
+    /// A trial that the search chooses: its cell, by its place among [`Search::cells`], with so many
+    /// users. `workload` is the one of the cell, at the plan's speed. `None` where the plan has no
+    /// search or no such cell.
+    #[must_use]
+    pub fn search_trial(
+        &self,
+        workload: &Workload,
+        cell: usize,
+        users: u32,
+        (id, block): (u32, u32),
+    ) -> Option<Trial> {
+        let template = self.search.as_ref()?.cells.get(cell)?;
+        let load = LoadSpec {
+            users,
+            ..template.load
+        };
+        Some(Trial {
+            id,
+            block,
+            prediction: Predictor::new(workload, self.seed, 1).predict(block, &load),
+            load,
+            ..template.clone()
+        })
+    }
+}
+
+/// A cell's trial, in no block yet.
+fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> {
+    let (system, host, load) = settings(&study.cell_template, cell, &study.workload, speed)?;
+    Ok(Trial {
+        id: 0,
+        block: 0,
+        cell: cell.clone(),
+        control: false,
+        parameters: BTreeMap::new(),
+        system,
+        host,
+        load,
+        prediction: None,
     })
 }
 
@@ -253,8 +308,8 @@ fn settings(
     workload: &Workload,
     speed: f64,
 ) -> Result<(SystemSpec, HostSpec, LoadSpec), PlanError> {
-    let system = template.system.system(cell)?;
-    let host = template.system.host(cell)?;
+    let system = template.system.of(cell).system(cell)?;
+    let host = template.system.of(cell).host(cell)?;
     let load = template.load.load(cell, workload.session.pace)?;
     Ok((system, host, load.spec(speed)))
 }

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attach::AttachTemplate;
 use crate::cell::{CellError, Optional, Setting};
 use crate::command::{CommandSpec, CommandTemplate};
-use crate::model::Cell;
+use crate::model::{Cell, Level, VARIANT};
 use crate::text_error::TextError;
 use crate::units;
 
@@ -114,7 +115,33 @@ pub struct KernelSetting {
     pub value: String,
 }
 
-/// The system of a study, still with references to factors.
+/// The systems of a study, by the name of their variant.
+#[derive(Debug, Clone)]
+pub(crate) enum SystemsTemplate {
+    One(Box<SystemTemplate>),
+    /// At least one.
+    Variants(Vec<(String, SystemTemplate)>),
+}
+
+impl SystemsTemplate {
+    /// The system that a cell is about.
+    pub(crate) fn of(&self, cell: &Cell) -> &SystemTemplate {
+        match self {
+            Self::One(system) => system,
+            Self::Variants(variants) => {
+                let name = match cell.get(VARIANT) {
+                    Some(Level::Text(name)) => name.as_str(),
+                    _ => "",
+                };
+                let named = variants.iter().find(|(variant, _)| variant == name);
+                // Cells are made of these very names.
+                &named.unwrap_or(&variants[0]).1
+            }
+        }
+    }
+}
+
+/// A system of a study, still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) struct SystemTemplate {
     pub(crate) kind: KindTemplate,
@@ -128,6 +155,7 @@ pub(crate) struct SystemTemplate {
 pub(crate) enum KindTemplate {
     Groupware(Box<GroupwareTemplate>),
     Command(Box<CommandTemplate>),
+    Attach(Box<AttachTemplate>),
 }
 
 /// The groupware server, still with references to factors.
@@ -152,6 +180,7 @@ impl SystemTemplate {
         match &self.kind {
             KindTemplate::Groupware(template) => template.spec(cell).map(SystemSpec::Groupware),
             KindTemplate::Command(template) => template.spec(cell).map(SystemSpec::Command),
+            KindTemplate::Attach(template) => template.spec(cell).map(SystemSpec::Attach),
         }
     }
 

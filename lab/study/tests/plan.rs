@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use lab_study::model::Level;
+use lab_study::model::{Level, VARIANT};
 use lab_study::plan::{LoadKind, Plan, PlanError, PlanOptions, Spacing, Trial, plan};
-use lab_study::{Files, Study, load_study};
+use lab_study::{Files, Study, SystemSpec, load_study};
 use proptest::prelude::*;
 
 struct Folder(String, String);
@@ -325,4 +325,67 @@ fn a_control_runs_the_first_cell_once_more_in_each_block() {
         places.len() > 1,
         "it is shuffled with the others: {places:?}"
     );
+}
+
+/// A study with these systems in place of the one that comes along.
+fn study_of(systems: &str, extra: &str, load: &str) -> Study {
+    let study = format!("study: s\ntitle: S\nworkload: w\n{systems}\nload: {{ {load} }}\n{extra}");
+    let workload = format!("workload: w\nsession:\n{SESSION}");
+    load_study("s.study.yaml", &Folder(study, workload), &[])
+        .unwrap_or_else(|e| panic!("{:?}", e.problems()))
+        .study
+}
+
+#[test]
+fn variants_are_the_levels_of_a_factor() {
+    let systems = "variants:\n  slow: { groupware: { http_threads: \"{{ threads }}\" } }\n  \
+                   2: { attach: { url: \"http://localhost:8{{ threads }}/\" } }";
+    let extra =
+        "matrix: { threads: [1, 2], exclude: [{ variant: 2, threads: 1 }] }\norder: listed\n";
+    let plan = planned(&study_of(systems, extra, "users: 1, hold: 20s"), 1);
+    let seen: Vec<String> = plan
+        .trials
+        .iter()
+        .map(|trial| match (&trial.cell[VARIANT], &trial.system) {
+            (Level::Text(name), SystemSpec::Groupware(spec)) => {
+                format!("{name} {}", spec.http_threads.unwrap())
+            }
+            (Level::Text(name), SystemSpec::Attach(spec)) => format!("{name} {}", spec.url),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(seen, ["slow 1", "slow 2", "2 http://localhost:82"]);
+}
+
+#[test]
+fn a_search_begins_with_a_trial_of_each_cell() {
+    let find = "find:\n  users: { min: 10, max: 900 }\n  resolution: 10%\n  \
+                subject_to: { response_time: [\"p(95) < 100ms\"], error_rate: [\"rate < 1%\"] }\n";
+    let systems = "variants:\n  a: { groupware: {} }\n  b: { groupware: { http_threads: 1 } }";
+    let study = study_of(systems, find, "ramp: 10s, hold: 3 cycles");
+    let plan = planned(&study, 1);
+    assert!(plan.trials.is_empty());
+    let search = plan.search.as_ref().unwrap();
+    assert_eq!(search.cells.len(), 2);
+    let find = &search.find;
+    assert_eq!((find.min_users, find.max_users, find.repeats), (10, 900, 6));
+    assert_eq!((find.resolution, find.subject_to.len()), (0.1, 2));
+    let workload = study.workload.at_speed(plan.speed);
+    let trial = plan.search_trial(&workload, 1, 40, (7, 3)).unwrap();
+    assert_eq!((trial.id, trial.block, trial.load.users), (7, 3, 40));
+    assert_eq!(trial.cell, search.cells[1].cell);
+    // As a study of so many users would have planned it.
+    let users = "trials: 4\nmatrix: { n: [1] }\n";
+    let given = planned(
+        &study_of(
+            "system: { groupware: {} }",
+            users,
+            "users: 40, ramp: 10s, hold: 3 cycles",
+        ),
+        1,
+    );
+    assert_eq!(trial.prediction, given.trials[3].prediction);
+    assert_eq!(plan.search_trial(&workload, 2, 40, (7, 3)), None);
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
 }

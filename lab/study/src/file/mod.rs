@@ -3,8 +3,10 @@
 //! Only the shape is checked here: keys, lists, mappings. What a text means is for `load`. Types
 //! print back to YAML, and what is printed reads as the same.
 
+mod attach;
 mod command;
 mod decode;
+mod find;
 mod load;
 mod matrix;
 mod parts;
@@ -12,13 +14,14 @@ mod study;
 mod system;
 mod workload;
 
+pub(crate) use attach::AttachFile;
 pub(crate) use command::CommandFile;
 pub(crate) use decode::Decode;
-pub(crate) use load::LoadFile;
+pub(crate) use find::FindFile;
 pub(crate) use matrix::{CellFile, MatrixFile};
 pub(crate) use parts::{At, Json, Scalar, Table};
 pub(crate) use study::StudyFile;
-pub(crate) use system::GroupwareFile;
+pub(crate) use system::{GroupwareFile, SystemFile};
 pub(crate) use workload::{ProbeFile, RequestFile, RequestItem, StepFile, WorkloadFile};
 
 /// The JSON Schema of study files.

@@ -4,12 +4,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::decode::{Decode, Fields};
+use super::find::FindFile;
 use super::load::LoadFile;
 use super::matrix::MatrixFile;
 use super::parts::{At, OneOrMany, Scalar, Table};
 use super::system::SystemFile;
-use crate::error::Problems;
+use crate::error::{Problem, Problems};
 use crate::node::Node;
+use crate::source::Span;
 
 /// A study: one file, one question.
 ///
@@ -38,11 +40,26 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<MatrixFile>")]
     pub(crate) matrix: Option<At<MatrixFile>>,
-    /// The system under test.
-    pub(crate) system: SystemFile,
+    /// Values for the parameters of the workload, in place of its own.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default, with = "Table<Scalar>")]
+    pub(crate) parameters: Table<At<Scalar>>,
+    /// The system under test; or else `variants`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<SystemFile>")]
+    pub(crate) system: Option<At<SystemFile>>,
+    /// Several systems by name, in place of `system`: they are the levels of a factor `variant`,
+    /// and compared with the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Table<SystemFile>>")]
+    pub(crate) variants: Option<At<Table<At<SystemFile>>>>,
     /// What it is to carry.
     #[schemars(with = "LoadFile")]
     pub(crate) load: At<LoadFile>,
+    /// A search for the most users that the system carries; the load then has no `users`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<FindFile>")]
+    pub(crate) find: Option<At<FindFile>>,
     /// Number of blocks: how often each cell runs. 1 unless said; a comparison needs at least 6.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 1, max = 10000))]
@@ -106,7 +123,11 @@ impl Decode for StudyFile {
         let about = fields.optional("about", problems);
         let workload = fields.required("workload", problems);
         let matrix = fields.optional("matrix", problems);
-        let system = fields.required("system", problems);
+        let parameters = fields.optional("parameters", problems);
+        let system = fields.optional("system", problems);
+        let variants = fields.optional("variants", problems);
+        let systems = fields.named(&["system", "variants"]);
+        let find = fields.optional("find", problems);
         let load = fields.required("load", problems);
         let trials = fields.optional("trials", problems);
         let order = fields.optional("order", problems);
@@ -117,13 +138,17 @@ impl Decode for StudyFile {
         let control = fields.optional("control", problems);
         let published = fields.optional("published", problems);
         fields.finish(problems);
+        one_of_two(node, &systems, problems);
         Some(Self {
             study: study?,
             title: title?,
             about,
             workload: workload?,
             matrix,
-            system: system?,
+            parameters: parameters.unwrap_or_default(),
+            system,
+            variants,
+            find,
             load: load?,
             trials,
             order,
@@ -135,4 +160,26 @@ impl Decode for StudyFile {
             published,
         })
     }
+}
+
+/// A study has a system or variants, not both.
+fn one_of_two(node: &Node, systems: &[Span], problems: &mut Problems) {
+    let (problem, help) = match systems {
+        [_] => return,
+        [] => (
+            node.span.first_line().problem(
+                "a study needs `system` or `variants`",
+                "a study begins here",
+            ),
+            "write `system: { groupware: {} }` for the server that comes along",
+        ),
+        [_, second, ..] => (
+            second.problem("a study has `system` or `variants`", "the second one"),
+            "one system is `system`; several, each with a name, are `variants`",
+        ),
+    };
+    problems.push(Problem {
+        help: Some(help.to_owned()),
+        ..problem
+    });
 }

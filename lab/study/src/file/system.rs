@@ -3,14 +3,15 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::attach::AttachFile;
 use super::command::CommandFile;
-use super::decode::{Decode, Fields};
+use super::decode::{Container, Decode, Fields};
 use super::parts::{At, Scalar, Table};
 use super::study::Count;
 use crate::error::{Problem, Problems};
 use crate::node::Node;
 
-/// The system under test (`groupware` or `command`), and what is set around it.
+/// The system under test (`groupware`, `command`, or `attach`), and what is set around it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SystemFile {
@@ -20,6 +21,9 @@ pub(crate) struct SystemFile {
     /// Any program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<CommandFile>,
+    /// A server that runs already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) attach: Option<AttachFile>,
     /// Settings of the kernel during each trial: any file under /proc/sys, by its name
     /// (`net.ipv4.tcp_autocorking`) or its path, or a path under /sys. The old values are put back
     /// after the trial.
@@ -54,21 +58,24 @@ pub(crate) struct GroupwareFile {
     pub(crate) engine: Option<At<Scalar>>,
 }
 
+impl Container for SystemFile {}
+
 impl Decode for SystemFile {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         let mut fields = Fields::of(node, "a system", problems)?;
         let groupware = fields.optional("groupware", problems);
         let command = fields.optional("command", problems);
+        let attach = fields.optional("attach", problems);
         let kernel = fields.optional("kernel", problems);
         let cpus = fields.optional("cpus", problems);
         let storage = fields.optional("storage", problems);
-        let named = fields.named(&["groupware", "command"]);
+        let named = fields.named(&["groupware", "command", "attach"]);
         fields.finish(problems);
         match named.as_slice() {
             [_] => {}
             [] => {
                 let problem = node.span.first_line().problem(
-                    "a system needs `groupware` or `command`",
+                    "a system needs `groupware`, `command`, or `attach`",
                     "a system begins here",
                 );
                 problems.push(Problem {
@@ -77,13 +84,18 @@ impl Decode for SystemFile {
                 });
             }
             [_, second, ..] => {
-                let message = "a study has one system under test";
-                problems.push(second.problem(message, "the second one"));
+                let message = "a system is `groupware`, `command`, or `attach`";
+                let problem = second.problem(message, "the second one");
+                problems.push(Problem {
+                    help: Some("to compare several systems, name them under `variants`".to_owned()),
+                    ..problem
+                });
             }
         }
         Some(Self {
             groupware,
             command,
+            attach,
             kernel: kernel.unwrap_or_default(),
             cpus,
             storage,

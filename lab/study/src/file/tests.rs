@@ -4,7 +4,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+use super::attach::AttachFile;
 use super::command::{CommandFile, ReadyFile, StopFile};
+use super::find::{FindFile, UsersFile};
 use super::load::{ArrivalFile, LoadFile, SequenceFile};
 use super::parts::OneOrMany;
 use super::system::{GroupwareFile, SystemFile};
@@ -202,7 +204,7 @@ prop_compose! {
         (cpus, storage) in (option::of(scalar()), option::of(scalar())),
     ) -> SystemFile {
         let groupware = Some(GroupwareFile { http_threads, mailbox_pad, engine });
-        SystemFile { groupware, command: None, kernel, cpus, storage }
+        SystemFile { groupware, command: None, attach: None, kernel, cpus, storage }
     }
 }
 
@@ -220,8 +222,52 @@ prop_compose! {
         let ready = Some(ReadyFile { http, status, log, within });
         let stop = Some(StopFile { signal, grace });
         let command = CommandFile { start, env, folder, files, port, ready, reset, stop };
-        SystemFile { groupware: None, command: Some(command), kernel, cpus: None, storage: None }
+        SystemFile {
+            groupware: None,
+            command: Some(command),
+            attach: None,
+            kernel,
+            cpus: None,
+            storage: None,
+        }
     }
+}
+
+prop_compose! {
+    fn attach()(
+        url in scalar(),
+        (pid, node_exporter) in (option::of(scalar()), option::of(scalar())),
+        reset in option::of(vec(scalar(), 0..4).prop_map(at)),
+        kernel in table(scalar()),
+    ) -> SystemFile {
+        let attach = Some(AttachFile { url, pid, node_exporter, reset });
+        SystemFile { groupware: None, command: None, attach, kernel, cpus: None, storage: None }
+    }
+}
+
+fn system() -> BoxedStrategy<SystemFile> {
+    prop_oneof![groupware().boxed(), command().boxed(), attach().boxed()].boxed()
+}
+
+prop_compose! {
+    fn find()(
+        (min, max) in (option::of(scalar()), scalar()),
+        subject_to in table(vec(scalar(), 0..3)).prop_map(at),
+        (resolution, trials) in (option::of(scalar()), option::of(scalar())),
+    ) -> FindFile {
+        FindFile { users: UsersFile { min, max }, subject_to, resolution, trials }
+    }
+}
+
+type Variants = At<Table<At<SystemFile>>>;
+
+/// A study has a system or variants.
+fn systems() -> BoxedStrategy<(Option<At<SystemFile>>, Option<Variants>)> {
+    prop_oneof![
+        system().prop_map(|system| (Some(at(system)), None)),
+        table(system().prop_map(at)).prop_map(|variants| (None, Some(at(variants)))),
+    ]
+    .boxed()
 }
 
 prop_compose! {
@@ -266,7 +312,9 @@ prop_compose! {
         (study, title, workload) in (scalar(), scalar(), scalar()),
         about in option::of(scalar()),
         matrix in option::of(matrix().prop_map(at)),
-        (system, load) in (prop_oneof![groupware().boxed(), command().boxed()].boxed(), load().boxed()),
+        ((system, variants), load) in (systems(), load().boxed()),
+        parameters in table(scalar()),
+        find in option::of(find().prop_map(at).boxed()),
         (trials, order, seed, dates_from) in (
             option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),
         ),
@@ -275,7 +323,8 @@ prop_compose! {
         (smallest_difference, control) in (option::of(scalar()), option::of(scalar())),
     ) -> StudyFile {
         StudyFile {
-            study, title, about, workload, matrix, system, load: at(load), trials, order, seed,
+            study, title, about, workload, matrix, parameters, system, variants, find,
+            load: at(load), trials, order, seed,
             dates_from, thresholds, smallest_difference, control, published,
         }
     }

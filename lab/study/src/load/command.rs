@@ -60,7 +60,8 @@ pub(super) fn template(file: &CommandFile, settings: &mut Settings<'_>) -> Optio
     })
 }
 
-fn argv(
+/// A program with its arguments.
+pub(super) fn argv(
     field: &str,
     list: &At<Vec<At<Scalar>>>,
     settings: &mut Settings<'_>,

@@ -3,7 +3,7 @@
 use super::system::Settings;
 use crate::demand::{ArrivalTemplate, KindTemplate, LoadTemplate};
 use crate::error::Problem;
-use crate::file::{LoadFile, StudyFile};
+use crate::file::StudyFile;
 use crate::model::Workload;
 use crate::source::Span;
 
@@ -14,7 +14,7 @@ pub(super) fn template(
     settings: &mut Settings<'_>,
 ) -> Option<LoadTemplate> {
     let load = &file.load.value;
-    let kind = kind(load, &file.load.span, workload, settings);
+    let kind = kind(file, workload, settings);
     let is_sequence = load.sequence.is_some();
     let ramp = match &load.ramp {
         Some(ramp) if is_sequence => {
@@ -47,11 +47,17 @@ pub(super) fn template(
 }
 
 fn kind(
-    load: &LoadFile,
-    place: &Span,
+    file: &StudyFile,
     workload: &Workload,
     settings: &mut Settings<'_>,
 ) -> Option<KindTemplate> {
+    let load = &file.load.value;
+    if let Some(find) = &file.find {
+        // Its own faults are noted where the search is judged.
+        let least = find.value.users.min.as_ref();
+        let least = least.and_then(|min| min.text().parse().ok());
+        return Some(KindTemplate::Searched(least.unwrap_or(1)));
+    }
     match (&load.users, &load.arrival, &load.sequence) {
         (Some(users), ..) => settings.required("users", users).map(KindTemplate::Users),
         (None, Some(arrival), _) => {
@@ -79,7 +85,7 @@ fn kind(
             let help = "write `users: 100`, `arrival: { rate: 100/s }`, or \
                         `sequence: { sessions: 10 }`";
             let message = "a load needs `users`, `arrival`, or `sequence`";
-            note(place, message, help, settings)
+            note(&file.load.span, message, help, settings)
         }
     }
 }

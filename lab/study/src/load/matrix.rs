@@ -5,16 +5,25 @@ use std::collections::HashSet;
 use super::unknown_name;
 use crate::cell;
 use crate::error::{Problem, Problems};
-use crate::file::{At, CellFile, MatrixFile, Scalar, StudyFile};
-use crate::model::{Cell, Factor, Level};
+use crate::file::{At, CellFile, MatrixFile, Scalar, StudyFile, SystemFile, Table};
+use crate::model::{Cell, Factor, Level, VARIANT};
 use crate::source::Span;
 
 /// The factors; `None` when a problem was noted.
 pub(super) fn factors(file: &StudyFile, problems: &mut Problems) -> Option<Vec<Factor>> {
-    let Some(matrix) = &file.matrix else {
-        return Some(Vec::new());
-    };
+    let mut factors = Vec::new();
     let mut good = true;
+    if let Some(variants) = &file.variants {
+        good &= check_variants(variants, problems);
+        let name = |(name, _): &(At<String>, _)| Level::Text(name.value.clone());
+        factors.push(Factor {
+            name: VARIANT.to_owned(),
+            levels: variants.value.iter().map(name).collect(),
+        });
+    }
+    let Some(matrix) = &file.matrix else {
+        return good.then_some(factors);
+    };
     if matrix.value.is_empty() {
         let span = matrix.span.first_line();
         let mut problem = span.problem("the matrix has no factor", "an empty mapping");
@@ -22,8 +31,17 @@ pub(super) fn factors(file: &StudyFile, problems: &mut Problems) -> Option<Vec<F
         problems.push(problem);
         good = false;
     }
-    let mut factors = Vec::new();
     for (name, levels) in matrix.value.iter() {
+        if file.variants.is_some() && name.value == VARIANT {
+            let message = "`variant` is the factor that the variants make";
+            note::<()>(
+                &name.span,
+                message,
+                "give this factor another name",
+                problems,
+            );
+            good = false;
+        }
         good &= check_factor(name, &levels.value, &levels.span, problems);
         let levels = levels.value.iter().map(level).collect();
         factors.push(Factor {
@@ -32,6 +50,27 @@ pub(super) fn factors(file: &StudyFile, problems: &mut Problems) -> Option<Vec<F
         });
     }
     good.then_some(factors)
+}
+
+/// Names of variants stand in tables and sentences.
+fn check_variants(variants: &At<Table<At<SystemFile>>>, problems: &mut Problems) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let mut good = true;
+    if variants.value.is_empty() {
+        let help = "name each: `variants: { before: { … }, after: { … } }`";
+        note::<()>(&variants.span, "there is no variant", help, problems);
+        good = false;
+    }
+    for (name, _) in variants.value.iter() {
+        let text = name.value.as_str();
+        if text.is_empty() || text.len() > 64 || !text.chars().all(plain) {
+            let message = format!("`{text}` can't be the name of a variant");
+            let help = "use letters, digits, and `.`, `_`, `-`, such as `v2.1`";
+            note::<()>(&name.span, &message, help, problems);
+            good = false;
+        }
+    }
+    good
 }
 
 fn check_factor(
@@ -190,13 +229,22 @@ fn levels(written: &CellFile, factors: &[Factor], problems: &mut Problems) -> Op
     let mut cell = Cell::new();
     for (name, value) in written.value.iter() {
         let factor = factor(&name.value, &name.span, factors, problems)?;
-        cell.insert(factor.name.clone(), level(value));
+        let level = match factor.name.as_str() {
+            // A variant may be called `2`.
+            VARIANT if written_as_name(factor) => Level::Text(value.text()),
+            _ => level(value),
+        };
+        cell.insert(factor.name.clone(), level);
     }
     if cell.is_empty() {
         let help = "write `{ users: 1000 }`";
         return note(&written.span, "this names no factor", help, problems);
     }
     Some(cell)
+}
+
+fn written_as_name(factor: &Factor) -> bool {
+    factor.levels.iter().all(|l| matches!(l, Level::Text(_)))
 }
 
 fn factor<'f>(

@@ -6,12 +6,14 @@ mod body;
 mod capture;
 mod command;
 mod demand;
+mod find;
 mod matrix;
 mod overrides;
 mod request;
 mod steps;
 mod study;
 mod system;
+mod thresholds;
 mod workload;
 
 use crate::error::{LoadError, Problem, Problems};

@@ -5,23 +5,21 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
-use super::demand;
-use super::matrix;
 use super::system::{self, Settings};
+use super::thresholds::thresholds;
 use super::{
     Files, Loaded, beside, check_short_name, decode, near_file, overrides, unknown_name,
     unreadable, workload_from,
 };
+use super::{demand, find, matrix};
 use crate::cell::{CellError, CellTemplate};
 use crate::error::{LoadError, Problem, Problems};
-use crate::file::{At, Scalar, StudyFile, Table};
+use crate::file::{At, Scalar, StudyFile};
 use crate::model::{
-    Cell, DEFAULT_DATES_FROM, Factor, Metric, Order, Published, SMALLEST_DIFFERENCE, Study,
-    Threshold, Workload,
+    Cell, DEFAULT_DATES_FROM, Factor, Order, Published, SMALLEST_DIFFERENCE, Study, Workload,
 };
 use crate::node::{self, Node};
 use crate::plan::MAX_TRIALS;
-use crate::text_error::TextError;
 use crate::units;
 
 /// The seed of a study that names none.
@@ -166,6 +164,7 @@ fn validate(
     let trials = trials.map_or(1, |n| n as u32);
     check_count(file, &matrix, trials, control, problems)?;
     let cells = matrix::cells(file, &matrix, problems)?;
+    let find = find::find(file, &workload, problems)?;
     let cell_template = cell_template(file, &matrix, &workload, problems)?;
     check_cells(file, &cells, &cell_template, &workload, problems);
     Some(Study {
@@ -186,7 +185,7 @@ fn validate(
         dates_from,
         smallest_difference,
         control,
-        find: None,
+        find,
         cell_template,
     })
 }
@@ -297,7 +296,7 @@ fn cell_template(
     problems: &mut Problems,
 ) -> Option<CellTemplate> {
     let factors: Vec<String> = matrix.iter().map(|f| f.name.clone()).collect();
-    let system = system::template(file, &factors, problems);
+    let system = system::templates(file, &factors, problems);
     let mut settings = Settings {
         known: &factors,
         problems,
@@ -319,8 +318,8 @@ fn check_cells(
 ) {
     let mut reported = HashSet::new();
     for cell in cells {
-        let system = template.system.system(cell).map(drop);
-        let host = template.system.host(cell).map(drop);
+        let system = template.system.of(cell).system(cell).map(drop);
+        let host = template.system.of(cell).host(cell).map(drop);
         let load = template.load.load(cell, workload.session.pace).map(drop);
         for error in [system, host, load].into_iter().filter_map(Result::err) {
             if !reported.contains(&error.field) {
@@ -364,76 +363,4 @@ fn level_of<'f>(file: &'f StudyFile, written: &str, text: &str) -> Option<&'f At
     let factors = &file.matrix.as_ref()?.value;
     let (_, levels) = factors.iter().find(|(factor, _)| factor.value == name)?;
     levels.value.iter().find(|level| level.text() == text)
-}
-
-fn thresholds(
-    table: &Table<Vec<At<Scalar>>>,
-    workload: &Workload,
-    problems: &mut Problems,
-) -> Vec<Threshold> {
-    let mut parsed = Vec::new();
-    for (key, list) in table.iter() {
-        let Some((metric, step)) = threshold_key(key, workload, problems) else {
-            continue;
-        };
-        for at in list {
-            let text = at.text();
-            match units::threshold(metric, step.as_deref(), &text) {
-                Ok(threshold) => parsed.push(threshold),
-                Err(error) => problems.push(at.span.text_problem("threshold", &text, &error)),
-            }
-        }
-    }
-    parsed
-}
-
-/// `response_time` or `response_time{step:Open one event}`.
-fn threshold_key(
-    key: &At<String>,
-    workload: &Workload,
-    problems: &mut Problems,
-) -> Option<(Metric, Option<String>)> {
-    const METRICS: &[&str] = &["response_time", "service_time", "error_rate", "throughput"];
-    let (name, rest) = match key.value.split_once('{') {
-        Some((name, rest)) => (name, Some(rest)),
-        None => (key.value.as_str(), None),
-    };
-    let metric = match name.trim() {
-        "response_time" => Metric::ResponseTime,
-        "service_time" => Metric::ServiceTime,
-        "error_rate" => Metric::ErrorRate,
-        "throughput" => Metric::Throughput,
-        other => {
-            let (message, help) = unknown_name("metric", other, METRICS);
-            let error = TextError::new(message, 0..name.len()).help(help);
-            problems.push(key.span.text_problem("threshold", &key.value, &error));
-            return None;
-        }
-    };
-    let Some(rest) = rest else {
-        return Some((metric, None));
-    };
-    let step = rest
-        .strip_suffix('}')
-        .and_then(|r| r.trim().strip_prefix("step:"));
-    let Some(step) = step.map(str::trim) else {
-        let error = TextError::new("only a step can narrow a threshold", 0..key.value.len())
-            .help("write `response_time{step:Log in}`");
-        problems.push(key.span.text_problem("threshold", &key.value, &error));
-        return None;
-    };
-    let names: Vec<&str> = workload
-        .session
-        .steps
-        .iter()
-        .map(|s| s.name.as_str())
-        .collect();
-    if !names.contains(&step) {
-        let (message, help) = unknown_name("step", step, &names);
-        let at = key.value.find(step).unwrap_or(0);
-        let error = TextError::new(message, at..at + step.len()).help(help);
-        problems.push(key.span.text_problem("threshold", &key.value, &error));
-        return None;
-    }
-    Some((metric, Some(step.to_owned())))
 }

@@ -1,10 +1,15 @@
 //! The system of a study: its settings as templates, each with its place.
 
+use crate::attach::AttachTemplate;
 use crate::cell::Setting;
 use crate::command::FILLED_IN;
 use crate::error::{Problem, Problems};
-use crate::file::{At, CommandFile, GroupwareFile, Scalar, StudyFile, Table};
-use crate::system::{self, GroupwareTemplate, KernelTemplate, KindTemplate, SystemTemplate};
+use crate::file::{
+    At, AttachFile, CommandFile, GroupwareFile, Scalar, StudyFile, SystemFile, Table,
+};
+use crate::system::{
+    self, GroupwareTemplate, KernelTemplate, KindTemplate, SystemTemplate, SystemsTemplate,
+};
 use crate::template::Template;
 
 /// Makes settings of texts that may name `known`.
@@ -44,32 +49,87 @@ impl Settings<'_> {
     }
 }
 
-/// The system of a study whose factors have these names.
-pub(super) fn template(
+/// The systems of a study whose factors have these names.
+pub(super) fn templates(
     file: &StudyFile,
     factors: &[String],
     problems: &mut Problems,
-) -> Option<SystemTemplate> {
+) -> Option<SystemsTemplate> {
     let mut settings = Settings {
         known: factors,
         problems,
     };
-    let kind = match (&file.system.groupware, &file.system.command) {
-        (Some(file), _) => groupware(file, &mut settings)
-            .map(|template| KindTemplate::Groupware(Box::new(template))),
-        (None, Some(command)) => self::command(file, command, &mut settings),
+    if let Some(system) = &file.system {
+        let made = template(file, &system.value, &mut settings);
+        return made.map(|system| SystemsTemplate::One(Box::new(system)));
+    }
+    let variants = file.variants.as_ref()?.value.iter();
+    let made: Vec<_> = variants
+        .map(|(name, system)| {
+            let system = template(file, &system.value, &mut settings)?;
+            Some((name.value.clone(), system))
+        })
+        .collect();
+    let made: Vec<_> = made.into_iter().collect::<Option<_>>()?;
+    (!made.is_empty()).then_some(SystemsTemplate::Variants(made))
+}
+
+fn template(
+    file: &StudyFile,
+    system: &SystemFile,
+    settings: &mut Settings<'_>,
+) -> Option<SystemTemplate> {
+    let kind = match (&system.groupware, &system.command, &system.attach) {
+        (Some(file), ..) => {
+            groupware(file, settings).map(|template| KindTemplate::Groupware(Box::new(template)))
+        }
+        (None, Some(command), _) => self::command(file, command, settings),
+        (None, None, Some(attach)) => self::attach(system, attach, settings),
         // Noted when the file's shape was read.
-        (None, None) => None,
+        (None, None, None) => None,
     };
-    let kernel = kernel(&file.system.kernel, &mut settings);
-    let cpus = settings.optional("cpus", file.system.cpus.as_ref());
-    let storage = settings.optional("storage", file.system.storage.as_ref());
+    let kernel = kernel(&system.kernel, settings);
+    let cpus = settings.optional("cpus", system.cpus.as_ref());
+    let storage = settings.optional("storage", system.storage.as_ref());
     Some(SystemTemplate {
         kind: kind?,
         kernel: kernel?,
         cpus: cpus?,
         storage: storage?,
     })
+}
+
+/// A system that runs already has its cores and its data where they are.
+fn attach(
+    system: &SystemFile,
+    attach: &AttachFile,
+    settings: &mut Settings<'_>,
+) -> Option<KindTemplate> {
+    let held = [("cpus", &system.cpus), ("storage", &system.storage)];
+    for (key, value) in held {
+        if let Some(value) = value {
+            let message = format!("`{key}` can't be set for a system that runs already");
+            let problem = value.span.first_line().problem(message, "here");
+            settings.problems.push(Problem {
+                help: Some("have it started as a `command`, or leave this out".to_owned()),
+                ..problem
+            });
+            return None;
+        }
+    }
+    let url = settings.required("url", &attach.url);
+    let pid = settings.optional("pid", attach.pid.as_ref());
+    let node_exporter = settings.optional("node_exporter", attach.node_exporter.as_ref());
+    let reset = match &attach.reset {
+        Some(reset) => super::command::argv("reset", reset, settings),
+        None => Some(Vec::new()),
+    };
+    Some(KindTemplate::Attach(Box::new(AttachTemplate {
+        url: url?,
+        pid: pid?,
+        node_exporter: node_exporter?,
+        reset: reset?,
+    })))
 }
 
 fn groupware(groupware: &GroupwareFile, settings: &mut Settings<'_>) -> Option<GroupwareTemplate> {

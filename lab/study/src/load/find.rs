@@ -1,0 +1,130 @@
+//! The search for the load line, judged.
+
+use super::thresholds::thresholds;
+use crate::demand::USERS;
+use crate::error::{Problem, Problems};
+use crate::file::{At, FindFile, Scalar, StudyFile};
+use crate::model::{Find, Workload};
+use crate::source::Span;
+use crate::text_error::TextError;
+use crate::units;
+
+/// How near the levels beside the line come, unless a study says otherwise.
+const RESOLUTION: f64 = 0.05;
+/// Trials at each of them, unless a study says otherwise.
+const REPEATS: u32 = 6;
+
+/// The search of a study, if it has one; the outer `None` when a problem was noted.
+pub(super) fn find(
+    file: &StudyFile,
+    workload: &Workload,
+    problems: &mut Problems,
+) -> Option<Option<Find>> {
+    let Some(find) = &file.find else {
+        return Some(None);
+    };
+    chooses_itself(file, problems)?;
+    let users = &find.value.users;
+    let min = match &users.min {
+        Some(min) => number("min", min, USERS, problems),
+        None => Some(1),
+    };
+    let max = number("max", &users.max, USERS, problems);
+    let subject_to = self::subject_to(&find.value, workload, problems);
+    let resolution = match &find.value.resolution {
+        Some(at) => noted("resolution", at, problems, |text| {
+            units::fraction(text, 0.005..=0.5)
+        }),
+        None => Some(RESOLUTION),
+    };
+    let repeats = match &find.value.trials {
+        Some(at) => number("trials", at, 1..=100, problems),
+        None => Some(REPEATS),
+    };
+    let (min_users, max_users) = (min?, max?);
+    if min_users >= max_users {
+        let message = format!("the search begins at {min_users} users and ends at {max_users}");
+        return note(&users.max.span, &message, "`max` is above `min`", problems);
+    }
+    Some(Some(Find {
+        min_users,
+        max_users,
+        subject_to: subject_to?,
+        resolution: resolution?,
+        repeats: repeats?,
+    }))
+}
+
+/// What a search chooses is not for the study to say.
+fn chooses_itself(file: &StudyFile, problems: &mut Problems) -> Option<()> {
+    let load = &file.load.value;
+    let kinds = [
+        load.users.as_ref().map(|at| &at.span),
+        load.arrival.as_ref().map(|at| &at.span),
+        load.sequence.as_ref().map(|at| &at.span),
+    ];
+    if let Some(span) = kinds.into_iter().flatten().next() {
+        let help = "take this out, or `find`";
+        return note(
+            span,
+            "a search chooses the number of users itself",
+            help,
+            problems,
+        );
+    }
+    if let Some(trials) = &file.trials {
+        let help = "how often the levels beside the line run is `trials` under `find`";
+        return note(&trials.span, "a search has no blocks", help, problems);
+    }
+    if let Some(control) = &file.control {
+        let help = "two variants alike do the same for a search";
+        return note(&control.span, "a search has no control", help, problems);
+    }
+    Some(())
+}
+
+fn subject_to(
+    file: &FindFile,
+    workload: &Workload,
+    problems: &mut Problems,
+) -> Option<Vec<crate::model::Threshold>> {
+    let table = &file.subject_to;
+    if table.value.iter().all(|(_, list)| list.is_empty()) {
+        let help = "write `subject_to: { response_time: [\"p(95) < 100ms\"] }`";
+        return note(&table.span, "a search needs a threshold", help, problems);
+    }
+    let found = thresholds(&table.value, workload, problems);
+    let written: usize = table.value.iter().map(|(_, list)| list.len()).sum();
+    (found.len() == written).then_some(found)
+}
+
+fn number(
+    what: &str,
+    at: &At<Scalar>,
+    range: std::ops::RangeInclusive<u64>,
+    problems: &mut Problems,
+) -> Option<u32> {
+    let parse = |text: &str| units::whole_number(text, range);
+    noted(what, at, problems, parse).map(|n| n as u32)
+}
+
+fn noted<T>(
+    what: &str,
+    at: &At<Scalar>,
+    problems: &mut Problems,
+    parse: impl FnOnce(&str) -> Result<T, TextError>,
+) -> Option<T> {
+    let text = at.text();
+    parse(&text)
+        .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
+        .ok()
+}
+
+fn note<T>(span: &Span, message: &str, help: &str, problems: &mut Problems) -> Option<T> {
+    let problem = span.first_line().problem(message, "here");
+    problems.push(Problem {
+        help: Some(help.to_owned()),
+        ..problem
+    });
+    None
+}

@@ -1,0 +1,81 @@
+//! Thresholds: which metric, of which step, against which limit.
+
+use super::unknown_name;
+use crate::error::Problems;
+use crate::file::{At, Scalar, Table};
+use crate::model::{Metric, Threshold, Workload};
+use crate::text_error::TextError;
+use crate::units;
+
+/// The thresholds of a table; what is wrong with one is noted, and it is left out.
+pub(super) fn thresholds(
+    table: &Table<Vec<At<Scalar>>>,
+    workload: &Workload,
+    problems: &mut Problems,
+) -> Vec<Threshold> {
+    let mut parsed = Vec::new();
+    for (key, list) in table.iter() {
+        let Some((metric, step)) = threshold_key(key, workload, problems) else {
+            continue;
+        };
+        for at in list {
+            let text = at.text();
+            match units::threshold(metric, step.as_deref(), &text) {
+                Ok(threshold) => parsed.push(threshold),
+                Err(error) => problems.push(at.span.text_problem("threshold", &text, &error)),
+            }
+        }
+    }
+    parsed
+}
+
+/// `response_time` or `response_time{step:Open one event}`.
+fn threshold_key(
+    key: &At<String>,
+    workload: &Workload,
+    problems: &mut Problems,
+) -> Option<(Metric, Option<String>)> {
+    const METRICS: &[&str] = &["response_time", "service_time", "error_rate", "throughput"];
+    let (name, rest) = match key.value.split_once('{') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (key.value.as_str(), None),
+    };
+    let metric = match name.trim() {
+        "response_time" => Metric::ResponseTime,
+        "service_time" => Metric::ServiceTime,
+        "error_rate" => Metric::ErrorRate,
+        "throughput" => Metric::Throughput,
+        other => {
+            let (message, help) = unknown_name("metric", other, METRICS);
+            let error = TextError::new(message, 0..name.len()).help(help);
+            problems.push(key.span.text_problem("threshold", &key.value, &error));
+            return None;
+        }
+    };
+    let Some(rest) = rest else {
+        return Some((metric, None));
+    };
+    let step = rest
+        .strip_suffix('}')
+        .and_then(|r| r.trim().strip_prefix("step:"));
+    let Some(step) = step.map(str::trim) else {
+        let error = TextError::new("only a step can narrow a threshold", 0..key.value.len())
+            .help("write `response_time{step:Log in}`");
+        problems.push(key.span.text_problem("threshold", &key.value, &error));
+        return None;
+    };
+    let names: Vec<&str> = workload
+        .session
+        .steps
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
+    if !names.contains(&step) {
+        let (message, help) = unknown_name("step", step, &names);
+        let at = key.value.find(step).unwrap_or(0);
+        let error = TextError::new(message, at..at + step.len()).help(help);
+        problems.push(key.span.text_problem("threshold", &key.value, &error));
+        return None;
+    }
+    Some((metric, Some(step.to_owned())))
+}
