@@ -1,0 +1,215 @@
+//! Which level to try next in a search for the load line. Pure: the trials so far decide, so that a
+//! resumed search goes on as it would have.
+//!
+//! Doubling from the fewest until a level is not carried, bisection until the two levels beside the
+//! line are close, then repeats at both in random order. The line is always that of the falling
+//! rates that fit best ([`crate::isotonic`]): repeats that contradict an earlier trial move it, and
+//! the search narrows again from there.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::isotonic::{self, Ceiling, LoadLine, Tally};
+
+/// What is searched, and how closely.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rules {
+    /// The lowest level; at least 1.
+    pub min: u32,
+    /// The highest level.
+    pub max: u32,
+    /// The levels beside the line differ by no more than this fraction in the end.
+    pub resolution: f64,
+    /// Trials at each of them in the end.
+    pub repeats: u32,
+    /// Of the order of repeats.
+    pub seed: u64,
+}
+
+/// What a trial came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All thresholds held.
+    Carried,
+    /// One did not, or the system failed.
+    NotCarried,
+    /// The measurement is not valid.
+    Invalid,
+}
+
+/// A trial of the search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tried {
+    /// Its level.
+    pub level: u32,
+    /// What it came to.
+    pub outcome: Outcome,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// A trial at this level.
+    Try(u32),
+    /// The search is over.
+    Done(End),
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The line is between two levels, each repeated.
+    Found,
+    /// Not even the lowest level is carried.
+    BelowMin,
+    /// All that was tried is carried.
+    Ceiling(Ceiling),
+    /// The lowest level can't be measured.
+    Unmeasurable,
+    /// So many trials were made without an end; see [`Rules::most_trials`].
+    Unsettled,
+}
+
+impl Rules {
+    /// Trials that a search takes where no trial contradicts another and the line is in the middle.
+    #[must_use]
+    pub fn usual_trials(&self) -> u32 {
+        // The last of the doubling and of the bisection are among the repeats.
+        self.doublings() / 2 + self.bisections() + 2 * self.repeats
+    }
+
+    /// Trials after which a search ends in any case.
+    #[must_use]
+    pub fn most_trials(&self) -> u32 {
+        self.doublings() + 3 * (self.bisections() + 2 * self.repeats) + 10
+    }
+
+    fn doublings(&self) -> u32 {
+        let ratio = f64::from(self.max.max(1)) / f64::from(self.min.max(1));
+        ratio.log2().ceil().max(0.0) as u32 + 1
+    }
+
+    fn bisections(&self) -> u32 {
+        // A step of doubling spans a factor of two; of few users, no half user can be tried.
+        let finest = self.resolution.max(1.0 / f64::from(self.max.max(1)));
+        (1.0 / finest).log2().ceil().max(0.0) as u32
+    }
+
+    /// The next level, from all trials so far in their order.
+    #[must_use]
+    pub fn next(&self, so_far: &[Tried]) -> Next {
+        if so_far.len() >= self.most_trials() as usize {
+            return Next::Done(End::Unsettled);
+        }
+        let wall = wall(so_far);
+        if let Some(last) = so_far.last()
+            && last.outcome == Outcome::Invalid
+            && wall.is_none_or(|wall| last.level < wall)
+        {
+            return Next::Try(last.level);
+        }
+        let tallies: Vec<Tally> = tallies(so_far, wall);
+        let (below, above) = isotonic::beside(&tallies);
+        let trials = |level| count(&tallies, level);
+        match (below, above, wall) {
+            (None, None, Some(_)) => Next::Done(End::Unmeasurable),
+            (None, None, None) => Next::Try(self.min),
+            (None, Some(above), _) if above > self.min => Next::Try(self.min),
+            (None, Some(above), _) if trials(above) < self.repeats => Next::Try(above),
+            (None, Some(_), _) => Next::Done(End::BelowMin),
+            (Some(below), Some(above), _) => self.between(below, above, so_far, &tallies),
+            (Some(below), None, Some(wall)) => match self.middle(below, wall) {
+                Some(level) => Next::Try(level),
+                None if trials(below) < self.repeats => Next::Try(below),
+                None => Next::Done(End::Ceiling(Ceiling::Generator { users: wall })),
+            },
+            (Some(below), None, None) if below < self.max => {
+                Next::Try(below.saturating_mul(2).min(self.max))
+            }
+            (Some(below), None, None) if trials(below) < self.repeats => Next::Try(below),
+            (Some(_), None, None) => Next::Done(End::Ceiling(Ceiling::Asked)),
+        }
+    }
+
+    fn between(&self, below: u32, above: u32, so_far: &[Tried], tallies: &[Tally]) -> Next {
+        if let Some(level) = self.middle(below, above) {
+            return Next::Try(level);
+        }
+        let lacks = |level| count(tallies, level) < self.repeats;
+        match (lacks(below), lacks(above)) {
+            (false, false) => Next::Done(End::Found),
+            (true, false) => Next::Try(below),
+            (false, true) => Next::Try(above),
+            (true, true) => {
+                // Pairs in random order: neither level has all the early or all the late trials.
+                let drawn = if self.coin(so_far.len() / 2) {
+                    [below, above]
+                } else {
+                    [above, below]
+                };
+                Next::Try(drawn[so_far.len() % 2])
+            }
+        }
+    }
+
+    /// A level between two that are too far apart.
+    fn middle(&self, below: u32, above: u32) -> Option<u32> {
+        let gap = above.checked_sub(below).filter(|gap| *gap > 1)?;
+        let far = f64::from(gap) > self.resolution * f64::from(below);
+        far.then_some(below + gap / 2)
+    }
+
+    fn coin(&self, number: usize) -> bool {
+        let seed = self.seed.wrapping_add(number as u64);
+        Xoshiro256PlusPlus::seed_from_u64(seed).next_u64() & 1 == 1
+    }
+}
+
+/// The lowest level at which two trials in a row were not valid.
+fn wall(so_far: &[Tried]) -> Option<u32> {
+    let invalid = |tried: &Tried| tried.outcome == Outcome::Invalid;
+    let levels = so_far
+        .iter()
+        .enumerate()
+        .filter(|(_, tried)| invalid(tried));
+    let twice = levels.filter_map(|(at, tried)| {
+        let earlier = so_far[..at].iter().rev().find(|t| t.level == tried.level);
+        earlier.filter(|t| invalid(t)).map(|t| t.level)
+    });
+    twice.min()
+}
+
+/// Valid trials below the wall.
+fn tallies(so_far: &[Tried], wall: Option<u32>) -> Vec<Tally> {
+    let measured = so_far.iter().filter_map(|tried| match tried.outcome {
+        Outcome::Carried => Some((tried.level, true)),
+        Outcome::NotCarried => Some((tried.level, false)),
+        Outcome::Invalid => None,
+    });
+    isotonic::tally(measured.filter(|(level, _)| wall.is_none_or(|wall| *level < wall)))
+}
+
+fn count(tallies: &[Tally], level: u32) -> u32 {
+    let found = tallies.iter().find(|t| t.level == level);
+    found.map_or(0, |t| t.trials)
+}
+
+/// The load line of a search, also of one that is not over; `None` without a valid trial.
+#[must_use]
+pub fn load_line(rules: &Rules, so_far: &[Tried], confidence: f64) -> Option<LoadLine> {
+    let wall = wall(so_far);
+    let mut line = isotonic::load_line(&tallies(so_far, wall), confidence)?;
+    line.ceiling = match wall {
+        Some(users) if rules.ended_at_wall(so_far) => Some(Ceiling::Generator { users }),
+        _ if line.users >= rules.max => Some(Ceiling::Asked),
+        _ => None,
+    };
+    Some(line)
+}
+
+impl Rules {
+    /// Whether nothing between the line and the wall was carried less than half of the time.
+    fn ended_at_wall(&self, so_far: &[Tried]) -> bool {
+        isotonic::beside(&tallies(so_far, wall(so_far))).1.is_none()
+    }
+}
