@@ -16,6 +16,7 @@ mod config;
 mod credentials;
 mod error;
 mod lane;
+mod mail;
 mod metrics;
 mod owner;
 mod padding;

@@ -20,8 +20,8 @@ use crate::access_log::Line;
 use crate::admin::Admin;
 use crate::error::ApiError;
 use crate::room::{RESPONSE_ROOM_BYTES, Room, SMALL_BYTES};
-use crate::sign_in;
 use crate::turn::{self, Turns};
+use crate::{mail, sign_in};
 
 /// The way from a connection to the routes.
 pub(crate) struct Front {
@@ -131,6 +131,12 @@ impl Front {
             return Ok((small, settings.body_timeout));
         }
         sign_in::authenticate(&self.state, &parts.headers).await?;
+        if mail::is_mail(parts.uri.path()) {
+            return Ok((
+                groupware_mail::limits::BODY_BYTES,
+                settings.mail_body_timeout,
+            ));
+        }
         Ok((settings.body_bytes, settings.body_timeout))
     }
 

@@ -247,9 +247,11 @@ fn state(
         // In front of plain HTTP that others can reach, there is a proxy that speaks TLS.
         secure_cookies: config.tls.is_some() || config.allow_plain_exposed,
         mailbox_pad_bytes: config.mailbox_pad_bytes,
+        mail_quota_bytes: config.mail_quota_bytes,
         body_bytes: limits.body_bytes,
         admin_body_bytes: limits.admin_body_bytes,
         body_timeout: limits.body_timeout,
+        mail_body_timeout: limits.mail_body_timeout,
         request_timeout: limits.request_timeout,
         admin_timeout: limits.admin_timeout,
     };

@@ -23,6 +23,11 @@ impl Directory {
         }
     }
 
+    /// The domain of the users' addresses, in lower case.
+    pub(crate) fn domain(&self) -> &str {
+        &self.domain
+    }
+
     /// The user of this name, in whatever case it is written.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Account>> {
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
