@@ -30,6 +30,8 @@ pub(crate) struct App {
 /// What routes need to know of the configuration.
 pub(crate) struct Settings {
     pub(crate) admin_token: SecretHash,
+    /// Proves that a form comes from a page of this server; new at each start.
+    pub(crate) form_key: [u8; 32],
     /// Others than this machine can reach the server.
     pub(crate) exposed: bool,
     pub(crate) secure_cookies: bool,

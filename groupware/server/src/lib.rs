@@ -20,6 +20,7 @@ mod mail;
 mod metrics;
 mod owner;
 mod padding;
+mod pages;
 mod random;
 mod room;
 mod router;

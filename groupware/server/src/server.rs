@@ -243,6 +243,7 @@ fn state(
     };
     let settings = Settings {
         admin_token: random::hash(&admin_token.text),
+        form_key: random::bytes(),
         exposed: !config.listen.ip().is_loopback(),
         // In front of plain HTTP that others can reach, there is a proxy that speaks TLS.
         secure_cookies: config.tls.is_some() || config.allow_plain_exposed,
