@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use lab_archive::TrialEnd;
 use lab_study::model::Cell;
-use lab_study::plan::LoadSpec;
 
 use crate::journal::Restored;
 
@@ -34,10 +33,8 @@ pub enum Event {
         of: u32,
         /// Its levels.
         cell: Cell,
-        /// Whether it is a second run of its cell in its block.
-        control: bool,
-        /// Its load.
-        load: LoadSpec,
+        /// Its users.
+        users: u32,
     },
     /// The trial enters a phase.
     Phase(Phase),
@@ -93,12 +90,8 @@ pub enum Phase {
 /// How the load goes; figures of the last seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Users in a session; of arrivals, sessions under way.
+    /// Users in a session.
     pub users: u32,
-    /// Sessions begun since the start of the ramp.
-    pub sessions: u64,
-    /// Arrived sessions that wait for a connection.
-    pub waiting: u64,
     /// Answered requests per second.
     pub tx_per_s: f64,
     /// 95th percentile of their response times; `None` without any.

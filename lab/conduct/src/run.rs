@@ -15,9 +15,8 @@ use crate::cores::{self, Allotment, Pinned};
 use crate::event::Event;
 use crate::journal::restore;
 use crate::kernel::{self, Kernel};
-use crate::machine;
+use crate::machine::{self, Limits};
 use crate::scratch::{self, Work};
-use crate::search::{self, Judge, Searching, trials_of};
 use crate::trial::Conductor;
 use crate::{ConductError, command, preflight as limits};
 
@@ -68,7 +67,7 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     if !problems.is_empty() {
         return Err(ConductError::Settings { problems });
     }
-    let problems = limits::check(&request.plan, &request.out);
+    let problems = limits::check(&request.plan, &Limits::read(&request.out));
     if problems.is_empty() {
         Ok(())
     } else {
@@ -83,14 +82,11 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
 /// true, the trial under way is given up, its system ended, and its data removed; finished trials
 /// stay. A system that fails is a fact of its trial, and the next trial follows.
 ///
-/// Of a plan that searches, `judge` says what each trial came to, and the search chooses the next.
-///
 /// # Errors
 /// When the run can't begin or go on; see [`ConductError`]. Finished trials stay in the archive.
 pub fn run(
     request: &RunRequest,
     events: &mut dyn FnMut(Event),
-    judge: Judge<'_>,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ConductError> {
     for restored in restore(&request.state)?.restored {
@@ -107,21 +103,19 @@ pub fn run(
         request,
         allotment,
         work: work(request)?,
+        workload: Arc::new(request.loaded.study.workload.at_speed(request.plan.speed)),
         archive,
         interrupt,
         kernel: Kernel::begin(&request.state, &request.plan)?,
     };
-    let outcome = match Searching::of(&request.plan) {
-        Some(searching) => run.search(searching, judge, events),
-        None => run.all(events),
-    };
+    let outcome = run.all(events);
     run.kernel.finish().and(outcome)
 }
 
 /// A folder for trials in each storage of the plan.
 fn work(request: &RunRequest) -> Result<BTreeMap<Option<String>, Work>, ConductError> {
     let mut work = BTreeMap::new();
-    for trial in trials_of(&request.plan) {
+    for trial in &request.plan.trials {
         let storage = &trial.host.storage;
         if work.contains_key(storage) {
             continue;
@@ -179,6 +173,7 @@ struct Run<'a> {
     allotment: Allotment,
     /// By storage; `None` = the run's own folder.
     work: BTreeMap<Option<String>, Work>,
+    workload: Arc<Workload>,
     archive: RunWriter,
     interrupt: &'a AtomicBool,
     kernel: Kernel,
@@ -206,112 +201,32 @@ impl Run<'_> {
                 .iter()
                 .map(|trial| length(trial))
                 .sum();
-            let place = Place { of: trials, after };
-            if self.interrupted() || !self.one(plan, trial, place, events)? {
+            if self.interrupt.load(Ordering::Relaxed) || !self.one(trial, after, events)? {
                 interrupted = true;
                 break;
             }
         }
-        self.outcome(trials, interrupted)
-    }
-
-    /// Runs trials as the search chooses them. Those of an earlier attempt are judged again, so
-    /// that the search goes on from where it was.
-    fn search(
-        &self,
-        mut searching: Searching,
-        judge: Judge<'_>,
-        events: &mut dyn FnMut(Event),
-    ) -> Result<Outcome, ConductError> {
-        let mut plan = self.request.plan.clone();
-        if self.request.resume {
-            plan.trials = archived_trials(&self.archive)?;
-        }
-        let completed = self.archive.completed()?;
-        let expected = searching.expected();
-        let each: Duration = trials_of(&plan).next().map_or(Duration::ZERO, length);
-        events(Event::RunStarted {
-            dir: self.archive.dir().to_path_buf(),
-            trials: count(expected.max(plan.trials.len())),
-            completed: count(completed.len()),
-            planned: each * count(expected.saturating_sub(completed.len())),
-        });
-        let mut interrupted = false;
-        let mut at = 0;
-        while at < plan.trials.len() || self.choose(&searching, &mut plan)? {
-            let trial = plan.trials[at].clone();
-            at += 1;
-            let of = searching.expected().max(at);
-            let after = length(&trial) * count(of - at);
-            let place = Place {
-                of: count(of),
-                after,
-            };
-            let known = completed.contains(&trial.id);
-            if !known && (self.interrupted() || !self.one(&plan, &trial, place, events)?) {
-                interrupted = true;
-                break;
-            }
-            let judged = judge(self.archive.dir(), trial.id);
-            if !known {
-                events(Event::Note(search::words(trial.load.users, &judged)));
-            }
-            searching.learn(&plan, &trial, &judged);
-        }
-        self.outcome(count(plan.trials.len()), interrupted)
-    }
-
-    /// Puts the next trial into the plan, in the archive too. False when the search is over.
-    fn choose(&self, searching: &Searching, plan: &mut Plan) -> Result<bool, ConductError> {
-        let Some(chosen) = searching.next() else {
-            return Ok(false);
-        };
-        let id = count(plan.trials.len() + 1);
-        let cells = plan.search.as_ref().map(|search| &search.cells);
-        let Some(cell) = cells.and_then(|cells| cells.get(chosen.cell)) else {
-            return Ok(false);
-        };
-        let workload = self.workload(cell);
-        let trial = plan.search_trial(&workload, chosen.cell, chosen.users, (id, chosen.block));
-        plan.trials.extend(trial);
-        let value = serde_json::to_value(&*plan).map_err(ConductError::Plan)?;
-        self.archive.replace_plan(&value)?;
-        Ok(true)
-    }
-
-    fn interrupted(&self) -> bool {
-        self.interrupt.load(Ordering::Relaxed)
-    }
-
-    fn outcome(&self, trials: u32, interrupted: bool) -> Result<Outcome, ConductError> {
+        let completed = count(self.archive.completed()?.len());
         Ok(Outcome {
             dir: self.archive.dir().to_path_buf(),
-            completed: count(self.archive.completed()?.len()),
+            completed,
             trials,
             interrupted,
         })
     }
 
-    /// What the users of a trial do, at the plan's speed.
-    fn workload(&self, _trial: &Trial) -> Workload {
-        let workload = &self.request.loaded.study.workload;
-        workload.at_speed(self.request.plan.speed)
-    }
-
     /// False when it was interrupted.
     fn one(
         &self,
-        plan: &Plan,
         trial: &Trial,
-        place: Place,
+        after: Duration,
         events: &mut dyn FnMut(Event),
     ) -> Result<bool, ConductError> {
         events(Event::TrialStarted {
             id: trial.id,
-            of: place.of,
+            of: count(self.request.plan.trials.len()),
             cell: trial.cell.clone(),
-            control: trial.control,
-            load: trial.load,
+            users: trial.load.users,
         });
         let scratch = self.work[&trial.host.storage].trial(trial.id)?;
         let pinning = self.allotment.pinning(trial.host.cpus.as_ref());
@@ -319,13 +234,13 @@ impl Run<'_> {
         let kernel = self.kernel.apply(&trial.host.kernel)?;
         let conductor = Conductor {
             program: &self.request.program,
-            plan,
+            plan: &self.request.plan,
             trial,
-            workload: &Arc::new(self.workload(trial)),
+            workload: &self.workload,
             pinning: &pinning,
             scratch: &scratch,
             kernel,
-            after: place.after,
+            after,
             events,
             interrupt: self.interrupt,
         };
@@ -337,21 +252,6 @@ impl Run<'_> {
         }
         put_back.and(done)
     }
-}
-
-/// Where in the run a trial stands.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    /// Trials of the run.
-    of: u32,
-    /// Ramps and holds of those that follow.
-    after: Duration,
-}
-
-/// The trials that an earlier attempt chose.
-fn archived_trials(archive: &RunWriter) -> Result<Vec<Trial>, ConductError> {
-    let plan: Plan = serde_json::from_value(archive.plan()?).map_err(ConductError::Plan)?;
-    Ok(plan.trials)
 }
 
 fn count(n: usize) -> u32 {

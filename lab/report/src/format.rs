@@ -1,6 +1,6 @@
 //! Numbers and names as people read them. It knows no layout.
 
-use lab_study::model::{Cell, Level, Study};
+use lab_study::model::{Cell, Level, Metric, Study};
 
 /// What stands for a figure that isn't there.
 pub(crate) const NONE: &str = "–";
@@ -144,6 +144,26 @@ pub(crate) fn still_unanswered(n: u64, oldest_ms: f64) -> String {
         "{} request{s} {were} still unanswered, the oldest for {oldest}",
         count(n)
     )
+}
+
+/// A threshold in words: `response time p(95) < 300ms`, `error rate < 0.1%`.
+pub(crate) fn threshold(metric: Metric, text: &str) -> String {
+    let metric = match metric {
+        Metric::ResponseTime => "response time",
+        Metric::ServiceTime => "service time",
+        Metric::ErrorRate => "error rate",
+        Metric::Throughput => "throughput",
+    };
+    let text = text.trim();
+    format!(
+        "{metric} {}",
+        text.strip_prefix("rate").unwrap_or(text).trim_start()
+    )
+}
+
+/// `1 user`, `12,000 users`.
+pub(crate) fn plural_count(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
 /// `1 trial`, `3 trials`.

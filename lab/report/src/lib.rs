@@ -8,9 +8,10 @@ mod analysis;
 mod format;
 pub mod model;
 mod model_comparison;
+mod model_line;
 mod model_published;
 mod model_trial;
 pub mod write;
 
-pub use analysis::{ReportError, analyse};
+pub use analysis::{Judgement, ReportError, analyse, judge_trial};
 pub use model::Analysis;

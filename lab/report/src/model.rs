@@ -9,11 +9,12 @@ use lab_archive::model::{Environment, ErrorClass, ErrorExample};
 use lab_study::model::Cell;
 use serde::Serialize;
 
-pub use crate::model_comparison::{Comparison, Difference, Inference, Measure, Scaling};
+pub use crate::model_comparison::{Claim, Comparison, Difference, Inference, Measure};
+pub use crate::model_line::{LineDifference, LineLevel, LoadLine, Scaling, UslPoint};
 pub use crate::model_published::{Entry, PublishedTable};
 pub use crate::model_trial::{
-    Check, CheckOutcome, Generator, Lateness, Point, Sample, Series, StepAnalysis, ThresholdResult,
-    Times, TrialAnalysis, Verdict,
+    Arrivals, Check, CheckOutcome, Generator, Lateness, Point, ProbeCounts, Sample, Series,
+    StepAnalysis, ThresholdResult, Times, TrialAnalysis, Verdict,
 };
 
 /// The `schema` of `result.json`.
@@ -35,6 +36,8 @@ pub struct Analysis {
     pub headline: String,
     /// Counts that decide how a run ends.
     pub summary: Summary,
+    /// Judgements on the measurement as a whole.
+    pub checks: Vec<Check>,
     /// All complete trials, in the order they ran.
     pub trials: Vec<TrialAnalysis>,
     /// One per cell, over its valid trials, in the order of the study's levels.
@@ -43,8 +46,19 @@ pub struct Analysis {
     pub comparisons: Vec<Comparison>,
     /// Levels of each factor beside its first, over all cells; empty with fewer than two factors.
     pub main_effects: Vec<Comparison>,
+    /// The control beside its cell, the same system under two labels; empty without a control.
+    pub control: Vec<Comparison>,
     /// By which rule they are judged.
     pub inference: Inference,
+    /// The most users that the system carries, of the first cell that was searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_line: Option<LoadLine>,
+    /// The same of every cell that was searched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub load_lines: Vec<LoadLine>,
+    /// Load lines beside the first one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub load_line_differences: Vec<LineDifference>,
     /// How throughput scales, where users alone vary, over six levels or more and from one user on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usl: Option<Scaling>,
@@ -96,7 +110,7 @@ pub struct Summary {
     pub invalid: usize,
     /// Trials whose system under test failed; they are invalid too.
     pub system_failures: usize,
-    /// Checks that warn, over all trials.
+    /// Checks that warn, over all trials and of the run as a whole.
     pub warnings: usize,
     /// Thresholds that were judged, over valid trials.
     pub thresholds: usize,
@@ -141,7 +155,7 @@ pub struct CellSummary {
     pub cell: Cell,
     /// The cell in words.
     pub label: String,
-    /// Users at the top of the ramp.
+    /// Users at the top of the ramp; of arrivals, sessions that may be under way at once.
     pub users: u32,
     /// Trials that ended.
     pub trials: usize,
@@ -161,10 +175,18 @@ pub struct CellSummary {
     pub throughput_per_s: Option<Estimate>,
     /// Response times in the hold.
     pub response_ms: TimesSummary,
+    /// The same from the actual send; `None` where there is no plan to be late by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_ms: Option<TimesSummary>,
+    /// Sessions that arrived per second beside those planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
     /// Steps, in session order.
     pub steps: Vec<StepSummary>,
     /// The probe's times.
     pub probe_ms: Option<TimesSummary>,
+    /// Answers to the probe in all valid trials together.
+    pub probe: Option<ProbeCounts>,
     /// Counters of the system's processes.
     pub system: Counters,
     /// Counters of the host.

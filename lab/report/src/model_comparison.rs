@@ -3,14 +3,17 @@
 use lab_stats::verdict::Better;
 use serde::Serialize;
 
-use crate::model::Estimate;
 use crate::model_trial::TrialAnalysis;
 
 /// By which rule differences are judged.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Inference {
-    /// Ratios within this part of 1 don't matter.
+    /// Ratios within this part of 1 don't matter to whoever asks.
     pub smallest_relevant: f64,
+    /// Whether the study asks for comparisons: it repeats trials, has variants, or a control.
+    pub asked: bool,
+    /// By measure, the smallest difference that the study can claim, where a control tells.
+    pub claims: Vec<Claim>,
     /// Confidence of the intervals of ratios.
     pub confidence: f64,
     /// Fewer blocks than this have no verdict.
@@ -21,22 +24,14 @@ pub struct Inference {
     pub pairs_left_out: usize,
 }
 
-/// How throughput scales with users, by the universal scalability law
-/// X(N) = γN ÷ (1 + α(N − 1) + βN(N − 1)), with 95 % intervals.
+/// The smallest difference that a study can claim in a measure: what it asks for, or as far as the
+/// same system under two labels seemed to differ from itself, whichever is more.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Scaling {
-    /// γ: throughput of one user.
-    pub gamma_per_s: Estimate,
-    /// α: contention.
-    pub alpha: Estimate,
-    /// β: coherence.
-    pub beta: Estimate,
-    /// Users at which throughput peaks; `None` where β's interval holds 0.
-    pub peak_users: Option<Estimate>,
-    /// Throughput there.
-    pub peak_per_s: Option<f64>,
-    /// Standard deviation of throughput around the law, as a part of it.
-    pub scatter: f64,
+pub struct Claim {
+    /// What is compared.
+    pub metric: Measure,
+    /// As a part: 0.02 means ratios beyond 1.02 or below 1 ÷ 1.02.
+    pub smallest_difference: f64,
 }
 
 /// One measure of *b* beside that of *a*, paired by block, over valid trials.
@@ -62,6 +57,8 @@ pub struct Comparison {
     pub ratio: f64,
     /// Interval of the ratio; `None` where too few blocks bound it.
     pub interval: Option<(f64, f64)>,
+    /// The smallest difference that is called one here, as a part.
+    pub smallest_difference: f64,
     /// p over all comparisons together; `None` without a verdict.
     pub p: Option<f64>,
     /// p of this comparison alone; `None` without a verdict.
@@ -76,7 +73,7 @@ impl Comparison {
     /// Whether a difference is called one.
     #[must_use]
     pub fn is_shown(&self) -> bool {
-        matches!(self.verdict, Some(Difference::Faster | Difference::Slower))
+        self.verdict.is_some_and(Difference::is_shown)
     }
 }
 
@@ -93,6 +90,58 @@ pub enum Difference {
     NoneShown,
     /// The noise is larger than what would matter.
     Unstable,
+    /// Of a cost (CPU, memory): *b* needs less.
+    #[serde(rename = "uses less")]
+    UsesLess,
+    /// Of a cost: *b* needs more.
+    #[serde(rename = "uses more")]
+    UsesMore,
+}
+
+impl Difference {
+    /// What a verdict on a measure is called.
+    #[must_use]
+    pub fn of(verdict: lab_stats::Verdict, measure: Measure) -> Self {
+        match (verdict, measure.is_cost()) {
+            (lab_stats::Verdict::Faster, false) => Self::Faster,
+            (lab_stats::Verdict::Faster, true) => Self::UsesLess,
+            (lab_stats::Verdict::Slower, false) => Self::Slower,
+            (lab_stats::Verdict::Slower, true) => Self::UsesMore,
+            (lab_stats::Verdict::NoDifference, _) => Self::NoneShown,
+            (lab_stats::Verdict::Unstable, _) => Self::Unstable,
+        }
+    }
+
+    /// Whether a difference is called one.
+    #[must_use]
+    pub fn is_shown(self) -> bool {
+        self.is_better() || self.is_worse()
+    }
+
+    /// Whether *b* is called better.
+    #[must_use]
+    pub fn is_better(self) -> bool {
+        matches!(self, Self::Faster | Self::UsesLess)
+    }
+
+    /// Whether *b* is called worse.
+    #[must_use]
+    pub fn is_worse(self) -> bool {
+        matches!(self, Self::Slower | Self::UsesMore)
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::UsesLess => "uses less",
+            Self::UsesMore => "uses more",
+            Self::NoneShown => "no difference shown",
+            Self::Unstable => "unstable",
+        }
+    }
 }
 
 /// What is compared.

@@ -21,6 +21,8 @@ pub struct TrialAnalysis {
     pub block: u32,
     /// Level by factor.
     pub cell: Cell,
+    /// A second run of its cell in the block, for comparing the system with itself.
+    pub control: bool,
     /// The cell in words.
     pub label: String,
     /// When the ramp began, RFC 3339.
@@ -33,8 +35,15 @@ pub struct TrialAnalysis {
     pub checks: Vec<Check>,
     /// Judgements on the server.
     pub thresholds: Vec<ThresholdResult>,
-    /// Users at the top of the ramp.
+    /// Of a search for the load line: whether the system carried this level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carried: Option<bool>,
+    /// Users at the top of the ramp; of arrivals, sessions that may be under way at once.
     pub users: u32,
+    /// Sessions that arrived in the hold, beside those planned; `None` unless they arrive on their
+    /// own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
     /// Length of the ramp.
     pub ramp_ms: u64,
     /// Length of the hold.
@@ -77,6 +86,8 @@ pub struct TrialAnalysis {
     pub steps: Vec<StepAnalysis>,
     /// The request measured beside the load.
     pub probe_ms: Option<Times>,
+    /// What it came to, ramp included; `None` without a probe.
+    pub probe: Option<ProbeCounts>,
     /// How much later than meant the generator sent.
     pub lateness_ms: Lateness,
     /// Counters of the system's processes.
@@ -106,9 +117,31 @@ impl TrialAnalysis {
     #[must_use]
     pub fn part_of_load(&self) -> Option<f64> {
         let judged = self.checks.iter().find(|check| check.name == DELIVERED)?;
-        let off = self.verdict == Verdict::Valid && judged.outcome != CheckOutcome::Pass;
+        let off = self.verdict == Verdict::Valid && judged.outcome >= CheckOutcome::Warn;
         lab_stats::ratio(self.delivered_per_s?, self.offered_per_s?).filter(|_| off)
     }
+}
+
+/// Sessions that arrive on their own, in the hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Arrivals {
+    /// Arrived, per second.
+    pub arrived_per_s: f64,
+    /// Planned, per second.
+    pub planned_per_s: f64,
+    /// Most that waited for a connection at a window's end.
+    pub waiting_max: u64,
+    /// Turned away because too many waited already; in the whole trial.
+    pub dropped: u64,
+}
+
+/// Answers to the probe, ramp included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ProbeCounts {
+    /// Those that met its `expect`.
+    pub transactions: u64,
+    /// Failed ones.
+    pub errors: u64,
 }
 
 /// The name of the check on delivered load.
@@ -133,7 +166,7 @@ pub struct Check {
     pub outcome: CheckOutcome,
     /// The numbers.
     pub evidence: String,
-    /// What to do about it; `None` if it passed.
+    /// What to do about it; `None` if there is nothing to do.
     pub advice: Option<String>,
 }
 
@@ -143,6 +176,8 @@ pub struct Check {
 pub enum CheckOutcome {
     /// As it should be.
     Pass,
+    /// Nothing there to judge by.
+    NotJudged,
     /// Worth knowing; the trial is still a measurement.
     Warn,
     /// The trial is not a measurement.
@@ -257,6 +292,8 @@ pub struct StepAnalysis {
     pub body_bytes: Option<f64>,
     /// In the hold.
     pub response_ms: Times,
+    /// In the hold, from the actual send; the same where there is no plan.
+    pub service_ms: Times,
 }
 
 /// What the generator used and suffered during the hold.
@@ -285,6 +322,10 @@ pub struct Point {
     pub t_ms: f64,
     /// Users in a session at its end.
     pub users: u32,
+    /// Sessions that arrived, per second.
+    pub arrived_per_s: f64,
+    /// Sessions that wait for a connection at its end.
+    pub waiting: u64,
     /// Transactions per second.
     pub transactions_per_s: f64,
     /// Errors per second.

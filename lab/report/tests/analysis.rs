@@ -262,17 +262,18 @@ fn each_side_is_held_against_its_own_cores() {
     assert_eq!(
         finding("[100, 270]", &healthy),
         "At 270 users the system used 81.0 % of its one core, the generator 15.5 % of its own; the \
-         disk was 27.0 % busy: little CPU is left to the system."
+         disk was 27.0 % busy: little CPU is left to the system; the bottleneck is the \
+         system's CPU, 4.50 ms per transaction, which would be full at 222 transactions per s."
     );
-    assert!(finding("[100, 300]", &healthy).ends_with("its CPU is the limit."));
-    assert!(finding("[100, 200]", &healthy).ends_with("neither side ran out of CPU."));
+    assert!(finding("[100, 300]", &healthy).contains("its CPU is the limit;"));
+    assert!(finding("[100, 200]", &healthy).contains("neither side ran out of CPU;"));
     let unknown = Shape {
         scheduling: false,
         ..healthy
     };
     let text = finding("[100, 200]", &unknown);
     assert!(
-        text.ends_with("the system did not run out of CPU."),
+        text.contains("the system did not run out of CPU;"),
         "{text}"
     );
 }
@@ -389,7 +390,7 @@ fn committed_memory_is_said_to_be_reserved() {
 fn a_server_that_took_a_part_of_the_load_did_not_carry_it() {
     let slow = Shape {
         delivered: 0.62,
-        response_us: 500_000,
+        response_us: 920_000,
         ..Shape::default()
     };
     let mut made = Made::default();

@@ -22,7 +22,8 @@ fn the_busiest_resource_is_named_with_its_capacity() {
     let full = format!("{:.0} transactions per s", throughput / 0.6);
     let said = analysis.findings.join("\n");
     assert!(
-        said.contains("The bottleneck at 200 users is the system's CPU: 60.0 % busy"),
+        said.contains("At 200 users the system used 60.0 % of its one core")
+            && said.contains("the bottleneck is the system's CPU"),
         "{said}"
     );
     assert!(said.contains(&full), "{full}: {said}");

@@ -6,13 +6,13 @@ use lab_archive::TrialEnd;
 use lab_report::model::{CheckOutcome, Outcome, TrialAnalysis, Verdict};
 use support::{Made, Shape, check, trial};
 
-use CheckOutcome::{Invalid, Pass, Warn};
+use CheckOutcome::{Invalid, NotJudged, Pass, Warn};
 
 #[test]
 fn a_healthy_trial_passes_every_check() {
     let trial = trial(Shape::default());
     assert!(
-        trial.checks.iter().all(|check| check.outcome == Pass),
+        trial.checks.iter().all(|check| check.outcome <= NotJudged),
         "{:#?}",
         trial.checks
     );
@@ -71,10 +71,10 @@ fn requests_against_the_prediction() {
 
 #[test]
 fn a_slow_server_with_a_healthy_generator_stays_valid() {
-    // 100 users send some 50 requests a second: 2 s each is all the time they have.
+    // A cycle of 6 s takes 10 s: 2.3 s of waits, and 1 + 2 × 2 + 3 times 960 ms.
     let slow = Shape {
         delivered: 0.6,
-        response_us: 500_000,
+        response_us: 960_000,
         overruns: 5,
         ..Shape::default()
     };
@@ -150,7 +150,7 @@ fn littles_law() {
             ..Shape::default()
         },
         "Little's law",
-        Warn,
+        Invalid,
     );
     let mut made = Made::default();
     made.workload = made.workload.replace("  pace: 6s\n", "");
@@ -166,14 +166,18 @@ fn littles_law() {
         .find(|check| check.name == "Little's law")
         .unwrap();
     assert_eq!(found.outcome, Pass, "{found:?}");
-    made.shapes[0].response_us = 200_000;
-    let trial = made.analysis().trials.remove(0);
-    let found = trial
-        .checks
-        .iter()
-        .find(|check| check.name == "Little's law")
-        .unwrap();
-    assert_eq!(found.outcome, Warn, "{found:?}");
+    // Eight times the response of the first step beside 2.3 s of waits: 6 % and 70 % that the plan's
+    // users have no time for.
+    for (response_us, outcome) in [(18_000, Warn), (200_000, Invalid)] {
+        made.shapes[0].response_us = response_us;
+        let trial = made.analysis().trials.remove(0);
+        let found = trial
+            .checks
+            .iter()
+            .find(|check| check.name == "Little's law")
+            .unwrap();
+        assert_eq!(found.outcome, outcome, "{found:?}");
+    }
 }
 
 #[test]
@@ -416,8 +420,7 @@ fn a_short_hold_has_no_steady_state_to_judge() {
     let trial = made.analysis().trials.remove(0);
     let steady = trial.checks.iter().find(|c| c.name == "steady state");
     let steady = steady.unwrap();
-    assert_eq!(steady.outcome, Pass);
-    assert!(steady.evidence.contains("not judged"), "{steady:?}");
+    assert_eq!(steady.outcome, NotJudged, "{steady:?}");
     let tail = trial
         .checks
         .iter()

@@ -81,7 +81,7 @@ fn a_real_difference_is_called_one() {
     );
     assert!(said.contains("× slower"), "{said}");
     // The sentence on growth compares cells that differ in their users alone.
-    assert!(said.contains("2 times the users cost 3.5 times"), "{said}");
+    assert!(said.contains("2 times the users cost 3.49 times"), "{said}");
 }
 
 #[test]
@@ -203,7 +203,8 @@ fn the_page_plots_intervals_and_stays_small() {
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
     assert_eq!(
         page.matches("aria-label=\"Ratios with intervals").count(),
-        4
+        6,
+        "four pairs and two main effects"
     );
     assert!(page.contains("var(--band)") && !page.contains("#0102"));
     assert!(page.contains("<h2>By http_threads and users</h2>"));

@@ -38,6 +38,17 @@ pub struct Usl {
     pub peak: Option<Fitted>,
     /// Standard deviation of throughput around the fit, as a part of it.
     pub scatter: f64,
+    curve: Curve,
+}
+
+/// What the band around the law needs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Curve {
+    solution: Vector,
+    inverse: Matrix,
+    most: f64,
+    /// Standard errors are this times a root of the inverse's form.
+    factor: f64,
 }
 
 impl Usl {
@@ -46,6 +57,28 @@ impl Usl {
     pub fn throughput(&self, load: f64) -> f64 {
         let queue = self.alpha.value * (load - 1.0) + self.beta.value * load * (load - 1.0);
         self.gamma.value * load / (1.0 + queue)
+    }
+
+    /// Throughput at a load with the 95 % band of the law there: N ÷ X is linear in what was solved
+    /// for, so its interval is exact for given weights, and X's is what that comes to. The upper end
+    /// is infinite where the interval of N ÷ X holds 0.
+    #[must_use]
+    pub fn band(&self, load: f64) -> Fitted {
+        let curve = &self.curve;
+        let row = row(load, curve.most);
+        let per_user = dot(&row, &curve.solution);
+        let form = dot(&row, &times(&curve.inverse, &row)).max(0.0);
+        let half = curve.factor * form.sqrt();
+        let high = per_user - half;
+        Fitted {
+            value: load / per_user,
+            low: load / (per_user + half),
+            high: if high > 0.0 {
+                load / high
+            } else {
+                f64::INFINITY
+            },
+        }
     }
 }
 
@@ -67,16 +100,14 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Usl> {
     if loads.len() < LEAST_LEVELS || (loads[0] - 1.0).abs() > f64::EPSILON {
         return None;
     }
-    // Columns of like size keep the equations well conditioned.
     let most = *loads.last()?;
-    let row = |n: f64| [1.0, (n - 1.0) / most, n * (n - 1.0) / (most * most)];
     let mut weights: Vec<f64> = points.iter().map(|(n, x)| (x / n).powi(2)).collect();
     let mut solved = None;
     for _ in 0..ROUNDS {
-        let (inverse, right) = normal(points, &weights, row)?;
+        let (inverse, right) = normal(points, &weights, most)?;
         let solution = times(&inverse, &right);
         for (weight, (n, _)) in weights.iter_mut().zip(points) {
-            let fitted = dot(&row(*n), &solution);
+            let fitted = dot(&row(*n, most), &solution);
             if fitted > 0.0 {
                 *weight = fitted.powi(-2);
             }
@@ -88,7 +119,7 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Usl> {
     let squares: f64 = points
         .iter()
         .zip(&weights)
-        .map(|((n, x), weight)| weight * (n / x - dot(&row(*n), &solution)).powi(2))
+        .map(|((n, x), weight)| weight * (n / x - dot(&row(*n, most), &solution)).powi(2))
         .sum();
     let scatter = (squares / count(freedom)).sqrt();
     Some(law(
@@ -103,16 +134,17 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Usl> {
 type Vector = [f64; 3];
 type Matrix = [Vector; 3];
 
+/// What N ÷ X is linear in; columns of like size keep the equations well conditioned.
+fn row(n: f64, most: f64) -> Vector {
+    [1.0, (n - 1.0) / most, n * (n - 1.0) / (most * most)]
+}
+
 /// The inverse of the weighted normal matrix, and its right side.
-fn normal(
-    points: &[(f64, f64)],
-    weights: &[f64],
-    row: impl Fn(f64) -> Vector,
-) -> Option<(Matrix, Vector)> {
+fn normal(points: &[(f64, f64)], weights: &[f64], most: f64) -> Option<(Matrix, Vector)> {
     let mut matrix = [[0.0; 3]; 3];
     let mut right = [0.0; 3];
     for ((n, x), weight) in points.iter().zip(weights) {
-        let row = row(*n);
+        let row = row(*n, most);
         for i in 0..3 {
             right[i] += weight * row[i] * n / x;
             for j in 0..3 {
@@ -189,6 +221,12 @@ fn law(solution: &Vector, inverse: &Matrix, most: f64, scatter: f64, t: f64) -> 
         beta,
         peak,
         scatter,
+        curve: Curve {
+            solution: *solution,
+            inverse: *inverse,
+            most,
+            factor: t * scatter,
+        },
     }
 }
 

@@ -192,7 +192,7 @@ fn usl_intervals_cover_at_their_level() {
     let mut noise = Noise::new(8);
     let (alpha, beta): (f64, f64) = (0.03, 0.000_5);
     let peak = ((1.0 - alpha) / beta).sqrt();
-    let mut hits = [0; 3];
+    let mut hits = [0; 4];
     for _ in 0..1_000 {
         let points: Vec<(f64, f64)> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 96.0]
             .into_iter()
@@ -205,9 +205,11 @@ fn usl_intervals_cover_at_their_level() {
         let covers = |one: &Fitted, truth: f64| usize::from(one.low <= truth && truth <= one.high);
         hits[0] += covers(&fitted.alpha, alpha);
         hits[1] += covers(&fitted.beta, beta);
+        let at_48 = 500.0 * 48.0 / (1.0 + alpha * 47.0 + beta * 48.0 * 47.0);
+        hits[3] += covers(&fitted.band(48.0), at_48);
         hits[2] += fitted.peak.map_or(0, |one| covers(&one, peak));
     }
-    println!("alpha, beta, peak covered {hits:?} of 1000");
+    println!("alpha, beta, peak, band covered {hits:?} of 1000");
     for hit in hits {
         // The delta method is an approximation: within one per cent besides the Monte Carlo error.
         let (above, error) = within(hit, 1_000, 0.95);

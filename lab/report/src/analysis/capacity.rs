@@ -5,8 +5,8 @@ use lab_archive::Environment;
 use lab_stats::usl::{self, Usl};
 use lab_study::model::Study;
 
-use crate::format::{figure, percent, times};
-use crate::model::{CellSummary, Measure, Scaling, TrialAnalysis, Verdict};
+use crate::format::{figure, times};
+use crate::model::{CellSummary, Measure, Scaling, TrialAnalysis, UslPoint, Verdict};
 
 /// Cores that the system may use.
 pub(super) fn system_cores(environment: &Environment) -> u64 {
@@ -19,7 +19,7 @@ pub(super) fn system_cores(environment: &Environment) -> u64 {
 /// A resource that is busy for less than this part of the time limits nothing yet.
 const IDLE: f64 = 0.5;
 
-/// Utilisation U = X·D: the resource with the largest demand D per transaction limits throughput to
+/// The part of a sentence on the busiest resource. Utilisation U = X·D: the resource with the largest demand D per transaction limits throughput to
 /// 1 ÷ D. Source: Denning & Buzen, "The Operational Analysis of Queueing Network Models" (1978).
 pub(super) fn bottleneck(environment: &Environment, cell: &CellSummary) -> Option<String> {
     let throughput = cell.throughput_per_s?.mean;
@@ -48,15 +48,8 @@ pub(super) fn bottleneck(environment: &Environment, cell: &CellSummary) -> Optio
     } else {
         "bottleneck"
     };
-    let host = cell.host.get("cpu_percent").copied().flatten();
-    let host = host.map_or_else(String::new, |host| {
-        format!(" (the host's CPU {})", percent(host))
-    });
     Some(format!(
-        "The {what} at {} is {name}: {} busy{host}, {} ms per transaction; at that demand it would \
-         be full at {} transactions per s.",
-        cell.label,
-        percent(busy * 100.0),
+        "the {what} is {name}, {} ms per transaction, which would be full at {} transactions per s",
         figure(demand_s * 1000.0),
         figure(1.0 / demand_s)
     ))
@@ -71,15 +64,11 @@ pub(super) fn scaling(study: &Study, trials: &[TrialAnalysis]) -> Option<Scaling
     }
     let points: Option<Vec<(f64, f64)>> = trials
         .iter()
-        .filter(|trial| trial.verdict == Verdict::Valid)
+        .filter(|trial| trial.verdict == Verdict::Valid && !trial.control)
         .map(|trial| Some((f64::from(trial.users), Measure::Throughput.of(trial)?)))
         .collect();
-    let fitted: Usl = usl::fit(&points?)?;
-    let interval = |one: usl::Fitted| crate::model::Estimate {
-        mean: one.value,
-        low: Some(one.low),
-        high: Some(one.high),
-    };
+    let points = points?;
+    let fitted: Usl = usl::fit(&points)?;
     Some(Scaling {
         gamma_per_s: interval(fitted.gamma),
         alpha: interval(fitted.alpha),
@@ -87,7 +76,38 @@ pub(super) fn scaling(study: &Study, trials: &[TrialAnalysis]) -> Option<Scaling
         peak_users: fitted.peak.map(interval),
         peak_per_s: fitted.peak.map(|peak| fitted.throughput(peak.value)),
         scatter: fitted.scatter,
+        points: curve(&fitted, &points),
     })
+}
+
+fn interval(one: usl::Fitted) -> crate::model::Estimate {
+    crate::model::Estimate {
+        mean: one.value,
+        low: Some(one.low),
+        high: one.high.is_finite().then_some(one.high),
+    }
+}
+
+/// Points of the law through the range that was measured: its curve bends most near one user, so
+/// they stand evenly on the scale of logs.
+const CURVE_POINTS: u32 = 48;
+
+fn curve(fitted: &Usl, measured: &[(f64, f64)]) -> Vec<UslPoint> {
+    let most = measured.iter().map(|(users, _)| *users).fold(1.0, f64::max);
+    let at = |users: f64, measured_per_s: Option<f64>| UslPoint {
+        users,
+        measured_per_s,
+        law_per_s: interval(fitted.band(users)),
+    };
+    let even = |n: u32| most.powf(f64::from(n) / f64::from(CURVE_POINTS));
+    let mut points: Vec<UslPoint> = (0..=CURVE_POINTS).map(|n| at(even(n), None)).collect();
+    points.extend(
+        measured
+            .iter()
+            .map(|(users, per_s)| at(*users, Some(*per_s))),
+    );
+    points.sort_by(|a, b| a.users.total_cmp(&b.users));
+    points
 }
 
 /// The law in words.

@@ -7,8 +7,8 @@ use lab_study::model::{Cell, Level, Study};
 
 use super::trial::as_f64;
 use crate::model::{
-    CellSummary, Counters, Estimate, StepAnalysis, StepSummary, Times, TimesSummary, TrialAnalysis,
-    Verdict,
+    Arrivals, CellSummary, Counters, Estimate, ProbeCounts, StepAnalysis, StepSummary, Times,
+    TimesSummary, TrialAnalysis, Verdict,
 };
 
 /// One summary per cell that ran, in the order of the study's levels.
@@ -17,18 +17,21 @@ pub(super) fn summarise(
     steps: &[String],
     trials: &[TrialAnalysis],
 ) -> Vec<CellSummary> {
-    let mut cells: Vec<&Cell> = Vec::new();
-    for trial in trials {
-        if !cells.contains(&&trial.cell) {
-            cells.push(&trial.cell);
+    // A control is for comparing; a search varies the users within a cell.
+    let mut cells: Vec<(&Cell, u32)> = Vec::new();
+    for trial in trials.iter().filter(|trial| !trial.control) {
+        if !cells.contains(&(&trial.cell, trial.users)) {
+            cells.push((&trial.cell, trial.users));
         }
     }
-    cells.sort_by_key(|cell| position(study, cell));
+    cells.sort_by_key(|(cell, users)| (position(study, cell), *users));
     cells
         .into_iter()
-        .map(|cell| {
-            let all: Vec<&TrialAnalysis> =
-                trials.iter().filter(|trial| trial.cell == *cell).collect();
+        .map(|(cell, users)| {
+            let of_cell = |trial: &&TrialAnalysis| {
+                trial.cell == *cell && trial.users == users && !trial.control
+            };
+            let all: Vec<&TrialAnalysis> = trials.iter().filter(of_cell).collect();
             cell_summary(cell, steps, &all)
         })
         .collect()
@@ -54,6 +57,9 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
         .copied()
         .filter(|trial| trial.verdict == Verdict::Valid)
         .collect();
+    let has_plan = valid
+        .iter()
+        .any(|trial| trial.arrivals.is_some() || trial.service_ms != trial.response_ms);
     let probes: Vec<Times> = valid.iter().filter_map(|trial| trial.probe_ms).collect();
     CellSummary {
         cell: cell.clone(),
@@ -71,15 +77,41 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
         skipped_per_trial: mean_of(valid.iter().map(|trial| trial.skipped)),
         throughput_per_s: estimate(valid.iter().map(|trial| trial.throughput_per_s)),
         response_ms: times(valid.iter().map(|trial| trial.response_ms)),
+        service_ms: has_plan.then(|| times(valid.iter().map(|trial| trial.service_ms))),
+        arrivals: arrivals(&valid),
         steps: steps
             .iter()
             .enumerate()
             .map(|(at, name)| step(name, at, &valid))
             .collect(),
         probe_ms: (!probes.is_empty()).then(|| times(probes)),
+        probe: probe(&valid),
         system: counters(valid.iter().map(|trial| &trial.system)),
         host: counters(valid.iter().map(|trial| &trial.host)),
     }
+}
+
+/// Rates are means over trials, counts the largest and the sum.
+fn arrivals(valid: &[&TrialAnalysis]) -> Option<Arrivals> {
+    let all: Option<Vec<Arrivals>> = valid.iter().map(|trial| trial.arrivals).collect();
+    let all = all.filter(|all| !all.is_empty())?;
+    let mean =
+        |of: fn(&Arrivals) -> f64| all.iter().map(of).sum::<f64>() / as_f64(all.len() as u64);
+    Some(Arrivals {
+        arrived_per_s: mean(|one| one.arrived_per_s),
+        planned_per_s: mean(|one| one.planned_per_s),
+        waiting_max: all.iter().map(|one| one.waiting_max).max().unwrap_or(0),
+        dropped: all.iter().map(|one| one.dropped).sum(),
+    })
+}
+
+fn probe(valid: &[&TrialAnalysis]) -> Option<ProbeCounts> {
+    let all: Option<Vec<ProbeCounts>> = valid.iter().map(|trial| trial.probe).collect();
+    let all = all.filter(|all| !all.is_empty())?;
+    Some(ProbeCounts {
+        transactions: all.iter().map(|one| one.transactions).sum(),
+        errors: all.iter().map(|one| one.errors).sum(),
+    })
 }
 
 fn step(name: &str, at: usize, valid: &[&TrialAnalysis]) -> StepSummary {

@@ -5,13 +5,13 @@
 //! one family, and so are all main effects: their p are joint.
 
 use lab_stats::paired::{Bounds, interval, log_ratio, max_t, mean};
-use lab_stats::verdict::{ALPHA, Compared, LEAST_BLOCKS, SMALLEST_RELEVANT, verdict};
-use lab_study::model::{Cell, Factor, Level, Study};
+use lab_stats::verdict::{ALPHA, Compared, LEAST_BLOCKS, verdict};
+use lab_study::model::{Cell, Factor, Level, Study, VARIANT};
 
 use super::trial::as_f64;
 use crate::format::{level, plural, times};
 use crate::model::{
-    CellSummary, Comparison, Difference, Inference, Measure, TrialAnalysis, Verdict,
+    CellSummary, Claim, Comparison, Difference, Inference, Measure, TrialAnalysis, Verdict,
 };
 
 /// Most pairs of cells that are compared: seven measures each.
@@ -22,6 +22,8 @@ pub(super) struct Differences {
     pub(super) comparisons: Vec<Comparison>,
     /// Empty with fewer than two factors, where they would repeat the comparisons.
     pub(super) main_effects: Vec<Comparison>,
+    /// The control beside its cell.
+    pub(super) control: Vec<Comparison>,
     pub(super) inference: Inference,
 }
 
@@ -33,6 +35,13 @@ pub(super) fn compare(
     cells: &[CellSummary],
 ) -> Differences {
     let all = Trials::new(trials);
+    let smallest = study.smallest_difference;
+    let control = judge(control(cells, &all), &|_| smallest, seed);
+    let claims = claims(smallest, &control);
+    let relevant = |measure: Measure| {
+        let claim = claims.iter().find(|claim| claim.metric == measure);
+        claim.map_or(smallest, |claim| claim.smallest_difference)
+    };
     let mut pairs = pairs(study, cells);
     let pairs_left_out = pairs.len().saturating_sub(MOST_PAIRS);
     pairs.truncate(MOST_PAIRS);
@@ -43,20 +52,63 @@ pub(super) fn compare(
         })
         .flatten()
         .collect();
-    let comparisons = judge(of_cells, seed);
-    let main_effects = judge(main_effects(study, cells, &all), seed);
+    let comparisons = judge(of_cells, &relevant, seed);
+    let main_effects = judge(main_effects(study, cells, &all), &relevant, seed);
+    let has_variants = study.matrix.iter().any(|factor| factor.name == VARIANT);
     let inference = Inference {
-        smallest_relevant: SMALLEST_RELEVANT,
+        smallest_relevant: smallest,
+        asked: study.trials > 1 || study.control || has_variants,
         confidence: 1.0 - ALPHA,
         least_blocks: LEAST_BLOCKS,
         judged: comparisons.iter().filter(|c| c.p.is_some()).count(),
         pairs_left_out,
+        claims,
     };
     Differences {
         comparisons,
         main_effects,
+        control,
         inference,
     }
+}
+
+/// The control beside the cell that it repeats, paired by block like any other two.
+fn control(cells: &[CellSummary], trials: &Trials<'_>) -> Vec<Draft> {
+    let cell = cells.iter().find(|cell| trials.has_control(&cell.cell));
+    let Some(cell) = cell else {
+        return Vec::new();
+    };
+    let drafts = Measure::ALL.into_iter().filter_map(|measure| {
+        let names = Names {
+            factor: "control".to_owned(),
+            a: cell.label.clone(),
+            b: format!("{} (control)", cell.label),
+        };
+        trials.draft_of(names, measure, |block| {
+            let a = trials.value(cell, block, measure)?;
+            let b = trials.of_control(&cell.cell, block, measure)?;
+            Some(vec![(a, b, log_ratio(a, b)?)])
+        })
+    });
+    drafts.collect()
+}
+
+/// By measure, what the study asks for, or the far end of the control's interval: the same system
+/// under two labels seemed to differ by as much, so no smaller difference can be claimed.
+fn claims(smallest: f64, control: &[Comparison]) -> Vec<Claim> {
+    let far = |one: &Comparison| {
+        let (low, high) = one.interval?;
+        Some(low.ln().abs().max(high.ln().abs()).exp_m1())
+    };
+    control
+        .iter()
+        .filter_map(|one| {
+            Some(Claim {
+                metric: one.metric,
+                smallest_difference: smallest.max(far(one)?),
+            })
+        })
+        .collect()
 }
 
 /// Two cells that differ in one factor.
@@ -83,10 +135,16 @@ struct Names {
     b: String,
 }
 
-/// Each cell with its baseline in each factor, factors and cells in the order of the study.
+/// Each cell with its baseline in each factor, variants first, then factors and cells in the order of
+/// the study. A search has none: it chooses loads by what it saw, so no two trials make a pair.
 fn pairs<'a>(study: &'a Study, cells: &'a [CellSummary]) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
-    for factor in &study.matrix {
+    if study.find.is_some() {
+        return pairs;
+    }
+    let mut factors: Vec<&Factor> = study.matrix.iter().collect();
+    factors.sort_by_key(|factor| factor.name != VARIANT);
+    for factor in factors {
         for b in cells {
             let Some(baseline) = baseline(factor, &b.cell) else {
                 continue;
@@ -159,6 +217,7 @@ impl<'a> Trials<'a> {
                 .iter()
                 .filter(|trial| trial.verdict == Verdict::Valid)
                 .collect(),
+
             blocks: trials
                 .iter()
                 .map(|trial| trial.block + 1)
@@ -171,13 +230,44 @@ impl<'a> Trials<'a> {
         let trial = self
             .valid
             .iter()
-            .find(|trial| trial.block == block && trial.cell == cell.cell)?;
+            .find(|trial| trial.block == block && trial.cell == cell.cell && !trial.control)?;
         measure.of(trial)
+    }
+
+    fn has_control(&self, cell: &Cell) -> bool {
+        let mut valid = self.valid.iter();
+        valid.any(|trial| trial.control && trial.cell == *cell)
+    }
+
+    fn of_control(&self, cell: &Cell, block: u32, measure: Measure) -> Option<f64> {
+        let mut valid = self.valid.iter();
+        let found =
+            |trial: &&&TrialAnalysis| trial.control && trial.block == block && trial.cell == *cell;
+        measure.of(valid.find(found)?)
     }
 
     /// One comparison over all of `pairs`: a block counts if it has every one of them, so that no
     /// block's mean is over other cells than the next one's. `None` without any block.
     fn draft(&self, names: Names, measure: Measure, pairs: &[Pair<'_>]) -> Option<Draft> {
+        self.draft_of(names, measure, |block| {
+            pairs
+                .iter()
+                .map(|pair| {
+                    let a = self.value(pair.a, block, measure)?;
+                    let b = self.value(pair.b, block, measure)?;
+                    Some((a, b, log_ratio(a, b)?))
+                })
+                .collect()
+        })
+    }
+
+    /// The same of values of *a* and *b* with the log of their ratio, as `of_block` finds them.
+    fn draft_of(
+        &self,
+        names: Names,
+        measure: Measure,
+        of_block: impl Fn(u32) -> Option<Vec<(f64, f64, f64)>>,
+    ) -> Option<Draft> {
         let mut draft = Draft {
             names,
             measure,
@@ -185,15 +275,7 @@ impl<'a> Trials<'a> {
             sums: (0.0, 0.0),
         };
         for block in 0..self.blocks {
-            let values: Option<Vec<(f64, f64, f64)>> = pairs
-                .iter()
-                .map(|pair| {
-                    let a = self.value(pair.a, block, measure)?;
-                    let b = self.value(pair.b, block, measure)?;
-                    Some((a, b, log_ratio(a, b)?))
-                })
-                .collect();
-            let values = values.filter(|values| !values.is_empty());
+            let values = of_block(block).filter(|values| !values.is_empty());
             draft.by_block.push(values.map(|values| {
                 let n = as_f64(values.len() as u64);
                 draft.sums.0 += values.iter().map(|v| v.0).sum::<f64>() / n;
@@ -225,7 +307,7 @@ impl Draft {
     }
 }
 
-fn judge(drafts: Vec<Draft>, seed: u64) -> Vec<Comparison> {
+fn judge(drafts: Vec<Draft>, relevant: &dyn Fn(Measure) -> f64, seed: u64) -> Vec<Comparison> {
     let family: Vec<Vec<Option<f64>>> = drafts
         .iter()
         .filter(|draft| draft.has_enough())
@@ -236,12 +318,13 @@ fn judge(drafts: Vec<Draft>, seed: u64) -> Vec<Comparison> {
         .into_iter()
         .map(|draft| {
             let p = draft.has_enough().then(|| adjusted.next()).flatten();
-            comparison(draft, p.map(|p| (p.joint, p.single)), seed)
+            let relevant = relevant(draft.measure);
+            comparison(draft, p.map(|p| (p.joint, p.single)), relevant, seed)
         })
         .collect()
 }
 
-fn comparison(draft: Draft, p: Option<(f64, f64)>, seed: u64) -> Comparison {
+fn comparison(draft: Draft, p: Option<(f64, f64)>, relevant: f64, seed: u64) -> Comparison {
     let values: Vec<f64> = draft.by_block.iter().flatten().copied().collect();
     let blocks = values.len();
     let log_ratio = mean(&values).unwrap_or_default();
@@ -253,7 +336,7 @@ fn comparison(draft: Draft, p: Option<(f64, f64)>, seed: u64) -> Comparison {
             p: joint,
             blocks,
         };
-        verdict(&compared, draft.measure.better(), SMALLEST_RELEVANT)
+        verdict(&compared, draft.measure.better(), relevant)
     });
     let n = as_f64(blocks as u64);
     let (mean_a, mean_b) = (draft.sums.0 / n, draft.sums.1 / n);
@@ -272,17 +355,9 @@ fn comparison(draft: Draft, p: Option<(f64, f64)>, seed: u64) -> Comparison {
             .then(|| (bounds.low.exp(), bounds.high.exp())),
         p: p.map(|p| p.0),
         p_single: p.map(|p| p.1),
-        verdict: judged.map(difference),
+        smallest_difference: relevant,
+        verdict: judged.map(|verdict| Difference::of(verdict, draft.measure)),
         reason: judged.is_none().then(|| too_few(blocks)),
-    }
-}
-
-fn difference(verdict: lab_stats::Verdict) -> Difference {
-    match verdict {
-        lab_stats::Verdict::Faster => Difference::Faster,
-        lab_stats::Verdict::Slower => Difference::Slower,
-        lab_stats::Verdict::NoDifference => Difference::NoneShown,
-        lab_stats::Verdict::Unstable => Difference::Unstable,
     }
 }
 

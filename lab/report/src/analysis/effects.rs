@@ -1,33 +1,55 @@
 //! What the comparisons say, in sentences: one per level of a factor, by the mean response.
 
+use super::compare::Differences;
 use crate::format::{list, ratio_or_percent, signed_percent, times};
 use crate::model::{Comparison, Difference, Measure};
 
 /// More sentences than this aren't read; the tables have all.
 const MOST: usize = 12;
 
-/// The sentences; with too few blocks one that says so.
-pub(super) fn sentences(comparisons: &[Comparison], main_effects: &[Comparison]) -> Vec<String> {
+/// The sentences; with too few blocks one that says so, if the study asks for comparisons at all.
+pub(super) fn sentences(differences: &Differences) -> Vec<String> {
+    let (comparisons, main_effects) = (&differences.comparisons, &differences.main_effects);
     let of = if main_effects.is_empty() {
         comparisons
     } else {
         main_effects
     };
-    let judged: Vec<String> = of
+    let mut said: Vec<String> = of
         .iter()
         .filter(|one| one.metric == Measure::Mean && one.verdict.is_some())
         .take(MOST)
         .map(|one| sentence(one, of))
         .collect();
-    if !judged.is_empty() {
-        return judged;
+    if said.is_empty() && differences.inference.asked {
+        let most = comparisons.iter().max_by_key(|one| one.blocks);
+        let reason = most.and_then(|one| one.reason.as_ref());
+        said.extend(
+            reason.map(|reason| format!("No difference between cells can be judged: {reason}.")),
+        );
     }
-    let most = comparisons.iter().max_by_key(|one| one.blocks);
-    let reason = most.and_then(|one| one.reason.as_ref());
-    reason
-        .map(|reason| format!("No difference between cells can be judged: {reason}."))
-        .into_iter()
-        .collect()
+    said.extend(claim(differences));
+    said
+}
+
+/// What the control says of the study.
+fn claim(differences: &Differences) -> Option<String> {
+    let claims = &differences.inference.claims;
+    let parts: Vec<String> = claims
+        .iter()
+        .filter(|claim| [Measure::Throughput, Measure::Mean, Measure::P95].contains(&claim.metric))
+        .map(|claim| {
+            let part = signed_percent(claim.smallest_difference * 100.0);
+            format!("{} {}", claim.metric.name(), part.trim_start_matches('+'))
+        })
+        .collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "The smallest difference that this study can claim, by its control (the same system \
+             under two labels): {}.",
+            list(&parts)
+        )
+    })
 }
 
 fn sentence(mean: &Comparison, all: &[Comparison]) -> String {
@@ -57,7 +79,7 @@ fn outcome(one: &Comparison) -> String {
             ratio_or_percent(low),
             ratio_or_percent(high)
         ),
-        Some(Difference::NoneShown) | None => format!(
+        _ => format!(
             "no difference shown in the mean response, at most {}",
             signed_percent(part(low).abs().max(part(high).abs())).trim_start_matches('+')
         ),

@@ -311,15 +311,17 @@ fn headroom(facts: &Facts<'_>) -> Option<String> {
         format!("; the disk was {} busy", percent(busy))
     });
     let host = counter(&cell.host, "cpu_percent").filter(|_| facts.environment.pinning.shared);
+    let full = capacity::bottleneck(facts.environment, cell);
     Some(format!(
-        "At {} the system used {} of its {}{beside}{disk}: {}.",
+        "At {} the system used {} of its {}{beside}{disk}: {}{}.",
         cell.label,
         percent(system),
         match cores {
             1 => "one core".to_owned(),
             n => plural(n as usize, "core"),
         },
-        cpu_left(system, generator, host)
+        cpu_left(system, generator, host),
+        full.map_or_else(String::new, |full| format!("; {full}"))
     ))
 }
 
@@ -361,19 +363,15 @@ fn demand(cells: &[CellSummary]) -> Option<String> {
     let of = |cell: &CellSummary| counter(&cell.system, "cpu_ms_per_transaction");
     let to = of(high)?;
     let low = least_loaded(cells, high).and_then(|low| Some((of(low)?, low)));
-    Some(match low {
-        Some((from, low)) => format!(
+    // Of one load the sentence on the busiest resource says as much.
+    low.map(|(from, low)| {
+        format!(
             "A transaction cost the system {} ms of CPU at {} and {} ms at {}.",
             ms(from),
             low.label,
             ms(to),
             high.label
-        ),
-        None => format!(
-            "A transaction cost the system {} ms of CPU at {}.",
-            ms(to),
-            high.label
-        ),
+        )
     })
 }
 

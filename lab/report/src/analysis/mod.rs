@@ -14,6 +14,7 @@ mod compare;
 mod counters;
 mod effects;
 mod findings;
+mod line;
 mod published;
 mod source;
 mod sums;
@@ -21,17 +22,21 @@ mod thresholds;
 mod trial;
 mod warmup;
 
+pub use line::{Judgement, judge_trial};
+
 pub(crate) use findings::part_of_load;
+pub(crate) use line::figure as load_line_figure;
 
 use std::collections::BTreeSet;
 
-use lab_archive::Run;
+use lab_archive::{Run, TrialData};
 use lab_study::model::Study;
 use lab_study::plan::Plan;
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    Analysis, CheckOutcome, Outcome, RESULT_SCHEMA, StudyFacts, Summary, TrialAnalysis, Verdict,
+    Analysis, Check, CheckOutcome, Outcome, RESULT_SCHEMA, StudyFacts, Summary, TrialAnalysis,
+    Verdict,
 };
 
 /// Why an archive could not be analysed.
@@ -68,43 +73,34 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let plan: Plan = serde_json::from_value(run.plan.clone()).map_err(ReportError::Plan)?;
     let study = source::study(run)?;
     let steps = step_names(&study);
-    let mut trials = Vec::with_capacity(run.trials.len());
-    for data in &run.trials {
-        let id = data.record.id;
-        let planned = plan
-            .trials
-            .iter()
-            .find(|trial| trial.id == id)
-            .ok_or(ReportError::UnknownTrial(id))?;
-        trials.push(trial::analyse(&trial::Input {
-            manifest: &run.manifest,
-            study: &study,
-            steps: &steps,
-            planned,
-            data,
-        })?);
-    }
+    let inputs = inputs(run, &plan, &study, &steps)?;
+    let trials = analyse_trials(&inputs)?;
     let cells = cells::summarise(&study, &steps, &trials);
     let differences = compare::compare(&study, plan.seed, &trials, &cells);
     let usl = capacity::scaling(&study, &trials);
     let published = published::compare(&study, plan.speed, &trials, &cells);
-    let summary = summarise(plan.trials.len(), &trials);
+    let checks = checks::of_run(&study, plan.seed, run, &trials);
+    let summary = summarise(&plan, &checks, &trials);
+    let searched = Steps {
+        plan: &plan,
+        study: &study,
+    };
+    let load_lines = line::load_lines(&searched, &trials);
+    let line_differences = line::differences(&load_lines);
     let facts = facts(run, &study, &plan, steps);
-    let headline = findings::headline(&facts, &summary, &cells, &trials);
-    let mut findings = findings::findings(&findings::Facts {
+    let headline = line::headline(&load_lines)
+        .filter(|_| summary.valid > 0)
+        .unwrap_or_else(|| findings::headline(&facts, &summary, &cells, &trials));
+    let mut findings = line::sentences(&load_lines, &line_differences);
+    findings.extend(findings::findings(&findings::Facts {
         study: &facts,
         environment: &run.manifest.environment,
         summary: &summary,
         cells: &cells,
         trials: &trials,
         published: &published,
-    });
-    findings.extend(effects::sentences(
-        &differences.comparisons,
-        &differences.main_effects,
-    ));
-    let loaded = findings::most_loaded(&cells);
-    findings.extend(loaded.and_then(|cell| capacity::bottleneck(&run.manifest.environment, cell)));
+    }));
+    findings.extend(effects::sentences(&differences));
     findings.extend(usl.as_ref().map(capacity::sentence));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
@@ -112,15 +108,75 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         environment: run.manifest.environment.clone(),
         headline,
         summary,
+        checks,
         trials,
         cells,
         comparisons: differences.comparisons,
         main_effects: differences.main_effects,
+        control: differences.control,
         inference: differences.inference,
+        load_line: load_lines.first().cloned(),
+        load_lines,
+        load_line_differences: line_differences,
         usl,
         findings,
         published,
     })
+}
+
+/// What a search is read from.
+struct Steps<'a> {
+    plan: &'a Plan,
+    study: &'a Study,
+}
+
+fn inputs<'a>(
+    run: &'a Run,
+    plan: &'a Plan,
+    study: &'a Study,
+    steps: &'a [String],
+) -> Result<Vec<trial::Input<'a>>, ReportError> {
+    let find = plan.search.as_ref().map(|search| &search.find);
+    let input = |data: &'a TrialData| {
+        let id = data.record.id;
+        let planned = plan.trials.iter().find(|trial| trial.id == id);
+        Ok(trial::Input {
+            manifest: &run.manifest,
+            study,
+            steps,
+            planned: planned.ok_or(ReportError::UnknownTrial(id))?,
+            find,
+            data,
+        })
+    };
+    run.trials.iter().map(input).collect()
+}
+
+/// Judges all trials, finds the warm-up of each cell from those that are measurements (or, without
+/// any, from all), and takes the figures after it.
+fn analyse_trials(inputs: &[trial::Input<'_>]) -> Result<Vec<TrialAnalysis>, ReportError> {
+    let judged: Result<Vec<_>, _> = inputs.iter().map(trial::judge).collect();
+    let judged = judged?;
+    let warmup = |of: &trial::Input<'_>| {
+        let same = |other: &trial::Input<'_>| {
+            let (a, b) = (&of.planned.load, &other.planned.load);
+            of.planned.cell == other.planned.cell && a == b
+        };
+        let of_cell = || {
+            let both = inputs.iter().zip(&judged);
+            both.filter(|(other, one)| same(other) && !one.batches.is_empty())
+        };
+        let any_valid = of_cell().any(|(_, one)| one.is_valid());
+        let series: Vec<_> = of_cell()
+            .filter(|(_, one)| one.is_valid() || !any_valid)
+            .map(|(_, one)| one.batches.as_slice())
+            .collect();
+        warmup::warmup(&series)
+    };
+    let warmups: Vec<_> = inputs.iter().map(warmup).collect();
+    let all = inputs.iter().zip(judged).zip(warmups);
+    all.map(|((input, judged), warmup)| trial::figures(input, judged, &warmup))
+        .collect()
 }
 
 fn facts(run: &Run, study: &Study, plan: &Plan, steps: Vec<String>) -> StudyFacts {
@@ -163,7 +219,7 @@ fn step_names(study: &Study) -> Vec<String> {
         .collect()
 }
 
-fn summarise(planned: usize, trials: &[TrialAnalysis]) -> Summary {
+fn summarise(plan: &Plan, checks: &[Check], trials: &[TrialAnalysis]) -> Summary {
     let valid: Vec<&TrialAnalysis> = trials
         .iter()
         .filter(|trial| trial.verdict == Verdict::Valid)
@@ -173,7 +229,7 @@ fn summarise(planned: usize, trials: &[TrialAnalysis]) -> Summary {
     let measured: BTreeSet<&str> = valid.iter().map(|trial| trial.label.as_str()).collect();
     let mut summary = Summary {
         outcome: Outcome::Ok,
-        planned,
+        planned: plan.trials.len(),
         complete: trials.len(),
         valid: valid.len(),
         invalid: trials.len() - valid.len(),
@@ -184,6 +240,7 @@ fn summarise(planned: usize, trials: &[TrialAnalysis]) -> Summary {
         warnings: trials
             .iter()
             .flat_map(|trial| &trial.checks)
+            .chain(checks)
             .filter(|check| check.outcome == CheckOutcome::Warn)
             .count(),
         thresholds: thresholds().count(),
@@ -194,14 +251,17 @@ fn summarise(planned: usize, trials: &[TrialAnalysis]) -> Summary {
             .filter_map(TrialAnalysis::part_of_load)
             .reduce(f64::min),
     };
-    summary.outcome = outcome(&summary);
+    summary.outcome = outcome(&summary, plan.search.is_some());
     summary
 }
 
-fn outcome(summary: &Summary) -> Outcome {
-    if summary.system_failures > 0 {
+/// A search goes beyond what the system and the generator can do: a level at which one of them fails
+/// is an answer, unless all of them are.
+fn outcome(summary: &Summary, is_search: bool) -> Outcome {
+    let none = summary.valid == 0;
+    if summary.system_failures > 0 && (none || !is_search) {
         Outcome::SystemFailed
-    } else if summary.valid == 0 || summary.cells_without_valid_trial > 0 {
+    } else if none || (summary.cells_without_valid_trial > 0 && !is_search) {
         Outcome::TooFewValidTrials
     } else if summary.thresholds_failed > 0 {
         Outcome::ThresholdFailed

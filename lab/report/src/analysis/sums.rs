@@ -10,6 +10,7 @@ use lab_archive::model::{Manifest, StepLine, WindowLine};
 use lab_archive::{Kind, Outcome, PROBE, Series, TrialData};
 use lab_stats::histogram::{MergeError, sum as histogram_sum};
 use lab_stats::{Merger, WeightedMean};
+use lab_study::plan::LoadKind;
 
 use crate::model::ErrorCounts;
 
@@ -93,6 +94,15 @@ pub(crate) struct Counts {
     pub(crate) overruns: u64,
     /// Requests sent again because the server had closed their idle connection.
     pub(crate) stale_retries: u64,
+    /// Sessions that arrived on their own.
+    pub(crate) arrived: u64,
+    /// Most of them that waited for a connection at a window's end.
+    pub(crate) waiting_max: u64,
+    /// Those turned away.
+    pub(crate) dropped: u64,
+    /// Users at the windows' ends, squared, weighted likewise.
+    pub(crate) users_squared: WeightedMean,
+    pub(crate) probe: (u64, u64),
 }
 
 impl Counts {
@@ -100,12 +110,19 @@ impl Counts {
         let span_ms = window.end_ms - window.start_ms;
         self.span_ms += span_ms;
         self.windows += 1;
-        self.users.add(f64::from(window.users), span_ms);
+        let users = f64::from(window.users);
+        self.users.add(users, span_ms);
+        self.users_squared.add(users * users, span_ms);
+        self.arrived += window.arrived;
+        self.waiting_max = self.waiting_max.max(window.waiting);
+        self.dropped += window.dropped;
         self.cycles += window.cycles;
         self.overruns += window.overruns;
         self.stale_retries += window.stale_retries;
         for (step, line) in &window.steps {
             let Some(name) = names.step(*step) else {
+                self.probe.0 += line.ok;
+                self.probe.1 += line.errors.values().sum::<u64>();
                 continue;
             };
             self.steps.entry(name.to_owned()).or_default().add(line);
@@ -154,9 +171,11 @@ pub(crate) struct Sums {
     pub(crate) hold: Counts,
     /// Times of answers in the hold, by step name.
     pub(crate) steps: BTreeMap<String, Histogram<u64>>,
+    /// The same from the actual send, where the archive keeps it apart.
+    pub(crate) step_service: BTreeMap<String, Histogram<u64>>,
     /// Times of all answers in the hold, without the probe.
     pub(crate) response: Histogram<u64>,
-    /// The same from the actual send, where the archive keeps it apart.
+    /// The same from the actual send, likewise.
     pub(crate) service: Option<Histogram<u64>>,
     /// Times of failed requests in the hold.
     pub(crate) failed: Histogram<u64>,
@@ -251,13 +270,18 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Adds a trial up.
-pub(crate) fn sum(names: &Names<'_>, data: &TrialData) -> Result<Sums, MergeError> {
-    let hold = Hold::new(data.record.ramp_ms, data.record.hold_ms);
-    sum_over(names, data, hold)
+/// The hold of a trial. A sequence ends with its last session, long before its time is up.
+pub(crate) fn hold(data: &TrialData, kind: LoadKind) -> Hold {
+    let mut hold = Hold::new(data.record.ramp_ms, data.record.hold_ms);
+    if matches!(kind, LoadKind::Sequence { .. }) {
+        let end = data.windows.iter().map(|window| window.end_ms.round());
+        let end = end.fold(hold.start_ms, f64::max);
+        hold.end_ms = hold.end_ms.min(end);
+    }
+    hold
 }
 
-/// The same with another stretch of the trial as its hold.
+/// Adds a trial up, with this stretch of it as its hold.
 pub(crate) fn sum_over(
     names: &Names<'_>,
     data: &TrialData,
@@ -291,6 +315,7 @@ pub(crate) fn sum_over(
 #[derive(Default)]
 struct Merge {
     steps: BTreeMap<String, Merger>,
+    step_service: BTreeMap<String, Merger>,
     response: Merger,
     service: Option<Merger>,
     failed: Merger,
@@ -343,7 +368,8 @@ impl Merge {
         match (outcome, kind) {
             (Outcome::Ok, Kind::Response) => {
                 self.recorded.0 += histogram.len();
-                self.answered_s += histogram_sum(histogram) / 1e6;
+                let took = histogram_sum(histogram);
+                self.answered_s += took / 1e6;
                 let group = self.groups.of(span.0);
                 self.group_response
                     .entry(group)
@@ -352,7 +378,7 @@ impl Merge {
                 if in_hold {
                     self.response.add(histogram)?;
                     let window = self.window_response.entry(span.0).or_default();
-                    window.0 += lab_stats::histogram::sum(histogram);
+                    window.0 += took;
                     window.1 += histogram.len();
                     self.steps
                         .entry(name.to_owned())
@@ -369,6 +395,10 @@ impl Merge {
             }
             (Outcome::Ok, Kind::Service) if in_hold => {
                 self.service.get_or_insert_default().add(histogram)?;
+                self.step_service
+                    .entry(name.to_owned())
+                    .or_default()
+                    .add(histogram)?;
             }
             (_, Kind::Service) => {}
         }
@@ -381,6 +411,7 @@ impl Merge {
             whole,
             hold,
             steps: merged(self.steps),
+            step_service: merged(self.step_service),
             response: self.response.into_merged(),
             service: self.service.map(Merger::into_merged),
             failed: self.failed.into_merged(),

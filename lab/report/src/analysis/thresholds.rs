@@ -7,27 +7,60 @@ use lab_study::model::{Aggregate, Comparison, Metric, Threshold};
 
 use super::sums::Sums;
 use super::trial::as_f64;
-use crate::format::still_unanswered;
+use crate::format::{plural_count, still_unanswered};
 use crate::model::ThresholdResult;
+
+/// Requests that are in no response time: unanswered ones, and those of sessions turned away.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct LeftOut {
+    count: u64,
+    /// Infinite for a session turned away: it is never answered.
+    oldest_ms: f64,
+    dropped: u64,
+}
+
+impl LeftOut {
+    pub(super) fn of(unanswered: Option<&Unanswered>, sums: &Sums) -> Option<Self> {
+        let dropped = sums.whole.dropped;
+        let (count, oldest_ms) = unanswered.map_or((0, 0.0), |left| (left.count, left.oldest_ms));
+        (count + dropped > 0).then(|| Self {
+            count: count + dropped,
+            oldest_ms: if dropped > 0 {
+                f64::INFINITY
+            } else {
+                oldest_ms
+            },
+            dropped,
+        })
+    }
+
+    fn words(&self) -> String {
+        match self.dropped {
+            0 => still_unanswered(self.count, self.oldest_ms),
+            dropped => format!(
+                "{} that arrived {} turned away",
+                plural_count(dropped, "session"),
+                if dropped == 1 { "was" } else { "were" }
+            ),
+        }
+    }
+}
 
 pub(super) fn judge(
     thresholds: &[Threshold],
     sums: &Sums,
     throughput_per_s: Option<f64>,
-    unanswered: Option<&Unanswered>,
+    left_out: Option<LeftOut>,
 ) -> Vec<ThresholdResult> {
     thresholds
         .iter()
         .map(|threshold| {
             let result = judge_one(threshold, sums, throughput_per_s);
-            match unanswered.filter(|left| result.holds && hides(threshold, sums, left)) {
+            match left_out.filter(|left| result.holds && hides(threshold, sums, left)) {
                 None => result,
                 Some(left) => ThresholdResult {
                     holds: false,
-                    reason: Some(format!(
-                        "{}: with them it doesn't hold",
-                        still_unanswered(left.count, left.oldest_ms)
-                    )),
+                    reason: Some(format!("{}: with them it doesn't hold", left.words())),
                     ..result
                 },
             }
@@ -37,7 +70,7 @@ pub(super) fn judge(
 
 /// Whether a limit on response times holds only because unanswered requests have none. They aren't
 /// known one by one: if the oldest is older than the limit, all count as slower than it.
-fn hides(threshold: &Threshold, sums: &Sums, left: &Unanswered) -> bool {
+fn hides(threshold: &Threshold, sums: &Sums, left: &LeftOut) -> bool {
     let upper = matches!(
         threshold.comparison,
         Comparison::Less | Comparison::LessOrEqual
@@ -67,10 +100,7 @@ fn hides(threshold: &Threshold, sums: &Sums, left: &Unanswered) -> bool {
 fn judge_one(threshold: &Threshold, sums: &Sums, throughput_per_s: Option<f64>) -> ThresholdResult {
     let measured = match threshold.metric {
         Metric::ResponseTime => time(threshold, times(threshold, sums, &sums.response)),
-        Metric::ServiceTime => {
-            let all = sums.service.as_ref().unwrap_or(&sums.response);
-            time(threshold, times(threshold, sums, all))
-        }
+        Metric::ServiceTime => time(threshold, service_times(threshold, sums)),
         Metric::ErrorRate => error_rate(threshold, sums),
         Metric::Throughput => throughput(threshold, sums, throughput_per_s),
     };
@@ -107,6 +137,14 @@ fn times<'a>(
     match &threshold.step {
         None => Some(all),
         Some(step) => sums.steps.get(step),
+    }
+}
+
+/// The same from the actual send.
+fn service_times<'a>(threshold: &Threshold, sums: &'a Sums) -> Option<&'a Histogram<u64>> {
+    match &threshold.step {
+        None => Some(sums.service.as_ref().unwrap_or(&sums.response)),
+        Some(step) => sums.step_service.get(step).or_else(|| sums.steps.get(step)),
     }
 }
 

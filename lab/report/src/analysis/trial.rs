@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 
 use lab_archive::TrialData;
-use lab_archive::model::{Manifest, TrialEnd};
+use lab_archive::model::{Manifest, TrialEnd, WindowLine};
 use lab_stats::quantile;
-use lab_study::model::Study;
-use lab_study::plan::Trial;
+use lab_study::model::{Find, Study, Threshold};
+use lab_study::plan::{LoadKind, Trial};
 
-use super::sums::{Names, StepSum, Sums, sum, sum_over};
-use super::warmup::warmup;
+use super::sums::{Names, StepSum, Sums, hold, sum_over};
+use super::warmup::{Batch, Warmup, batches};
 use super::{ReportError, capacity, checks, counters, thresholds};
-use crate::format::cell_label;
+use crate::format::{cell_label, plural_count};
 use crate::model::{
-    CheckOutcome, Generator, Lateness, Point, Series, StepAnalysis, Times, TrialAnalysis, Verdict,
+    Arrivals, Check, CheckOutcome, Counters, Generator, Lateness, Point, ProbeCounts, Series,
+    StepAnalysis, Times, TrialAnalysis, Verdict,
 };
 
 /// What one trial is judged from.
@@ -22,6 +23,8 @@ pub(super) struct Input<'a> {
     pub(super) study: &'a Study,
     pub(super) steps: &'a [String],
     pub(super) planned: &'a Trial,
+    /// Of a search for the load line.
+    pub(super) find: Option<&'a Find>,
     pub(super) data: &'a TrialData,
 }
 
@@ -33,63 +36,95 @@ pub(super) struct Predicted {
     pub(super) wait_ms: Option<f64>,
 }
 
-pub(super) fn analyse(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
-    let record = &input.data.record;
-    let names = Names::new(input.manifest, input.study.workload.probe.is_some());
-    let merge = |source| ReportError::Merge {
-        trial: record.id,
-        source,
-    };
-    let whole_hold = sum(&names, input.data).map_err(merge)?;
-    let over_hold = counters::over_hold(&input.data.monitor, &whole_hold.hold_span);
-    let warmup = warmup(&names, input.data, &whole_hold);
+/// What is judged of a trial before its cell's warm-up is known.
+pub(super) struct Judged {
+    /// All but the steady state.
+    checks: Vec<Check>,
+    pub(super) batches: Vec<Batch>,
+}
+
+impl Judged {
+    /// Whether its series may speak for its cell.
+    pub(super) fn is_valid(&self) -> bool {
+        let invalid = |check: &Check| check.outcome == CheckOutcome::Invalid;
+        !self.checks.iter().any(invalid)
+    }
+}
+
+fn merge(input: &Input<'_>) -> impl Fn(lab_stats::histogram::MergeError) -> ReportError {
+    let trial = input.data.record.id;
+    move |source| ReportError::Merge { trial, source }
+}
+
+fn names<'a>(input: &Input<'a>) -> Names<'a> {
+    Names::new(input.manifest, input.study.workload.probe.is_some())
+}
+
+/// Checks the measurement over the whole hold.
+pub(super) fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
+    let names = names(input);
+    let hold = hold(input.data, input.planned.load.kind);
+    let sums = sum_over(&names, input.data, hold).map_err(merge(input))?;
+    let over_hold = counters::over_hold(&input.data.monitor, &hold);
     let predicted = predicted_by_name(input.planned);
     let facts = checks::Facts {
         planned: input.planned,
         predicted: &predicted,
         study: input.study,
         speed: input.manifest.speed,
+        cores: input.manifest.environment.cores,
         names: &names,
         data: input.data,
-        sums: &whole_hold,
-        coverage: over_hold.coverage,
-        warmup: &warmup,
-        demand_s: demand_s(input.manifest, &over_hold, &whole_hold),
+        sums: &sums,
+        monitored: &over_hold,
+        demand_s: demand_s(input.manifest, &over_hold, &sums),
     };
-    let checks = checks::all(&facts);
-    let (sums, monitored) = if warmup.cut_ms > 0.0 {
-        let sums = sum_over(&names, input.data, warmup.hold).map_err(merge)?;
-        let monitored = counters::over_hold(&input.data.monitor, &warmup.hold);
-        (sums, monitored)
-    } else {
-        (whole_hold, over_hold)
-    };
+    Ok(Judged {
+        checks: checks::all(&facts),
+        batches: match input.data.record.end {
+            TrialEnd::Complete => batches(&names, input.data, &sums),
+            TrialEnd::SystemFailed { .. } => Vec::new(),
+        },
+    })
+}
+
+/// The figures of a judged trial, over the hold after its warm-up.
+pub(super) fn figures(
+    input: &Input<'_>,
+    judged: Judged,
+    warmup: &Warmup,
+) -> Result<TrialAnalysis, ReportError> {
+    let (record, planned) = (&input.data.record, input.planned);
+    let names = names(input);
+    let whole_hold = hold(input.data, planned.load.kind);
+    let mut hold = whole_hold;
+    let cut_ms = warmup.cut_ms.min(hold.length_ms());
+    hold.start_ms += cut_ms;
+    let sums = sum_over(&names, input.data, hold).map_err(merge(input))?;
+    let monitored = counters::over_hold(&input.data.monitor, &hold);
+    let predicted = predicted_by_name(planned);
+    let mut checks = judged.checks;
+    if record.end == TrialEnd::Complete {
+        let steady = checks::steady_state(warmup, planned.load.kind, whole_hold.length_ms());
+        let at = checks.iter().position(|check| check.name == checks::TAIL);
+        checks.insert(at.unwrap_or(checks.len()), steady);
+    }
     let invalid = checks
         .iter()
         .any(|check| check.outcome == CheckOutcome::Invalid);
-    let prediction = input.planned.prediction.as_ref();
+    let prediction = planned.prediction.as_ref();
     let throughput_per_s = sums.hold.per_s(sums.hold.ok());
-    let mut system = monitored.system;
-    system.insert(
-        "cpu_ms_per_transaction".to_owned(),
-        counters::cpu_ms_per_transaction(&system, throughput_per_s),
-    );
-    let mut host = monitored.host;
-    for (name, rate) in [
-        ("disk_transfers_per_transaction", "disk_transfers_per_s"),
-        ("disk_kb_per_transaction", "disk_kb_per_s"),
-        ("network_kb_per_transaction", "network_kb_per_s"),
-    ] {
-        let per_s = host.get(rate).copied().flatten();
-        let each = per_s.zip(throughput_per_s);
-        let each = each.and_then(|(rate, throughput)| lab_stats::ratio(rate, throughput));
-        host.insert(name.to_owned(), each);
-    }
+    let left_out = thresholds::LeftOut::of(record.unanswered.as_ref(), &sums);
+    let judge = |of: &[Threshold]| thresholds::judge(of, &sums, throughput_per_s, left_out);
+    let carried = input
+        .find
+        .map(|find| judge(&find.subject_to).iter().all(|one| one.holds));
     Ok(TrialAnalysis {
         id: record.id,
-        block: input.planned.block,
-        cell: input.planned.cell.clone(),
-        label: cell_label(input.study, &input.planned.cell),
+        block: planned.block,
+        cell: planned.cell.clone(),
+        control: planned.control,
+        label: label(input),
         started: record.started.clone(),
         verdict: if invalid {
             Verdict::Invalid
@@ -97,17 +132,14 @@ pub(super) fn analyse(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
             Verdict::Valid
         },
         system_failure: system_failure(&record.end),
-        thresholds: thresholds::judge(
-            &input.study.thresholds,
-            &sums,
-            throughput_per_s,
-            record.unanswered.as_ref(),
-        ),
+        thresholds: judge(&input.study.thresholds),
+        carried: carried.filter(|_| !invalid),
         checks,
-        users: input.planned.load.users,
+        users: planned.load.users,
+        arrivals: arrivals(planned, &sums),
         ramp_ms: record.ramp_ms,
         hold_ms: record.hold_ms,
-        warmup_cut_ms: warmup.cut_ms,
+        warmup_cut_ms: cut_ms,
         elapsed_ms: record.elapsed_ms,
         transactions: sums.whole.ok(),
         transactions_predicted: prediction.map(|plan| plan.transactions),
@@ -125,9 +157,13 @@ pub(super) fn analyse(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
         service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)),
         steps: steps(input.steps, &sums, &predicted),
         probe_ms: sums.probe.as_ref().map(Times::of),
+        probe: input.study.workload.probe.is_some().then_some(ProbeCounts {
+            transactions: sums.whole.probe.0,
+            errors: sums.whole.probe.1,
+        }),
         lateness_ms: Lateness::of(&sums.lateness),
-        system,
-        host,
+        system: with_demand(monitored.system, throughput_per_s),
+        host: with_transfers(monitored.host, throughput_per_s),
         generator: Generator {
             health: record.generator.clone(),
             counters: monitored.generator,
@@ -139,6 +175,58 @@ pub(super) fn analyse(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
         notes: record.notes.clone(),
         series: series(input, &names, &sums),
     })
+}
+
+/// The cell in words, with what the cell itself doesn't tell.
+fn label(input: &Input<'_>) -> String {
+    let planned = input.planned;
+    let mut label = cell_label(input.study, &planned.cell);
+    if input.find.is_some() {
+        let users = plural_count(u64::from(planned.load.users), "user");
+        label = if planned.cell.is_empty() {
+            users
+        } else {
+            format!("{label} · {users}")
+        };
+    }
+    if planned.control {
+        label.push_str(" (control)");
+    }
+    label
+}
+
+fn arrivals(planned: &Trial, sums: &Sums) -> Option<Arrivals> {
+    let LoadKind::Arrival { rate_per_s, .. } = planned.load.kind else {
+        return None;
+    };
+    Some(Arrivals {
+        arrived_per_s: sums.hold.per_s(sums.hold.arrived)?,
+        planned_per_s: rate_per_s,
+        waiting_max: sums.hold.waiting_max,
+        dropped: sums.whole.dropped,
+    })
+}
+
+fn with_demand(mut system: Counters, throughput_per_s: Option<f64>) -> Counters {
+    system.insert(
+        "cpu_ms_per_transaction".to_owned(),
+        counters::cpu_ms_per_transaction(&system, throughput_per_s),
+    );
+    system
+}
+
+fn with_transfers(mut host: Counters, throughput_per_s: Option<f64>) -> Counters {
+    for (name, rate) in [
+        ("disk_transfers_per_transaction", "disk_transfers_per_s"),
+        ("disk_kb_per_transaction", "disk_kb_per_s"),
+        ("network_kb_per_transaction", "network_kb_per_s"),
+    ] {
+        let per_s = host.get(rate).copied().flatten();
+        let each = per_s.zip(throughput_per_s);
+        let each = each.and_then(|(rate, throughput)| lab_stats::ratio(rate, throughput));
+        host.insert(name.to_owned(), each);
+    }
+    host
 }
 
 /// CPU time of the system per answered request, in seconds, over the cores that it may use.
@@ -192,6 +280,12 @@ fn steps(
                 wait_planned_ms: plan.wait_ms,
                 body_bytes: lab_stats::ratio(as_f64(sum.bytes), as_f64(sum.ok + sum.errors)),
                 response_ms: sums.steps.get(name).map(Times::of).unwrap_or_default(),
+                service_ms: sums
+                    .step_service
+                    .get(name)
+                    .or_else(|| sums.steps.get(name))
+                    .map(Times::of)
+                    .unwrap_or_default(),
             }
         })
         .collect()
@@ -219,7 +313,7 @@ fn series(input: &Input<'_>, names: &Names<'_>, sums: &Sums) -> Series {
             .entry(sums.groups.of(window.start_ms.round() as u64))
             .or_default();
         let (ok, errors) = names.answers(window);
-        group.add(window.start_ms, window.end_ms, window.users, ok, errors);
+        group.add(window, ok, errors);
     }
     let load = groups
         .into_iter()
@@ -241,15 +335,19 @@ struct Group {
     start_ms: Option<f64>,
     end_ms: f64,
     users: u32,
+    arrived: u64,
+    waiting: u64,
     ok: u64,
     errors: u64,
 }
 
 impl Group {
-    fn add(&mut self, start_ms: f64, end_ms: f64, users: u32, ok: u64, errors: u64) {
-        self.start_ms.get_or_insert(start_ms);
-        self.end_ms = end_ms;
-        self.users = users;
+    fn add(&mut self, window: &WindowLine, ok: u64, errors: u64) {
+        self.start_ms.get_or_insert(window.start_ms);
+        self.end_ms = window.end_ms;
+        self.users = window.users;
+        self.arrived += window.arrived;
+        self.waiting = window.waiting;
         self.ok += ok;
         self.errors += errors;
     }
@@ -260,6 +358,8 @@ impl Group {
         Point {
             t_ms: f64::midpoint(start_ms, self.end_ms),
             users: self.users,
+            arrived_per_s: lab_stats::ratio(as_f64(self.arrived), seconds).unwrap_or_default(),
+            waiting: self.waiting,
             transactions_per_s: lab_stats::ratio(as_f64(self.ok), seconds).unwrap_or_default(),
             errors_per_s: lab_stats::ratio(as_f64(self.errors), seconds).unwrap_or_default(),
             p95_ms: p95_us.map(|us| as_f64(us) / 1000.0),

@@ -5,7 +5,7 @@ use lab_stats::mean_interval;
 use lab_study::model::Level;
 
 use crate::Analysis;
-use crate::format::{NONE, figure, level, plural, ratio_or_percent, times};
+use crate::format::{NONE, figure, level, plural, ratio_or_percent, signed_percent, times};
 use crate::model::{Comparison, Difference, Estimate, Measure, Verdict};
 
 /// The texts of one comparison.
@@ -21,7 +21,7 @@ pub(crate) struct Texts {
     /// `+10.1 % to +14.9 %`.
     pub(crate) interval: String,
     pub(crate) p: String,
-    pub(crate) verdict: &'static str,
+    pub(crate) verdict: String,
 }
 
 pub(crate) fn texts(one: &Comparison) -> Texts {
@@ -48,16 +48,36 @@ pub(crate) fn texts(one: &Comparison) -> Texts {
     }
 }
 
-/// The verdict in a word that suits the measure.
-fn verdict(one: &Comparison) -> &'static str {
-    match (one.verdict, one.metric.is_cost()) {
-        (Some(Difference::Faster), false) => "faster",
-        (Some(Difference::Faster), true) => "costs less",
-        (Some(Difference::Slower), false) => "slower",
-        (Some(Difference::Slower), true) => "costs more",
-        (Some(Difference::NoneShown), _) => "no difference shown",
-        (Some(Difference::Unstable), _) => "unstable",
-        (None, _) => "no verdict",
+/// The verdict in a word that suits the measure; without a difference, what it can be at most.
+pub(crate) fn verdict(one: &Comparison) -> String {
+    match (one.verdict, one.interval) {
+        (Some(Difference::NoneShown), Some(interval)) if at_most(interval) != "0.0 %" => format!(
+            "{}, at most {}",
+            Difference::NoneShown.name(),
+            at_most(interval)
+        ),
+        (Some(verdict), _) => verdict.name().to_owned(),
+        (None, _) => "no verdict".to_owned(),
+    }
+}
+
+/// The far end of an interval of ratios: `1.8 %`.
+pub(crate) fn at_most((low, high): (f64, f64)) -> String {
+    let far = low.ln().abs().max(high.ln().abs()).exp_m1();
+    signed_percent(far * 100.0)
+        .trim_start_matches(['+', '±'])
+        .to_owned()
+}
+
+/// What a reader must know of the control.
+pub(crate) fn control_lead(analysis: &Analysis) -> String {
+    let text = "The same system under two labels in every block. What seems to differ here is \
+                noise, and no smaller difference is called one in the comparisons";
+    let bounded = !analysis.inference.claims.is_empty();
+    if bounded {
+        format!("{text}.")
+    } else {
+        format!("{text}; these blocks are too few to bound it.")
     }
 }
 
@@ -92,10 +112,15 @@ pub(crate) fn lead(analysis: &Analysis) -> String {
     if rule.judged > 0 {
         text.push_str(&format!(
             " A difference is called one only if it is beyond noise (joint p ≤ {} over {}) and \
-             larger than {} %; where the noise is larger than that, the word is unstable.",
+             larger than {} %{}; where the noise is larger than that, the word is unstable.",
             times(1.0 - rule.confidence),
             plural(rule.judged, "comparison"),
             times(rule.smallest_relevant * 100.0),
+            if rule.claims.is_empty() {
+                ""
+            } else {
+                " and than what the control seems to differ from its cell"
+            },
         ));
     }
     let unjudged = analysis
@@ -104,12 +129,14 @@ pub(crate) fn lead(analysis: &Analysis) -> String {
         .filter(|one| one.verdict.is_none())
         .max_by_key(|one| one.blocks);
     if let Some(reason) = unjudged.and_then(|one| one.reason.as_ref()) {
-        let what = if rule.judged == 0 {
-            "No verdict is possible"
-        } else {
-            "Some have no verdict"
+        let what = match (rule.judged, rule.asked) {
+            (0, false) => " Without repeated trials these are ratios and no verdicts.".to_owned(),
+            (0, true) => {
+                format!(" No verdict is possible: {reason}. Ratios are shown without one.")
+            }
+            _ => format!(" Some have no verdict: {reason}. Ratios are shown without one."),
         };
-        text.push_str(&format!(" {what}: {reason}. Ratios are shown without one."));
+        text.push_str(&what);
     }
     if rule.pairs_left_out > 0 {
         text.push_str(&format!(
@@ -135,6 +162,10 @@ pub(crate) fn grids(analysis: &Analysis) -> Vec<Grid> {
     let [down, across] = analysis.study.factors.as_slice() else {
         return Vec::new();
     };
+    // A search varies the users within a cell, so that a mean over the cell says nothing.
+    if !analysis.load_lines.is_empty() {
+        return Vec::new();
+    }
     let (rows, columns) = (levels(analysis, down), levels(analysis, across));
     if rows.len() < 2 || columns.len() < 2 {
         return Vec::new();
@@ -147,6 +178,7 @@ pub(crate) fn grids(analysis: &Analysis) -> Vec<Grid> {
     let estimate = |measure: Measure, row: &Level, column: &Level| {
         let valid = analysis.trials.iter().filter(|trial| {
             trial.verdict == Verdict::Valid
+                && !trial.control
                 && trial.cell.get(down) == Some(row)
                 && trial.cell.get(across) == Some(column)
         });

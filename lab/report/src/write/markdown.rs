@@ -5,12 +5,13 @@
 use std::fmt::Write as _;
 
 use crate::Analysis;
+use crate::analysis::load_line_figure;
 use crate::format::{count, figure, or_none, plain, ratio};
-use crate::model::{Entry, Verdict};
-use crate::write::differences::{grids, groups, lead, spread, texts};
+use crate::model::{Check, Comparison, Entry, Verdict};
+use crate::write::differences::{control_lead, grids, groups, lead, spread, texts};
 use crate::write::rows::{level_rows, published_notes, published_step, published_text};
-use crate::write::terminal::{
-    outcome, pinning, setups, threshold_value, threshold_words, trial_notes, verdict,
+use crate::write::words::{
+    outcome, pinning, service_note, setups, threshold_value, threshold_words, trial_notes, verdict,
 };
 
 /// The report as GitHub-flavoured Markdown.
@@ -18,6 +19,7 @@ use crate::write::terminal::{
 pub fn markdown(analysis: &Analysis) -> String {
     let mut text = String::new();
     head(&mut text, analysis);
+    load_lines(&mut text, analysis);
     if !analysis.cells.is_empty() {
         two_factors(&mut text, analysis);
         levels(&mut text, analysis);
@@ -103,6 +105,9 @@ fn levels(text: &mut String, analysis: &Analysis) {
         "Transactions, errors, and skipped steps count the whole trial, ramp included; all \
                 else counts the hold after its warm-up.",
     );
+    if let Some(note) = service_note(analysis) {
+        line(text, &note);
+    }
     if !analysis.published.is_empty() {
         let speed = analysis
             .speed_note()
@@ -197,12 +202,54 @@ fn two_factors(text: &mut String, analysis: &Analysis) {
     }
 }
 
-fn comparisons(text: &mut String, analysis: &Analysis) {
-    if analysis.comparisons.is_empty() {
-        return;
+/// The load line with what was tried.
+fn load_lines(text: &mut String, analysis: &Analysis) {
+    for load_line in &analysis.load_lines {
+        let of = match analysis.load_lines.len() {
+            1 => String::new(),
+            _ => format!(" of {}", escape(&load_line.label)),
+        };
+        line(text, &format!("\n## Load line{of}\n"));
+        let figure = escape(&load_line_figure(load_line));
+        let thresholds = escape(&load_line.thresholds.join(", "));
+        line(text, &format!("—⊖— **{figure}**, with {thresholds}.\n"));
+        let heads = ["users", "carried", "not carried", "invalid"].map(str::to_owned);
+        let rows: Vec<Vec<String>> = load_line
+            .levels
+            .iter()
+            .map(|at| {
+                let users = count(u64::from(at.users));
+                let trials = [at.carried, at.not_carried, at.invalid];
+                let trials = trials.map(|n| n.to_string());
+                std::iter::once(users).chain(trials).collect()
+            })
+            .collect();
+        table(text, &heads, &rows, true);
     }
-    line(text, "\n## Comparisons\n");
-    line(text, &escape(&lead(analysis)));
+}
+
+fn comparisons(text: &mut String, analysis: &Analysis) {
+    if !analysis.control.is_empty() {
+        line(text, "\n## Control\n");
+        line(text, &escape(&control_lead(analysis)));
+        comparison_table(text, &analysis.control);
+    }
+    if !analysis.comparisons.is_empty() {
+        line(text, "\n## Comparisons\n");
+        line(text, &escape(&lead(analysis)));
+        comparison_table(text, &analysis.comparisons);
+    }
+    if !analysis.main_effects.is_empty() && analysis.inference.judged > 0 {
+        line(text, "\n## Over all cells\n");
+        line(
+            text,
+            "Levels of a factor over all combinations of the others.",
+        );
+        comparison_table(text, &analysis.main_effects);
+    }
+}
+
+fn comparison_table(text: &mut String, comparisons: &[Comparison]) {
     line(text, "");
     let heads = [
         "b beside a",
@@ -216,7 +263,7 @@ fn comparisons(text: &mut String, analysis: &Analysis) {
         "verdict",
     ];
     let mut rows = Vec::new();
-    for group in groups(&analysis.comparisons) {
+    for group in groups(comparisons) {
         for one in group.comparisons {
             let shown = texts(one);
             rows.push(vec![
@@ -228,7 +275,7 @@ fn comparisons(text: &mut String, analysis: &Analysis) {
                 shown.relative,
                 shown.interval,
                 shown.p,
-                shown.verdict.to_owned(),
+                shown.verdict,
             ]);
         }
     }
@@ -295,20 +342,25 @@ fn checks(text: &mut String, analysis: &Analysis) {
     }
     line(text, "\n## Checks on the measurement\n");
     let heads = ["trial", "check", "outcome", "evidence", "advice"].map(str::to_owned);
-    let mut rows = Vec::new();
+    let row = |of: String, check: &Check| {
+        vec![
+            of,
+            check.name.to_owned(),
+            outcome(check.outcome).to_owned(),
+            check.evidence.clone(),
+            check.advice.clone().unwrap_or_default(),
+        ]
+    };
+    let run = analysis.checks.iter();
+    let mut rows: Vec<Vec<String>> = run.map(|check| row("the run".to_owned(), check)).collect();
     for trial in &analysis.trials {
         let state = match trial.verdict {
             Verdict::Valid => "valid",
             Verdict::Invalid => "INVALID",
         };
         for check in &trial.checks {
-            rows.push(vec![
-                format!("{}, {} ({state})", trial.id, trial.label),
-                check.name.to_owned(),
-                outcome(check.outcome).to_owned(),
-                check.evidence.clone(),
-                check.advice.clone().unwrap_or_default(),
-            ]);
+            let of = format!("{}, {} ({state})", trial.id, trial.label);
+            rows.push(row(of, check));
         }
     }
     table(text, &heads, &rows, false);

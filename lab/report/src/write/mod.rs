@@ -8,6 +8,8 @@ mod json;
 mod markdown;
 mod rows;
 mod terminal;
+mod text_page;
+mod words;
 
 pub use csv::steps_csv;
 pub use html::html;

@@ -18,7 +18,7 @@ pub(crate) struct Row {
 type Figure = fn(&CellSummary) -> Option<f64>;
 
 /// Name, figure, whether it is a count, published columns that mean the same.
-const ROWS: [(&str, Figure, bool, &[&str]); 24] = [
+const ROWS: [(&str, Figure, bool, &[&str]); 32] = [
     (
         "transactions",
         |cell| mean(cell.transactions),
@@ -43,6 +43,54 @@ const ROWS: [(&str, Figure, bool, &[&str]); 24] = [
     ("p95, ms", |cell| mean(cell.response_ms.p95), false, &[]),
     ("p99, ms", |cell| mean(cell.response_ms.p99), false, &[]),
     ("max, ms", |cell| cell.response_ms.max, false, &[]),
+    (
+        "service mean, ms",
+        |cell| mean(cell.service_ms?.mean),
+        false,
+        &[],
+    ),
+    (
+        "service p95, ms",
+        |cell| mean(cell.service_ms?.p95),
+        false,
+        &[],
+    ),
+    (
+        "service p99, ms",
+        |cell| mean(cell.service_ms?.p99),
+        false,
+        &[],
+    ),
+    (
+        "sessions planned, per s",
+        |cell| Some(cell.arrivals?.planned_per_s),
+        false,
+        &[],
+    ),
+    (
+        "sessions arrived, per s",
+        |cell| Some(cell.arrivals?.arrived_per_s),
+        false,
+        &[],
+    ),
+    (
+        "most sessions waiting",
+        |cell| Some(count_of(cell.arrivals?.waiting_max)),
+        true,
+        &[],
+    ),
+    (
+        "probe transactions",
+        |cell| per_trial(cell, cell.probe?.transactions),
+        true,
+        &[],
+    ),
+    (
+        "probe errors",
+        |cell| per_trial(cell, cell.probe?.errors),
+        true,
+        &[],
+    ),
     (
         "probe mean, ms",
         |cell| mean(cell.probe_ms?.mean),
@@ -134,6 +182,18 @@ fn mean(estimate: Option<Estimate>) -> Option<f64> {
     estimate.map(|estimate| estimate.mean)
 }
 
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+fn count_of(n: u64) -> f64 {
+    n as f64
+}
+
+fn per_trial(cell: &CellSummary, n: u64) -> Option<f64> {
+    lab_stats::ratio(count_of(n), count_of(cell.valid_trials as u64))
+}
+
+/// Rows that only some loads have: without any value they aren't shown.
+const OPTIONAL: [&str; 4] = ["probe", "service", "sessions", "most sessions"];
+
 fn host(cell: &CellSummary, name: &str) -> Option<f64> {
     cell.host.get(name).copied().flatten()
 }
@@ -149,7 +209,8 @@ pub(crate) fn level_rows(analysis: &Analysis) -> Vec<Row> {
     for (name, figure_of, is_count, columns) in ROWS {
         let values: Vec<Option<f64>> = analysis.cells.iter().map(figure_of).collect();
         let published = published(analysis, columns, None);
-        if values.iter().all(Option::is_none) && published.is_empty() && name.starts_with("probe") {
+        let optional = OPTIONAL.iter().any(|kind| name.starts_with(kind));
+        if values.iter().all(Option::is_none) && published.is_empty() && optional {
             continue;
         }
         shown.extend(columns);

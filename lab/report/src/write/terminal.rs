@@ -3,30 +3,27 @@
 //! Names and messages come from files and from servers: they are shown without control characters,
 //! so that nothing in them can steer the terminal.
 
-use lab_study::model::Metric;
-
 use crate::Analysis;
-use crate::analysis::part_of_load;
-use crate::format::{NONE, count, duration, figure, list, or_none, plain, plural, ratio};
-use crate::model::{Check, CheckOutcome, Entry, Outcome, ThresholdResult, TrialAnalysis, Verdict};
-use crate::write::differences::{grids, groups, lead, spread, texts};
+use crate::analysis::load_line_figure;
+use crate::format::{count, duration, figure, or_none, ratio};
+use crate::model::{Check, CheckOutcome, Comparison, Entry, LoadLine, TrialAnalysis, Verdict};
+use crate::write::differences::{control_lead, grids, groups, lead, spread, texts};
 use crate::write::rows::{Row, level_rows, published_notes, published_step, published_text};
+use crate::write::text_page::{Page, clip, left, right};
+use crate::write::words::{
+    millis, outcome, pinning, service_note, setups, threshold_value, threshold_words, trial_notes,
+    verdict,
+};
 
-/// Narrower than this, columns would collide.
-const LEAST_WIDTH: usize = 60;
-/// More cells of one setting set than this are counted, not named.
-const MOST_LABELS: usize = 4;
 /// The width of one cell's column.
 const CELL: usize = 17;
 
 /// The report in `width` columns (80 suits most terminals).
 #[must_use]
 pub fn terminal(analysis: &Analysis, width: usize) -> String {
-    let mut page = Page {
-        width: width.max(LEAST_WIDTH),
-        text: String::new(),
-    };
+    let mut page = Page::new(width);
     head(&mut page, analysis);
+    load_lines(&mut page, analysis);
     if !analysis.cells.is_empty() {
         two_factors(&mut page, analysis);
         levels(&mut page, analysis);
@@ -39,51 +36,50 @@ pub fn terminal(analysis: &Analysis, width: usize) -> String {
     notes(&mut page, analysis);
     page.section("Verdict");
     page.paragraph(&verdict(analysis), 0);
-    page.text
+    page.finish()
 }
 
-struct Page {
-    width: usize,
-    text: String,
-}
-
-impl Page {
-    fn line(&mut self, text: &str) {
-        self.text.push_str(plain(text).trim_end());
-        self.text.push('\n');
-    }
-
-    fn section(&mut self, title: &str) {
-        self.line("");
-        self.line(title);
-        self.line(&"─".repeat(self.width.min(title.chars().count())));
-    }
-
-    /// Words wrapped to the width; lines after the first are indented by `hang`.
-    fn paragraph(&mut self, text: &str, hang: usize) {
-        let mut line = String::new();
-        let mut used = 0;
-        let text = plain(text);
-        for word in text.split_whitespace() {
-            let length = word.chars().count();
-            if used > 0 && used + 1 + length > self.width {
-                self.text.push_str(line.trim_end());
-                self.text.push('\n');
-                line = " ".repeat(hang);
-                used = hang;
-                line.push_str(word);
-            } else {
-                if !line.trim().is_empty() {
-                    line.push(' ');
-                    used += 1;
-                }
-                line.push_str(word);
-            }
-            used += length;
+/// The ship's mark: the ring, the line through it, and how many users it stands for; then what was
+/// tried, from the most down, as a hull stands in the water.
+fn load_lines(page: &mut Page, analysis: &Analysis) {
+    for line in &analysis.load_lines {
+        let title = match analysis.load_lines.len() {
+            1 => "Load line".to_owned(),
+            _ => format!("Load line · {}", line.label),
+        };
+        page.section(&title);
+        page.paragraph(&format!("──( )──  {}", load_line_figure(line)), 9);
+        page.paragraph(&format!("with {}", line.thresholds.join(", ")), 9);
+        page.line("");
+        for at in line.levels.iter().rev() {
+            let users = format!("{} users", count(u64::from(at.users)));
+            page.line(&format!("{}  {}", right(&users, 16), marks(line, at)));
         }
-        self.text.push_str(line.trim_end());
-        self.text.push('\n');
     }
+}
+
+/// A mark per trial at a level: `●` carried, `○` not carried, `×` no measurement.
+fn marks(line: &LoadLine, at: &crate::model::LineLevel) -> String {
+    let trials: String = [("●", at.carried), ("○", at.not_carried), ("×", at.invalid)]
+        .into_iter()
+        .map(|(mark, n)| mark.repeat(n.min(20) as usize))
+        .collect();
+    let words = [
+        ("carried", at.carried),
+        ("not carried", at.not_carried),
+        ("invalid", at.invalid),
+    ];
+    let words: Vec<String> = words
+        .into_iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(word, n)| format!("{n} {word}"))
+        .collect();
+    let here = if line.users == Some(at.users) {
+        " ── the line"
+    } else {
+        ""
+    };
+    format!("{}  {}{here}", left(&trials, 8), words.join(", "))
 }
 
 fn head(page: &mut Page, analysis: &Analysis) {
@@ -120,65 +116,6 @@ fn head(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-/// Which cores each side had, in words.
-pub(crate) fn pinning(analysis: &Analysis) -> String {
-    let pinning = &analysis.environment.pinning;
-    let cores = |cores: &[u32]| {
-        let names: Vec<String> = cores.iter().map(u32::to_string).collect();
-        if names.is_empty() {
-            "any core".to_owned()
-        } else {
-            format!("core {}", list(&names))
-        }
-    };
-    let shared = if pinning.shared { " (shared)" } else { "" };
-    format!(
-        "generator on {}, system on {}{shared}",
-        cores(&pinning.generator),
-        cores(&pinning.system)
-    )
-}
-
-/// How the system was set up, a line per distinct set of settings, and what `--set` changed.
-pub(crate) fn setups(analysis: &Analysis) -> Vec<String> {
-    let mut sets: Vec<(String, Vec<String>)> = Vec::new();
-    for trial in &analysis.trials {
-        let settings: Vec<String> = trial
-            .system_settings
-            .iter()
-            .map(|(name, value)| format!("{name} {value}"))
-            .collect();
-        let settings = match settings.join(", ") {
-            none if none.is_empty() => "nothing recorded".to_owned(),
-            some => some,
-        };
-        match sets.iter_mut().find(|(set, _)| *set == settings) {
-            Some((_, labels)) if labels.contains(&trial.label) => {}
-            Some((_, labels)) => labels.push(trial.label.clone()),
-            None => sets.push((settings, vec![trial.label.clone()])),
-        }
-    }
-    let one = sets.len() == 1;
-    let mut lines: Vec<String> = sets
-        .into_iter()
-        .map(|(set, labels)| match labels.len() {
-            _ if one => format!("system set up with: {set}"),
-            1..=MOST_LABELS => format!("system set up with: {set} (at {})", list(&labels)),
-            n => format!("system set up with: {set} (at {})", plural(n, "cell")),
-        })
-        .collect();
-    let overrides: Vec<String> = analysis
-        .study
-        .overrides
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    lines.extend(
-        (!overrides.is_empty()).then(|| format!("changed by --set: {}", overrides.join(", "))),
-    );
-    lines
-}
-
 /// How many cells fit beside the names.
 fn cells_across(page: &Page) -> usize {
     ((page.width.saturating_sub(26)) / CELL).max(1)
@@ -191,6 +128,9 @@ fn levels(page: &mut Page, analysis: &Analysis) {
          counts the hold after its warm-up.",
         0,
     );
+    if let Some(note) = service_note(analysis) {
+        page.paragraph(&note, 0);
+    }
     if !analysis.published.is_empty() {
         page.paragraph(&published_legend(analysis), 0);
     }
@@ -351,14 +291,27 @@ fn two_factors(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-/// One line per comparison, those of a pair together.
+/// One line per comparison, those of a pair together; the control's go first.
 fn comparisons(page: &mut Page, analysis: &Analysis) {
-    if analysis.comparisons.is_empty() {
-        return;
+    if !analysis.control.is_empty() {
+        page.section("Control");
+        page.paragraph(&control_lead(analysis), 0);
+        comparison_lines(page, &analysis.control);
     }
-    page.section("Comparisons");
-    page.paragraph(&lead(analysis), 0);
-    for group in groups(&analysis.comparisons) {
+    if !analysis.comparisons.is_empty() {
+        page.section("Comparisons");
+        page.paragraph(&lead(analysis), 0);
+        comparison_lines(page, &analysis.comparisons);
+    }
+    if !analysis.main_effects.is_empty() && analysis.inference.judged > 0 {
+        page.section("Over all cells");
+        page.paragraph("Levels of a factor over all combinations of the others.", 0);
+        comparison_lines(page, &analysis.main_effects);
+    }
+}
+
+fn comparison_lines(page: &mut Page, comparisons: &[Comparison]) {
+    for group in groups(comparisons) {
         page.line("");
         page.paragraph(&format!("{} ({})", group.title, group.blocks), 0);
         for one in group.comparisons {
@@ -427,43 +380,20 @@ fn thresholds(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-/// The measured value in the unit that a reader expects.
-pub(crate) fn threshold_value(threshold: &ThresholdResult, value: Option<f64>) -> String {
-    match threshold.metric {
-        Metric::ResponseTime | Metric::ServiceTime => {
-            or_none(value, |ms| format!("{} ms", figure(ms)))
-        }
-        Metric::ErrorRate => or_none(value, |rate| crate::format::percent(rate * 100.0)),
-        Metric::Throughput => or_none(value, |rate| format!("{} per s", figure(rate))),
-    }
-}
-
-/// A threshold in words: `response time p(95) < 300ms`, `error rate < 0.1%`.
-pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
-    let metric = match threshold.metric {
-        Metric::ResponseTime => "response time",
-        Metric::ServiceTime => "service time",
-        Metric::ErrorRate => "error rate",
-        Metric::Throughput => "throughput",
-    };
-    let text = threshold.text.trim();
-    format!(
-        "{metric} {}",
-        text.strip_prefix("rate").unwrap_or(text).trim_start()
-    )
-}
-
 fn checks(page: &mut Page, analysis: &Analysis) {
     if analysis.trials.is_empty() {
         return;
     }
     page.section("Checks on the measurement");
+    for check in &analysis.checks {
+        page.paragraph(&check_line(check), 4);
+    }
     for trial in &analysis.trials {
         page.paragraph(&check_summary(trial), 2);
         for check in trial
             .checks
             .iter()
-            .filter(|check| check.outcome != CheckOutcome::Pass)
+            .filter(|check| check.outcome >= CheckOutcome::Warn)
         {
             page.paragraph(&check_line(check), 4);
         }
@@ -484,6 +414,10 @@ fn check_summary(trial: &TrialAnalysis) -> String {
         of(CheckOutcome::Invalid),
     );
     let mut parts = vec![format!("{passed} passed")];
+    let not_judged = of(CheckOutcome::NotJudged);
+    if not_judged > 0 {
+        parts.push(format!("{not_judged} not judged"));
+    }
     if warned > 0 {
         parts.push(format!("{warned} warned"));
     }
@@ -516,15 +450,6 @@ fn check_line(check: &Check) -> String {
     )
 }
 
-/// The outcome of a check in a word.
-pub(crate) fn outcome(outcome: CheckOutcome) -> &'static str {
-    match outcome {
-        CheckOutcome::Pass => "pass",
-        CheckOutcome::Warn => "warning",
-        CheckOutcome::Invalid => "INVALID",
-    }
-}
-
 fn notes(page: &mut Page, analysis: &Analysis) {
     let notes = trial_notes(analysis);
     if notes.is_empty() {
@@ -534,163 +459,4 @@ fn notes(page: &mut Page, analysis: &Analysis) {
     for note in notes {
         page.paragraph(&format!("- {note}"), 2);
     }
-}
-
-/// What was cut off the holds; more trials than this are told by their number.
-fn warm_up(analysis: &Analysis) -> Option<String> {
-    const MOST: usize = 12;
-    let cut: Vec<String> = analysis
-        .trials
-        .iter()
-        .filter(|trial| trial.warmup_cut_ms > 0.0)
-        .map(|trial| {
-            let (cut, hold) = (
-                duration(trial.warmup_cut_ms),
-                duration(millis(trial.hold_ms)),
-            );
-            format!("{cut} of {hold} in trial {}", trial.id)
-        })
-        .collect();
-    let shown = &cut[..cut.len().min(MOST)];
-    let more = match cut.len() - shown.len() {
-        0 => String::new(),
-        more => format!("; and in {}", plural(more, "further trial")),
-    };
-    (!cut.is_empty()).then(|| {
-        format!(
-            "Warm-up, cut off the hold by MSER-5 and counted in no figure: {}{more}.",
-            shown.join(", ")
-        )
-    })
-}
-
-/// Notes of the trials, each once; figures of invalid ones; failed requests.
-pub(crate) fn trial_notes(analysis: &Analysis) -> Vec<String> {
-    let mut notes: Vec<String> = warm_up(analysis).into_iter().collect();
-    for trial in &analysis.trials {
-        for note in &trial.notes {
-            if !notes.contains(note) {
-                notes.push(note.clone());
-            }
-        }
-        if let Some(failure) = &trial.system_failure {
-            notes.push(format!(
-                "trial {}: the system under test failed: {failure}",
-                trial.id
-            ));
-        }
-        if trial.verdict == Verdict::Invalid && trial.response_ms.count > 0 {
-            notes.push(struck(trial));
-        }
-        for example in trial.error_examples.iter().take(3) {
-            notes.push(format!(
-                "trial {}, {}: “{}” failed: {}",
-                trial.id,
-                duration(millis(example.t_ms)),
-                example.step,
-                example.detail
-            ));
-        }
-    }
-    notes
-}
-
-/// The figures of an invalid trial, for whoever looks for what went wrong.
-fn struck(trial: &TrialAnalysis) -> String {
-    let times = &trial.response_ms;
-    format!(
-        "trial {} is invalid and counts nowhere; it had {} transactions, {} errors, {} per s, mean \
-         {} ms, p95 {} ms, max {} ms",
-        trial.id,
-        count(trial.transactions),
-        count(trial.errors),
-        or_none(trial.throughput_per_s, figure),
-        or_none(times.mean, figure),
-        or_none(times.p95, figure),
-        or_none(times.max, figure),
-    )
-}
-
-/// What the run comes to, in a sentence or two.
-pub(crate) fn verdict(analysis: &Analysis) -> String {
-    let summary = &analysis.summary;
-    let trials = format!(
-        "{} of {} valid",
-        summary.valid,
-        plural(summary.complete, "trial")
-    );
-    let warnings = match summary.warnings {
-        0 => String::new(),
-        n => format!(", {}", plural(n, "warning")),
-    };
-    let thresholds = match (summary.thresholds, summary.thresholds_failed) {
-        (0, _) => String::new(),
-        (all, 0) => format!(
-            "; {} hold",
-            if all == 1 {
-                "the threshold".into()
-            } else {
-                format!("all {all} thresholds")
-            }
-        ),
-        (all, failed) => format!("; {failed} of {} failed", plural(all, "threshold")),
-    };
-    let missing = match summary.planned.saturating_sub(summary.complete) {
-        0 => String::new(),
-        n => format!(
-            "; {} of {} not run",
-            n,
-            plural(summary.planned, "planned trial")
-        ),
-    };
-    let took = summary
-        .least_part_of_load
-        .map(|part| format!("took {} of the planned load", part_of_load(part)));
-    let comes_to = match (summary.outcome, took) {
-        (Outcome::Ok, None) => "A valid measurement".to_owned(),
-        (Outcome::Ok, Some(took)) => format!("A valid measurement, but the server {took}"),
-        (Outcome::ThresholdFailed, None) => {
-            "A valid measurement, but the server missed a threshold".to_owned()
-        }
-        (Outcome::ThresholdFailed, Some(took)) => {
-            format!("A valid measurement, but the server missed a threshold and {took}")
-        }
-        (Outcome::TooFewValidTrials, _) => "Too few valid trials".to_owned(),
-        (Outcome::SystemFailed, _) => "The system under test failed".to_owned(),
-    };
-    format!("{comes_to}. {trials}{warnings}{thresholds}{missing}.")
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "milliseconds of a trial stay far below 2^52"
-)]
-fn millis(ms: u64) -> f64 {
-    ms as f64
-}
-
-fn right(text: &str, width: usize) -> String {
-    format!(
-        "{}{text}",
-        " ".repeat(width.saturating_sub(text.chars().count()))
-    )
-}
-
-fn left(text: &str, width: usize) -> String {
-    format!(
-        "{text}{}",
-        " ".repeat(width.saturating_sub(text.chars().count()))
-    )
-}
-
-/// At most `width` characters, the last one `…` if some are missing.
-fn clip(text: &str, width: usize) -> String {
-    let text = if text.is_empty() { NONE } else { text };
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars()
-        .take(width.saturating_sub(1))
-        .chain(['…'])
-        .collect()
 }

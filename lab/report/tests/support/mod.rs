@@ -339,6 +339,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
     let delayed = (1.0 - in_hold) * shape.delayed;
     let (mut late_left, mut cycles) = (shape.late_few.0, 0.0_f64);
     let mut spent = vec![0.0_f64; prediction.steps.len()];
+    let mut waited = spent.clone();
     let mut counter = 0_u64;
     let mut start = 0;
     while start < ramp + hold {
@@ -377,13 +378,12 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             let before = spent[at].round();
             spent[at] += step.requests as f64 * share * part;
             let requests = (spent[at].round() - before) as u64;
-            let per_step = (step.requests / step.waits.max(1)).max(1);
+            let before = waited[at].round();
+            waited[at] += step.waits as f64 * share * part;
+            let waits = (waited[at].round() - before) as u64;
             let mut entry = StepLine {
-                waits: requests / per_step,
-                wait_sum_us: (step.mean_wait_ms
-                    * 1000.0
-                    * shape.wait
-                    * (requests / per_step) as f64) as u64,
+                waits,
+                wait_sum_us: (step.mean_wait_ms * 1000.0 * shape.wait * waits as f64) as u64,
                 bytes: requests * 500,
                 ..StepLine::default()
             };
@@ -504,7 +504,7 @@ pub(crate) fn check(shape: Shape, name: &str, outcome: CheckOutcome) -> TrialAna
     assert_eq!(found.outcome, outcome, "{found:#?}");
     assert_eq!(
         found.advice.is_some(),
-        outcome != CheckOutcome::Pass,
+        outcome >= CheckOutcome::Warn,
         "{found:#?}"
     );
     trial

@@ -3,7 +3,7 @@
 use lab_stats::histogram::max;
 use lab_stats::quantile;
 
-use super::{Facts, graded, pass, warn};
+use super::{Facts, check, graded, not_judged, warn};
 use crate::format::{ms, percent};
 use crate::model::{Check, CheckOutcome};
 
@@ -44,7 +44,7 @@ fn lateness(facts: &Facts<'_>) -> (Check, bool) {
     let histogram = &facts.sums.lateness;
     let name = "lateness of sends";
     let Some(latest) = max(histogram).map(us_as_ms) else {
-        return (pass(name, "no sends in the hold".to_owned()), true);
+        return (not_judged(name, "no sends in the hold"), true);
     };
     let p99 = quantile(histogram, 0.99).map(us_as_ms);
     let p999 = quantile(histogram, 0.999).map(us_as_ms);
@@ -105,16 +105,6 @@ fn cpu(facts: &Facts<'_>) -> Check {
         evidence,
         advice,
     )
-}
-
-fn check(name: &'static str, outcome: CheckOutcome, evidence: String, advice: &str) -> Check {
-    let advice = (outcome != CheckOutcome::Pass).then(|| advice.to_owned());
-    Check {
-        name,
-        outcome,
-        evidence,
-        advice,
-    }
 }
 
 #[expect(

@@ -7,9 +7,10 @@
 //! step sends nothing: it is load that is missing, and no slow server makes a step skip.
 
 use lab_stats::{WeightedMean, histogram, little};
+use lab_study::plan::LoadKind;
 
 use super::generator::Health;
-use super::{Facts, invalid, pass, warn};
+use super::{Facts, invalid, not_judged, pass, warn};
 use crate::analysis::sums::Counts;
 use crate::analysis::trial::as_f64;
 use crate::format::{count, percent, rate, signed_percent};
@@ -42,7 +43,7 @@ pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
         );
     };
     if !is_offer(offered) {
-        return pass(
+        return not_judged(
             name,
             format!(
                 "{} per s; the server sets the pace, not the plan",
@@ -58,7 +59,7 @@ pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
     );
     let edge = EDGE_REQUESTS / (offered * hold.span_ms / 1000.0);
     let part = delivered / offered;
-    let tolerance = DELIVERED_TOLERANCE.max(edge);
+    let tolerance = DELIVERED_TOLERANCE.max(edge).max(chance(facts, hold));
     if part - 1.0 > tolerance && whole_is_within_plan(facts) {
         let advice = "The whole trial had no more than its plan: the hold took over what slow \
                       answers had delayed in the ramp. A longer ramp would keep it out.";
@@ -68,7 +69,7 @@ pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
         part,
         skipped: as_f64(hold.skipped()) / (offered * hold.span_ms / 1000.0),
         tolerance,
-        busy: busy_in_hold(facts),
+        busy: busy_or_waiting(facts, busy_in_hold(facts), hold),
         counts: hold,
     };
     judge(name, evidence, &load, health)
@@ -94,7 +95,7 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
     let whole = &facts.sums.whole;
     let sent = as_f64(whole.sent());
     if !is_offer(predicted) {
-        return pass(
+        return not_judged(
             name,
             format!("{}; the plan predicts none", count(whole.sent())),
         );
@@ -108,11 +109,30 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
     let load = Load {
         part: sent / predicted,
         skipped: as_f64(whole.skipped()) / predicted,
-        tolerance: TRANSACTIONS_TOLERANCE.max(EDGE_REQUESTS / predicted),
-        busy: busy_in_trial(facts),
+        tolerance: TRANSACTIONS_TOLERANCE
+            .max(EDGE_REQUESTS / predicted)
+            .max(chance(facts, whole)),
+        busy: busy_or_waiting(facts, busy_in_trial(facts), whole),
         counts: whole,
     };
     judge(name, evidence, &load, health)
+}
+
+/// Three standard errors of a Poisson process's count; none of other loads, whose draws are planned.
+fn chance(facts: &Facts<'_>, counts: &Counts) -> f64 {
+    match facts.planned.load.kind {
+        LoadKind::Arrival { .. } => 3.0 / as_f64(counts.arrived.max(1)).sqrt(),
+        LoadKind::Users | LoadKind::Sequence { .. } => 0.0,
+    }
+}
+
+/// Sessions that arrive on their own don't wait for each other: what is missing are those that wait
+/// for a connection, or were turned away, at most all.
+fn busy_or_waiting(facts: &Facts<'_>, busy: f64, counts: &Counts) -> f64 {
+    match facts.planned.load.kind {
+        LoadKind::Arrival { .. } if counts.waiting_max + counts.dropped > 0 => 1.0,
+        LoadKind::Arrival { .. } | LoadKind::Users | LoadKind::Sequence { .. } => busy,
+    }
 }
 
 /// What was sent of a plan, over a stretch of a trial.
@@ -260,7 +280,7 @@ pub(super) fn mix(facts: &Facts<'_>, health: &Health) -> Check {
         }
     }
     let Some((excess, off, step)) = worst else {
-        return pass(name, "nothing to compare".to_owned());
+        return not_judged(name, "nothing to compare");
     };
     let evidence = format!(
         "furthest off its planned share: {step}, {}",

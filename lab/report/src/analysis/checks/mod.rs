@@ -4,22 +4,28 @@
 //! server was slow, while the generator was healthy, is a warning and the trial stays valid. Errors
 //! are data and never more than a warning.
 
+mod arrivals;
+mod circumstances;
 mod generator;
 mod load;
 mod records;
+mod run;
 mod steady;
 mod waits;
+
+pub(super) use run::of_run;
+pub(super) use steady::{TAIL, steady_state};
 
 use std::collections::BTreeMap;
 
 use lab_archive::TrialData;
 use lab_archive::model::TrialEnd;
 use lab_study::model::Study;
-use lab_study::plan::Trial;
+use lab_study::plan::{LoadKind, Trial};
 
+use super::counters::Monitored;
 use super::sums::{Names, Sums};
 use super::trial::Predicted;
-use super::warmup::Warmup;
 use crate::model::{Check, CheckOutcome};
 
 /// What checks look at.
@@ -33,9 +39,10 @@ pub(super) struct Facts<'a> {
     pub(super) names: &'a Names<'a>,
     pub(super) data: &'a TrialData,
     pub(super) sums: &'a Sums,
-    /// The part of the hold that monitor samples cover.
-    pub(super) coverage: f64,
-    pub(super) warmup: &'a Warmup,
+    /// Cores of the machine.
+    pub(super) cores: u32,
+    /// Counters over the hold.
+    pub(super) monitored: &'a Monitored,
     /// Seconds of one of the system's cores per request, over the number of its cores.
     pub(super) demand_s: Option<f64>,
 }
@@ -51,17 +58,28 @@ pub(super) fn all(facts: &Facts<'_>) -> Vec<Check> {
         )];
     }
     let health = generator::health(facts);
-    let mut checks = vec![
-        load::delivered(facts, &health),
+    let kind = facts.planned.load.kind;
+    let mut checks = Vec::new();
+    checks.extend(arrivals::arrivals(facts));
+    checks.extend(arrivals::sequence(facts));
+    if !matches!(kind, LoadKind::Sequence { .. }) {
+        checks.push(load::delivered(facts, &health));
+    }
+    checks.extend([
         load::transactions(facts, &health),
         load::mix(facts, &health),
         waits::waits(facts),
-    ];
-    checks.extend(waits::little(facts));
-    checks.extend(waits::bound(facts));
+    ]);
+    if !matches!(kind, LoadKind::Sequence { .. }) {
+        checks.extend(waits::little(facts));
+    }
+    // What follows from a fixed number of users says nothing where sessions come on their own.
+    if kind == LoadKind::Users {
+        checks.extend(waits::bound(facts));
+    }
     checks.extend(health.checks);
+    checks.extend(circumstances::all(facts));
     checks.extend([
-        steady::steady_state(facts),
         steady::tail(facts),
         records::clock(facts),
         records::agreement(facts),
@@ -84,6 +102,25 @@ fn pass(name: &'static str, evidence: String) -> Check {
         outcome: CheckOutcome::Pass,
         evidence,
         advice: None,
+    }
+}
+
+fn not_judged(name: &'static str, why: impl Into<String>) -> Check {
+    Check {
+        name,
+        outcome: CheckOutcome::NotJudged,
+        evidence: why.into(),
+        advice: None,
+    }
+}
+
+/// A check whose outcome is known; advice is for what doesn't pass.
+fn check(name: &'static str, outcome: CheckOutcome, evidence: String, advice: &str) -> Check {
+    Check {
+        name,
+        outcome,
+        evidence,
+        advice: (outcome >= CheckOutcome::Warn).then(|| advice.to_owned()),
     }
 }
 

@@ -3,7 +3,7 @@
 use lab_archive::model::ErrorClass;
 use lab_stats::quantile;
 
-use super::{Facts, invalid, pass, warn};
+use super::{Facts, invalid, not_judged, pass, warn};
 use crate::analysis::trial::as_f64;
 use crate::format::{count, ms, percent, still_unanswered};
 use crate::model::Check;
@@ -12,6 +12,10 @@ use crate::model::Check;
 const MEET_MS: f64 = 2.0;
 /// More of the trial than this without a window, or covered twice, is no record of it.
 const GAP_INVALID: f64 = 0.01;
+/// A window is handed over within this, unless the generator stands still.
+const USUAL_HAND_OVER_MS: f64 = 50.0;
+/// Later than this is worth a warning.
+const HELD_UP_MS: f64 = 250.0;
 /// Ramp and hold may last this much longer or shorter than planned.
 const ELAPSED_TOLERANCE: f64 = 0.02;
 /// Samples must cover this much of the hold.
@@ -30,7 +34,7 @@ const SKIPPED_WARN: f64 = 0.005;
 pub(super) fn clock(facts: &Facts<'_>) -> Check {
     let name = "clock and windows";
     let record = &facts.data.record;
-    let planned_ms = as_f64(record.ramp_ms + record.hold_ms);
+    let planned_ms = planned_ms(facts);
     let (mut gaps_ms, mut overlaps_ms, mut at) = (0.0, 0.0, 0.0);
     for window in &facts.data.windows {
         let step = window.start_ms - at;
@@ -52,14 +56,45 @@ pub(super) fn clock(facts: &Facts<'_>) -> Check {
     );
     let uneven = (gaps_ms + overlaps_ms) / planned_ms.max(1.0);
     let off = (elapsed_ms / planned_ms.max(1.0) - 1.0).abs();
-    if uneven > GAP_INVALID || off > ELAPSED_TOLERANCE {
+    let held_up = held_up(facts);
+    let evidence = match held_up {
+        Some((_, most)) if most > HELD_UP_MS => {
+            format!("{evidence}; a window was handed over {} ms late", ms(most))
+        }
+        _ => evidence,
+    };
+    let held_part = held_up.map_or(0.0, |(sum, _)| sum / planned_ms.max(1.0));
+    if uneven > GAP_INVALID || off > ELAPSED_TOLERANCE || held_part > GAP_INVALID {
         let advice = "The generator was stopped for a while, or the machine slept: run again.";
         invalid(name, evidence, advice)
     } else if gaps_ms + overlaps_ms > 0.0 {
         warn(name, evidence, "Short gaps; figures leave them out.")
+    } else if held_up.is_some_and(|(_, most)| most > HELD_UP_MS) {
+        warn(
+            name,
+            evidence,
+            "The generator stood still for a moment: look at its other checks.",
+        )
     } else {
         pass(name, evidence)
     }
+}
+
+/// Ramp and hold; of a sequence, up to its last session.
+fn planned_ms(facts: &Facts<'_>) -> f64 {
+    facts.sums.hold_span.end_ms
+}
+
+/// By how much windows were handed over late, together and at most, beyond the usual; `None` where
+/// that was not recorded.
+fn held_up(facts: &Facts<'_>) -> Option<(f64, f64)> {
+    let late = facts.data.windows.iter();
+    let late: Option<Vec<f64>> = late
+        .map(|window| Some(window.handed_over_ms? - window.end_ms))
+        .collect();
+    let late = late?;
+    let beyond = late.iter().filter(|late| **late > USUAL_HAND_OVER_MS);
+    Some((beyond.sum(), late.iter().copied().fold(0.0, f64::max)))
 }
 
 /// Counters of the windows and histograms count the same requests.
@@ -95,9 +130,9 @@ pub(super) fn agreement(facts: &Facts<'_>) -> Check {
 pub(super) fn monitor(facts: &Facts<'_>) -> Check {
     let evidence = format!(
         "samples cover {} of the hold",
-        percent(facts.coverage * 100.0)
+        percent(facts.monitored.coverage * 100.0)
     );
-    if facts.coverage < COVERAGE_WARN {
+    if facts.monitored.coverage < COVERAGE_WARN {
         warn(
             "counters",
             evidence,
@@ -168,7 +203,7 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
 pub(super) fn unanswered(facts: &Facts<'_>) -> Check {
     let name = "unanswered at the end";
     let Some(unanswered) = &facts.data.record.unanswered else {
-        return pass(name, "not recorded".to_owned());
+        return not_judged(name, "not recorded");
     };
     if unanswered.count == 0 {
         return pass(name, "none".to_owned());

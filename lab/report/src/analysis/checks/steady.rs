@@ -2,19 +2,30 @@
 
 use lab_stats::mser::LEAST_BATCHES;
 use lab_stats::{Steady, needed_sample};
+use lab_study::plan::LoadKind;
 
-use super::{Facts, pass, warn};
+use super::{Facts, not_judged, pass, warn};
+use crate::analysis::warmup::Warmup;
 use crate::format::{count, duration};
 use crate::model::Check;
 
 /// Quantiles that reports show, the rarest last.
 const QUANTILES: [(f64, &str); 4] = [(0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p99.9")];
 
-/// MSER-5 on throughput and response, and what was cut.
-pub(super) fn steady_state(facts: &Facts<'_>) -> Check {
+/// The name of the check on the tail.
+pub(crate) const TAIL: &str = "tail sample";
+
+/// MSER-5 on throughput and response, over the trials of a cell, and what was cut.
+pub(crate) fn steady_state(warmup: &Warmup, kind: LoadKind, hold_ms: f64) -> Check {
     let name = "steady state";
-    let warmup = facts.warmup;
-    let hold = duration(facts.sums.hold_span.length_ms());
+    if matches!(kind, LoadKind::Sequence { .. }) {
+        return not_judged(name, "a sequence has none");
+    }
+    let hold = duration(hold_ms);
+    let of = match warmup.trials {
+        0 | 1 => String::new(),
+        n => format!(", by the mean of {n} trials of the cell"),
+    };
     match (warmup.throughput, warmup.response) {
         (Steady::Never, response) => {
             let what = if response == Steady::Never {
@@ -22,12 +33,12 @@ pub(super) fn steady_state(facts: &Facts<'_>) -> Check {
             } else {
                 "throughput"
             };
-            none(name, what)
+            none(name, what, &of)
         }
-        (_, Steady::Never) => none(name, "response"),
-        (Steady::NotJudged { batches }, _) => pass(
+        (_, Steady::Never) => none(name, "response", &of),
+        (Steady::NotJudged { batches }, _) => not_judged(
             name,
-            format!("not judged: {batches} usable batches of five windows, {LEAST_BATCHES} needed"),
+            format!("{batches} usable batches of five windows, {LEAST_BATCHES} needed"),
         ),
         (Steady::From(_), response) => {
             let cut = if warmup.cut_ms > 0.0 {
@@ -43,15 +54,15 @@ pub(super) fn steady_state(facts: &Facts<'_>) -> Check {
             } else {
                 ""
             };
-            pass(name, format!("{cut}{unjudged}"))
+            pass(name, format!("{cut}{of}{unjudged}"))
         }
     }
 }
 
-fn none(name: &'static str, what: &str) -> Check {
+fn none(name: &'static str, what: &str, of: &str) -> Check {
     warn(
         name,
-        format!("no steady state in {what}: the best cut lies in the last half of the hold"),
+        format!("no steady state in {what}: the best cut lies in the last half of the hold{of}"),
         "Figures are over the whole hold and describe a server that was still changing: make the \
          hold longer, or look at what happens through the trial.",
     )
@@ -59,7 +70,7 @@ fn none(name: &'static str, what: &str) -> Check {
 
 /// Which quantiles the number of responses supports.
 pub(super) fn tail(facts: &Facts<'_>) -> Check {
-    let name = "tail sample";
+    let name = TAIL;
     let n = facts.sums.response.len();
     let needs = |p: f64| needed_sample(p).unwrap_or(u64::MAX);
     let supported = QUANTILES.iter().rev().find(|(p, _)| n >= needs(*p));

@@ -6,7 +6,7 @@ use super::{Page, tables};
 use crate::Analysis;
 use crate::format::figure;
 use crate::model::{Comparison, Difference};
-use crate::write::differences::{Group, grids, groups, lead, spread, texts};
+use crate::write::differences::{Group, control_lead, grids, groups, lead, spread, texts};
 
 /// Pairs with a chart; the table has all.
 const MOST_CHARTS: usize = 12;
@@ -53,14 +53,26 @@ pub(super) fn two_factors(page: &mut Page, analysis: &Analysis) {
     page.raw("</div>\n");
 }
 
-/// Comparisons: intervals where there are any, then the table.
+/// The control, then comparisons: intervals where there are any, then the table; then main effects.
 pub(super) fn comparisons(page: &mut Page, analysis: &Analysis) {
-    if analysis.comparisons.is_empty() {
-        return;
+    if !analysis.control.is_empty() {
+        page.section("Control", &control_lead(analysis));
+        part(page, analysis, &analysis.control);
     }
-    page.section("Comparisons", &lead(analysis));
+    if !analysis.comparisons.is_empty() {
+        page.section("Comparisons", &lead(analysis));
+        part(page, analysis, &analysis.comparisons);
+    }
+    if !analysis.main_effects.is_empty() && analysis.inference.judged > 0 {
+        let words = "Levels of a factor over all combinations of the others.";
+        page.section("Over all cells", words);
+        part(page, analysis, &analysis.main_effects);
+    }
+}
+
+fn part(page: &mut Page, analysis: &Analysis, comparisons: &[Comparison]) {
     let relevant = analysis.inference.smallest_relevant;
-    let groups = groups(&analysis.comparisons);
+    let groups = groups(comparisons);
     let bounded = |group: &&Group<'_>| group.comparisons.iter().any(|one| one.interval.is_some());
     if groups.iter().any(|group| bounded(&group)) {
         page.raw("<ul class=\"key\">\n<li><i class=\"interval\"></i>ratio and its interval</li>\n");
@@ -135,11 +147,11 @@ fn table_row(page: &mut Page, one: &Comparison) {
         page.element("td", "", figure);
     }
     let class = match one.verdict {
-        Some(Difference::Faster) => "text good",
-        Some(Difference::Slower) => "text bad",
+        Some(verdict) if verdict.is_better() => "text good",
+        Some(verdict) if verdict.is_worse() => "text bad",
         Some(Difference::Unstable) => "text warn",
-        Some(Difference::NoneShown) | None => "text",
+        _ => "text",
     };
-    page.element("td", &format!("class=\"{class}\""), shown.verdict);
+    page.element("td", &format!("class=\"{class}\""), &shown.verdict);
     page.raw("</tr>\n");
 }

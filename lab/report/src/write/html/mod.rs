@@ -14,7 +14,7 @@ use crate::Analysis;
 use crate::format::{count, plural};
 use crate::model::Outcome;
 use crate::write::rows::published_notes;
-use crate::write::terminal::{pinning, setups, trial_notes, verdict};
+use crate::write::words::{pinning, setups, trial_notes, verdict};
 use escape::escape;
 
 const STYLE: &str = include_str!("style.css");

@@ -4,9 +4,9 @@ use super::escape::escape;
 use super::{MOST_CELLS, Page};
 use crate::Analysis;
 use crate::format::{count, figure, or_none, plural, ratio};
-use crate::model::{CheckOutcome, Entry, TrialAnalysis, Verdict};
+use crate::model::{Check, CheckOutcome, Entry, TrialAnalysis, Verdict};
 use crate::write::rows::{level_rows, published_step, published_text, whole as mean_count};
-use crate::write::terminal::{outcome, threshold_value, threshold_words};
+use crate::write::words::{outcome, threshold_value, threshold_words};
 
 /// A cell of a table.
 struct Cell {
@@ -399,6 +399,9 @@ pub(super) fn checks(page: &mut Page, analysis: &Analysis) {
         "Checks on the measurement",
         "Is each trial a measurement at all?",
     );
+    if !analysis.checks.is_empty() {
+        check_table(page, "Checks of the run", &analysis.checks);
+    }
     let mut trials: Vec<&TrialAnalysis> = analysis.trials.iter().collect();
     let left_out = trials.len().saturating_sub(MOST_CELLS);
     if left_out > 0 {
@@ -429,7 +432,7 @@ fn check_fold(page: &mut Page, trial: &TrialAnalysis) {
             .filter(|check| check.outcome == wanted)
             .count()
     };
-    let open_it = if worst(trial) == Some(CheckOutcome::Pass) {
+    let open_it = if worst(trial) < Some(CheckOutcome::Warn) {
         ""
     } else {
         " open"
@@ -441,6 +444,9 @@ fn check_fold(page: &mut Page, trial: &TrialAnalysis) {
         Verdict::Invalid => page.element("span", "class=\"bad\"", "✕ invalid"),
     }
     let mut counts = format!(" {} passed", of(CheckOutcome::Pass));
+    if of(CheckOutcome::NotJudged) > 0 {
+        counts.push_str(&format!(", {} not judged", of(CheckOutcome::NotJudged)));
+    }
     for (wanted, word) in [
         (CheckOutcome::Warn, "warning"),
         (CheckOutcome::Invalid, "failure"),
@@ -451,12 +457,16 @@ fn check_fold(page: &mut Page, trial: &TrialAnalysis) {
     }
     page.element("span", "class=\"unit\"", &counts);
     page.raw("</summary>\n");
-    check_table(page, trial);
+    check_table(
+        page,
+        &format!("Checks of trial {}", trial.id),
+        &trial.checks,
+    );
     page.raw("</details>\n");
 }
 
-fn check_table(page: &mut Page, trial: &TrialAnalysis) {
-    open(page, "", &format!("Checks of trial {}", trial.id));
+fn check_table(page: &mut Page, name: &str, checks: &[Check]) {
+    open(page, "", name);
     heads(
         page,
         &[
@@ -466,9 +476,10 @@ fn check_table(page: &mut Page, trial: &TrialAnalysis) {
             ("text", "advice"),
         ],
     );
-    for check in &trial.checks {
+    for check in checks {
         let state = match check.outcome {
             CheckOutcome::Pass => text("✓ pass").class("text good"),
+            CheckOutcome::NotJudged => text(outcome(check.outcome)),
             CheckOutcome::Warn => text(&format!("! {}", outcome(check.outcome))).class("text warn"),
             CheckOutcome::Invalid => text("✕ invalid").class("text bad"),
         };

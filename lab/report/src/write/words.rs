@@ -1,0 +1,247 @@
+//! Sentences that all writers share: how the run was set up, what it comes to, what a reader must
+//! know. They know no layout.
+
+use lab_study::model::Metric;
+
+use crate::Analysis;
+use crate::analysis::part_of_load;
+use crate::format::{count, duration, figure, list, or_none, plural};
+use crate::model::{CheckOutcome, Outcome, ThresholdResult, TrialAnalysis, Verdict};
+
+/// More cells of one setting set than this are counted, not named.
+const MOST_LABELS: usize = 4;
+
+/// Which cores each side had, in words.
+pub(crate) fn pinning(analysis: &Analysis) -> String {
+    let pinning = &analysis.environment.pinning;
+    let cores = |cores: &[u32]| {
+        let names: Vec<String> = cores.iter().map(u32::to_string).collect();
+        if names.is_empty() {
+            "any core".to_owned()
+        } else {
+            format!("core {}", list(&names))
+        }
+    };
+    let shared = if pinning.shared { " (shared)" } else { "" };
+    format!(
+        "generator on {}, system on {}{shared}",
+        cores(&pinning.generator),
+        cores(&pinning.system)
+    )
+}
+
+/// How the system was set up, a line per distinct set of settings, and what `--set` changed.
+pub(crate) fn setups(analysis: &Analysis) -> Vec<String> {
+    let mut sets: Vec<(String, Vec<String>)> = Vec::new();
+    for trial in &analysis.trials {
+        let settings: Vec<String> = trial
+            .system_settings
+            .iter()
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        let settings = match settings.join(", ") {
+            none if none.is_empty() => "nothing recorded".to_owned(),
+            some => some,
+        };
+        match sets.iter_mut().find(|(set, _)| *set == settings) {
+            Some((_, labels)) if labels.contains(&trial.label) => {}
+            Some((_, labels)) => labels.push(trial.label.clone()),
+            None => sets.push((settings, vec![trial.label.clone()])),
+        }
+    }
+    let one = sets.len() == 1;
+    let mut lines: Vec<String> = sets
+        .into_iter()
+        .map(|(set, labels)| match labels.len() {
+            _ if one => format!("system set up with: {set}"),
+            1..=MOST_LABELS => format!("system set up with: {set} (at {})", list(&labels)),
+            n => format!("system set up with: {set} (at {})", plural(n, "cell")),
+        })
+        .collect();
+    let overrides: Vec<String> = analysis
+        .study
+        .overrides
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    lines.extend(
+        (!overrides.is_empty()).then(|| format!("changed by --set: {}", overrides.join(", "))),
+    );
+    lines
+}
+
+/// The measured value in the unit that a reader expects.
+pub(crate) fn threshold_value(threshold: &ThresholdResult, value: Option<f64>) -> String {
+    match threshold.metric {
+        Metric::ResponseTime | Metric::ServiceTime => {
+            or_none(value, |ms| format!("{} ms", figure(ms)))
+        }
+        Metric::ErrorRate => or_none(value, |rate| crate::format::percent(rate * 100.0)),
+        Metric::Throughput => or_none(value, |rate| format!("{} per s", figure(rate))),
+    }
+}
+
+/// A threshold in words: `response time p(95) < 300ms`, `error rate < 0.1%`.
+pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
+    crate::format::threshold(threshold.metric, &threshold.text)
+}
+
+/// The outcome of a check in a word.
+pub(crate) fn outcome(outcome: CheckOutcome) -> &'static str {
+    match outcome {
+        CheckOutcome::Pass => "pass",
+        CheckOutcome::NotJudged => "not judged",
+        CheckOutcome::Warn => "warning",
+        CheckOutcome::Invalid => "INVALID",
+    }
+}
+
+/// What was cut off the holds, the same of all trials of a cell; more cells than this are told by
+/// their number.
+fn warm_up(analysis: &Analysis) -> Option<String> {
+    const MOST: usize = 12;
+    let mut cut: Vec<String> = Vec::new();
+    for trial in analysis
+        .trials
+        .iter()
+        .filter(|trial| trial.warmup_cut_ms > 0.0)
+    {
+        let (cut_off, hold) = (
+            duration(trial.warmup_cut_ms),
+            duration(millis(trial.hold_ms)),
+        );
+        let label = trial.label.trim_end_matches(" (control)");
+        let text = format!("{cut_off} of {hold} at {label}");
+        if !cut.contains(&text) {
+            cut.push(text);
+        }
+    }
+    let shown = &cut[..cut.len().min(MOST)];
+    let more = match cut.len() - shown.len() {
+        0 => String::new(),
+        more => format!("; and at {}", plural(more, "further cell")),
+    };
+    (!cut.is_empty()).then(|| {
+        format!(
+            "Warm-up, cut off the hold by MSER-5 and counted in no figure: {}{more}.",
+            shown.join(", ")
+        )
+    })
+}
+
+/// What a reader must know where response and service times are two.
+pub(crate) fn service_note(analysis: &Analysis) -> Option<String> {
+    let has_plan = analysis.cells.iter().any(|cell| cell.service_ms.is_some());
+    has_plan.then(|| {
+        "Sessions arrive on their own here, so there are two times. Response time counts from the \
+         moment at which the request was due: what a user waits. Service time counts from its \
+         actual send: what the server took once a connection was free. Where they differ, requests \
+         queued for a connection."
+            .to_owned()
+    })
+}
+
+/// Notes of the trials, each once; figures of invalid ones; failed requests.
+pub(crate) fn trial_notes(analysis: &Analysis) -> Vec<String> {
+    let mut notes: Vec<String> = warm_up(analysis).into_iter().collect();
+    for trial in &analysis.trials {
+        for note in &trial.notes {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+        if let Some(failure) = &trial.system_failure {
+            notes.push(format!(
+                "trial {}: the system under test failed: {failure}",
+                trial.id
+            ));
+        }
+        if trial.verdict == Verdict::Invalid && trial.response_ms.count > 0 {
+            notes.push(struck(trial));
+        }
+        for example in trial.error_examples.iter().take(3) {
+            notes.push(format!(
+                "trial {}, {}: “{}” failed: {}",
+                trial.id,
+                duration(millis(example.t_ms)),
+                example.step,
+                example.detail
+            ));
+        }
+    }
+    notes
+}
+
+/// The figures of an invalid trial, for whoever looks for what went wrong.
+fn struck(trial: &TrialAnalysis) -> String {
+    let times = &trial.response_ms;
+    format!(
+        "trial {} is invalid and counts nowhere; it had {} transactions, {} errors, {} per s, mean \
+         {} ms, p95 {} ms, max {} ms",
+        trial.id,
+        count(trial.transactions),
+        count(trial.errors),
+        or_none(trial.throughput_per_s, figure),
+        or_none(times.mean, figure),
+        or_none(times.p95, figure),
+        or_none(times.max, figure),
+    )
+}
+
+/// What the run comes to, in a sentence or two.
+pub(crate) fn verdict(analysis: &Analysis) -> String {
+    let summary = &analysis.summary;
+    let trials = format!(
+        "{} of {} valid",
+        summary.valid,
+        plural(summary.complete, "trial")
+    );
+    let warnings = match summary.warnings {
+        0 => String::new(),
+        n => format!(", {}", plural(n, "warning")),
+    };
+    let thresholds = match (summary.thresholds, summary.thresholds_failed) {
+        (0, _) => String::new(),
+        (all, 0) => format!(
+            "; {} hold",
+            if all == 1 {
+                "the threshold".into()
+            } else {
+                format!("all {all} thresholds")
+            }
+        ),
+        (all, failed) => format!("; {failed} of {} failed", plural(all, "threshold")),
+    };
+    let missing = match summary.planned.saturating_sub(summary.complete) {
+        0 => String::new(),
+        n => format!(
+            "; {} of {} not run",
+            n,
+            plural(summary.planned, "planned trial")
+        ),
+    };
+    let took = summary
+        .least_part_of_load
+        .map(|part| format!("took {} of the planned load", part_of_load(part)));
+    let comes_to = match (summary.outcome, took) {
+        (Outcome::Ok, None) => "A valid measurement".to_owned(),
+        (Outcome::Ok, Some(took)) => format!("A valid measurement, but the server {took}"),
+        (Outcome::ThresholdFailed, None) => {
+            "A valid measurement, but the server missed a threshold".to_owned()
+        }
+        (Outcome::ThresholdFailed, Some(took)) => {
+            format!("A valid measurement, but the server missed a threshold and {took}")
+        }
+        (Outcome::TooFewValidTrials, _) => "Too few valid trials".to_owned(),
+        (Outcome::SystemFailed, _) => "The system under test failed".to_owned(),
+    };
+    format!("{comes_to}. {trials}{warnings}{thresholds}{missing}.")
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "milliseconds of a trial stay far below 2^52"
+)]
+pub(crate) fn millis(ms: u64) -> f64 {
+    ms as f64
+}
