@@ -6,6 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab_archive::TrialEnd;
 use lab_conduct::{Event, Phase, Progress};
+use lab_study::plan::{LoadKind, LoadSpec};
 
 use crate::commands::plan::{cell_words, duration};
 use crate::commands::restore;
@@ -17,6 +18,7 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct Display {
     bar: Option<ProgressBar>,
     trial: String,
+    kind: LoadKind,
     phase: &'static str,
     last_line: Option<Duration>,
     setup_step: Option<u32>,
@@ -36,6 +38,7 @@ impl Display {
         Self {
             bar,
             trial: String::new(),
+            kind: LoadKind::Users,
             phase: "",
             last_line: None,
             setup_step: None,
@@ -63,13 +66,18 @@ impl Display {
                 id,
                 of,
                 cell,
-                users,
+                control,
+                load,
             } => {
-                let cell = if cell.is_empty() {
-                    format!("users {users}")
+                let mut cell = if cell.is_empty() {
+                    load_words(load)
                 } else {
                     cell_words(cell)
                 };
+                if *control {
+                    cell.push_str(" (control)");
+                }
+                self.kind = load.kind;
                 self.trial = format!("trial {id}/{of}, {cell}");
                 (self.last_line, self.setup_step) = (None, None);
             }
@@ -139,11 +147,20 @@ impl Display {
         let p95 = progress
             .p95_ms
             .map_or("-".to_owned(), |ms| format!("{ms:.1} ms"));
+        let load = match self.kind {
+            LoadKind::Users => format!("{} users", progress.users),
+            LoadKind::Sequence { sessions } => {
+                format!("session {} of {sessions}", progress.sessions)
+            }
+            LoadKind::Arrival { .. } if progress.waiting > 0 => {
+                format!("{} sessions, {} waiting", progress.users, progress.waiting)
+            }
+            LoadKind::Arrival { .. } => format!("{} sessions", progress.users),
+        };
         let text = format!(
-            "{}: {}, {} users, {:.0} tx/s, p95 {p95}, {} errors, {} left",
+            "{}: {}, {load}, {:.0} tx/s, p95 {p95}, {} errors, {} left",
             self.trial,
             self.phase,
-            progress.users,
             progress.tx_per_s,
             progress.errors,
             whole_seconds(progress.remaining)
@@ -182,6 +199,15 @@ impl Display {
             Some(bar) => bar.println(text),
             None => eprintln!("{text}"),
         }
+    }
+}
+
+/// What makes the load of a cell without factors.
+fn load_words(load: &LoadSpec) -> String {
+    match load.kind {
+        LoadKind::Users => format!("users {}", load.users),
+        LoadKind::Arrival { rate_per_s, .. } => format!("{rate_per_s} sessions/s"),
+        LoadKind::Sequence { sessions } => format!("{sessions} sessions in sequence"),
     }
 }
 

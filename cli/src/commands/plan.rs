@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab_conduct::preflight;
 use lab_study::model::{Cell, Level};
-use lab_study::plan::Plan;
+use lab_study::plan::{Plan, Search, Trial};
 
 use crate::args::PlanArgs;
 use crate::commands::run::failure;
@@ -39,6 +39,10 @@ pub(crate) fn describe(plan: &Plan) -> String {
         );
     }
     let _ = writeln!(text);
+    if let Some(search) = &plan.search {
+        text.push_str(&searches(plan, search));
+        return text;
+    }
     let _ = writeln!(
         text,
         "{:>5}  {:>5}  {:<22}{:>8}{:>9}{:>9}{:>12}{:>8}",
@@ -74,16 +78,45 @@ pub(crate) fn describe(plan: &Plan) -> String {
     text
 }
 
+/// What a search will do, as far as it can be told before.
+fn searches(plan: &Plan, search: &Search) -> String {
+    let find = &search.find;
+    let mut text = format!(
+        "searches for the most users, from {} to {}, that stay within\n",
+        find.min_users, find.max_users
+    );
+    for threshold in &find.subject_to {
+        let step = threshold.step.as_ref();
+        let step = step.map_or(String::new(), |step| format!(" in “{step}”"));
+        let _ = writeln!(text, "  {}{step}", threshold.text);
+    }
+    if search.cells.len() > 1 {
+        let cells: Vec<String> = search.cells.iter().map(|t| cell_words(&t.cell)).collect();
+        let _ = writeln!(text, "for each of {}", cells.join("; "));
+    }
+    let (usual, most) = lab_conduct::expected_trials(plan).unwrap_or_default();
+    let middle = (f64::from(find.min_users) * f64::from(find.max_users)).sqrt() as u32;
+    let each = search.cells.iter().map(|trial| length(trial, middle)).max();
+    let each = each.unwrap_or_default();
+    let _ = writeln!(
+        text,
+        "\nabout {usual} trials, at most {most}; about {} for {usual}, setup included",
+        duration(each * usual)
+    );
+    text
+}
+
 /// The time that all trials need, setup included.
 pub(crate) fn total(plan: &Plan) -> Duration {
-    plan.trials
-        .iter()
-        .map(|trial| {
-            Duration::from_millis(trial.load.ramp_ms + trial.load.hold_ms)
-                + START_ALLOWANCE
-                + SETUP_ALLOWANCE_PER_USER * trial.load.users
-        })
-        .sum()
+    let trials = plan.trials.iter();
+    trials.map(|trial| length(trial, trial.load.users)).sum()
+}
+
+/// The time that a trial needs with so many users.
+fn length(trial: &Trial, users: u32) -> Duration {
+    Duration::from_millis(trial.load.ramp_ms + trial.load.hold_ms)
+        + START_ALLOWANCE
+        + SETUP_ALLOWANCE_PER_USER * users
 }
 
 /// `users 1000, threads 4`.

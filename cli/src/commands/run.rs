@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lab_archive::ArchiveError;
-use lab_conduct::{ConductError, Outcome, RunRequest, preflight};
+use lab_conduct::{ConductError, Outcome, RunRequest, TrialJudgement, preflight};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::{RunArgs, StudyArgs};
@@ -47,7 +47,11 @@ fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
             .map_err(|error| Failure::new(Exit::Internal, &error))?;
     }
     let mut display = Display::new();
-    let outcome = lab_conduct::run(request, &mut |event| display.show(&event), &interrupt);
+    let mut judge = |_: &Path, _: u32| TrialJudgement::Invalid {
+        reason: "this version of the report can't judge a search".to_owned(),
+    };
+    let mut show = |event| display.show(&event);
+    let outcome = lab_conduct::run(request, &mut show, &mut judge, &interrupt);
     display.finish();
     outcome.map_err(|error| {
         let failure = failure(&error);

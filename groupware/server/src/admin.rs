@@ -74,7 +74,9 @@ impl From<AccountError> for ApiError {
             AccountError::Unknown(_) | AccountError::UnknownAppPassword(_) => StatusCode::NOT_FOUND,
             AccountError::TooManyAppPasswords => StatusCode::CONFLICT,
             AccountError::TooManyUsers => StatusCode::INSUFFICIENT_STORAGE,
-            AccountError::Damaged(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            AccountError::Damaged(_) | AccountError::Mailbox(_) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
             AccountError::Commit(error) => return error.into(),
             AccountError::Store(error) => return error.into(),
         };
@@ -314,7 +316,7 @@ async fn remove_app_password(
     .await
 }
 
-fn user_name(text: &str) -> Result<UserName, ApiError> {
+pub(crate) fn user_name(text: &str) -> Result<UserName, ApiError> {
     UserName::parse(text).ok_or_else(|| {
         ApiError::bad_request(
             "A user name has 1 to 64 letters, digits, '.', '_', or '-', does not begin with a \
@@ -323,7 +325,7 @@ fn user_name(text: &str) -> Result<UserName, ApiError> {
     })
 }
 
-fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ApiError> {
+pub(crate) fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ApiError> {
     if body.is_empty() {
         return Err(ApiError::bad_request("Empty request body."));
     }
@@ -333,7 +335,7 @@ fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ApiError> {
 
 /// Runs a change to its end, whether or not the caller waits. Nobody else's request waits for it:
 /// only the token's bearer can start one, and they queue at the store.
-async fn to_the_end(
+pub(crate) async fn to_the_end(
     change: impl Future<Output = Result<Response, ApiError>> + Send + 'static,
 ) -> Result<Response, ApiError> {
     match turn::step_aside(tokio::spawn(change)).await {

@@ -30,13 +30,17 @@ pub(crate) struct App {
 /// What routes need to know of the configuration.
 pub(crate) struct Settings {
     pub(crate) admin_token: SecretHash,
+    /// Proves that a form comes from a page of this server; new at each start.
+    pub(crate) form_key: [u8; 32],
     /// Others than this machine can reach the server.
     pub(crate) exposed: bool,
     pub(crate) secure_cookies: bool,
     pub(crate) mailbox_pad_bytes: u64,
+    pub(crate) mail_quota_bytes: Option<u64>,
     pub(crate) body_bytes: usize,
     pub(crate) admin_body_bytes: usize,
     pub(crate) body_timeout: Duration,
+    pub(crate) mail_body_timeout: Duration,
     pub(crate) request_timeout: Duration,
     pub(crate) admin_timeout: Duration,
 }
@@ -64,6 +68,11 @@ impl AppState {
         clock::unix_seconds()
     }
 
+    /// Microseconds since 1970.
+    pub(crate) fn now_us(&self) -> i64 {
+        clock::unix_micros()
+    }
+
     /// 128 random bits, to make identifiers from.
     pub(crate) fn random_bits(&self) -> u128 {
         u128::from_le_bytes(random::bytes())
@@ -85,5 +94,19 @@ impl groupware_calendar::Directory for AppState {
 
     fn email(&self, user: &str) -> String {
         self.directory().email(user)
+    }
+}
+
+impl groupware_mail::Directory for AppState {
+    fn user(&self, address: &str) -> Result<Option<String>, StoreError> {
+        groupware_calendar::Directory::user(self.directory(), address)
+    }
+
+    fn email(&self, user: &str) -> String {
+        groupware_calendar::Directory::email(self.directory(), user)
+    }
+
+    fn domain(&self) -> &str {
+        self.directory().domain()
     }
 }

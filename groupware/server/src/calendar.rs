@@ -16,10 +16,10 @@ use groupware_calendar::{
     UpdateOptions, limits,
 };
 
-use self::{
+use self::request::{Body, MediaType, Query, Resource};
+pub(crate) use self::{
     decide::{change, read},
     reply::Failure,
-    request::{Body, MediaType, Query, Resource},
 };
 use crate::{AppState, Owner};
 

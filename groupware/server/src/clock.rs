@@ -3,12 +3,20 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Seconds since 1970.
-#[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
 pub(crate) fn unix_seconds() -> i64 {
-    let since = SystemTime::now()
+    i64::try_from(since_1970().as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Microseconds since 1970.
+pub(crate) fn unix_micros() -> i64 {
+    i64::try_from(since_1970().as_micros()).unwrap_or(i64::MAX)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+fn since_1970() -> Duration {
+    SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+        .unwrap_or_default()
 }
 
 /// A steady clock that starts with the server.

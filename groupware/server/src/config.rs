@@ -62,6 +62,8 @@ pub struct Config {
     /// Bytes of filler that a new user's mailbox gets, unless the registration says otherwise; at
     /// most 1 GiB.
     pub mailbox_pad_bytes: u64,
+    /// Most bytes that the messages of one mailbox may have.
+    pub mail_quota_bytes: Option<u64>,
     /// The process without which the server stops.
     pub parent_pid: Option<u32>,
     /// Writes a line per request to standard error.
@@ -85,6 +87,7 @@ impl Config {
             admin_token_file: None,
             admin_token: None,
             mailbox_pad_bytes: 0,
+            mail_quota_bytes: None,
             parent_pid: None,
             access_log: false,
             domain: "localhost".into(),
@@ -108,6 +111,8 @@ pub struct Limits {
     pub head_timeout: Duration,
     /// Longest time that the body of a request may take to arrive.
     pub body_timeout: Duration,
+    /// The same for a message with its attachments, which may be larger than other bodies.
+    pub mail_body_timeout: Duration,
     /// Longest time from the end of the body to the response, waiting included.
     pub request_timeout: Duration,
     /// The same for requests to the admin interface, which may change a million users and answer
@@ -148,6 +153,7 @@ impl Default for Limits {
             headers: 64,
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(10),
+            mail_body_timeout: Duration::from_secs(60),
             request_timeout: Duration::from_secs(60),
             admin_timeout: Duration::from_secs(1800),
             send_timeout: Duration::from_secs(30),

@@ -46,12 +46,24 @@ impl ApiError {
         }
     }
 
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Sets the value of the `WWW-Authenticate` header; `None` sends none.
     pub(crate) fn challenge(mut self, challenge: Option<&'static str>) -> Self {
         self.challenge = challenge;
         self
     }
 }
+
+/// What a failure says, left with its response: whoever asked for a page is told in one.
+#[derive(Debug, Clone)]
+pub(crate) struct Told(pub(crate) Cow<'static, str>);
 
 #[derive(serde::Serialize)]
 struct Body<'a> {
@@ -71,6 +83,7 @@ impl IntoResponse for ApiError {
         };
         let body = serde_json::to_vec(&body).expect("a body of texts and a number serialises");
         let mut response = (self.status, body).into_response();
+        response.extensions_mut().insert(Told(self.message));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(challenge) = self.challenge {

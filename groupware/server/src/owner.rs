@@ -7,7 +7,7 @@ use http::StatusCode;
 use http::request::Parts;
 
 use crate::AppState;
-use crate::accounts::UserName;
+use crate::accounts::{Account, UserName};
 use crate::error::ApiError;
 use crate::sign_in;
 
@@ -19,8 +19,14 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
+    /// The owner of a session, whose mailbox no path has to name.
+    pub(crate) fn of(account: &Account) -> Self {
+        Self {
+            name: account.name.clone(),
+        }
+    }
+
     /// The name as it was registered.
-    #[expect(dead_code, reason = "for the routes that show the owner by name")]
     pub(crate) fn user(&self) -> &Arc<str> {
         self.name.spelling()
     }

@@ -12,7 +12,7 @@ use http::{HeaderMap, StatusCode};
 use crate::admin::Admin;
 use crate::client::is_forwarded;
 use crate::error::ApiError;
-use crate::{AppState, admin, calendar, sign_in};
+use crate::{AppState, admin, calendar, mail, pages, sign_in};
 
 pub(crate) fn router(state: AppState) -> Router {
     Router::new()
@@ -21,6 +21,8 @@ pub(crate) fn router(state: AppState) -> Router {
         .merge(sign_in::routes())
         .merge(admin::routes())
         .merge(calendar::routes())
+        .merge(mail::routes())
+        .merge(pages::routes())
         .fallback(async || ApiError::new(StatusCode::NOT_FOUND, "There is nothing here."))
         .method_not_allowed_fallback(async || {
             let message = "This can't be done with this method.";

@@ -20,8 +20,8 @@ use crate::access_log::Line;
 use crate::admin::Admin;
 use crate::error::ApiError;
 use crate::room::{RESPONSE_ROOM_BYTES, Room, SMALL_BYTES};
-use crate::sign_in;
 use crate::turn::{self, Turns};
+use crate::{mail, pages, sign_in};
 
 /// The way from a connection to the routes.
 pub(crate) struct Front {
@@ -55,6 +55,7 @@ impl Front {
             .is_some()
             .then(|| request.uri().path().to_owned());
         let is_admin = request.uri().path().starts_with("/admin/");
+        let wants_page = pages::are_asked_for(&request);
         let mut response = turn::on_behalf_of(peer, async {
             match self.receive(request, is_admin).await {
                 // The room of the body is taken until the response is ready.
@@ -66,6 +67,9 @@ impl Front {
             }
         })
         .await;
+        if wants_page {
+            response = pages::dressed(response);
+        }
         let took = self.state.clock.now().saturating_sub(start);
         let status = response.status();
         let route = response.extensions_mut().remove::<MatchedPath>();
@@ -131,6 +135,12 @@ impl Front {
             return Ok((small, settings.body_timeout));
         }
         sign_in::authenticate(&self.state, &parts.headers).await?;
+        if mail::is_mail(parts.uri.path()) {
+            return Ok((
+                groupware_mail::limits::BODY_BYTES,
+                settings.mail_body_timeout,
+            ));
+        }
         Ok((settings.body_bytes, settings.body_timeout))
     }
 

@@ -243,13 +243,16 @@ fn state(
     };
     let settings = Settings {
         admin_token: random::hash(&admin_token.text),
+        form_key: random::bytes(),
         exposed: !config.listen.ip().is_loopback(),
         // In front of plain HTTP that others can reach, there is a proxy that speaks TLS.
         secure_cookies: config.tls.is_some() || config.allow_plain_exposed,
         mailbox_pad_bytes: config.mailbox_pad_bytes,
+        mail_quota_bytes: config.mail_quota_bytes,
         body_bytes: limits.body_bytes,
         admin_body_bytes: limits.admin_body_bytes,
         body_timeout: limits.body_timeout,
+        mail_body_timeout: limits.mail_body_timeout,
         request_timeout: limits.request_timeout,
         admin_timeout: limits.admin_timeout,
     };

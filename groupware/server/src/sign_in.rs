@@ -51,7 +51,7 @@ pub(crate) async fn authenticate(
         .ok_or_else(|| ApiError::unauthenticated("Sign in to use this."))
 }
 
-fn session_token(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn session_token(headers: &HeaderMap) -> Option<&str> {
     headers
         .get_all(COOKIE)
         .iter()
@@ -161,19 +161,30 @@ async fn log_in(
     body: Bytes,
 ) -> Result<Response, ApiError> {
     let LogIn { username, password } = read_log_in(&headers, &body)?;
-    // No challenge: a browser would open its own dialogue over the page's form.
-    let proven = verify(&state, Client::of(&headers), &username, &password)
+    let (account, cookie) = sign_in(&state, &headers, &username, &password).await?;
+    let body = Json(SignedIn {
+        user: account.name.spelling(),
+    });
+    Ok(([(SET_COOKIE, cookie)], body).into_response())
+}
+
+/// Starts a session for whoever has the password, and gives the cookie that carries it.
+///
+/// # Errors
+/// As those of [`authenticate`], without a challenge: a browser would open its own dialogue over
+/// the page's form.
+pub(crate) async fn sign_in(
+    state: &AppState,
+    headers: &HeaderMap,
+    username: &str,
+    password: &str,
+) -> Result<(Arc<Account>, HeaderValue), ApiError> {
+    let proven = verify(state, Client::of(headers), username, password)
         .await
         .map_err(|error| error.challenge(None))?;
-    let token = start_session(&state, &proven)?;
-    let body = Json(SignedIn {
-        user: proven.account.name.spelling(),
-    });
-    Ok((
-        [(SET_COOKIE, cookie(&token, state.settings.secure_cookies)?)],
-        body,
-    )
-        .into_response())
+    let token = start_session(state, &proven)?;
+    let cookie = cookie(&token, state.settings.secure_cookies)?;
+    Ok((proven.account, cookie))
 }
 
 /// A change of the password, or of the user, ends the user's sessions once it is made: either it
@@ -214,16 +225,24 @@ fn read_log_in(headers: &HeaderMap, body: &[u8]) -> Result<LogIn, ApiError> {
 
 /// Ends the session, if there is one.
 async fn log_out(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, ApiError> {
-    if let Some(token) = session_token(&headers) {
+    let gone = sign_out(&state, &headers)?;
+    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, gone)]).into_response())
+}
+
+/// Ends the request's session, if it has one, and gives the cookie that removes its cookie.
+///
+/// # Errors
+/// When that can't be written.
+pub(crate) fn sign_out(state: &AppState, headers: &HeaderMap) -> Result<HeaderValue, ApiError> {
+    if let Some(token) = session_token(headers) {
         state.sessions.end(token);
     }
     let mut gone = cookie("", state.settings.secure_cookies)?
         .as_bytes()
         .to_vec();
     gone.extend_from_slice(b"; Max-Age=0");
-    let gone = HeaderValue::from_bytes(&gone)
-        .map_err(|_| ApiError::bad_request("The cookie can't be written."))?;
-    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, gone)]).into_response())
+    HeaderValue::from_bytes(&gone)
+        .map_err(|_| ApiError::bad_request("The cookie can't be written."))
 }
 
 /// `SameSite=Lax`: other sites' pages can link to this server but not act on it in the user's

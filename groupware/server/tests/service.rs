@@ -190,7 +190,6 @@ fn bodies_heads_and_header_counts_are_limited() {
 fn what_is_not_there_and_not_allowed() {
     let server = start();
     for path in [
-        "/",
         "/mail",
         "/mail/ada",
         "/mail/ada/api",

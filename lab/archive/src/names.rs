@@ -6,6 +6,10 @@ use crate::ArchiveError;
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const PLAN: &str = "plan.json";
+/// Field of a plan whose trials are chosen as the run goes on.
+pub(crate) const PLAN_SEARCH: &str = "search";
+/// Field of a plan's trials.
+pub(crate) const PLAN_TRIALS: &str = "trials";
 pub(crate) const FILES: &str = "files";
 pub(crate) const TRIALS: &str = "trials";
 pub(crate) const TRIAL: &str = "trial.json";

@@ -53,6 +53,18 @@ impl Run {
     /// [`ArchiveError::NotAnArchive`], [`ArchiveError::Version`]; [`ArchiveError::Damaged`] and
     /// [`ArchiveError::Size`] name the file, and the line where it has lines.
     pub fn open(dir: &Path) -> Result<Self, ArchiveError> {
+        Self::read(dir, |_| true)
+    }
+
+    /// As [`Run::open`], with the data of one trial only: those of a long run take their time.
+    ///
+    /// # Errors
+    /// As [`Run::open`].
+    pub fn open_trial(dir: &Path, id: u32) -> Result<Self, ArchiveError> {
+        Self::read(dir, |trial| trial == id)
+    }
+
+    fn read(dir: &Path, wanted: impl Fn(u32) -> bool) -> Result<Self, ArchiveError> {
         let path = dir.join(names::MANIFEST);
         if !path.exists() {
             return Err(ArchiveError::NotAnArchive {
@@ -80,14 +92,14 @@ impl Run {
             trials: vec![],
             incomplete: vec![],
         };
-        run.read_trials()?;
+        run.read_trials(wanted)?;
         Ok(run)
     }
 
-    fn read_trials(&mut self) -> Result<(), ArchiveError> {
+    fn read_trials(&mut self, wanted: impl Fn(u32) -> bool) -> Result<(), ArchiveError> {
         let mut folders = trial_folders(&self.dir)?;
         folders.sort_unstable();
-        for (id, partial) in folders {
+        for (id, partial) in folders.into_iter().filter(|(id, _)| wanted(*id)) {
             let folder = names::trial_folder(&self.dir, id);
             if partial || !folder.join(names::TRIAL).exists() {
                 self.incomplete.push(id);

@@ -56,9 +56,12 @@ impl RunWriter {
             keep_file(dir, name, bytes)?;
             sizes.insert(format!("{}/{name}", names::FILES), bytes.len() as u64);
         }
+        let grows = grows(plan);
         let plan = pretty(&dir.join(names::PLAN), plan)?;
         sink::publish(&dir.join(names::PLAN), &plan)?;
-        sizes.insert(names::PLAN.to_owned(), plan.len() as u64);
+        if !grows {
+            sizes.insert(names::PLAN.to_owned(), plan.len() as u64);
+        }
         sink::folder(&dir.join(names::TRIALS))?;
         let mut manifest = manifest.clone();
         ARCHIVE_SCHEMA.clone_into(&mut manifest.schema);
@@ -132,6 +135,32 @@ impl RunWriter {
         Ok(folders.map(|(id, _)| id).filter(complete).collect())
     }
 
+    /// The plan as it is in the archive.
+    ///
+    /// # Errors
+    /// If it can't be read or is no JSON.
+    pub fn plan(&self) -> Result<Value, ArchiveError> {
+        let path = self.dir.join(names::PLAN);
+        wire::json(&path, &wire::read(&path)?)
+    }
+
+    /// Puts another plan into the archive, whole or not at all: one whose trials are chosen as the
+    /// run goes on has a trial more.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Unwritable`] for a plan that can't grow (it has no `search`), and what
+    /// writing may give.
+    pub fn replace_plan(&self, plan: &Value) -> Result<(), ArchiveError> {
+        let path = self.dir.join(names::PLAN);
+        if !grows(plan) {
+            return Err(ArchiveError::unwritable(
+                &path,
+                "this plan's trials are fixed",
+            ));
+        }
+        sink::publish(&path, &pretty(&path, plan)?)
+    }
+
     /// Begins the trial `id`; an unfinished attempt at it is removed.
     ///
     /// # Errors
@@ -191,6 +220,23 @@ fn keep_file(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), ArchiveError> {
         sink::folder(parent)?;
     }
     sink::publish(&path, bytes)
+}
+
+/// Whether trials are added to a plan as the run goes on. All else in it is fixed from the start.
+fn grows(plan: &Value) -> bool {
+    plan.get(names::PLAN_SEARCH)
+        .is_some_and(|search| !search.is_null())
+}
+
+/// Without the trials that a search has chosen.
+fn fixed_part(plan: &Value) -> Value {
+    let mut plan = plan.clone();
+    if grows(&plan)
+        && let Some(fields) = plan.as_object_mut()
+    {
+        fields.remove(names::PLAN_TRIALS);
+    }
+    plan
 }
 
 fn pretty(path: &Path, value: &impl serde::Serialize) -> Result<Vec<u8>, ArchiveError> {
@@ -265,7 +311,14 @@ fn same_run(
     }
     let path = dir.join(names::PLAN);
     let old_plan = wire::read_sized(&path, names::PLAN, &archived.file_bytes)?;
-    if old_plan != pretty(&path, plan)? {
+    let same = if grows(plan) {
+        // Both from text: a number may differ in its last digit when it is read.
+        let part = |bytes: &[u8]| Ok::<_, ArchiveError>(fixed_part(&wire::json(&path, bytes)?));
+        part(&old_plan)? == part(&pretty(&path, plan)?)?
+    } else {
+        old_plan == pretty(&path, plan)?
+    };
+    if !same {
         return Err(changed("the plan that this version makes".to_owned()));
     }
     Ok(())

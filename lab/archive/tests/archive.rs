@@ -490,6 +490,32 @@ fn a_resume_with_something_else_is_refused() {
 }
 
 #[test]
+fn a_plan_that_searches_grows_and_resumes() {
+    let dir = tempfile::tempdir().unwrap();
+    let grown = |trials: &[u32], max: f64| json!({"search": {"max": max}, "trials": trials});
+    let writer = RunWriter::create(dir.path(), &manifest(), &grown(&[], 0.05), &files()).unwrap();
+    fill(writer.trial(1).unwrap(), 1);
+    writer.replace_plan(&grown(&[1, 2], 0.05)).unwrap();
+    assert_eq!(writer.plan().unwrap(), grown(&[1, 2], 0.05));
+    assert!(
+        writer.replace_plan(&json!({"trials": [1]})).is_err(),
+        "a fixed plan stays"
+    );
+    drop(writer);
+    let run = Run::open(dir.path()).unwrap();
+    assert_eq!((run.plan, run.trials.len()), (grown(&[1, 2], 0.05), 1));
+    assert_eq!(Run::open_trial(dir.path(), 2).unwrap().trials.len(), 0);
+    assert_eq!(Run::open_trial(dir.path(), 1).unwrap().trials, run.trials);
+    let resume = |plan| RunWriter::open_for_resume(dir.path(), &manifest(), &plan, &files());
+    let other = resume(grown(&[], 0.1)).map(drop);
+    assert!(
+        matches!(other, Err(ArchiveError::Changed { .. })),
+        "{other:?}"
+    );
+    assert!(resume(grown(&[], 0.05)).is_ok());
+}
+
+#[test]
 fn folders_in_use_are_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let error = resume(dir.path()).unwrap_err();

@@ -17,6 +17,7 @@ use regex::Regex;
 use crate::child::Child;
 use crate::clock::{Stopwatch, pause};
 use crate::http::{Ask, exchange};
+use crate::search::trials_of;
 use crate::system::{self, End, LOOK, Starting, System, SystemStart};
 use crate::trial::Stop;
 
@@ -32,7 +33,7 @@ const CONNECT: Duration = Duration::from_secs(1);
 /// Programs of the plan that are not there; one sentence each.
 pub(crate) fn check(plan: &Plan) -> Vec<String> {
     let mut problems = Vec::new();
-    for trial in &plan.trials {
+    for trial in trials_of(plan) {
         let SystemSpec::Command(spec) = &trial.system else {
             continue;
         };

@@ -11,6 +11,8 @@ use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
+use crate::search::trials_of;
+
 /// Cores that this process may use, in order.
 pub(crate) fn allowed() -> Result<Vec<u32>, Errno> {
     let set = sched_getaffinity(Pid::from_raw(0))?;
@@ -72,8 +74,7 @@ impl Allotment {
 }
 
 fn wants(plan: &Plan) -> impl Iterator<Item = (u32, &Cpus)> {
-    let trials = plan.trials.iter();
-    trials.filter_map(|trial| Some((trial.id, trial.host.cpus.as_ref()?)))
+    trials_of(plan).filter_map(|trial| Some((trial.id, trial.host.cpus.as_ref()?)))
 }
 
 /// Trials that want cores which are not there; a sentence for the first one of each kind.

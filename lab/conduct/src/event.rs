@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lab_archive::TrialEnd;
 use lab_study::model::Cell;
+use lab_study::plan::LoadSpec;
 
 use crate::journal::Restored;
 
@@ -33,8 +34,10 @@ pub enum Event {
         of: u32,
         /// Its levels.
         cell: Cell,
-        /// Its users.
-        users: u32,
+        /// Whether it is a second run of its cell in its block.
+        control: bool,
+        /// Its load.
+        load: LoadSpec,
     },
     /// The trial enters a phase.
     Phase(Phase),
@@ -90,8 +93,12 @@ pub enum Phase {
 /// How the load goes; figures of the last seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Users in a session.
+    /// Users in a session; of arrivals, sessions under way.
     pub users: u32,
+    /// Sessions begun since the start of the ramp.
+    pub sessions: u64,
+    /// Arrived sessions that wait for a connection.
+    pub waiting: u64,
     /// Answered requests per second.
     pub tx_per_s: f64,
     /// 95th percentile of their response times; `None` without any.

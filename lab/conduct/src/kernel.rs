@@ -13,6 +13,7 @@ use lab_study::plan::Plan;
 
 use crate::ConductError;
 use crate::journal::{self, Entry, Journal};
+use crate::search::trials_of;
 
 /// What one page of the kernel's holds; no setting is longer.
 const MAX_BYTES: u64 = 64 << 10;
@@ -105,7 +106,7 @@ impl Kernel {
 }
 
 fn settings(plan: &Plan) -> impl Iterator<Item = &KernelSetting> {
-    plan.trials.iter().flat_map(|trial| &trial.host.kernel)
+    trials_of(plan).flat_map(|trial| &trial.host.kernel)
 }
 
 /// The old value, with that of the file which changes along.

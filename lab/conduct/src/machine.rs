@@ -58,7 +58,7 @@ fn memory() -> Option<Meminfo> {
 }
 
 /// Space for this user in the folder, or in the nearest one above that is there.
-fn free_bytes(dir: &Path) -> Option<u64> {
+pub(crate) fn free_bytes(dir: &Path) -> Option<u64> {
     let found = statvfs(&existing(dir)?).ok()?;
     Some(
         found

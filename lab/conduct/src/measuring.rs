@@ -104,6 +104,8 @@ pub(crate) struct Measured {
     pub(crate) transactions: u64,
     /// Failed ones.
     pub(crate) errors: u64,
+    /// Sessions begun.
+    pub(crate) sessions: u64,
     /// End of the last window.
     pub(crate) elapsed: Duration,
     /// The generator's.
@@ -225,6 +227,7 @@ impl Measuring {
         Measured {
             transactions: self.rolling.transactions(),
             errors: self.rolling.errors(),
+            sessions: self.rolling.sessions(),
             elapsed: self.last_end,
             health: self.health,
             unanswered: self.unanswered,

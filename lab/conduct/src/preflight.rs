@@ -1,11 +1,12 @@
 //! Whether a plan fits this machine, said in words before anything starts. Judges no measurement.
 
 use std::fmt;
+use std::path::Path;
 
 use lab_study::SystemSpec;
-use lab_study::plan::{Plan, Trial};
+use lab_study::plan::{Plan, Search, Trial};
 
-use crate::machine::Limits;
+use crate::machine::{self, Limits};
 
 /// Open files beside the users' connections: listeners, the store, the archive, libraries.
 const FILE_RESERVE: u64 = 200;
@@ -13,7 +14,11 @@ const FILE_RESERVE: u64 = 200;
 const USER_BYTES: u64 = 20 << 10;
 /// Records of one user with its calendar, indexes and write-ahead log included.
 const USER_DISK_BYTES: u64 = 64 << 10;
-/// The archive and the write-ahead log of an idle store.
+/// Of the archive for each window: 3000 users for an hour write some 20 MB in 3600 of them.
+const WINDOW_BYTES: u64 = 8 << 10;
+/// More than most searches make.
+const TRIALS_OF_A_SEARCH: u64 = 40;
+/// The rest of the archive and the write-ahead log of an idle store.
 const DISK_RESERVE: u64 = 256 << 20;
 
 /// A trial that this machine can't hold.
@@ -48,8 +53,15 @@ pub enum Excess {
         /// Bytes available.
         available: u64,
     },
-    /// Space for the system's data and the archive.
+    /// Space for the archive of the run, and for the system's data where no storage is named.
     Disk {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes available.
+        available: u64,
+    },
+    /// Space for the system's data in the storage that the study names.
+    Storage {
         /// Bytes needed.
         needed: u64,
         /// Bytes available.
@@ -89,7 +101,13 @@ impl fmt::Display for Problem {
             ),
             Excess::Disk { needed, available } => write!(
                 f,
-                "their data needs up to {} on the disk of the run's folder, and {} are free",
+                "with their data the run needs up to {} on the disk of its folder, and {} are free",
+                size(needed),
+                size(available)
+            ),
+            Excess::Storage { needed, available } => write!(
+                f,
+                "their data needs up to {} in the study's storage, and {} are free",
                 size(needed),
                 size(available)
             ),
@@ -105,13 +123,22 @@ fn size(bytes: u64) -> String {
     format!("{} MB", bytes >> 20)
 }
 
-/// All that the plan needs more of than there is; one entry per cause, of the largest trial.
-pub(crate) fn check(plan: &Plan, limits: &Limits) -> Vec<Problem> {
+/// All that the plan needs more of than there is; one entry per cause, of the largest trial. `run`
+/// is the archive's folder, which holds the data of trials without a storage of their own.
+pub(crate) fn check(plan: &Plan, run: &Path) -> Vec<Problem> {
+    check_against(plan, &Limits::read(run), &|storage| {
+        machine::free_bytes(Path::new(storage)).unwrap_or(u64::MAX)
+    })
+}
+
+fn check_against(plan: &Plan, limits: &Limits, free: &dyn Fn(&str) -> u64) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
-    let mut trials: Vec<&Trial> = plan.trials.iter().collect();
+    let mut trials = largest(plan);
     trials.sort_by_key(|trial| (std::cmp::Reverse(trial.load.users), trial.id));
-    for trial in trials {
-        for excess in excesses(trial, limits) {
+    let archive = archive_bytes(plan);
+    for trial in &trials {
+        let own = trial.host.storage.as_deref().map(free);
+        for excess in excesses(trial, limits, archive, own) {
             let same =
                 |p: &Problem| std::mem::discriminant(&p.excess) == std::mem::discriminant(&excess);
             if !problems.iter().any(same) {
@@ -126,16 +153,62 @@ pub(crate) fn check(plan: &Plan, limits: &Limits) -> Vec<Problem> {
     problems
 }
 
-fn excesses(trial: &Trial, limits: &Limits) -> impl Iterator<Item = Excess> + use<> {
-    let users = u64::from(trial.load.users);
-    let pad = match &trial.system {
-        SystemSpec::Groupware(spec) => spec.mailbox_pad_bytes,
-        _ => 0,
+/// The plan's trials, and the largest that a search may choose.
+fn largest(plan: &Plan) -> Vec<Trial> {
+    let mut trials = plan.trials.clone();
+    if let Some(Search { find, cells }) = &plan.search {
+        let chosen = (1..).zip(cells).map(|(id, cell)| {
+            let mut trial = cell.clone();
+            trial.id = id;
+            trial.load.users = find.max_users;
+            trial
+        });
+        trials.extend(chosen);
+    }
+    trials
+}
+
+/// Free disk that a run of the plan needs at most, in its folder and in the storage that its study
+/// names: the archive of all trials, and the data of the largest one.
+#[must_use]
+pub fn disk_needed(plan: &Plan) -> u64 {
+    let data = largest(plan).iter().map(data_bytes).max().unwrap_or(0);
+    archive_bytes(plan).saturating_add(data)
+}
+
+/// What the archive grows to. The trials that a search will choose are guessed.
+fn archive_bytes(plan: &Plan) -> u64 {
+    let of = |trial: &Trial| {
+        let length = trial.load.ramp_ms.saturating_add(trial.load.hold_ms);
+        (length / trial.load.window_ms.max(1)).saturating_mul(WINDOW_BYTES)
     };
+    let known: u64 = plan.trials.iter().map(of).fold(0, u64::saturating_add);
+    let searched = plan.search.iter().flat_map(|search| &search.cells);
+    let chosen = searched.map(|trial| of(trial).saturating_mul(TRIALS_OF_A_SEARCH));
+    let all = chosen.fold(known, u64::saturating_add);
+    all.saturating_add(DISK_RESERVE)
+}
+
+/// What the system keeps, of those that the lab fills.
+fn data_bytes(trial: &Trial) -> u64 {
+    let SystemSpec::Groupware(spec) = &trial.system else {
+        return 0;
+    };
+    let user = USER_DISK_BYTES.saturating_add(spec.mailbox_pad_bytes);
+    u64::from(trial.load.users).saturating_mul(user)
+}
+
+fn excesses(
+    trial: &Trial,
+    limits: &Limits,
+    archive: u64,
+    storage: Option<u64>,
+) -> impl Iterator<Item = Excess> + use<> {
+    let users = u64::from(trial.load.users);
     let memory = users.saturating_mul(USER_BYTES);
-    let disk = users
-        .saturating_mul(USER_DISK_BYTES.saturating_add(pad))
-        .saturating_add(DISK_RESERVE);
+    let data = data_bytes(trial);
+    let in_run = if storage.is_some() { 0 } else { data };
+    let disk = archive.saturating_add(in_run);
     let files = users > limits.open_files.saturating_sub(FILE_RESERVE);
     let ports = users > limits.ports.saturating_sub(FILE_RESERVE);
     let when = |is: bool, excess: Excess| is.then_some(excess);
@@ -166,6 +239,12 @@ fn excesses(trial: &Trial, limits: &Limits) -> impl Iterator<Item = Excess> + us
                 available: limits.disk_bytes,
             },
         ),
+        storage
+            .filter(|free| data > *free)
+            .map(|available| Excess::Storage {
+                needed: data,
+                available,
+            }),
     ]
     .into_iter()
     .flatten()
@@ -224,7 +303,10 @@ mod tests {
     };
 
     fn words(plan: &Plan, limits: &Limits) -> String {
-        let problems: Vec<_> = check(plan, limits).iter().map(Problem::to_string).collect();
+        let problems: Vec<_> = check_against(plan, limits, &|_| 1 << 20)
+            .iter()
+            .map(Problem::to_string)
+            .collect();
         problems.join("\n")
     }
 
@@ -235,7 +317,7 @@ mod tests {
 
     #[test]
     fn the_largest_trial_stands_for_all() {
-        let problems = check(&plan(&[19_801, 25_000, 21_000], 0), &MACHINE);
+        let problems = check_against(&plan(&[19_801, 25_000, 21_000], 0), &MACHINE, &|_| 0);
         let excess = Excess::OpenFiles { limit: 20_000 };
         assert_eq!(
             problems,
@@ -258,7 +340,10 @@ mod tests {
             memory_bytes: 10 << 20,
             ..MACHINE
         };
+        let mut stored = plan(&[3000], 30 << 20);
+        stored.trials[0].host.storage = Some("/small".to_owned());
         let report = [
+            words(&stored, &MACHINE),
             words(&plan(&[900], 0), &few_ports),
             words(&plan(&[3000], 0), &little_memory),
             words(&plan(&[3000], 30 << 20), &MACHINE),

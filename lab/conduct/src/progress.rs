@@ -24,6 +24,8 @@ struct Slice {
 pub(crate) struct Rolling {
     slices: VecDeque<Slice>,
     users: u32,
+    sessions: u64,
+    waiting: u64,
     transactions: u64,
     errors: u64,
     /// Length of ramp and hold.
@@ -38,6 +40,8 @@ impl Rolling {
         Self {
             slices,
             users: 0,
+            sessions: 0,
+            waiting: 0,
             transactions: 0,
             errors: 0,
             planned,
@@ -54,6 +58,8 @@ impl Rolling {
             self.errors += step.failed();
         }
         self.users = window.users;
+        self.sessions += window.cycles;
+        self.waiting = window.waiting;
         self.transactions += times.len();
         self.slices.push_back(Slice {
             start: window.start,
@@ -67,6 +73,10 @@ impl Rolling {
         {
             self.slices.pop_front();
         }
+    }
+
+    pub(crate) fn sessions(&self) -> u64 {
+        self.sessions
     }
 
     pub(crate) fn transactions(&self) -> u64 {
@@ -88,6 +98,8 @@ impl Rolling {
         let remaining = self.planned.saturating_sub(now);
         Progress {
             users: self.users,
+            sessions: self.sessions,
+            waiting: self.waiting,
             tx_per_s: if span > 0.0 {
                 times.len() as f64 / span
             } else {

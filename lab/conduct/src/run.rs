@@ -15,8 +15,9 @@ use crate::cores::{self, Allotment, Pinned};
 use crate::event::Event;
 use crate::journal::restore;
 use crate::kernel::{self, Kernel};
-use crate::machine::{self, Limits};
+use crate::machine;
 use crate::scratch::{self, Work};
+use crate::search::{self, Judge, Searching, trials_of};
 use crate::trial::Conductor;
 use crate::{ConductError, command, preflight as limits};
 
@@ -67,7 +68,7 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     if !problems.is_empty() {
         return Err(ConductError::Settings { problems });
     }
-    let problems = limits::check(&request.plan, &Limits::read(&request.out));
+    let problems = limits::check(&request.plan, &request.out);
     if problems.is_empty() {
         Ok(())
     } else {
@@ -82,11 +83,14 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
 /// true, the trial under way is given up, its system ended, and its data removed; finished trials
 /// stay. A system that fails is a fact of its trial, and the next trial follows.
 ///
+/// Of a plan that searches, `judge` says what each trial came to, and the search chooses the next.
+///
 /// # Errors
 /// When the run can't begin or go on; see [`ConductError`]. Finished trials stay in the archive.
 pub fn run(
     request: &RunRequest,
     events: &mut dyn FnMut(Event),
+    judge: Judge<'_>,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ConductError> {
     for restored in restore(&request.state)?.restored {
@@ -103,19 +107,21 @@ pub fn run(
         request,
         allotment,
         work: work(request)?,
-        workload: Arc::new(request.loaded.study.workload.at_speed(request.plan.speed)),
         archive,
         interrupt,
         kernel: Kernel::begin(&request.state, &request.plan)?,
     };
-    let outcome = run.all(events);
+    let outcome = match Searching::of(&request.plan) {
+        Some(searching) => run.search(searching, judge, events),
+        None => run.all(events),
+    };
     run.kernel.finish().and(outcome)
 }
 
 /// A folder for trials in each storage of the plan.
 fn work(request: &RunRequest) -> Result<BTreeMap<Option<String>, Work>, ConductError> {
     let mut work = BTreeMap::new();
-    for trial in &request.plan.trials {
+    for trial in trials_of(&request.plan) {
         let storage = &trial.host.storage;
         if work.contains_key(storage) {
             continue;
@@ -173,7 +179,6 @@ struct Run<'a> {
     allotment: Allotment,
     /// By storage; `None` = the run's own folder.
     work: BTreeMap<Option<String>, Work>,
-    workload: Arc<Workload>,
     archive: RunWriter,
     interrupt: &'a AtomicBool,
     kernel: Kernel,
@@ -201,32 +206,112 @@ impl Run<'_> {
                 .iter()
                 .map(|trial| length(trial))
                 .sum();
-            if self.interrupt.load(Ordering::Relaxed) || !self.one(trial, after, events)? {
+            let place = Place { of: trials, after };
+            if self.interrupted() || !self.one(plan, trial, place, events)? {
                 interrupted = true;
                 break;
             }
         }
-        let completed = count(self.archive.completed()?.len());
+        self.outcome(trials, interrupted)
+    }
+
+    /// Runs trials as the search chooses them. Those of an earlier attempt are judged again, so
+    /// that the search goes on from where it was.
+    fn search(
+        &self,
+        mut searching: Searching,
+        judge: Judge<'_>,
+        events: &mut dyn FnMut(Event),
+    ) -> Result<Outcome, ConductError> {
+        let mut plan = self.request.plan.clone();
+        if self.request.resume {
+            plan.trials = archived_trials(&self.archive)?;
+        }
+        let completed = self.archive.completed()?;
+        let expected = searching.expected();
+        let each: Duration = trials_of(&plan).next().map_or(Duration::ZERO, length);
+        events(Event::RunStarted {
+            dir: self.archive.dir().to_path_buf(),
+            trials: count(expected.max(plan.trials.len())),
+            completed: count(completed.len()),
+            planned: each * count(expected.saturating_sub(completed.len())),
+        });
+        let mut interrupted = false;
+        let mut at = 0;
+        while at < plan.trials.len() || self.choose(&searching, &mut plan)? {
+            let trial = plan.trials[at].clone();
+            at += 1;
+            let of = searching.expected().max(at);
+            let after = length(&trial) * count(of - at);
+            let place = Place {
+                of: count(of),
+                after,
+            };
+            let known = completed.contains(&trial.id);
+            if !known && (self.interrupted() || !self.one(&plan, &trial, place, events)?) {
+                interrupted = true;
+                break;
+            }
+            let judged = judge(self.archive.dir(), trial.id);
+            if !known {
+                events(Event::Note(search::words(trial.load.users, &judged)));
+            }
+            searching.learn(&plan, &trial, &judged);
+        }
+        self.outcome(count(plan.trials.len()), interrupted)
+    }
+
+    /// Puts the next trial into the plan, in the archive too. False when the search is over.
+    fn choose(&self, searching: &Searching, plan: &mut Plan) -> Result<bool, ConductError> {
+        let Some(chosen) = searching.next() else {
+            return Ok(false);
+        };
+        let id = count(plan.trials.len() + 1);
+        let cells = plan.search.as_ref().map(|search| &search.cells);
+        let Some(cell) = cells.and_then(|cells| cells.get(chosen.cell)) else {
+            return Ok(false);
+        };
+        let workload = self.workload(cell);
+        let trial = plan.search_trial(&workload, chosen.cell, chosen.users, (id, chosen.block));
+        plan.trials.extend(trial);
+        let value = serde_json::to_value(&*plan).map_err(ConductError::Plan)?;
+        self.archive.replace_plan(&value)?;
+        Ok(true)
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+
+    fn outcome(&self, trials: u32, interrupted: bool) -> Result<Outcome, ConductError> {
         Ok(Outcome {
             dir: self.archive.dir().to_path_buf(),
-            completed,
+            completed: count(self.archive.completed()?.len()),
             trials,
             interrupted,
         })
     }
 
+    /// What the users of a trial do, at the plan's speed.
+    fn workload(&self, _trial: &Trial) -> Workload {
+        let workload = &self.request.loaded.study.workload;
+        workload.at_speed(self.request.plan.speed)
+    }
+
     /// False when it was interrupted.
     fn one(
         &self,
+        plan: &Plan,
         trial: &Trial,
-        after: Duration,
+        place: Place,
         events: &mut dyn FnMut(Event),
     ) -> Result<bool, ConductError> {
         events(Event::TrialStarted {
             id: trial.id,
-            of: count(self.request.plan.trials.len()),
+            of: place.of,
             cell: trial.cell.clone(),
-            users: trial.load.users,
+            control: trial.control,
+            load: trial.load,
         });
         let scratch = self.work[&trial.host.storage].trial(trial.id)?;
         let pinning = self.allotment.pinning(trial.host.cpus.as_ref());
@@ -234,13 +319,13 @@ impl Run<'_> {
         let kernel = self.kernel.apply(&trial.host.kernel)?;
         let conductor = Conductor {
             program: &self.request.program,
-            plan: &self.request.plan,
+            plan,
             trial,
-            workload: &self.workload,
+            workload: &Arc::new(self.workload(trial)),
             pinning: &pinning,
             scratch: &scratch,
             kernel,
-            after,
+            after: place.after,
             events,
             interrupt: self.interrupt,
         };
@@ -252,6 +337,21 @@ impl Run<'_> {
         }
         put_back.and(done)
     }
+}
+
+/// Where in the run a trial stands.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Trials of the run.
+    of: u32,
+    /// Ramps and holds of those that follow.
+    after: Duration,
+}
+
+/// The trials that an earlier attempt chose.
+fn archived_trials(archive: &RunWriter) -> Result<Vec<Trial>, ConductError> {
+    let plan: Plan = serde_json::from_value(archive.plan()?).map_err(ConductError::Plan)?;
+    Ok(plan.trials)
 }
 
 fn count(n: usize) -> u32 {

@@ -14,6 +14,7 @@ use crate::clock::{Stopwatch, wall_ms};
 use crate::kernel;
 use crate::measuring::Peaks;
 use crate::scratch::Scratch;
+use crate::search::trials_of;
 
 /// Programs that a record names.
 const BUSIEST: usize = 3;
@@ -69,11 +70,7 @@ pub(crate) fn starting_state(plan: &Plan, system: &SystemSpec, scratch: &Scratch
 }
 
 fn kernel_settings(plan: &Plan) -> BTreeMap<String, String> {
-    let trials = plan
-        .trials
-        .iter()
-        .chain(plan.search.iter().flat_map(|s| &s.cells));
-    let touched = trials.flat_map(|trial| &trial.host.kernel);
+    let touched = trials_of(plan).flat_map(|trial| &trial.host.kernel);
     let touched = touched.map(|setting| (setting.name.clone(), setting.path.as_str()));
     let fixed = KERNEL_SETTINGS.map(|path| (name(path), path));
     touched

@@ -14,7 +14,7 @@ use lab_archive::{
 };
 use lab_driver::{BaseUrl, Clock, Drive, DriveSummary, Driver, DriverEvent, Part, TlsOptions};
 use lab_monitor::{Monitor, MonitorSpec, Roots};
-use lab_study::plan::{Plan, Trial};
+use lab_study::plan::{LoadKind, Plan, Trial};
 use lab_study::{User, Workload};
 
 use crate::clock::{Stopwatch, calendar};
@@ -222,6 +222,12 @@ impl Conductor<'_> {
     /// A sped-up hold is short; a server that hangs in it must show as timeouts, not as silence.
     fn limits(&self) -> lab_driver::Limits {
         let limits = lab_driver::Limits::default();
+        if let Some(ms) = self.trial.load.timeout_ms {
+            return lab_driver::Limits {
+                request_timeout: Duration::from_millis(ms),
+                ..limits
+            };
+        }
         let within = (self.hold() / TIMEOUTS_PER_HOLD).max(SHORTEST_TIMEOUT);
         lab_driver::Limits {
             request_timeout: limits.request_timeout.min(within),
@@ -416,6 +422,14 @@ impl Conductor<'_> {
                  on at once. Unlike in a server that gives each request a thread, a thread serves \
                  the connections that the kernel gave it, works on another request while one waits \
                  for the disk, and sends responses outside of that bound."
+            ));
+        }
+        if let LoadKind::Sequence { sessions } = self.trial.load.kind
+            && facts.measured.sessions < u64::from(sessions)
+        {
+            notes.push(format!(
+                "The sequence was cut by the end of its time: {} of {sessions} sessions were begun.",
+                facts.measured.sessions
             ));
         }
         let timeout = self.limits().request_timeout.as_secs_f64();

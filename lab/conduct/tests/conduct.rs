@@ -124,7 +124,12 @@ impl Stage {
             interrupt.fetch_or(stop_at(&event), Ordering::Relaxed);
             events.push(event);
         };
-        let outcome = run(&self.request(resume), &mut tell, &interrupt);
+        let outcome = run(
+            &self.request(resume),
+            &mut tell,
+            &mut |_, _| unreachable!(),
+            &interrupt,
+        );
         self.nothing_is_left();
         (outcome, events)
     }

@@ -80,7 +80,7 @@ impl ChoiceStream {
 }
 
 /// Puts `items` into the run order of `block`: a seeded Fisher–Yates shuffle.
-pub(crate) fn shuffle<T>(items: &mut [T], seed: u64, block: u32) {
+pub fn shuffle<T>(items: &mut [T], seed: u64, block: u32) {
     let mut stream = ChoiceStream(generator(seed, block, 0, Purpose::Order));
     for last in (1..items.len()).rev() {
         let other = stream.below(last as u64 + 1) as usize;

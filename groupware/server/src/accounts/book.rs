@@ -28,6 +28,8 @@ pub(crate) enum AccountError {
     TooManyUsers,
     #[error("the account record {0} is damaged")]
     Damaged(String),
+    #[error("the mailbox can't be read: {0}")]
+    Mailbox(String),
     #[error(transparent)]
     Commit(#[from] CommitError),
     #[error(transparent)]
@@ -220,6 +222,7 @@ impl Accounts {
         let _changing = self.changing.lock().await;
         let account = self.known(name)?;
         let key = account.name.key();
+        self.let_go_of_shared(key).await?;
         let mut batch = Batch::new();
         batch
             .delete(PARTITION, key.as_bytes())
@@ -232,6 +235,7 @@ impl Accounts {
     /// Removes a user's data, filler apart.
     pub(crate) async fn reset(&self, name: &str) -> Result<(), AccountError> {
         let account = self.known(name)?;
+        self.let_go_of_shared(account.name.key()).await?;
         let mut batch = Batch::new();
         padding::delete_all_but(&mut batch, account.name.key());
         self.store.commit(batch).await?;
@@ -248,7 +252,33 @@ impl Accounts {
             }
             self.store.commit(batch).await?;
         }
+        // Last: what is left without holders by a crash before this goes with the next reset.
+        let mut batch = Batch::new();
+        batch.delete_partition(groupware_mail::keys::SHARED);
+        self.store.commit(batch).await?;
         Ok(keys.len())
+    }
+
+    /// Lets go of what a mailbox shares with others, before it is emptied.
+    async fn let_go_of_shared(&self, mailbox: &str) -> Result<(), AccountError> {
+        const AT_ONCE: usize = 1000;
+        // Others may let go of the same at the same moment; each round one of them gets on.
+        const ROUNDS: u32 = 1000;
+        for _ in 0..ROUNDS {
+            let (batch, more) = self
+                .store
+                .read(|snapshot| groupware_mail::release_shared(snapshot, mailbox, AT_ONCE))
+                .map_err(|error| AccountError::Mailbox(error.to_string()))?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            match self.store.commit(batch).await {
+                Ok(_) if !more => return Ok(()),
+                Ok(_) | Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(CommitError::Conflict { index: 0 }.into())
     }
 
     fn known(&self, name: &str) -> Result<Arc<Account>, AccountError> {

@@ -23,6 +23,11 @@ impl Directory {
         }
     }
 
+    /// The domain of the users' addresses, in lower case.
+    pub(crate) fn domain(&self) -> &str {
+        &self.domain
+    }
+
     /// The user of this name, in whatever case it is written.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Account>> {
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
@@ -68,6 +73,21 @@ impl Directory {
             .collect()
     }
 
+    /// The first users whose name begins like this, in order, and at most so many.
+    pub(crate) fn beginning_with(&self, begin: &str, most: usize) -> Vec<Arc<str>> {
+        let begin = begin.to_ascii_lowercase();
+        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<_> = users
+            .keys()
+            .filter(|name| name.starts_with(&begin))
+            .cloned()
+            .collect();
+        drop(users);
+        names.sort_unstable();
+        names.truncate(most);
+        names
+    }
+
     pub(super) fn insert(&self, accounts: impl IntoIterator<Item = Arc<Account>>) {
         let accounts = accounts
             .into_iter()
@@ -107,6 +127,20 @@ impl groupware_calendar::Directory for Directory {
 mod tests {
     use super::*;
     use crate::accounts::{Credentials, UserName};
+
+    #[test]
+    fn users_are_found_by_how_their_name_begins() {
+        let directory = Directory::new("localhost");
+        let accounts = ["Ada", "adam", "eve", "ad"].map(|name| {
+            let name = UserName::parse(name).unwrap();
+            Arc::new(Account::new(name, 0, Credentials::default()))
+        });
+        directory.insert(accounts);
+        let found = |begin, most| directory.beginning_with(begin, most).join(" ");
+        assert_eq!(found("AD", 9), "ad ada adam");
+        assert_eq!(found("ad", 2), "ad ada");
+        assert_eq!(found("x", 9), "");
+    }
 
     #[test]
     fn users_are_found_by_name_and_address() {

@@ -1,5 +1,7 @@
 //! Answers of the calendar, and failures in Domino's error shape.
 
+use std::borrow::Cow;
+
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
@@ -46,20 +48,29 @@ impl From<CommitError> for Failure {
 }
 
 impl Failure {
-    fn parts(&self) -> (u16, Vec<u8>) {
-        let (status, cserror, message) = match self {
-            Self::Calendar(error) => return (error.status(), error.to_json()),
-            Self::Contended => (
-                409,
-                None,
-                "The entry is being changed by others: try again.",
-            ),
-            Self::TooLarge => (413, None, "The request is too large."),
-            Self::Full => (507, None, "There is no room left to store this."),
-            Self::Closing => (503, None, "The server is shutting down."),
-            Self::Internal => (500, Some(1024), "Error writing the calendar."),
+    /// The status, and a sentence for the person who asked; of a fault of ours, no cause.
+    pub(crate) fn told(&self) -> (u16, Cow<'_, str>) {
+        let (status, message) = match self {
+            Self::Calendar(CalendarError::Refused { reason, message }) => {
+                return (reason.status(), Cow::Borrowed(message));
+            }
+            Self::Calendar(_) => (500, "Error reading the calendar."),
+            Self::Contended => (409, "The entry is being changed by others: try again."),
+            Self::TooLarge => (413, "The request is too large."),
+            Self::Full => (507, "There is no room left to store this."),
+            Self::Closing => (503, "The server is shutting down."),
+            Self::Internal => (500, "Error writing the calendar."),
         };
-        (status, error_body(status, cserror, message))
+        (status, Cow::Borrowed(message))
+    }
+
+    fn parts(&self) -> (u16, Vec<u8>) {
+        if let Self::Calendar(error) = self {
+            return (error.status(), error.to_json());
+        }
+        let (status, message) = self.told();
+        let cserror = matches!(self, Self::Internal).then_some(1024);
+        (status, error_body(status, cserror, &message))
     }
 }
 

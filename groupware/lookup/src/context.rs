@@ -1,0 +1,116 @@
+//! What a decision is given besides the request, and what it gives back.
+
+use groupware_store::{Batch, Snapshot};
+
+use crate::layout::{Change, Keep};
+use crate::limits::REGISTRATIONS;
+use crate::registration::{Content, Head, Registration, State};
+use crate::{Id, Layout, Lease, LookupError, Reason};
+
+/// Who asks for a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Registrant {
+    /// Somebody who didn't sign in. What they register, anybody may change.
+    Anybody,
+    /// A user, who alone may change what they register.
+    User(String),
+    /// Whoever runs the service, who may change everything.
+    Admin,
+}
+
+/// What a decision reads: one state of the store, the moment, and random bits for new names.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The state of the store.
+    pub snapshot: &'a dyn Snapshot,
+    /// How registrations lie in it.
+    pub layout: Layout,
+    /// Seconds since 1970.
+    pub now: i64,
+    /// Bits that nobody can guess. Deciding again may start from the same.
+    pub random: u128,
+    /// Who asks.
+    pub who: &'a Registrant,
+}
+
+/// What is to be committed, and the answer once it is.
+#[derive(Debug)]
+pub struct Decision<T> {
+    /// To be committed as a whole; empty if nothing changes.
+    pub batch: Batch,
+    /// What to answer then.
+    pub reply: T,
+}
+
+impl Context<'_> {
+    pub(crate) fn keep(&self) -> &'static dyn Keep {
+        self.layout.keep()
+    }
+
+    /// The bits for the n-th new name of a request.
+    pub(crate) fn bits(&self, number: usize) -> u128 {
+        // Odd, so that all steps differ; 2^128 divided by the golden ratio, so that neighbours
+        // share no visible prefix.
+        const STEP: u128 = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+        self.random.wrapping_add(STEP.wrapping_mul(number as u128))
+    }
+
+    /// A new registration.
+    pub(crate) fn registration(
+        &self,
+        (id, version_bits): (Id, u128),
+        content: Content,
+        asked_ttl_s: Option<i64>,
+    ) -> Registration {
+        let head = Head {
+            // The half of the bits that a name of the same bits shows last.
+            version: (version_bits >> 64) as u64 ^ version_bits as u64,
+            lease: Lease::grant(asked_ttl_s, self.now),
+            state: State::Registered,
+            kind: content.record.kind().to_owned(),
+            owner: match self.who {
+                Registrant::User(name) => Some(name.clone()),
+                Registrant::Anybody | Registrant::Admin => None,
+            },
+            fingerprint: content.xml.is_none().then(|| content.record.fingerprint()),
+        };
+        Registration { id, head, content }
+    }
+
+    /// Whether whoever asks may change a registration.
+    pub(crate) fn may_change(&self, head: &Head) -> Result<(), LookupError> {
+        let may = match (&head.owner, self.who) {
+            (None, _) | (_, Registrant::Admin) => true,
+            (Some(owner), Registrant::User(name)) => owner == name,
+            (Some(_), Registrant::Anybody) => false,
+        };
+        match may {
+            true => Ok(()),
+            false => Err(LookupError::refused(
+                Reason::Foreign,
+                "Not authorized to perform the request: the registration is somebody else's.",
+            )),
+        }
+    }
+
+    /// Whether so many more registrations are taken.
+    pub(crate) fn has_room(&self, more: usize) -> Result<(), LookupError> {
+        let more = i64::try_from(more).unwrap_or(i64::MAX);
+        match self.keep().count(self.snapshot)?.saturating_add(more) <= REGISTRATIONS {
+            true => Ok(()),
+            false => Err(LookupError::refused(
+                Reason::Full,
+                format!("The service holds {REGISTRATIONS} registrations, the most that it takes."),
+            )),
+        }
+    }
+
+    pub(crate) fn decide<T>(
+        &self,
+        changes: &[Change],
+        reply: T,
+    ) -> Result<Decision<T>, LookupError> {
+        let batch = self.keep().change(self.snapshot, changes)?;
+        Ok(Decision { batch, reply })
+    }
+}

@@ -1,0 +1,439 @@
+//! A small head and a body per registration, and an index: what a change or a query costs depends
+//! on the registrations that it is about, not on how many there are.
+//!
+//! Keys of the partition, each a letter and then:
+//!
+//! - `h` name → head, and with it the body's version; a renewal writes this alone
+//! - `b` version → content
+//! - `a` field, value, 0, version → name; rows of one registration lie together where its values do
+//! - `d` fingerprint → name
+//! - `x` end of the lease, name
+//! - `g` version → how far the index of a body that nobody refers to has been cleared
+//!
+//! Removing a registration writes a few rows, however large it is: its body and its index stay until
+//! sweeps have cleared them in small batches. An index entry counts only as long as the head has its
+//! version.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use groupware_store::{Batch, Snapshot, StoreError};
+
+use super::{Budget, Change, Keep, Visit};
+use crate::query::{Path, Query};
+use crate::record::Record;
+use crate::registration::{Content, Head, Registration};
+use crate::{Id, LookupError};
+
+const PARTITION: &str = "$lookup";
+const COUNT: &[u8] = b"n";
+/// The keys that are found without a scan: those that name one thing or a few. Their places are in
+/// the store: new ones come last.
+const FIELDS: [&str; 14] = [
+    "interface-addresses",
+    "host-name",
+    "host-net-interfaces",
+    "service-locator",
+    "service-name",
+    "service-host",
+    "person-name",
+    "person-emails",
+    "psmetadata-src-address",
+    "psmetadata-dst-address",
+    "psmetadata-measurement-agent",
+    "psmetadata-uri",
+    "interface-mac",
+    "client-uuid",
+];
+/// Longer values are found by their beginning, and compared in the record.
+const INDEXED_BYTES: usize = 200;
+/// Entries of the index read at a time.
+const CHUNK: usize = 256;
+/// Most rows that one sweep deletes: some milliseconds of the writer's time.
+const SWEPT_ROWS: usize = 512;
+/// Most ended registrations that one sweep removes.
+const SWEPT: usize = 32;
+
+pub(super) struct Indexed;
+
+impl Keep for Indexed {
+    fn count(&self, snapshot: &dyn Snapshot) -> Result<i64, LookupError> {
+        let count = snapshot.get(PARTITION, COUNT)?;
+        Ok(count.map_or(0, |count| {
+            groupware_store::counters(&count.value).next().unwrap_or(0)
+        }))
+    }
+
+    fn head(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Head>, LookupError> {
+        let found = snapshot.get(PARTITION, &key(b'h', &id.to_bytes()))?;
+        found
+            .map(|found| Head::decode(&mut &found.value[..]))
+            .transpose()
+    }
+
+    fn get(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Registration>, LookupError> {
+        let Some(head) = self.head(snapshot, id)? else {
+            return Ok(None);
+        };
+        let (content, _) = content(snapshot, &head)?;
+        Ok(Some(Registration { id, head, content }))
+    }
+
+    fn same(
+        &self,
+        snapshot: &dyn Snapshot,
+        fingerprint: [u8; 16],
+    ) -> Result<Option<(Id, Head)>, LookupError> {
+        let Some(found) = snapshot.get(PARTITION, &key(b'd', &fingerprint))? else {
+            return Ok(None);
+        };
+        let id = name(&found.value)?;
+        Ok(self.head(snapshot, id)?.map(|head| (id, head)))
+    }
+
+    fn candidates(
+        &self,
+        snapshot: &dyn Snapshot,
+        query: &Query,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), LookupError> {
+        let mut search = Search {
+            snapshot,
+            budget: Budget::new(),
+            seen: HashSet::new(),
+            visit,
+        };
+        let Some(paths) = query.paths(|key| field(key).is_some()) else {
+            return search.range(b"h", b"i", Entry::of_head).map(drop);
+        };
+        for path in paths {
+            let found = match path {
+                Path::Name(id) => search.visit(id, None)?,
+                Path::Value { key, value } => {
+                    let mut from = index_prefix(key, value);
+                    from.push(0);
+                    let to = after(&from);
+                    search.range(&from, &to, Entry::of_index)?
+                }
+                Path::Prefix { key, prefix } => {
+                    let from = index_prefix(key, prefix);
+                    let to = after(&from);
+                    search.range(&from, &to, Entry::of_index)?
+                }
+            };
+            if found.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn change(&self, snapshot: &dyn Snapshot, changes: &[Change]) -> Result<Batch, LookupError> {
+        let mut writing = Writing {
+            snapshot,
+            batch: Batch::new(),
+            more: 0,
+        };
+        for change in changes {
+            writing.change(change)?;
+        }
+        if writing.more != 0 {
+            writing.batch.add(PARTITION, COUNT, [writing.more]);
+        }
+        Ok(writing.batch)
+    }
+
+    fn sweep(&self, snapshot: &dyn Snapshot, now: i64) -> Result<Option<Batch>, LookupError> {
+        let mut ended = Vec::new();
+        let end = now.saturating_sub(crate::limits::RENEWABLE_S);
+        let to = key(b'x', &end.max(0).unsigned_abs().to_be_bytes());
+        let read: Result<(), StoreError> =
+            snapshot.scan(PARTITION, b"x", Some(&to), SWEPT, &mut |key, _| {
+                let id = key.get(9..25).and_then(|id| <[u8; 16]>::try_from(id).ok());
+                ended.extend(id);
+                ControlFlow::Continue(())
+            });
+        read?;
+        if !ended.is_empty() {
+            let remove = |id: [u8; 16]| Change::Remove(Id::from_bytes(id));
+            let changes: Vec<Change> = ended.into_iter().map(remove).collect();
+            return self.change(snapshot, &changes).map(Some);
+        }
+        clear(snapshot)
+    }
+}
+
+/// Clears a little of the index of one body that nobody refers to.
+fn clear(snapshot: &dyn Snapshot) -> Result<Option<Batch>, LookupError> {
+    let mut first = None;
+    let read: Result<(), StoreError> =
+        snapshot.scan(PARTITION, b"g", Some(b"h"), 1, &mut |key, record| {
+            first = Some((key.to_vec(), record));
+            ControlFlow::Break(())
+        });
+    read?;
+    let Some((marker, record)) = first else {
+        return Ok(None);
+    };
+    let version = marker.get(1..9).and_then(|version| version.try_into().ok());
+    let version = u64::from_be_bytes(version.ok_or(LookupError::Corrupt)?);
+    let done = groupware_store::counters(&record.value).next().unwrap_or(0);
+    let done = usize::try_from(done).map_err(|_| LookupError::Corrupt)?;
+    let body = key(b'b', &version.to_be_bytes());
+    let keys = match snapshot.get(PARTITION, &body)? {
+        Some(found) => index_keys(&Content::decode_record(&mut &found.value[..])?, version),
+        None => Vec::new(),
+    };
+    let mut batch = Batch::new();
+    batch.assert_revision(PARTITION, marker.clone(), record.revision);
+    for key in keys.iter().skip(done).take(SWEPT_ROWS) {
+        batch.delete(PARTITION, key.clone());
+    }
+    if done + SWEPT_ROWS < keys.len() {
+        batch.add(PARTITION, marker, [SWEPT_ROWS as i64]);
+    } else {
+        batch.delete(PARTITION, body);
+        batch.delete(PARTITION, marker);
+    }
+    Ok(Some(batch))
+}
+
+/// A batch that is being put together.
+struct Writing<'a> {
+    snapshot: &'a dyn Snapshot,
+    batch: Batch,
+    /// How many registrations there will be more.
+    more: i64,
+}
+
+impl Writing<'_> {
+    fn change(&mut self, change: &Change) -> Result<(), LookupError> {
+        let id = change.id();
+        let head_key = key(b'h', &id.to_bytes());
+        let found = self.snapshot.get(PARTITION, &head_key)?;
+        match &found {
+            Some(found) => self
+                .batch
+                .assert_revision(PARTITION, head_key.clone(), found.revision),
+            None => self.batch.assert_absent(PARTITION, head_key.clone()),
+        };
+        let old = found
+            .map(|found| Head::decode(&mut &found.value[..]))
+            .transpose()?;
+        match (change, old) {
+            (Change::Put(new), old) => {
+                self.more += i64::from(old.is_none());
+                if let Some(old) = old {
+                    self.forget(id, &old)?;
+                }
+                self.batch.put(PARTITION, head_key, new.head.to_bytes());
+                self.keep(new)?;
+            }
+            (Change::Renew(_, head), Some(old)) => {
+                self.batch.delete(PARTITION, end_key(&old, id));
+                self.batch.put(PARTITION, end_key(head, id), "");
+                self.batch.put(PARTITION, head_key, head.to_bytes());
+            }
+            (Change::Remove(_), Some(old)) => {
+                self.more -= 1;
+                self.forget(id, &old)?;
+                self.batch.delete(PARTITION, head_key);
+            }
+            (Change::Renew(..) | Change::Remove(_), None) => {
+                // Swept away meanwhile; what is left of it in the order of ends goes, too.
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what belongs to a new head.
+    fn keep(&mut self, new: &Registration) -> Result<(), LookupError> {
+        let version = new.head.version;
+        let batch = &mut self.batch;
+        let body = key(b'b', &version.to_be_bytes());
+        batch.assert_absent(PARTITION, body.clone());
+        batch.put(PARTITION, body, new.content.to_bytes());
+        batch.put(PARTITION, end_key(&new.head, new.id), "");
+        if let Some(fingerprint) = new.head.fingerprint {
+            let same = key(b'd', &fingerprint);
+            // What is there belongs to a registration that has ended.
+            match self.snapshot.get(PARTITION, &same)? {
+                Some(found) => self
+                    .batch
+                    .assert_revision(PARTITION, same.clone(), found.revision),
+                None => self.batch.assert_absent(PARTITION, same.clone()),
+            };
+            self.batch.put(PARTITION, same, new.id.to_bytes().to_vec());
+        }
+        let partition: std::sync::Arc<str> = PARTITION.into();
+        let name = bytes::Bytes::copy_from_slice(&new.id.to_bytes());
+        for key in index_keys(&new.content.record, version) {
+            self.batch
+                .put(std::sync::Arc::clone(&partition), key, name.clone());
+        }
+        Ok(())
+    }
+
+    /// Removes what belongs to an old head, and leaves the rest to be cleared.
+    fn forget(&mut self, id: Id, old: &Head) -> Result<(), LookupError> {
+        self.batch.delete(PARTITION, end_key(old, id));
+        if let Some(fingerprint) = old.fingerprint {
+            let same = key(b'd', &fingerprint);
+            let found = self.snapshot.get(PARTITION, &same)?;
+            // It may have been taken over by another since this one ended.
+            if found.is_some_and(|found| found.value[..] == id.to_bytes()) {
+                self.batch.delete(PARTITION, same);
+            }
+        }
+        let marker = key(b'g', &old.version.to_be_bytes());
+        self.batch.add(PARTITION, marker, [0]);
+        Ok(())
+    }
+}
+
+/// An entry on the way to a registration.
+struct Entry {
+    id: Id,
+    /// The version that the entry belongs to, where the entry could be an old one.
+    version: Option<u64>,
+}
+
+impl Entry {
+    fn of_head(key: &[u8], _: &[u8]) -> Option<Self> {
+        let id = Id::from_bytes(key.get(1..)?.try_into().ok()?);
+        Some(Self { id, version: None })
+    }
+
+    fn of_index(key: &[u8], value: &[u8]) -> Option<Self> {
+        let version = u64::from_be_bytes(*key.last_chunk()?);
+        let id = Id::from_bytes(value.try_into().ok()?);
+        Some(Self {
+            id,
+            version: Some(version),
+        })
+    }
+}
+
+/// A search under way.
+struct Search<'a, 'v> {
+    snapshot: &'a dyn Snapshot,
+    budget: Budget,
+    seen: HashSet<Id>,
+    visit: &'a mut Visit<'v>,
+}
+
+impl Search<'_, '_> {
+    /// Visits what the entries of a range lead to.
+    fn range(
+        &mut self,
+        from: &[u8],
+        to: &[u8],
+        entry: fn(&[u8], &[u8]) -> Option<Entry>,
+    ) -> Result<ControlFlow<()>, LookupError> {
+        let mut from = from.to_vec();
+        loop {
+            let (mut entries, mut count) = (Vec::with_capacity(CHUNK), 0);
+            let mut last = Vec::new();
+            let read: Result<(), StoreError> =
+                self.snapshot
+                    .scan(PARTITION, &from, Some(to), CHUNK, &mut |key, record| {
+                        count += 1;
+                        last.clear();
+                        last.extend_from_slice(key);
+                        entries.extend(entry(key, &record.value));
+                        ControlFlow::Continue(())
+                    });
+            read?;
+            self.budget.spend(count, 0)?;
+            for entry in entries {
+                if self.visit(entry.id, entry.version)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            if count < CHUNK {
+                return Ok(ControlFlow::Continue(()));
+            }
+            last.push(0);
+            from = last;
+        }
+    }
+
+    fn visit(&mut self, id: Id, version: Option<u64>) -> Result<ControlFlow<()>, LookupError> {
+        if self.seen.contains(&id) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let Some(head) = Indexed.head(self.snapshot, id)? else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        if version.is_some_and(|version| version != head.version) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let (content, bytes) = content(self.snapshot, &head)?;
+        self.budget.spend(1, bytes)?;
+        self.seen.insert(id);
+        Ok((self.visit)(Registration { id, head, content }))
+    }
+}
+
+fn content(snapshot: &dyn Snapshot, head: &Head) -> Result<(Content, usize), LookupError> {
+    let body = snapshot.get(PARTITION, &key(b'b', &head.version.to_be_bytes()))?;
+    let body = body.ok_or(LookupError::Corrupt)?;
+    Ok((Content::decode(&mut &body.value[..])?, body.value.len()))
+}
+
+fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
+    [&[kind][..], rest].concat()
+}
+
+fn end_key(head: &Head, id: Id) -> Vec<u8> {
+    let end = head.lease.expires.max(0).unsigned_abs();
+    [&[b'x'][..], &end.to_be_bytes(), &id.to_bytes()].concat()
+}
+
+fn name(value: &[u8]) -> Result<Id, LookupError> {
+    let bytes = value.try_into().map_err(|_| LookupError::Corrupt)?;
+    Ok(Id::from_bytes(bytes))
+}
+
+fn field(key: &str) -> Option<u8> {
+    let place = FIELDS.iter().position(|field| *field == key)?;
+    u8::try_from(place).ok()
+}
+
+/// How entries for a value begin, or for values that begin so.
+fn index_prefix(key: &str, value: &str) -> Vec<u8> {
+    let value = value.as_bytes();
+    let mut prefix = Vec::with_capacity(value.len() + 12);
+    prefix.extend([b'a', field(key).unwrap_or(u8::MAX)]);
+    prefix.extend(&value[..value.len().min(INDEXED_BYTES)]);
+    prefix
+}
+
+/// The first key after all that begin with these bytes, the last of which is never 255: it is 0 or
+/// part of UTF-8.
+fn after(prefix: &[u8]) -> Vec<u8> {
+    let mut after = prefix.to_vec();
+    if let Some(last) = after.last_mut() {
+        *last += 1;
+    }
+    after
+}
+
+/// The entries of a record, in order and each once.
+fn index_keys(record: &Record, version: u64) -> Vec<Vec<u8>> {
+    let mut keys = Vec::new();
+    for (field, values) in &record.fields {
+        if self::field(field).is_none() {
+            continue;
+        }
+        for value in values {
+            let mut key = index_prefix(field, &value.to_ascii_lowercase());
+            key.push(0);
+            key.extend(version.to_be_bytes());
+            keys.push(key);
+        }
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}

@@ -1,0 +1,43 @@
+//! Registrations of services and their interfaces, with leases: pure decisions over a snapshot of
+//! the store.
+//!
+//! Two protocols lead to the same registrations: the records of perfSONAR's simple lookup service
+//! ([`register`], [`query`], …; flat JSON), and the messages of its predecessor ([`xml`]; SOAP).
+//! A decision reads a [`Snapshot`], and gives back an answer and, if something changes, a
+//! [`Batch`] whose asserts make lost updates impossible: on a conflict the caller decides again on
+//! a new snapshot. No HTTP, no clock, no randomness, no I/O.
+//!
+//! **Layouts.** How registrations lie in the store is a setting, [`Layout`]: two of them are the
+//! ones that a published report compared, and the third has an index.
+//!
+//! **Leases.** A registration whose lease has ended is not found any more. It may be renewed for a
+//! while, and is then swept away in small batches, see [`Layout::sweep`].
+//!
+//! [`Snapshot`]: groupware_store::Snapshot
+//! [`Batch`]: groupware_store::Batch
+
+mod context;
+mod error;
+mod id;
+mod layout;
+mod lease;
+pub mod limits;
+mod query;
+mod record;
+mod records;
+mod registration;
+mod render;
+pub mod xml;
+
+pub use context::{Context, Decision, Registrant};
+pub use error::{LookupError, Reason};
+pub use id::Id;
+pub use layout::Layout;
+pub use lease::Lease;
+pub use query::Query;
+pub use record::{NewRecord, Record};
+pub use records::{
+    BulkRenewal, Results, delete, get, get_key, parse_renewal, query, register, register_bulk,
+    renew, renew_bulk,
+};
+pub use registration::State;

@@ -1,0 +1,44 @@
+//! Bounds on what one request may ask for and what the service holds.
+
+/// Largest body of a request: a registration of 10,000 interfaces as the XML protocol writes them,
+/// indented, has 7.2 MB.
+pub const BODY_BYTES: usize = 8 << 20;
+/// Most keys of a record.
+pub const KEYS: usize = 256;
+/// Longest key.
+pub const KEY_BYTES: usize = 128;
+/// Most values of a record, all keys together.
+pub const VALUES: usize = 60_000;
+/// Longest value.
+pub const VALUE_BYTES: usize = 4096;
+/// Most interfaces, or other blocks of metadata, of a registration in the XML protocol.
+pub const BLOCKS: usize = 20_000;
+/// Most records in one bulk call, and most URIs in one bulk renewal.
+pub const BULK: usize = 1000;
+/// Most registrations.
+pub const REGISTRATIONS: i64 = 1_000_000;
+/// Most results of one query.
+pub const RESULTS: usize = 1000;
+/// A query's results end once they have so many bytes.
+pub const RESULT_BYTES: usize = 16 << 20;
+/// Most conditions of a query, the values of its lists counted one by one.
+pub const CONDITIONS: usize = 64;
+/// Most records, or entries of the index, that a query may look at.
+pub const VISITS: usize = 200_000;
+/// Most bytes of records that a query may look at.
+pub const VISIT_BYTES: usize = 512 << 20;
+/// Deepest nesting of XML elements.
+pub const XML_DEPTH: usize = 32;
+/// Most attributes of an XML element.
+pub const XML_ATTRIBUTES: usize = 32;
+/// Most triggers, which are single requests, in one message of the XML protocol.
+pub const XML_TRIGGERS: usize = 100;
+
+/// Longest lease, in seconds: 30 days. This and the next two are the simple lookup service's own.
+pub const MAX_LEASE_S: i64 = 2_592_000;
+/// The lease of who asks for none, or for one out of bounds.
+pub const DEFAULT_LEASE_S: i64 = 7200;
+/// Shortest lease.
+pub const MIN_LEASE_S: i64 = 30;
+/// How long after its end a lease may still be renewed; then the registration is swept away.
+pub const RENEWABLE_S: i64 = 300;

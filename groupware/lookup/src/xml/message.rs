@@ -1,0 +1,212 @@
+//! Reads a message of the XML protocol: its metadata, and the data that trigger something.
+
+use super::names::{NMWG, PERFSONAR, SOAP, XQUERY};
+use super::reader::{Element, Raw, Walk, XmlError};
+use crate::limits::{BLOCKS, XML_TRIGGERS};
+
+/// What a message asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Register a service, replace it, or add to it.
+    Register,
+    /// Remove a service, or some of its data.
+    Deregister,
+    /// Renew the lease of a service.
+    Keepalive,
+    /// The key of a service.
+    Key,
+    /// What is known of services.
+    Query,
+}
+
+/// A message, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    pub(crate) kind: Kind,
+    pub(crate) id: Option<String>,
+    pub(crate) asked_ttl_s: Option<i64>,
+    pub(crate) metadata: Vec<Metadata>,
+    pub(crate) data: Vec<Data>,
+}
+
+/// What a trigger is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Metadata {
+    pub(crate) id: String,
+    pub(crate) key: Option<String>,
+    pub(crate) subject: Option<Raw>,
+    pub(crate) query: Option<String>,
+    pub(crate) event_type: Option<String>,
+    pub(crate) is_native: bool,
+}
+
+/// A trigger: what is to be done with its metadata, or with these blocks of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Data {
+    pub(crate) id_ref: String,
+    pub(crate) blocks: Vec<Raw>,
+}
+
+impl Kind {
+    /// In the names of messages and of event types.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Register => "Register",
+            Self::Deregister => "Deregister",
+            Self::Keepalive => "Keepalive",
+            Self::Key => "Key",
+            Self::Query => "Query",
+        }
+    }
+
+    /// From `LSRegisterRequest`, or the URI of it with a version.
+    fn parse(name: &str) -> Option<Self> {
+        let uri = name.strip_prefix("http://schemas.perfsonar.net/messages/");
+        let name = uri.and_then(|rest| rest.split('/').next()).unwrap_or(name);
+        let name = name.strip_prefix("LS")?.strip_suffix("Request")?;
+        let all = [
+            Self::Register,
+            Self::Deregister,
+            Self::Keepalive,
+            Self::Key,
+            Self::Query,
+        ];
+        all.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Reads a body: a message alone, or in a SOAP 1.1 envelope.
+pub(crate) fn parse(body: &[u8]) -> Result<Message, XmlError> {
+    let mut walk = Walk::new(body)?;
+    let root = walk.root()?;
+    let message = if root.is(SOAP, "Envelope") {
+        let message = envelope(&mut walk)?;
+        while walk.child()?.is_some() {
+            walk.skip()?;
+        }
+        message
+    } else {
+        self::message(&mut walk, &root)?
+    };
+    walk.finish()?;
+    Ok(message)
+}
+
+fn envelope(walk: &mut Walk<'_>) -> Result<Message, XmlError> {
+    while let Some(part) = walk.child()? {
+        if !part.is(SOAP, "Body") {
+            walk.skip()?;
+            continue;
+        }
+        let mut message = None;
+        while let Some(element) = walk.child()? {
+            match message {
+                None => message = Some(self::message(walk, &element)?),
+                Some(_) => walk.skip()?,
+            }
+        }
+        return message.ok_or(XmlError::Message("the SOAP body is empty".into()));
+    }
+    Err(XmlError::Message("the SOAP envelope has no body".into()))
+}
+
+fn message(walk: &mut Walk<'_>, element: &Element<'_>) -> Result<Message, XmlError> {
+    if !element.is(NMWG, "message") {
+        let what = "the body holds no message of the namespace http://ggf.org/ns/nmwg/base/2.0/";
+        return Err(XmlError::Message(what.into()));
+    }
+    let kind = element.kind.as_deref().and_then(Kind::parse);
+    let mut message = Message {
+        kind: kind.ok_or(XmlError::Message("Unrecognized message type".into()))?,
+        id: element.id.clone(),
+        asked_ttl_s: None,
+        metadata: Vec::new(),
+        data: Vec::new(),
+    };
+    let mut blocks = 0;
+    while let Some(part) = walk.child()? {
+        if message.metadata.len() + message.data.len() >= 2 * XML_TRIGGERS {
+            return Err(XmlError::Message(
+                format!("a message has at most {XML_TRIGGERS} triggers").into(),
+            ));
+        }
+        if part.is(NMWG, "metadata") {
+            message.metadata.push(metadata(walk, &part)?);
+        } else if part.is(NMWG, "data") {
+            message.data.push(data(walk, &part, &mut blocks)?);
+        } else if part.is(NMWG, "parameters") {
+            if let Some(ttl) = parameter(walk, "lsTTL")? {
+                // Whatever isn't a number of seconds asks for no particular lease.
+                message.asked_ttl_s = ttl.trim().parse().ok();
+            }
+        } else {
+            walk.skip()?;
+        }
+    }
+    Ok(message)
+}
+
+fn metadata(walk: &mut Walk<'_>, element: &Element<'_>) -> Result<Metadata, XmlError> {
+    let mut metadata = Metadata {
+        id: element.id.clone().unwrap_or_default(),
+        ..Metadata::default()
+    };
+    while let Some(part) = walk.child()? {
+        if part.is(NMWG, "key") {
+            metadata.key = key(walk)?;
+        } else if part.is(PERFSONAR, "subject") {
+            metadata.subject = Some(walk.raw(&part)?);
+        } else if part.is(XQUERY, "subject") {
+            metadata.query = Some(walk.text()?);
+        } else if part.is(NMWG, "eventType") {
+            metadata.event_type = Some(walk.text()?.trim().to_owned());
+        } else if part.local == "parameters" {
+            metadata.is_native |= parameter(walk, "lsOutput")?.as_deref() == Some("native");
+        } else {
+            walk.skip()?;
+        }
+    }
+    Ok(metadata)
+}
+
+fn key(walk: &mut Walk<'_>) -> Result<Option<String>, XmlError> {
+    let mut key = None;
+    while let Some(part) = walk.child()? {
+        match part.is(NMWG, "parameters") {
+            true => key = parameter(walk, "lsKey")?.or(key),
+            false => walk.skip()?,
+        }
+    }
+    Ok(key
+        .map(|key| key.trim().to_owned())
+        .filter(|key| !key.is_empty()))
+}
+
+/// The parameter of this name: its text, or its attribute `value`.
+fn parameter(walk: &mut Walk<'_>, name: &str) -> Result<Option<String>, XmlError> {
+    let mut found = None;
+    while let Some(part) = walk.child()? {
+        let text = walk.text()?;
+        if part.local == "parameter" && part.name.as_deref() == Some(name) {
+            found = Some(part.value.unwrap_or(text));
+        }
+    }
+    Ok(found)
+}
+
+fn data(walk: &mut Walk<'_>, element: &Element<'_>, blocks: &mut usize) -> Result<Data, XmlError> {
+    let mut data = Data {
+        id_ref: element.id_ref.clone().unwrap_or_default(),
+        blocks: Vec::new(),
+    };
+    while let Some(part) = walk.child()? {
+        *blocks += 1;
+        if *blocks > BLOCKS {
+            return Err(XmlError::Message(
+                format!("a message has at most {BLOCKS} blocks of metadata").into(),
+            ));
+        }
+        data.blocks.push(walk.raw(&part)?);
+    }
+    Ok(data)
+}

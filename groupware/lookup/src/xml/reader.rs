@@ -1,0 +1,404 @@
+//! Walks through XML from strangers: no document types, no entities but the five that XML itself
+//! has, bounded depth and attributes. Knows namespaces; knows no message.
+
+use std::borrow::Cow;
+
+use quick_xml::Reader;
+use quick_xml::escape::resolve_xml_entity;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+
+use crate::limits::{XML_ATTRIBUTES, XML_DEPTH};
+
+/// Why XML is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum XmlError {
+    /// It can't be read.
+    #[error("the body is not XML: {0}")]
+    Syntax(String),
+    /// Another encoding than UTF-8.
+    #[error("the body is not UTF-8")]
+    Encoding,
+    /// It ends too early.
+    #[error("the body ends within an element")]
+    Truncated,
+    /// It declares a document type, by which entities come in.
+    #[error("document type declarations are refused")]
+    DocType,
+    /// It uses an entity that only a document type can declare.
+    #[error("the entity {0} is refused: only the five of XML itself are known")]
+    Entity(String),
+    /// Elements lie too deep in each other.
+    #[error("elements are nested deeper than {XML_DEPTH}")]
+    Depth,
+    /// An element has too many attributes.
+    #[error("an element has more than {XML_ATTRIBUTES} attributes")]
+    Attributes,
+    /// A prefix was not declared.
+    #[error("the prefix {0} stands for no namespace")]
+    Prefix(String),
+    /// It is XML, but no message.
+    #[error("{0}")]
+    Message(Cow<'static, str>),
+}
+
+impl XmlError {
+    fn syntax(error: impl std::fmt::Display) -> Self {
+        Self::Syntax(error.to_string())
+    }
+}
+
+/// An element whose content is read next.
+#[derive(Debug, Clone)]
+pub(crate) struct Element<'a> {
+    pub(crate) namespace: Cow<'a, str>,
+    pub(crate) local: &'a str,
+    /// Of its attributes without a prefix, the ones that messages use.
+    pub(crate) id: Option<String>,
+    pub(crate) id_ref: Option<String>,
+    pub(crate) kind: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) value: Option<String>,
+    /// Where its tag begins.
+    start: usize,
+}
+
+impl Element<'_> {
+    pub(crate) fn is(&self, namespace: &str, local: &str) -> bool {
+        self.local == local && self.namespace == namespace
+    }
+}
+
+/// An element as it stood there, made to stand alone, and texts of elements within it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Raw {
+    pub(crate) xml: String,
+    /// Names without prefixes, and texts, of the elements that hold text alone.
+    pub(crate) texts: Vec<(String, String)>,
+    /// Whether it has elements.
+    pub(crate) has_elements: bool,
+}
+
+struct Declaration<'a> {
+    depth: usize,
+    prefix: &'a str,
+    /// As written, still escaped.
+    namespace: Cow<'a, str>,
+}
+
+/// A position in a text.
+pub(crate) struct Walk<'a> {
+    text: &'a str,
+    reader: Reader<&'a [u8]>,
+    declarations: Vec<Declaration<'a>>,
+    depth: usize,
+}
+
+/// What comes next within an element.
+enum Next<'a> {
+    Start(Element<'a>),
+    End,
+    Text(Cow<'a, str>),
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(body: &'a [u8]) -> Result<Self, XmlError> {
+        let text = std::str::from_utf8(body).map_err(|_| XmlError::Encoding)?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut reader = Reader::from_str(text);
+        let config = reader.config_mut();
+        config.expand_empty_elements = true;
+        config.check_end_names = true;
+        Ok(Self {
+            text,
+            reader,
+            declarations: Vec::new(),
+            depth: 0,
+        })
+    }
+
+    /// The outermost element.
+    pub(crate) fn root(&mut self) -> Result<Element<'a>, XmlError> {
+        self.child()?.ok_or(XmlError::Truncated)
+    }
+
+    /// The next element within the one that is being read; `None` at its end.
+    pub(crate) fn child(&mut self) -> Result<Option<Element<'a>>, XmlError> {
+        loop {
+            match self.next()? {
+                Next::Start(element) => return Ok(Some(element)),
+                Next::End => return Ok(None),
+                Next::Text(_) => {}
+            }
+        }
+    }
+
+    /// The text up to the next element within the one that is being read, and that element; `None`
+    /// at its end.
+    pub(crate) fn text_and_child(&mut self) -> Result<(String, Option<Element<'a>>), XmlError> {
+        let mut text = String::new();
+        loop {
+            match self.next()? {
+                Next::Start(element) => return Ok((text, Some(element))),
+                Next::End => return Ok((text, None)),
+                Next::Text(more) => text.push_str(&more),
+            }
+        }
+    }
+
+    /// Goes to the end of the whole, after which there is nothing.
+    pub(crate) fn finish(&mut self) -> Result<(), XmlError> {
+        while self.depth > 0 {
+            self.next()?;
+        }
+        match self.next() {
+            Err(XmlError::Truncated) => Ok(()),
+            Ok(Next::Text(text)) if text.trim().is_empty() => Ok(()),
+            Ok(_) => Err(XmlError::Message("something follows the message".into())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Goes to the end of the element that is being read.
+    pub(crate) fn skip(&mut self) -> Result<(), XmlError> {
+        let end = self.depth;
+        while self.depth >= end {
+            self.next()?;
+        }
+        Ok(())
+    }
+
+    /// The text of the element that is being read, without what lies in its elements; to its end.
+    pub(crate) fn text(&mut self) -> Result<String, XmlError> {
+        let mut text = String::new();
+        loop {
+            match self.next()? {
+                Next::Start(_) => self.skip()?,
+                Next::End => return Ok(text),
+                Next::Text(more) => text.push_str(&more),
+            }
+        }
+    }
+
+    /// Reads to the end of an element that has just begun, and keeps it as it stands.
+    pub(crate) fn raw(&mut self, element: &Element<'a>) -> Result<Raw, XmlError> {
+        let (end, outer) = (self.depth, self.depth);
+        let mut raw = Raw::default();
+        let mut needed: Vec<usize> = Vec::new();
+        self.need(self.tag_at(element.start), outer, &mut needed);
+        let (mut local, mut text, mut is_leaf) = (element.local, String::new(), true);
+        while self.depth >= end {
+            match self.next()? {
+                Next::Start(inner) => {
+                    raw.has_elements = true;
+                    self.need(self.tag_at(inner.start), outer, &mut needed);
+                    (local, is_leaf) = (inner.local, true);
+                    text.clear();
+                }
+                Next::End => {
+                    if is_leaf && !text.trim().is_empty() {
+                        raw.texts.push((local.to_owned(), text.trim().to_owned()));
+                    }
+                    is_leaf = false;
+                    text.clear();
+                }
+                Next::Text(more) => text.push_str(&more),
+            }
+        }
+        raw.xml = self.alone(element.start, &needed);
+        Ok(raw)
+    }
+
+    /// The tag at an offset, without its brackets.
+    fn tag_at(&self, start: usize) -> &'a str {
+        let tag = &self.text[start + 1..];
+        let end = tag.find('>').unwrap_or(tag.len());
+        tag[..end].trim_end_matches('/')
+    }
+
+    /// Notes which declarations made outside an element its tag needs.
+    fn need(&self, tag: &str, outer: usize, needed: &mut Vec<usize>) {
+        let (name, attributes) = tag
+            .split_once(|c: char| c.is_ascii_whitespace())
+            .unwrap_or((tag, ""));
+        let mut one = |prefix: &str| {
+            let found = self
+                .declarations
+                .iter()
+                .rposition(|known| known.prefix == prefix);
+            if let Some(found) = found.filter(|at| self.declarations[*at].depth < outer)
+                && !needed.contains(&found)
+            {
+                needed.push(found);
+            }
+        };
+        one(name.split_once(':').map_or("", |(prefix, _)| prefix));
+        // Whatever stands before a colon could be an attribute's prefix; one too many does no harm.
+        for part in attributes.split(|c: char| c.is_ascii_whitespace() || c == '"' || c == '\'') {
+            if let Some((prefix, rest)) = part.split_once(':')
+                && rest.ends_with('=')
+            {
+                one(prefix);
+            }
+        }
+    }
+
+    /// From an offset to here, with these declarations in its first tag.
+    fn alone(&self, start: usize, needed: &[usize]) -> String {
+        let raw = &self.text[start..self.position()];
+        let name = raw
+            .find(|c: char| c.is_ascii_whitespace() || c == '>' || c == '/')
+            .unwrap_or(raw.len());
+        let (name, rest) = raw.split_at(name);
+        let mut xml = String::with_capacity(raw.len() + 80 * needed.len());
+        xml.push_str(name);
+        for declaration in needed.iter().filter_map(|at| self.declarations.get(*at)) {
+            let colon = if declaration.prefix.is_empty() {
+                ""
+            } else {
+                ":"
+            };
+            let namespace = declaration.namespace.replace('"', "&quot;");
+            xml.extend([" xmlns", colon, declaration.prefix, "=\"", &namespace, "\""]);
+        }
+        xml.push_str(rest);
+        xml
+    }
+
+    fn position(&self) -> usize {
+        usize::try_from(self.reader.buffer_position())
+            .unwrap_or(usize::MAX)
+            .min(self.text.len())
+    }
+
+    fn next(&mut self) -> Result<Next<'a>, XmlError> {
+        loop {
+            let start = self.position();
+            match self.reader.read_event().map_err(XmlError::syntax)? {
+                Event::Start(tag) | Event::Empty(tag) => return self.start(&tag, start),
+                Event::End(_) => {
+                    self.end();
+                    return Ok(Next::End);
+                }
+                Event::Text(text) => return Ok(Next::Text(text.xml10_content())),
+                Event::CData(text) => return Ok(Next::Text(text.xml10_content())),
+                Event::GeneralRef(entity) => return Ok(Next::Text(resolve(&entity)?)),
+                Event::DocType(_) => return Err(XmlError::DocType),
+                Event::Eof => return Err(XmlError::Truncated),
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        let depth = self.depth;
+        while self
+            .declarations
+            .last()
+            .is_some_and(|last| last.depth >= depth)
+        {
+            self.declarations.pop();
+        }
+        self.depth = depth.saturating_sub(1);
+    }
+
+    fn start(&mut self, tag: &BytesStart<'a>, start: usize) -> Result<Next<'a>, XmlError> {
+        self.depth += 1;
+        if self.depth > XML_DEPTH {
+            return Err(XmlError::Depth);
+        }
+        let name = self.tag_name(start);
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let mut element = Element {
+            namespace: Cow::Borrowed(""),
+            local,
+            id: None,
+            id_ref: None,
+            kind: None,
+            name: None,
+            value: None,
+            start,
+        };
+        self.attributes(tag, start, &mut element)?;
+        let known = self
+            .declarations
+            .iter()
+            .rev()
+            .find(|known| known.prefix == prefix);
+        element.namespace = match known {
+            Some(known) => known.namespace.clone(),
+            None if prefix.is_empty() => Cow::Borrowed(""),
+            None => return Err(XmlError::Prefix(prefix.to_owned())),
+        };
+        Ok(Next::Start(element))
+    }
+
+    fn attributes(
+        &mut self,
+        tag: &BytesStart<'a>,
+        start: usize,
+        element: &mut Element<'a>,
+    ) -> Result<(), XmlError> {
+        // Two of a name are found by comparing all with all: not before they are known to be few.
+        if tag.attributes().with_checks(false).count() > XML_ATTRIBUTES {
+            return Err(XmlError::Attributes);
+        }
+        for attribute in tag.attributes() {
+            let attribute = attribute.map_err(XmlError::syntax)?;
+            let name = attribute.key.into_inner();
+            let declared = match name.split_once(':') {
+                None if name == "xmlns" => Some(""),
+                Some(("xmlns", prefix)) => Some(prefix),
+                _ => None,
+            };
+            if let Some(prefix) = declared {
+                let prefix = self.within(start, prefix);
+                self.declarations.push(Declaration {
+                    depth: self.depth,
+                    prefix,
+                    namespace: Cow::Owned(attribute.value.into_owned()),
+                });
+                continue;
+            }
+            let place = match name {
+                "id" => &mut element.id,
+                "metadataIdRef" => &mut element.id_ref,
+                "type" => &mut element.kind,
+                "name" => &mut element.name,
+                "value" => &mut element.value,
+                _ => continue,
+            };
+            *place = Some(unescape(&attribute.value)?);
+        }
+        Ok(())
+    }
+
+    /// A text of the tag at an offset, as part of the whole text, which lives longer.
+    fn within(&self, start: usize, part: &str) -> &'a str {
+        let rest = &self.text[start..];
+        rest.find(part).map_or("", |at| &rest[at..at + part.len()])
+    }
+
+    fn tag_name(&self, start: usize) -> &'a str {
+        let tag = &self.text[start + 1..];
+        let end = tag.find(|c: char| c.is_ascii_whitespace() || c == '>' || c == '/');
+        &tag[..end.unwrap_or(tag.len())]
+    }
+}
+
+fn resolve<'a>(entity: &BytesRef<'_>) -> Result<Cow<'a, str>, XmlError> {
+    if let Some(letter) = entity.resolve_char_ref().map_err(XmlError::syntax)? {
+        return Ok(Cow::Owned(letter.to_string()));
+    }
+    let name = entity.xml10_content();
+    match resolve_xml_entity(&name) {
+        Some(text) => Ok(Cow::Borrowed(text)),
+        None => Err(XmlError::Entity(name.chars().take(40).collect())),
+    }
+}
+
+fn unescape(value: &str) -> Result<String, XmlError> {
+    quick_xml::escape::unescape(value)
+        .map(Cow::into_owned)
+        .map_err(XmlError::syntax)
+}

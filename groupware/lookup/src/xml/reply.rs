@@ -1,0 +1,146 @@
+//! Answers of the XML protocol, in a SOAP 1.1 envelope.
+
+use quick_xml::escape::escape;
+
+use super::message::Message;
+use super::names::{NMWG, NMWGR, PSSERVICE, SOAP};
+use super::reader::XmlError;
+use crate::LookupError;
+
+/// What became of one trigger.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It was done: the event's name, the key where the answer has one, a sentence.
+    Done {
+        event: &'static str,
+        key: Option<String>,
+        text: String,
+    },
+    /// What was found, as XML.
+    Found { xml: String, is_native: bool },
+    /// It was not done.
+    Failed(LsError),
+}
+
+/// Why a trigger failed, as the protocol says it.
+#[derive(Debug)]
+pub(crate) struct LsError {
+    /// What follows `error.ls.`.
+    pub(crate) event: String,
+    pub(crate) text: String,
+}
+
+impl LsError {
+    pub(crate) fn new(event: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            event: event.into(),
+            text: text.into(),
+        }
+    }
+}
+
+/// The answer to a message: for each trigger, by the id of its metadata, what became of it.
+pub(crate) fn response(message: &Message, outcomes: &[(String, Outcome)], random: u128) -> Vec<u8> {
+    let mut out = String::with_capacity(2048);
+    let id_ref = message.id.as_deref().unwrap_or_default();
+    begin(&mut out);
+    out.extend([
+        "<nmwg:message xmlns:nmwg=\"",
+        NMWG,
+        "\" id=\"message.",
+        &format!("{:016x}", random as u64),
+        "\" messageIdRef=\"",
+        &escape(id_ref),
+        "\" type=\"LS",
+        message.kind.name(),
+        "Response\">",
+    ]);
+    for (number, (metadata, outcome)) in outcomes.iter().enumerate() {
+        trigger(&mut out, number, metadata, outcome);
+    }
+    out.push_str("</nmwg:message>");
+    end(&mut out);
+    out.into_bytes()
+}
+
+fn trigger(out: &mut String, number: usize, metadata: &str, outcome: &Outcome) {
+    let metadata = escape(metadata);
+    let (status, key, text) = match outcome {
+        Outcome::Done { event, key, text } => {
+            (format!("success.ls.{event}"), key.as_deref(), text.as_str())
+        }
+        Outcome::Failed(error) => (
+            format!("error.ls.{}", error.event),
+            None,
+            error.text.as_str(),
+        ),
+        Outcome::Found { .. } => ("success.ls.query".to_owned(), None, ""),
+    };
+    out.push_str(&format!(
+        "<nmwg:metadata id=\"metadata.{number}\" metadataIdRef=\"{metadata}\">"
+    ));
+    if let Some(key) = key {
+        out.extend([
+            "<nmwg:key id=\"key.0\"><nmwg:parameters id=\"param.0\"><nmwg:parameter name=\"lsKey\">",
+            &escape(key),
+            "</nmwg:parameter></nmwg:parameters></nmwg:key>",
+        ]);
+    }
+    out.push_str(&format!(
+        "<nmwg:eventType>{}</nmwg:eventType></nmwg:metadata>\
+         <nmwg:data id=\"data.{number}\" metadataIdRef=\"metadata.{number}\">",
+        escape(&status)
+    ));
+    match outcome {
+        Outcome::Found { xml, is_native } => {
+            out.extend(["<psservice:datum xmlns:psservice=\"", PSSERVICE, "\">"]);
+            match is_native {
+                true => out.push_str(xml),
+                false => out.push_str(&escape(xml)),
+            }
+            out.push_str("</psservice:datum>");
+        }
+        _ => {
+            out.extend(["<nmwgr:datum xmlns:nmwgr=\"", NMWGR, "\">", &escape(text)]);
+            out.push_str("</nmwgr:datum>");
+        }
+    }
+    out.push_str("</nmwg:data>");
+}
+
+/// The answer to what is no message.
+pub(crate) fn fault(error: &XmlError) -> Vec<u8> {
+    fault_of("Client", &format!("error.ls.messages: {error}"))
+}
+
+/// The answer where the service failed.
+pub(crate) fn failure(error: &LookupError) -> Vec<u8> {
+    match error.reason() {
+        Some(_) => fault_of("Client", &format!("error.ls.system: {error}")),
+        None => fault_of("Server", "error.ls.internal_error: the service failed"),
+    }
+}
+
+fn fault_of(code: &str, text: &str) -> Vec<u8> {
+    let mut out = String::new();
+    begin(&mut out);
+    out.push_str(&format!(
+        "<SOAP-ENV:Fault><faultcode>SOAP-ENV:{code}</faultcode>\
+         <faultstring>{}</faultstring></SOAP-ENV:Fault>",
+        escape(text)
+    ));
+    end(&mut out);
+    out.into_bytes()
+}
+
+fn begin(out: &mut String) {
+    out.extend([
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<SOAP-ENV:Envelope xmlns:SOAP-ENV=\"",
+        SOAP,
+        "\"><SOAP-ENV:Header/><SOAP-ENV:Body>",
+    ]);
+}
+
+fn end(out: &mut String) {
+    out.push_str("</SOAP-ENV:Body></SOAP-ENV:Envelope>\n");
+}

@@ -1,0 +1,307 @@
+//! The simple lookup service, in each layout.
+
+mod support;
+
+use groupware_lookup::{BulkRenewal, Layout, NewRecord, Registrant, limits};
+use serde_json::{Value, json};
+use support::{Service, status};
+
+fn each(check: impl Fn(&mut Service)) {
+    for layout in Layout::ALL {
+        check(&mut Service::new(layout));
+    }
+}
+
+fn uri(record: &Value) -> String {
+    record["uri"].as_str().unwrap().to_owned()
+}
+
+fn with_addresses(name: &str, addresses: impl Iterator<Item = String>) -> String {
+    let addresses: Vec<String> = addresses.collect();
+    json!({ "type": "service", "service-name": name, "interface-addresses": addresses }).to_string()
+}
+
+#[test]
+fn a_registration_lives_as_long_as_its_lease() {
+    each(|service| {
+        let made = service.register(r#"{"type":["host"],"host-name":"a.example","ttl":["PT1M"]}"#);
+        let made = made.unwrap();
+        let uri = uri(&made);
+        assert!(uri.starts_with("lookup/host/"), "{made}");
+        assert_eq!(made["state"], "registered");
+        assert_eq!(made["ttl"], json!(["PT60S"]));
+        assert_eq!(made["host-name"], json!(["a.example"]));
+        assert_eq!(service.get(&uri).unwrap(), made);
+
+        service.now += 50;
+        let renewed = service.renew(&uri, r#"{"ttl":["PT2M"]}"#).unwrap();
+        assert_eq!(
+            (&renewed["state"], &renewed["ttl"]),
+            (&json!("renewed"), &json!(["PT120S"]))
+        );
+        service.now += 119;
+        assert_eq!(service.get(&uri).unwrap(), renewed);
+        service.now += 1;
+        assert_eq!(status(service.get(&uri)), 404);
+        assert!(service.query(&[("host-name", "a.example")]).is_empty());
+
+        // Late, but not too late.
+        service.now += limits::RENEWABLE_S;
+        assert_eq!(service.sweep(), 0);
+        assert_eq!(service.renew(&uri, "").unwrap()["ttl"], json!(["PT7200S"]));
+        service.now += limits::DEFAULT_LEASE_S + limits::RENEWABLE_S + 1;
+        assert_eq!(status(service.renew(&uri, "")), 403);
+        assert!(service.sweep() > 0);
+        assert_eq!(status(service.renew(&uri, "")), 404);
+        assert!(
+            service.rows() <= 1,
+            "the counter, or an empty document, is all that is left"
+        );
+    });
+}
+
+#[test]
+fn the_same_record_is_registered_once() {
+    each(|service| {
+        let body = r#"{"type":"host","host-name":["a","b"]}"#;
+        let first = service.register(body).unwrap();
+        assert_eq!(status(service.register(body)), 403);
+        service
+            .register(r#"{"type":"host","host-name":["b","a"]}"#)
+            .unwrap();
+        service.delete(&uri(&first)).unwrap();
+        let second = service.register(body).unwrap();
+        assert_ne!(uri(&first), uri(&second));
+        // An ended lease makes room, swept away or not; the old one's end harms nobody.
+        service.now += limits::DEFAULT_LEASE_S;
+        let third = service.register(body).unwrap();
+        service.now += limits::RENEWABLE_S + 1;
+        service.sweep();
+        assert_eq!(
+            service.get(&uri(&third)).unwrap()["host-name"],
+            json!(["a", "b"])
+        );
+        assert_eq!(status(service.register(body)), 403);
+    });
+}
+
+#[test]
+fn queries_take_operators_lists_and_wildcards() {
+    each(|service| {
+        for (name, city, domains) in [
+            ("a.example", "Bern", vec!["x.org", "y.org"]),
+            ("b.example", "Genf", vec!["y.org"]),
+            ("c.sample", "Bern", vec!["z.org"]),
+        ] {
+            let body = json!({ "type": "host", "host-name": name, "location-city": city,
+                "group-domains": domains });
+            service.register(&body.to_string()).unwrap();
+        }
+        let names = |pairs: &[(&str, &str)]| {
+            let mut names: Vec<String> = service
+                .query(pairs)
+                .iter()
+                .map(|found| found["host-name"][0].as_str().unwrap()[..1].to_owned())
+                .collect();
+            names.sort();
+            names.concat()
+        };
+        assert_eq!(names(&[]), "abc");
+        assert_eq!(names(&[("host-name", "A.EXAMPLE")]), "a");
+        assert_eq!(names(&[("host-name", "*.example")]), "ab");
+        assert_eq!(names(&[("host-name", "b*")]), "b");
+        assert_eq!(
+            names(&[("location-city", "bern"), ("host-name", "*.example")]),
+            "a"
+        );
+        let any = ("operator", "any");
+        assert_eq!(
+            names(&[any, ("location-city", "genf"), ("host-name", "a.*")]),
+            "ab"
+        );
+        assert_eq!(names(&[("group-domains", "x.org,y.org")]), "a");
+        let any = ("group-domains-operator", "any");
+        assert_eq!(names(&[any, ("group-domains", "x.org,y.org,z.org")]), "abc");
+        let any = ("host-name-operator", "any");
+        assert_eq!(names(&[any, ("host-name", "a.example,c*,a*")]), "ac");
+        assert_eq!(names(&[("nothing", "*")]), "");
+        assert_eq!(names(&[("type", "host"), ("state", "registered")]), "abc");
+        let first = uri(&service.query(&[("host-name", "b.example")])[0]);
+        assert_eq!(names(&[("uri", &first)]), "b");
+        let all = service.query(&[]);
+        let page = |skip, most| service.query(&[("skip", skip), ("maxresults", most)]);
+        assert_eq!(page("0", "2"), all[..2]);
+        assert_eq!(page("2", "2"), all[2..]);
+        assert!(page("3", "2").is_empty());
+        let cut = service.page(&[("skip", "1"), ("maxresults", "1")]).unwrap();
+        assert_eq!(cut.next, Some(2));
+        assert_eq!(service.page(&[("skip", "1")]).unwrap().next, None);
+    });
+}
+
+#[test]
+fn ten_thousand_interfaces_are_one_registration() {
+    each(|service| {
+        let address = |n: usize| format!("10.{}.{}.{}", n >> 16, n >> 8 & 255, n & 255);
+        let small = with_addresses("small", (0..10).map(|n| address(n + 70_000)));
+        service.register(&small).unwrap();
+        let empty = service.rows();
+        let big = with_addresses("big", (0..10_000).map(address));
+        let made = service.register(&big).unwrap();
+        for n in [0, 1234, 9999] {
+            let found = service.query(&[("interface-addresses", &address(n))]);
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0]["service-name"], json!(["big"]));
+        }
+        assert!(
+            service
+                .query(&[("interface-addresses", &address(10_000))])
+                .is_empty()
+        );
+        // Removing it writes little, and what is left is cleared in small batches.
+        service.delete(&uri(&made)).unwrap();
+        assert!(
+            service
+                .query(&[("interface-addresses", &address(0))])
+                .is_empty()
+        );
+        let sweeps = service.sweep();
+        assert_eq!(service.rows(), empty);
+        if service.layout == Layout::Indexed {
+            assert!(sweeps > 10, "{sweeps}");
+        }
+        // A registration of the same addresses, made before the index was cleared, keeps its own.
+        let first = service.register(&big).unwrap();
+        service.delete(&uri(&first)).unwrap();
+        service.register(&big).unwrap();
+        service.sweep();
+        assert_eq!(
+            service
+                .query(&[("interface-addresses", &address(77))])
+                .len(),
+            1
+        );
+    });
+}
+
+#[test]
+fn the_indexed_layout_writes_what_the_registration_asks_for() {
+    let mut service = Service::new(Layout::Indexed);
+    let cost = |service: &mut Service, name: &str| {
+        let body = with_addresses(name, (0..100).map(|n| format!("{name}.{n}")));
+        service.register(&body).unwrap();
+        service.cost
+    };
+    let first = cost(&mut service, "n001");
+    for number in 2..300 {
+        cost(&mut service, &format!("n{number:03}"));
+    }
+    assert_eq!(cost(&mut service, "n300"), first);
+}
+
+#[test]
+fn bulk_registration_and_renewal_say_what_failed() {
+    each(|service| {
+        let body = br#"[{"type":"a","k":"1"},{"type":"a","k":"1"},{"k":"2"},{"type":"a","k":"3"}]"#;
+        let all = NewRecord::parse_bulk(body).unwrap();
+        let reply = service
+            .change(|context| groupware_lookup::register_bulk(context, all))
+            .unwrap();
+        let reply: Value = serde_json::from_slice(&reply).unwrap();
+        assert_eq!(reply["total"], 4);
+        assert_eq!(reply["registered"], 2);
+        assert_eq!(reply["failed-records"]["1"]["error-code"], 403);
+        assert_eq!(reply["failed-records"]["2"]["error-code"], 400);
+        let uris: Vec<&str> = reply["registered-uris"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|uri| uri.as_str().unwrap())
+            .collect();
+        assert_eq!(service.query(&[("type", "a")]).len(), 2);
+
+        let gone = "lookup/a/00000000-0000-0000-0000-000000000000";
+        let body = json!({ "record-uris": [uris[0], gone, "nonsense", uris[0]], "ttl": "PT5M" });
+        let renewal = BulkRenewal::parse(body.to_string().as_bytes()).unwrap();
+        let reply = service
+            .change(|context| groupware_lookup::renew_bulk(context, &renewal))
+            .unwrap();
+        let reply: Value = serde_json::from_slice(&reply).unwrap();
+        assert_eq!((&reply["total"], &reply["renewed"]), (&json!(4), &json!(2)));
+        assert_eq!(reply["failed-uris"][gone]["error-code"], 22);
+        assert_eq!(service.get(uris[0]).unwrap()["ttl"], json!(["PT300S"]));
+        service.now += 7200 + limits::RENEWABLE_S + 1;
+        let body = json!({ "record-uris": uris });
+        let renewal = BulkRenewal::parse(body.to_string().as_bytes()).unwrap();
+        let reply = service
+            .change(|context| groupware_lookup::renew_bulk(context, &renewal))
+            .unwrap();
+        let reply: Value = serde_json::from_slice(&reply).unwrap();
+        assert_eq!(reply["failed-uris"][uris[0]]["error-code"], 21);
+    });
+    assert_eq!(status(NewRecord::parse_bulk(b"[]")), 400);
+    assert_eq!(status(NewRecord::parse_bulk(b"{}")), 400);
+    assert_eq!(status(BulkRenewal::parse(b"")), 400);
+    assert_eq!(status(BulkRenewal::parse(br#"{"record-uris":7}"#)), 400);
+}
+
+#[test]
+fn what_a_user_registers_is_the_users() {
+    each(|service| {
+        service.who = Registrant::User("ann".into());
+        let anns = uri(&service
+            .register(r#"{"type":"host","host-name":"ann"}"#)
+            .unwrap());
+        for other in [Registrant::Anybody, Registrant::User("bob".into())] {
+            service.who = other;
+            assert_eq!(status(service.renew(&anns, "")), 403);
+            assert_eq!(status(service.delete(&anns)), 403);
+            assert_eq!(service.get(&anns).unwrap()["host-name"], json!(["ann"]));
+        }
+        service.who = Registrant::Admin;
+        service.renew(&anns, "").unwrap();
+        service.who = Registrant::User("ann".into());
+        assert_eq!(service.delete(&anns).unwrap()["state"], "deleted");
+        assert_eq!(status(service.delete(&anns)), 404);
+    });
+}
+
+#[test]
+fn names_that_are_none_are_not_found() {
+    each(|service| {
+        let made = service
+            .register(r#"{"type":"host","host-name":"a"}"#)
+            .unwrap();
+        let other = uri(&made).replace("/host/", "/service/");
+        for uri in ["lookup/host/nonsense", "lookup/host/", other.as_str()] {
+            assert_eq!(status(service.get(uri)), 404, "{uri}");
+            assert_eq!(status(service.delete(uri)), 404, "{uri}");
+        }
+        let key = |key| {
+            let uri = uri(&made);
+            let id = uri.rsplit('/').next().unwrap().to_owned();
+            service.read(|context| groupware_lookup::get_key(context, ("host", &id, key)))
+        };
+        assert_eq!(key("host-name").unwrap(), br#"{"host-name":["a"]}"#);
+        assert_eq!(status(key("nothing")), 404);
+    });
+}
+
+#[test]
+fn wide_queries_are_bounded() {
+    let mut service = Service::new(Layout::Indexed);
+    // Half a million addresses: more than a query may look at.
+    for number in 0..10 {
+        let body = with_addresses(
+            &number.to_string(),
+            (0..50_000).map(|n| format!("{number}-{n}")),
+        );
+        service.register(&body).unwrap();
+    }
+    let wide = [("interface-addresses", "*"), ("service-name", "none")];
+    assert!(service.query(&wide).is_empty(), "a name leads to nothing");
+    let any = ("interface-addresses-operator", "any");
+    let everything = "0*,1*,2*,3*,4*,5*,6*,7*,8*,9*";
+    let outcome = service.page(&[any, ("interface-addresses", everything), ("x", "y")]);
+    assert_eq!(status(outcome), 503);
+}

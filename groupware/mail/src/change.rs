@@ -1,0 +1,157 @@
+//! What the owner does to messages: marks them, moves them, throws them away.
+
+use std::sync::Arc;
+
+use crate::mailbox::{self, Changes, Held};
+use crate::{Context, Decision, Folder, MailError, Unid, folders, limits};
+
+/// Marks messages read or unread. Those that are so already stay as they are.
+///
+/// # Errors
+/// A refusal if one is not there, or they are too many; the store's.
+pub fn mark(context: &Context<'_>, unids: &[Unid], read: bool) -> Result<Decision, MailError> {
+    change(context, unids, |changes, mailbox, held| {
+        if held.entry.read != read {
+            let mut entry = held.entry.clone();
+            entry.read = read;
+            changes.replace(mailbox, held, held.folder, &entry);
+        }
+        Ok(())
+    })
+}
+
+/// Moves messages into a folder.
+///
+/// # Errors
+/// A refusal if one of them or the folder is not there, or they are too many; drafts can only be
+/// thrown away, and nothing becomes a draft by being moved.
+pub fn move_to(
+    context: &Context<'_>,
+    unids: &[Unid],
+    folder: Folder,
+) -> Result<Decision, MailError> {
+    let mut decision = change(context, unids, |changes, mailbox, held| {
+        check_move(held.folder, folder)?;
+        if held.folder != folder {
+            changes.replace(mailbox, held, folder, &held.entry);
+        }
+        Ok(())
+    })?;
+    // The folder must still be there when the messages come.
+    folders::assert_there(context, &mut decision.batch, folder)?;
+    Ok(decision)
+}
+
+fn check_move(from: Folder, to: Folder) -> Result<(), MailError> {
+    let is_draft = from == Folder::Drafts && !matches!(to, Folder::Trash | Folder::Drafts);
+    if is_draft || (to == Folder::Drafts && from != Folder::Drafts) {
+        let message = "Drafts stay in the drafts folder until they are sent or thrown away.";
+        return Err(MailError::refused(crate::Reason::Conflict, message));
+    }
+    Ok(())
+}
+
+/// Adds messages to a folder, and takes others out of it, as Domino's folder operations do:
+/// what is taken out lies in the archive afterwards. Others than those in the folder stay.
+///
+/// # Errors
+/// As [`move_to`].
+pub fn add_and_remove(
+    context: &Context<'_>,
+    folder: Folder,
+    add: &[Unid],
+    remove: &[Unid],
+) -> Result<Decision, MailError> {
+    check_number(add.len() + remove.len())?;
+    let mailbox: Arc<str> = context.mailbox.into();
+    let mut changes = Changes::new(context.snapshot);
+    for unid in add.iter().filter(|unid| !remove.contains(unid)) {
+        let held = mailbox::require(context.snapshot, context.mailbox, *unid)?;
+        check_move(held.folder, folder)?;
+        if held.folder != folder {
+            changes.replace(&mailbox, &held, folder, &held.entry);
+        }
+    }
+    for unid in remove {
+        let held = mailbox::require(context.snapshot, context.mailbox, *unid)?;
+        if held.folder == folder && folder != Folder::Archive {
+            check_move(folder, Folder::Archive)?;
+            changes.replace(&mailbox, &held, Folder::Archive, &held.entry);
+        }
+    }
+    let mut batch = changes.into_batch()?;
+    folders::assert_there(context, &mut batch, folder)?;
+    Ok(Decision {
+        batch,
+        ..Decision::default()
+    })
+}
+
+/// Throws messages into the trash, and those that lie in it away for good; all of them for good
+/// if `permanently`.
+///
+/// # Errors
+/// A refusal if one is not there, or they are too many; the store's.
+pub fn delete(
+    context: &Context<'_>,
+    unids: &[Unid],
+    permanently: bool,
+) -> Result<Decision, MailError> {
+    change(context, unids, |changes, mailbox, held| {
+        if permanently || held.folder == Folder::Trash {
+            changes.remove(mailbox, held);
+        } else {
+            changes.replace(mailbox, held, Folder::Trash, &held.entry);
+        }
+        Ok(())
+    })
+}
+
+/// Removes all messages of a folder for good, some thousand at a time: there may be
+/// [`more`](Decision::more).
+///
+/// # Errors
+/// The store's.
+pub fn empty(context: &Context<'_>, folder: Folder) -> Result<Decision, MailError> {
+    let limit = limits::SWEPT_AT_ONCE;
+    let found = mailbox::newest(context.snapshot, context.mailbox, folder, limit)?;
+    let mailbox: Arc<str> = context.mailbox.into();
+    let mut changes = Changes::new(context.snapshot);
+    for held in &found {
+        changes.remove(&mailbox, held);
+    }
+    Ok(Decision {
+        batch: changes.into_batch()?,
+        made: None,
+        more: found.len() == limit,
+    })
+}
+
+fn change(
+    context: &Context<'_>,
+    unids: &[Unid],
+    mut one: impl FnMut(&mut Changes<'_>, &Arc<str>, &Held) -> Result<(), MailError>,
+) -> Result<Decision, MailError> {
+    check_number(unids.len())?;
+    let mailbox: Arc<str> = context.mailbox.into();
+    let mut changes = Changes::new(context.snapshot);
+    let mut seen = std::collections::BTreeSet::new();
+    for unid in unids.iter().filter(|unid| seen.insert(**unid)) {
+        let held = mailbox::require(context.snapshot, context.mailbox, *unid)?;
+        one(&mut changes, &mailbox, &held)?;
+    }
+    Ok(Decision {
+        batch: changes.into_batch()?,
+        ..Decision::default()
+    })
+}
+
+fn check_number(messages: usize) -> Result<(), MailError> {
+    match messages <= limits::AT_ONCE {
+        true => Ok(()),
+        false => Err(MailError::bad_request(format!(
+            "At most {} messages at once.",
+            limits::AT_ONCE
+        ))),
+    }
+}

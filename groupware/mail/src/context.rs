@@ -1,0 +1,73 @@
+//! What a decision is given besides the request, and what it gives back.
+
+use groupware_store::{Batch, Snapshot, StoreError};
+
+use crate::Unid;
+
+/// Who the local users are.
+pub trait Directory {
+    /// The local user behind an address (`ann@localhost`) or a bare name (`ann`), in the spelling
+    /// that names the mailbox; `None` for everybody else.
+    ///
+    /// # Errors
+    /// The store's, if the directory lies in one.
+    fn user(&self, address: &str) -> Result<Option<String>, StoreError>;
+
+    /// The address that is shown for a local user.
+    fn email(&self, user: &str) -> String;
+
+    /// The domain of the local users.
+    fn domain(&self) -> &str;
+}
+
+/// What a decision reads: one consistent state of the store, the users, the moment, and the
+/// identifiers that it may give away.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The state of the store.
+    pub snapshot: &'a dyn Snapshot,
+    /// The local users.
+    pub directory: &'a dyn Directory,
+    /// Whose mailbox the request is about: its owner's name and the partition's.
+    pub mailbox: &'a str,
+    /// The moment of the request, microseconds since 1970.
+    pub now_us: i64,
+    /// New identifiers. Deciding again may start from the same.
+    pub ids: Ids,
+    /// Most bytes that the messages of one mailbox may have, if there is a limit. Deliveries that
+    /// are decided at the same moment may together pass it by what they bring.
+    pub quota_bytes: Option<u64>,
+}
+
+/// A source of identifiers that starts from 128 random bits of the caller's.
+#[derive(Debug, Clone, Copy)]
+pub struct Ids(u128);
+
+impl Ids {
+    /// Odd, so that all 2^128 steps differ; 2^128 divided by the golden ratio, so that
+    /// neighbours share no visible prefix.
+    const STEP: u128 = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+
+    /// Identifiers from these bits on.
+    pub fn from_random(bits: u128) -> Self {
+        Self(bits)
+    }
+
+    /// The next one.
+    pub fn take(&mut self) -> u128 {
+        let id = self.0;
+        self.0 = self.0.wrapping_add(Self::STEP);
+        id
+    }
+}
+
+/// What is to be committed, and which message comes of it.
+#[derive(Debug, Default)]
+pub struct Decision {
+    /// To be committed as a whole; empty if there is nothing to change.
+    pub batch: Batch,
+    /// The message that the request made, in the owner's mailbox.
+    pub made: Option<Unid>,
+    /// There is more to do of what was asked for: decide again after the commit.
+    pub more: bool,
+}

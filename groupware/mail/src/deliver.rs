@@ -1,0 +1,301 @@
+//! Delivery: a message comes into the mailboxes of its recipients and, if the owner of a mailbox
+//! sends it, into the owner's sent messages, all in one batch.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use groupware_store::Snapshot;
+use mail_builder::headers::date::Date;
+use mail_parser::{Address, MessageParser};
+
+use crate::error::shortened;
+use crate::mailbox::{self, Changes};
+use crate::people::people;
+use crate::{
+    Context, Decision, Directory, Entry, Folder, MailError, Person, Reason, Unid, head, limits,
+};
+
+/// A message on its way, and for whom.
+#[derive(Debug, Clone)]
+pub struct Parcel {
+    /// The message, `Bcc` and all.
+    pub message: Bytes,
+    /// The names of the recipients' mailboxes.
+    pub to: BTreeSet<String>,
+}
+
+impl Parcel {
+    /// A message for those whom its head names.
+    ///
+    /// # Errors
+    /// A refusal if it names nobody, too many, or somebody who is no local user; if it is too
+    /// large; if its author is not `owner`.
+    pub fn from_head(
+        directory: &dyn Directory,
+        owner: &str,
+        message: Bytes,
+    ) -> Result<Self, MailError> {
+        head::check(&message)?;
+        let head = &message[..head::head_bytes(&message)];
+        let parsed = MessageParser::new().parse_headers(head);
+        let parsed = parsed.ok_or_else(|| MailError::bad_request("The message has no head."))?;
+        check_author(directory, owner, &message)?;
+        let mut all = Vec::new();
+        let fields: [Vec<&Address<'_>>; 3] = [
+            parsed.all_to().collect(),
+            parsed.all_cc().collect(),
+            parsed.all_bcc().collect(),
+        ];
+        for field in fields.into_iter().flatten() {
+            all.extend(people(Some(field), limits::RECIPIENTS + 1));
+        }
+        let to = resolve(directory, &all)?;
+        Ok(Self { message, to })
+    }
+}
+
+/// The message with the fields that every message has, put in front where they are missing:
+/// `From`, `Date`, and `Message-ID`. The rest stays byte for byte.
+pub fn completed(context: &Context<'_>, message: Bytes) -> Bytes {
+    let mut ids = context.ids;
+    let name = Unid::new(context.now_us, ids.take());
+    let (directory, mut front) = (context.directory, String::new());
+    if !head::has_field(&message, "Message-ID") {
+        front += &format!("Message-ID: <{name}@{}>\r\n", directory.domain());
+    }
+    if !head::has_field(&message, "Date") {
+        let date = Date::new(context.now_us / 1_000_000).to_rfc822();
+        front += &format!("Date: {date}\r\n");
+    }
+    if !head::has_field(&message, "From") {
+        front += &format!("From: <{}>\r\n", directory.email(context.mailbox));
+    }
+    match front.is_empty() {
+        true => message,
+        false => [front.as_bytes(), &message].concat().into(),
+    }
+}
+
+/// Refuses a message whose `From` is not the one user who sends it.
+///
+/// # Errors
+/// [`Reason::ForeignSender`].
+pub fn check_author(
+    directory: &dyn Directory,
+    owner: &str,
+    message: &[u8],
+) -> Result<(), MailError> {
+    let foreign = |text: Cow<'static, str>| Err(MailError::refused(Reason::ForeignSender, text));
+    if head::count_fields(message, "From") != 1 || head::count_fields(message, "Sender") > 1 {
+        return foreign("The message must have one From field.".into());
+    }
+    let head = &message[..head::head_bytes(message)];
+    let parsed = MessageParser::new().parse_headers(head);
+    let parsed = parsed.as_ref();
+    let from = people(parsed.and_then(|it| it.from()), 2);
+    let sender = people(parsed.and_then(|it| it.sender()), 2);
+    if from.len() != 1 {
+        return foreign("The message must have one author in From.".into());
+    }
+    for person in from.iter().chain(&sender) {
+        if directory.user(&person.email)?.as_deref() != Some(owner) {
+            let email = shortened(&person.email).into_owned();
+            return foreign(format!("You can't send as {email}.").into());
+        }
+    }
+    Ok(())
+}
+
+/// The mailboxes of people, each once.
+///
+/// # Errors
+/// [`Reason::UnknownRecipient`], naming all who are no local users; a refusal of none or too many.
+pub fn resolve(
+    directory: &dyn Directory,
+    people: &[Person],
+) -> Result<BTreeSet<String>, MailError> {
+    if people.is_empty() {
+        return Err(MailError::bad_request("The message has no recipient."));
+    }
+    if people.len() > limits::RECIPIENTS {
+        let message = format!("A message has at most {} recipients.", limits::RECIPIENTS);
+        return Err(MailError::bad_request(message));
+    }
+    let (mut found, mut unknown) = (BTreeSet::new(), Vec::new());
+    for person in people {
+        match directory.user(&person.email)? {
+            Some(user) => {
+                found.insert(user);
+            }
+            None => unknown.push(shortened(&person.email).into_owned()),
+        }
+    }
+    if unknown.is_empty() {
+        return Ok(found);
+    }
+    const NAMED: usize = 10;
+    let more = unknown.len().saturating_sub(NAMED);
+    unknown.truncate(NAMED);
+    let mut message = format!("No such user here: {}", unknown.join(", "));
+    if more > 0 {
+        message += &format!(", and {more} more");
+    }
+    message.push('.');
+    Err(MailError::refused(Reason::UnknownRecipient, message))
+}
+
+/// Sends a message of the owner's: the copies of the recipients have no `Bcc`.
+///
+/// # Errors
+/// A refusal if a mailbox is full; the store's.
+pub fn send(context: &Context<'_>, parcel: &Parcel) -> Result<Decision, MailError> {
+    let mut changes = Changes::new(context.snapshot);
+    let made = put_sent(context, &mut changes, parcel)?;
+    Ok(Decision {
+        batch: changes.into_batch()?,
+        made: Some(made),
+        more: false,
+    })
+}
+
+pub(crate) fn put_sent(
+    context: &Context<'_>,
+    changes: &mut Changes<'_>,
+    parcel: &Parcel,
+) -> Result<Unid, MailError> {
+    let mut ids = context.ids;
+    // The first one names the message itself, where it was built here.
+    ids.take();
+    let made = Unid::new(context.now_us, ids.take());
+    let owner = Copy {
+        mailbox: context.mailbox.into(),
+        folder: Folder::Sent,
+        unid: made,
+    };
+    let copies = copies(&parcel.to, context.now_us, &mut ids);
+    let (delivered, is_same) = match head::without_blind_copies(&parcel.message) {
+        Cow::Borrowed(_) => (parcel.message.clone(), true),
+        Cow::Owned(stripped) => (stripped.into(), false),
+    };
+    let room = Room::of(context);
+    if is_same {
+        let all: Vec<_> = std::iter::once(owner).chain(copies).collect();
+        put(changes, &all, &delivered, room, &mut ids)?;
+    } else {
+        put(changes, &[owner], &parcel.message, room, &mut ids)?;
+        put(changes, &copies, &delivered, room, &mut ids)?;
+    }
+    Ok(made)
+}
+
+/// Takes in a message from elsewhere. `trace` is put in front of it: the fields that say how it
+/// came.
+///
+/// # Errors
+/// A refusal if it is too large or a mailbox is full; the store's.
+pub fn receive(
+    context: &Context<'_>,
+    to: &BTreeSet<String>,
+    trace: &str,
+    message: &[u8],
+) -> Result<Decision, MailError> {
+    head::check(message)?;
+    let message = head::without_blind_copies(message);
+    let mut traced = Vec::with_capacity(trace.len() + message.len());
+    traced.extend_from_slice(trace.as_bytes());
+    traced.extend_from_slice(&message);
+    let mut ids = context.ids;
+    let copies = copies(to, context.now_us, &mut ids);
+    let mut changes = Changes::new(context.snapshot);
+    put(
+        &mut changes,
+        &copies,
+        &traced.into(),
+        Room::of(context),
+        &mut ids,
+    )?;
+    Ok(Decision {
+        batch: changes.into_batch()?,
+        made: copies.first().map(|copy| copy.unid),
+        more: false,
+    })
+}
+
+/// Where a copy goes.
+struct Copy {
+    mailbox: Arc<str>,
+    folder: Folder,
+    unid: Unid,
+}
+
+fn copies(to: &BTreeSet<String>, now_us: i64, ids: &mut crate::Ids) -> Vec<Copy> {
+    let copies = to.iter().map(|user| Copy {
+        mailbox: user.as_str().into(),
+        folder: Folder::Inbox,
+        unid: Unid::new(now_us, ids.take()),
+    });
+    copies.collect()
+}
+
+/// The room in mailboxes.
+#[derive(Clone, Copy)]
+struct Room<'a> {
+    snapshot: &'a dyn Snapshot,
+    now_us: i64,
+    owner: &'a str,
+    quota_bytes: Option<u64>,
+}
+
+impl<'a> Room<'a> {
+    fn of(context: &Context<'a>) -> Self {
+        Self {
+            snapshot: context.snapshot,
+            now_us: context.now_us,
+            owner: context.mailbox,
+            quota_bytes: context.quota_bytes,
+        }
+    }
+
+    fn check(&self, mailbox: &str, bytes: u64) -> Result<(), MailError> {
+        let Some(quota) = self.quota_bytes else {
+            return Ok(());
+        };
+        if mailbox::used_bytes(self.snapshot, mailbox)?.saturating_add(bytes) <= quota {
+            return Ok(());
+        }
+        let message = match mailbox == self.owner {
+            true => "Your mailbox is full.".to_owned(),
+            false => format!("The mailbox of {mailbox} is full."),
+        };
+        Err(MailError::refused(Reason::OverQuota, message))
+    }
+}
+
+/// Refuses a message that doesn't fit into a mailbox.
+pub(crate) fn check_room(context: &Context<'_>, bytes: usize) -> Result<(), MailError> {
+    Room::of(context).check(context.mailbox, bytes as u64)
+}
+
+/// Puts equal copies of a message into mailboxes.
+fn put(
+    changes: &mut Changes<'_>,
+    copies: &[Copy],
+    message: &Bytes,
+    room: Room<'_>,
+    ids: &mut crate::Ids,
+) -> Result<(), MailError> {
+    let mut entry = Entry::of(message, room.now_us);
+    if copies.len() > 1 && message.len() >= limits::SHARED_BYTES {
+        let body = Unid::new(room.now_us, ids.take());
+        changes.share(body, message.clone(), copies.len());
+        entry.shared = Some(body);
+    }
+    for copy in copies {
+        room.check(&copy.mailbox, entry.size)?;
+        entry.read = copy.folder == Folder::Sent;
+        changes.insert(&copy.mailbox, copy.folder, copy.unid, &entry, message);
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Drafts: kept, rewritten, sent.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::deliver::{Parcel, check_room, put_sent};
+use crate::mailbox::{self, Changes, Held};
+use crate::{Context, Decision, Entry, Folder, MailError, Reason, Unid, head, keys};
+
+/// Keeps a new draft.
+///
+/// # Errors
+/// A refusal if it is too large or the mailbox is full; the store's.
+pub fn save(context: &Context<'_>, message: &Bytes) -> Result<Decision, MailError> {
+    head::check(message)?;
+    check_room(context, message.len())?;
+    let mut ids = context.ids;
+    ids.take();
+    let unid = Unid::new(context.now_us, ids.take());
+    let mut entry = Entry::of(message, context.now_us);
+    entry.read = true;
+    let mut changes = Changes::new(context.snapshot);
+    changes.insert(
+        &context.mailbox.into(),
+        Folder::Drafts,
+        unid,
+        &entry,
+        message,
+    );
+    Ok(Decision {
+        batch: changes.into_batch()?,
+        made: Some(unid),
+        more: false,
+    })
+}
+
+/// Puts another text in a draft's place.
+///
+/// # Errors
+/// A refusal if there is no such draft, the message is too large, or the mailbox is full.
+pub fn rewrite(context: &Context<'_>, unid: Unid, message: &Bytes) -> Result<Decision, MailError> {
+    head::check(message)?;
+    let held = require(context, unid)?;
+    check_room(
+        context,
+        message.len().saturating_sub(usize_of(held.entry.size)),
+    )?;
+    let mailbox: Arc<str> = context.mailbox.into();
+    let mut entry = Entry::of(message, context.now_us);
+    entry.read = true;
+    let mut changes = Changes::new(context.snapshot);
+    changes.replace(&mailbox, &held, Folder::Drafts, &entry);
+    changes
+        .batch()
+        .put(mailbox, keys::body(unid), message.clone());
+    Ok(Decision {
+        batch: changes.into_batch()?,
+        made: Some(unid),
+        more: false,
+    })
+}
+
+/// Sends a draft in the form that `parcel` has: it is gone from the drafts in the same batch, so
+/// that it is sent once, however often that is asked for.
+///
+/// # Errors
+/// A refusal if there is no such draft, or a mailbox is full.
+pub fn send(context: &Context<'_>, unid: Unid, parcel: &Parcel) -> Result<Decision, MailError> {
+    let held = require(context, unid)?;
+    let mut changes = Changes::new(context.snapshot);
+    changes.remove(&context.mailbox.into(), &held);
+    let made = put_sent(context, &mut changes, parcel)?;
+    Ok(Decision {
+        batch: changes.into_batch()?,
+        made: Some(made),
+        more: false,
+    })
+}
+
+/// A draft.
+///
+/// # Errors
+/// A refusal if there is no such message, or it is no draft.
+pub fn require(context: &Context<'_>, unid: Unid) -> Result<Held, MailError> {
+    let held = mailbox::require(context.snapshot, context.mailbox, unid)?;
+    match held.folder {
+        Folder::Drafts => Ok(held),
+        _ => Err(MailError::refused(
+            Reason::Conflict,
+            "Only a draft can be changed.",
+        )),
+    }
+}
+
+fn usize_of(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}

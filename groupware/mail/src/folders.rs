@@ -1,0 +1,180 @@
+//! The folders of the owner's own making.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use groupware_store::{Batch, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use crate::mailbox::{self, Changes};
+use crate::people::check_text;
+use crate::{Context, Decision, Folder, MailError, Reason, Unid, keys, limits};
+
+/// A folder of the owner's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnFolder {
+    /// Its name in keys and paths.
+    pub unid: Unid,
+    /// What people call it.
+    pub name: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    name: String,
+}
+
+/// The owner's own folders, the newest first.
+///
+/// # Errors
+/// The store's.
+pub fn own(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Vec<OwnFolder>, MailError> {
+    let (from, to) = keys::FOLDERS;
+    let (mut found, mut failure) = (Vec::new(), None);
+    snapshot.scan(
+        mailbox,
+        from,
+        Some(to),
+        usize::MAX,
+        &mut |key, record| match decode(key, &record.value) {
+            Ok(folder) => {
+                found.push(folder);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        },
+    )?;
+    failure.map_or(Ok(found), Err)
+}
+
+fn decode(key: &[u8], value: &[u8]) -> Result<OwnFolder, MailError> {
+    let unid = keys::unid_of(key).ok_or_else(|| MailError::corrupt(key, "no name"))?;
+    let Stored { name } =
+        serde_json::from_slice(value).map_err(|error| MailError::corrupt(key, error))?;
+    Ok(OwnFolder { unid, name })
+}
+
+/// Makes a folder.
+///
+/// # Errors
+/// A refusal of a name that is empty, too long, or taken, or if there are too many folders.
+pub fn create(context: &Context<'_>, name: &str) -> Result<Decision, MailError> {
+    let there = own(context.snapshot, context.mailbox)?;
+    if there.len() >= limits::FOLDERS {
+        let message = format!("A mailbox has at most {} own folders.", limits::FOLDERS);
+        return Err(MailError::refused(Reason::Conflict, message));
+    }
+    let name = check_name(&there, name)?;
+    let mut ids = context.ids;
+    let unid = Unid::new(context.now_us, ids.take());
+    let mut batch = Batch::new();
+    batch.put(context.mailbox, keys::folder(unid), stored(name));
+    Ok(Decision {
+        batch,
+        made: Some(unid),
+        more: false,
+    })
+}
+
+/// Gives a folder another name.
+///
+/// # Errors
+/// As [`create`]; a refusal if there is no such folder.
+pub fn rename(context: &Context<'_>, unid: Unid, name: &str) -> Result<Decision, MailError> {
+    let mut there = own(context.snapshot, context.mailbox)?;
+    let at = position(&there, unid)?;
+    there.swap_remove(at);
+    let name = check_name(&there, name)?;
+    let mut batch = Batch::new();
+    batch
+        .assert_exists(context.mailbox, keys::folder(unid))
+        .put(context.mailbox, keys::folder(unid), stored(name));
+    Ok(Decision {
+        batch,
+        made: Some(unid),
+        more: false,
+    })
+}
+
+/// Removes a folder. What lies in it goes to the archive, some thousand messages at a time; the
+/// folder goes with the last of them.
+///
+/// # Errors
+/// A refusal if there is no such folder; the store's.
+pub fn delete(context: &Context<'_>, unid: Unid) -> Result<Decision, MailError> {
+    position(&own(context.snapshot, context.mailbox)?, unid)?;
+    let folder = Folder::Own(unid);
+    let limit = limits::SWEPT_AT_ONCE;
+    let found = mailbox::newest(context.snapshot, context.mailbox, folder, limit)?;
+    let mailbox: Arc<str> = context.mailbox.into();
+    let mut changes = Changes::new(context.snapshot);
+    for held in &found {
+        changes.replace(&mailbox, held, Folder::Archive, &held.entry);
+    }
+    let more = found.len() == limit;
+    let mut batch = changes.into_batch()?;
+    if !more {
+        // Whoever moves a message into it meanwhile has counted it, and so makes this decide
+        // again; whoever comes later finds the folder gone.
+        let counts = keys::counts(folder);
+        match context.snapshot.get(context.mailbox, &counts)? {
+            Some(record) => batch.assert_revision(context.mailbox, counts.clone(), record.revision),
+            None => batch.assert_absent(context.mailbox, counts.clone()),
+        };
+        batch
+            .delete(context.mailbox, keys::folder(unid))
+            .delete(context.mailbox, counts);
+    }
+    Ok(Decision {
+        batch,
+        made: None,
+        more,
+    })
+}
+
+/// Refuses an own folder that is not there, and has the batch fail if it goes meanwhile.
+pub(crate) fn assert_there(
+    context: &Context<'_>,
+    batch: &mut Batch,
+    folder: Folder,
+) -> Result<(), MailError> {
+    let Folder::Own(unid) = folder else {
+        return Ok(());
+    };
+    let key = keys::folder(unid);
+    if context.snapshot.get(context.mailbox, &key)?.is_none() {
+        return Err(MailError::not_found("Folder", &unid.to_string()));
+    }
+    if !batch.is_empty() {
+        batch.assert_exists(context.mailbox, key);
+    }
+    Ok(())
+}
+
+fn position(there: &[OwnFolder], unid: Unid) -> Result<usize, MailError> {
+    let at = there.iter().position(|folder| folder.unid == unid);
+    at.ok_or_else(|| MailError::not_found("Folder", &unid.to_string()))
+}
+
+fn check_name<'a>(there: &[OwnFolder], name: &'a str) -> Result<&'a str, MailError> {
+    let name = name.trim();
+    check_text("A folder's name", name, limits::FOLDER_NAME_BYTES)?;
+    if name.is_empty() {
+        return Err(MailError::bad_request("A folder needs a name."));
+    }
+    let is_taken = |other: &str| other.eq_ignore_ascii_case(name);
+    let mut built_in = Folder::BUILT_IN.into_iter().filter_map(Folder::title);
+    if there.iter().any(|folder| is_taken(&folder.name)) || built_in.any(is_taken) {
+        let message = format!("There is a folder {name} already.");
+        return Err(MailError::refused(Reason::Conflict, message));
+    }
+    Ok(name)
+}
+
+fn stored(name: &str) -> Vec<u8> {
+    let name = name.to_owned();
+    serde_json::to_vec(&Stored { name }).expect("a text serialises to memory")
+}

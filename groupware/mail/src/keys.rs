@@ -1,0 +1,152 @@
+//! Where a mailbox lies in its partition, and the paths that name its resources.
+//!
+//! ```text
+//! m/i/{folder}/{unid}   a message's entry: flags, size, and what lists show of it
+//! m/b/{unid}            its bytes, unless they are shared
+//! m/c/{folder}          counters: messages, unread ones, bytes
+//! m/f/{unid}            a folder of the owner's own
+//! m/s/{unid}            the name of the shared body that holds the message's bytes
+//! ```
+//! A list reads entries only. In the partition of shared bodies, which no user can be called:
+//! ```text
+//! b/{body}              the bytes
+//! h/{body}              counter: how many messages hold them
+//! ```
+
+use std::fmt::Display;
+
+use crate::{Folder, Unid};
+
+/// The partition of bodies that several messages share.
+pub const SHARED: &str = "$mail";
+
+pub(crate) fn entry(folder: Folder, unid: Unid) -> Vec<u8> {
+    key("m/i/", format_args!("{folder}/{unid}"))
+}
+
+/// The entries of a folder: first key, and first key after them.
+pub(crate) fn entries(folder: Folder) -> (Vec<u8>, Vec<u8>) {
+    let (from, to) = (format!("m/i/{folder}/"), format!("m/i/{folder}0"));
+    (from.into_bytes(), to.into_bytes())
+}
+
+/// The name of the message that an entry's key belongs to.
+pub(crate) fn unid_of(key: &[u8]) -> Option<Unid> {
+    let at = key.len().checked_sub(Unid::DIGITS)?;
+    Unid::parse(std::str::from_utf8(&key[at..]).ok()?)
+}
+
+pub(crate) fn body(unid: Unid) -> Vec<u8> {
+    key("m/b/", unid)
+}
+
+pub(crate) fn counts(folder: Folder) -> Vec<u8> {
+    key("m/c/", folder)
+}
+
+/// All counters of a mailbox: first key, and first key after them.
+pub(crate) const COUNTS: (&[u8], &[u8]) = (b"m/c/", b"m/c0");
+
+pub(crate) fn folder(unid: Unid) -> Vec<u8> {
+    key("m/f/", unid)
+}
+
+/// The owner's own folders: first key, and first key after them.
+pub(crate) const FOLDERS: (&[u8], &[u8]) = (b"m/f/", b"m/f0");
+
+pub(crate) fn mark(unid: Unid) -> Vec<u8> {
+    key("m/s/", unid)
+}
+
+/// The marks of shared bodies: first key, and first key after them.
+pub(crate) const MARKS: (&[u8], &[u8]) = (b"m/s/", b"m/s0");
+
+pub(crate) fn shared_body(body: Unid) -> Vec<u8> {
+    key("b/", body)
+}
+
+pub(crate) fn holders(body: Unid) -> Vec<u8> {
+    key("h/", body)
+}
+
+fn key(family: &str, rest: impl Display) -> Vec<u8> {
+    format!("{family}{rest}").into_bytes()
+}
+
+/// Path of a message, ready to be requested.
+pub fn message_path(mailbox: &str, unid: Unid) -> String {
+    let mut path = mail_path(mailbox);
+    path.push_str("messages/");
+    path.push_str(&unid.to_string());
+    path
+}
+
+/// Path of an attachment of a message.
+pub fn attachment_path(mailbox: &str, unid: Unid, name: &str) -> String {
+    let mut path = message_path(mailbox, unid);
+    path.push_str("/attachments/");
+    push_encoded(&mut path, name);
+    path
+}
+
+/// Path of a folder: a built-in one has a resource of its own.
+pub fn folder_path(mailbox: &str, folder: Folder) -> String {
+    let mut path = mail_path(mailbox);
+    if matches!(folder, Folder::Own(_) | Folder::Archive) {
+        path.push_str("folders/");
+    }
+    path.push_str(&folder.to_string());
+    path
+}
+
+fn mail_path(mailbox: &str) -> String {
+    let mut path = String::with_capacity(mailbox.len() + 80);
+    path.push_str("/mail/");
+    push_encoded(&mut path, mailbox);
+    path.push_str("/api/mail/");
+    path
+}
+
+/// Percent-encodes all but RFC 3986's unreserved characters and `@`, which a segment may hold.
+fn push_encoded(path: &mut String, segment: &str) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in segment.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@') {
+            path.push(char::from(byte));
+        } else {
+            path.push('%');
+            path.push(char::from(HEX[usize::from(byte >> 4)]));
+            path.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_lie_within_their_folder_the_newest_first() {
+        let (old, new) = (Unid::new(1, 0), Unid::new(2, 0));
+        let (from, to) = entries(Folder::Inbox);
+        let (first, second) = (entry(Folder::Inbox, new), entry(Folder::Inbox, old));
+        assert!(from < first && first < second && second < to);
+        assert_eq!(unid_of(&first), Some(new));
+        assert!(counts(Folder::Inbox).as_slice() > COUNTS.0);
+        assert!(counts(Folder::Own(new)).as_slice() < COUNTS.1);
+    }
+
+    #[test]
+    fn paths_hold_one_segment_per_name() {
+        let unid = Unid::parse("FFFA5BD4E0B5F0000000000000000001").unwrap();
+        assert_eq!(
+            attachment_path("ann@x", unid, "a/b c%é.pdf"),
+            "/mail/ann@x/api/mail/messages/FFFA5BD4E0B5F0000000000000000001/attachments/\
+             a%2Fb%20c%25%C3%A9.pdf"
+        );
+        assert_eq!(
+            folder_path("ann", Folder::Inbox),
+            "/mail/ann/api/mail/inbox"
+        );
+    }
+}

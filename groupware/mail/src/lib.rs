@@ -1,0 +1,54 @@
+//! Mailboxes, messages, delivery between local users: pure decisions over a snapshot of the store.
+//!
+//! The interface is Domino's mail service. A decision reads a [`Snapshot`], and gives back what is
+//! to be committed: a [`Batch`] whose asserts make lost updates impossible. On a conflict the
+//! caller decides again on a new snapshot. No clock, no randomness, no I/O of its own: the moment
+//! and the new identifiers come in with [`Context`].
+//!
+//! A message is kept byte for byte. Beside it lies an [`Entry`], which is all that a list reads,
+//! under a key that sorts from the newest message on. What a folder holds is counted in the same
+//! batch by additions, which commute: deliveries to one mailbox never get in each other's way.
+//! A large message to several local users is stored once, and goes with the last who holds it.
+//!
+//! [`Snapshot`]: groupware_store::Snapshot
+//! [`Batch`]: groupware_store::Batch
+
+mod change;
+mod context;
+mod deliver;
+pub mod drafts;
+mod entry;
+mod error;
+mod fill;
+mod folder;
+pub mod folders;
+mod head;
+mod json;
+pub mod keys;
+pub mod limits;
+mod list;
+mod mailbox;
+mod mime;
+mod outgoing;
+mod people;
+mod query;
+mod unid;
+mod view;
+
+pub use change::{add_and_remove, delete, empty, mark, move_to};
+pub use context::{Context, Decision, Directory, Ids};
+pub use deliver::{Parcel, check_author, completed, receive, resolve, send};
+pub use entry::{Entry, Summary};
+pub use error::{MailError, Reason};
+pub use fill::{Fill, SizeClass};
+pub use folder::Folder;
+pub use head::{has_field, without_blind_copies};
+pub use json::{message_json, parse_outgoing};
+pub use list::{FolderLine, Listed, Page, all_folders, list, list_json};
+pub use mailbox::{Counts, Held, bytes, counts, find, release_shared, require, used_bytes};
+pub use mime::{Part, parts};
+pub use outgoing::{Attached, Outgoing};
+pub use people::{Person, is_address};
+pub use query::{ListQuery, Sort};
+pub use unid::Unid;
+pub use view::View;

@@ -1,0 +1,295 @@
+//! Lists of messages. A folder's own order, from the newest on, is a range of its keys: a page
+//! costs what it holds, however many messages the folder has. Every other order, and a search,
+//! looks at the newest [`limits::LOOKED_AT`] messages.
+
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+
+use groupware_store::Snapshot;
+
+use crate::entry::Line;
+use crate::mailbox;
+use crate::query::Sort;
+use crate::{Entry, Folder, ListQuery, MailError, Unid, folders, keys, limits};
+
+/// A page of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// What the page holds.
+    pub items: Vec<T>,
+    /// Number of its first entry in the whole list, from 0.
+    pub first: usize,
+    /// Entries of the whole list.
+    pub total: usize,
+}
+
+/// A message in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub unid: Unid,
+    /// What is known of it.
+    pub entry: Entry,
+}
+
+/// A page of a folder.
+///
+/// # Errors
+/// A refusal if there is no such folder; the store's.
+pub fn list(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    folder: Folder,
+    query: &ListQuery,
+) -> Result<Page<Listed>, MailError> {
+    page(snapshot, mailbox, folder, query, &|key, bytes| {
+        Ok(Listed {
+            unid: unid(key)?,
+            entry: Entry::decode(key, bytes)?,
+        })
+    })
+}
+
+/// A page of a folder as a JSON array in Domino's shape; each item is one text.
+///
+/// # Errors
+/// As [`list`].
+pub fn list_json(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    folder: Folder,
+    query: &ListQuery,
+) -> Result<Page<Vec<u8>>, MailError> {
+    page(snapshot, mailbox, folder, query, &|key, bytes| {
+        item(mailbox, key, bytes)
+    })
+}
+
+/// `{"href", "subject", "date", "from", "to", "read", "size", "attachments"}`, of which the
+/// middle is stored in this form.
+fn item(mailbox: &str, key: &[u8], bytes: &[u8]) -> Result<Vec<u8>, MailError> {
+    let line = Line::decode(key, bytes)?;
+    let summary = line
+        .summary
+        .strip_prefix(b"{")
+        .and_then(|it| it.strip_suffix(b"}"));
+    let summary = summary.ok_or_else(|| MailError::corrupt(key, "no summary"))?;
+    let mut item = Vec::with_capacity(summary.len() + 160);
+    item.extend_from_slice(b"{\"href\":\"");
+    // A path has no character that JSON would escape.
+    item.extend_from_slice(keys::message_path(mailbox, unid(key)?).as_bytes());
+    item.extend_from_slice(b"\",");
+    item.extend_from_slice(summary);
+    let rest = format!(
+        ",\"read\":{},\"size\":{},\"attachments\":{}}}",
+        line.read, line.size, line.attachments
+    );
+    item.extend_from_slice(rest.as_bytes());
+    Ok(item)
+}
+
+fn unid(key: &[u8]) -> Result<Unid, MailError> {
+    keys::unid_of(key).ok_or_else(|| MailError::corrupt(key, "no name"))
+}
+
+type Read<'a, T> = &'a dyn Fn(&[u8], &[u8]) -> Result<T, MailError>;
+
+fn page<T>(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    folder: Folder,
+    query: &ListQuery,
+    read: Read<'_, T>,
+) -> Result<Page<T>, MailError> {
+    if let Folder::Own(unid) = folder
+        && snapshot.get(mailbox, &keys::folder(unid))?.is_none()
+    {
+        return Err(MailError::not_found("Folder", &unid.to_string()));
+    }
+    match query.is_plain() {
+        true => plain(snapshot, mailbox, folder, query, read),
+        false => sorted(snapshot, mailbox, folder, query, read),
+    }
+}
+
+fn plain<T>(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    folder: Folder,
+    query: &ListQuery,
+    read: Read<'_, T>,
+) -> Result<Page<T>, MailError> {
+    let counts = mailbox::counts(snapshot, mailbox, folder)?;
+    let total = usize::try_from(counts.messages).unwrap_or(usize::MAX);
+    let mut skip = if query.after.is_some() {
+        0
+    } else {
+        query.start
+    };
+    let mut items = Vec::with_capacity(query.count.min(64));
+    let mut bytes = 0;
+    if query.after.is_some() || query.start < total {
+        let limit = skip.saturating_add(query.count);
+        mailbox::scan(
+            snapshot,
+            mailbox,
+            folder,
+            query.after,
+            limit,
+            |key, value| {
+                if skip > 0 {
+                    skip -= 1;
+                    return Ok(ControlFlow::Continue(()));
+                }
+                bytes += value.len();
+                items.push(read(key, value)?);
+                Ok(match bytes < limits::LIST_BYTES {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                })
+            },
+        )?;
+    }
+    Ok(Page {
+        items,
+        first: query.start,
+        total,
+    })
+}
+
+/// What a message is sorted by, and where it lies.
+struct Sortable {
+    text: String,
+    number: i64,
+    unid: Unid,
+}
+
+fn sorted<T>(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    folder: Folder,
+    query: &ListQuery,
+    read: Read<'_, T>,
+) -> Result<Page<T>, MailError> {
+    let most = query.search_max.unwrap_or(usize::MAX).max(1);
+    let mut found = Vec::new();
+    mailbox::scan(
+        snapshot,
+        mailbox,
+        folder,
+        None,
+        limits::LOOKED_AT,
+        |key, value| {
+            found.extend(sortable(query, key, value)?);
+            Ok(match found.len() < most {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            })
+        },
+    )?;
+    // Stable, so that equal ones stay from the newest to the oldest.
+    found.sort_by(|a, b| {
+        let order = a.number.cmp(&b.number).then_with(|| a.text.cmp(&b.text));
+        match (query.sort, query.ascending) {
+            // Names of messages count time downwards.
+            (Sort::Received, true) => b.unid.cmp(&a.unid),
+            (Sort::Received, false) => Ordering::Equal,
+            (_, true) => order,
+            (_, false) => order.reverse(),
+        }
+    });
+    let mut items = Vec::new();
+    let mut bytes = 0;
+    for one in found.iter().skip(query.start).take(query.count) {
+        let key = keys::entry(folder, one.unid);
+        // It was there a moment ago in this very snapshot.
+        let Some(record) = snapshot.get(mailbox, &key)? else {
+            continue;
+        };
+        bytes += record.value.len();
+        items.push(read(&key, &record.value)?);
+        if bytes >= limits::LIST_BYTES {
+            break;
+        }
+    }
+    Ok(Page {
+        items,
+        first: query.start,
+        total: found.len(),
+    })
+}
+
+fn sortable(query: &ListQuery, key: &[u8], value: &[u8]) -> Result<Option<Sortable>, MailError> {
+    let needs_text = query.search.is_some()
+        || query.keys.is_some()
+        || matches!(query.sort, Sort::Subject | Sort::From);
+    let line = Line::decode(key, value)?;
+    let mut sortable = Sortable {
+        text: String::new(),
+        number: match query.sort {
+            Sort::Date => line.date_s,
+            Sort::Size => i64::try_from(line.size).unwrap_or(i64::MAX),
+            Sort::Received | Sort::Subject | Sort::From => 0,
+        },
+        unid: unid(key)?,
+    };
+    if !needs_text {
+        return Ok(Some(sortable));
+    }
+    let entry = Entry::decode(key, value)?;
+    if query.search.as_ref().is_some_and(|text| !has(&entry, text)) {
+        return Ok(None);
+    }
+    sortable.text = match query.sort {
+        Sort::From => entry.summary.from.shown().to_lowercase(),
+        Sort::Date => entry.summary.date.to_lowercase(),
+        Sort::Size => entry.size.to_string(),
+        Sort::Subject | Sort::Received => entry.summary.subject.to_lowercase(),
+    };
+    let fits = query.keys.as_ref().is_none_or(|keys| match query.exact {
+        true => sortable.text == *keys,
+        false => sortable.text.starts_with(keys.as_str()),
+    });
+    Ok(fits.then_some(sortable))
+}
+
+/// Whether subject, author, or a recipient has this text, which is in lower case.
+fn has(entry: &Entry, text: &str) -> bool {
+    let people = std::iter::once(&entry.summary.from).chain(&entry.summary.to);
+    let mut texts = people
+        .flat_map(|person| [&person.name, &person.email])
+        .chain([&entry.summary.subject]);
+    texts.any(|known| known.to_lowercase().contains(text))
+}
+
+/// A folder with what is counted of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderLine {
+    /// Which one.
+    pub folder: Folder,
+    /// What people call it.
+    pub name: String,
+    /// What it holds.
+    pub counts: mailbox::Counts,
+}
+
+/// All folders: the built-in ones, then the owner's own by name.
+///
+/// # Errors
+/// The store's.
+pub fn all_folders(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Vec<FolderLine>, MailError> {
+    let mut own = folders::own(snapshot, mailbox)?;
+    own.sort_by_key(|folder| folder.name.to_lowercase());
+    let built_in = Folder::BUILT_IN.into_iter();
+    let built_in = built_in.filter_map(|folder| Some((folder, folder.title()?.to_owned())));
+    let own = own.into_iter().map(|own| (Folder::Own(own.unid), own.name));
+    let mut lines = Vec::new();
+    for (folder, name) in built_in.chain(own) {
+        lines.push(FolderLine {
+            folder,
+            name,
+            counts: mailbox::counts(snapshot, mailbox, folder)?,
+        });
+    }
+    Ok(lines)
+}

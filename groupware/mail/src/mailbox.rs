@@ -1,0 +1,360 @@
+//! Reading entries, and the one place that writes them.
+//!
+//! An entry is changed under an assert on its revision, and each change adds to its folder's
+//! counters what it changes of them: so the counters are exact, and two changes of different
+//! messages, such as deliveries, never get in each other's way.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use groupware_store::{Batch, Snapshot, counters};
+
+use crate::{Entry, Folder, MailError, Unid, folders, keys};
+
+/// A message as it lies in its mailbox.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// Its name.
+    pub unid: Unid,
+    /// The folder that it lies in.
+    pub folder: Folder,
+    /// What is known of it.
+    pub entry: Entry,
+    pub(crate) revision: u64,
+}
+
+/// What is counted of a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Messages.
+    pub messages: u64,
+    /// Those of them that are not read.
+    pub unread: u64,
+    /// Bytes of the messages.
+    pub bytes: u64,
+}
+
+/// The counters of a folder.
+///
+/// # Errors
+/// The store's.
+pub fn counts(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<Counts, MailError> {
+    let record = snapshot.get(mailbox, &keys::counts(folder))?;
+    Ok(record.map_or_else(Counts::default, |record| Counts::decode(&record.value)))
+}
+
+/// The bytes of all messages of a mailbox.
+///
+/// # Errors
+/// The store's.
+pub fn used_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, MailError> {
+    let (from, to) = keys::COUNTS;
+    let mut bytes = 0;
+    snapshot.scan(mailbox, from, Some(to), usize::MAX, &mut |_, record| {
+        bytes += Counts::decode(&record.value).bytes;
+        ControlFlow::Continue(())
+    })?;
+    Ok(bytes)
+}
+
+impl Counts {
+    fn decode(value: &[u8]) -> Self {
+        let mut numbers = counters(value).map(|number| u64::try_from(number).unwrap_or_default());
+        let mut next = || numbers.next().unwrap_or_default();
+        Self {
+            messages: next(),
+            unread: next(),
+            bytes: next(),
+        }
+    }
+}
+
+/// Finds a message, whichever folder it lies in.
+///
+/// # Errors
+/// The store's.
+pub fn find(snapshot: &dyn Snapshot, mailbox: &str, unid: Unid) -> Result<Option<Held>, MailError> {
+    for folder in Folder::BUILT_IN {
+        if let Some(held) = find_in(snapshot, mailbox, folder, unid)? {
+            return Ok(Some(held));
+        }
+    }
+    for own in folders::own(snapshot, mailbox)? {
+        if let Some(held) = find_in(snapshot, mailbox, Folder::Own(own.unid), unid)? {
+            return Ok(Some(held));
+        }
+    }
+    Ok(None)
+}
+
+fn find_in(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    folder: Folder,
+    unid: Unid,
+) -> Result<Option<Held>, MailError> {
+    let key = keys::entry(folder, unid);
+    let Some(record) = snapshot.get(mailbox, &key)? else {
+        return Ok(None);
+    };
+    Ok(Some(Held {
+        unid,
+        folder,
+        entry: Entry::decode(&key, &record.value)?,
+        revision: record.revision,
+    }))
+}
+
+/// Finds a message that must be there.
+///
+/// # Errors
+/// [`Reason::NotFound`](crate::Reason::NotFound) if it isn't; the store's.
+pub fn require(snapshot: &dyn Snapshot, mailbox: &str, unid: Unid) -> Result<Held, MailError> {
+    find(snapshot, mailbox, unid)?.ok_or_else(|| MailError::not_found("Message", &unid.to_string()))
+}
+
+/// The bytes of a message.
+///
+/// # Errors
+/// The store's; [`MailError::Corrupt`] if they are gone.
+pub fn bytes(snapshot: &dyn Snapshot, mailbox: &str, held: &Held) -> Result<Bytes, MailError> {
+    let (partition, key) = match held.entry.shared {
+        Some(body) => (keys::SHARED, keys::shared_body(body)),
+        None => (mailbox, keys::body(held.unid)),
+    };
+    let record = snapshot.get(partition, &key)?;
+    record
+        .map(|record| record.value)
+        .ok_or_else(|| MailError::corrupt(&key, "a message without its bytes"))
+}
+
+/// Visits a folder's entries in a range of keys, the newest first, until the visitor breaks.
+pub(crate) fn scan(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    folder: Folder,
+    after: Option<Unid>,
+    limit: usize,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, MailError>,
+) -> Result<(), MailError> {
+    let (mut from, to) = keys::entries(folder);
+    if let Some(after) = after {
+        from = keys::entry(folder, after);
+        from.push(0);
+    }
+    let mut failure = None;
+    snapshot.scan(mailbox, &from, Some(&to), limit, &mut |key, record| {
+        visit(key, &record.value).unwrap_or_else(|error| {
+            failure = Some(error);
+            ControlFlow::Break(())
+        })
+    })?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// The messages of a folder, the newest first, at most so many.
+pub(crate) fn newest(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    folder: Folder,
+    limit: usize,
+) -> Result<Vec<Held>, MailError> {
+    let (from, to) = keys::entries(folder);
+    let mut found = Vec::new();
+    let mut failure = None;
+    snapshot.scan(mailbox, &from, Some(&to), limit, &mut |key, record| {
+        let held = Entry::decode(key, &record.value).and_then(|entry| {
+            let unid = keys::unid_of(key).ok_or_else(|| MailError::corrupt(key, "no name"))?;
+            Ok(Held {
+                unid,
+                folder,
+                entry,
+                revision: record.revision,
+            })
+        });
+        match held {
+            Ok(held) => {
+                found.push(held);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failure.map_or(Ok(found), Err)
+}
+
+/// A batch under construction.
+pub(crate) struct Changes<'a> {
+    snapshot: &'a dyn Snapshot,
+    batch: Batch,
+    /// What is added to the counters of each mailbox's folders.
+    added: BTreeMap<(Arc<str>, Folder), [i64; 3]>,
+    /// How many messages let go of each shared body.
+    released: BTreeMap<Unid, i64>,
+}
+
+impl<'a> Changes<'a> {
+    pub(crate) fn new(snapshot: &'a dyn Snapshot) -> Self {
+        Self {
+            snapshot,
+            batch: Batch::new(),
+            added: BTreeMap::new(),
+            released: BTreeMap::new(),
+        }
+    }
+
+    /// The batch, for what is neither a message nor counted.
+    pub(crate) fn batch(&mut self) -> &mut Batch {
+        &mut self.batch
+    }
+
+    /// Puts a new message into a folder. Its name is new, so that nothing needs to be asserted.
+    pub(crate) fn insert(
+        &mut self,
+        mailbox: &Arc<str>,
+        folder: Folder,
+        unid: Unid,
+        entry: &Entry,
+        body: &Bytes,
+    ) {
+        match entry.shared {
+            None => {
+                let key = keys::body(unid);
+                self.batch.put(Arc::clone(mailbox), key, body.clone());
+            }
+            Some(body) => {
+                let key = keys::mark(unid);
+                self.batch
+                    .put(Arc::clone(mailbox), key, body.to_string().into_bytes());
+            }
+        }
+        self.put(mailbox, folder, unid, entry);
+        self.count(mailbox, folder, entry, 1);
+    }
+
+    /// Puts bytes where so many messages of the same batch find them.
+    pub(crate) fn share(&mut self, body: Unid, bytes: Bytes, holders: usize) {
+        let holders = i64::try_from(holders).unwrap_or(i64::MAX);
+        self.batch
+            .put(keys::SHARED, keys::shared_body(body), bytes)
+            .add(keys::SHARED, keys::holders(body), [holders]);
+    }
+
+    /// Gives a message another entry and folder; its bytes stay.
+    pub(crate) fn replace(
+        &mut self,
+        mailbox: &Arc<str>,
+        held: &Held,
+        folder: Folder,
+        entry: &Entry,
+    ) {
+        self.assert(mailbox, held);
+        if folder != held.folder {
+            let key = keys::entry(held.folder, held.unid);
+            self.batch.delete(Arc::clone(mailbox), key);
+        }
+        self.put(mailbox, folder, held.unid, entry);
+        self.count(mailbox, held.folder, &held.entry, -1);
+        self.count(mailbox, folder, entry, 1);
+    }
+
+    /// Removes a message for good.
+    pub(crate) fn remove(&mut self, mailbox: &Arc<str>, held: &Held) {
+        self.assert(mailbox, held);
+        let key = keys::entry(held.folder, held.unid);
+        self.batch.delete(Arc::clone(mailbox), key);
+        match held.entry.shared {
+            None => {
+                self.batch
+                    .delete(Arc::clone(mailbox), keys::body(held.unid));
+            }
+            Some(body) => {
+                self.batch
+                    .delete(Arc::clone(mailbox), keys::mark(held.unid));
+                *self.released.entry(body).or_default() += 1;
+            }
+        }
+        self.count(mailbox, held.folder, &held.entry, -1);
+    }
+
+    fn assert(&mut self, mailbox: &Arc<str>, held: &Held) {
+        let key = keys::entry(held.folder, held.unid);
+        self.batch
+            .assert_revision(Arc::clone(mailbox), key, held.revision);
+    }
+
+    fn put(&mut self, mailbox: &Arc<str>, folder: Folder, unid: Unid, entry: &Entry) {
+        let key = keys::entry(folder, unid);
+        self.batch.put(Arc::clone(mailbox), key, entry.encode());
+    }
+
+    fn count(&mut self, mailbox: &Arc<str>, folder: Folder, entry: &Entry, by: i64) {
+        let added = self.added.entry((Arc::clone(mailbox), folder)).or_default();
+        added[0] += by;
+        added[1] += by * i64::from(!entry.read);
+        added[2] += by * i64::try_from(entry.size).unwrap_or(i64::MAX);
+    }
+
+    /// The finished batch.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) fn into_batch(mut self) -> Result<Batch, MailError> {
+        for ((mailbox, folder), by) in self.added {
+            if by != [0; 3] {
+                self.batch.add(mailbox, keys::counts(folder), by);
+            }
+        }
+        for (body, messages) in self.released {
+            let key = keys::holders(body);
+            let Some(record) = self.snapshot.get(keys::SHARED, &key)? else {
+                continue;
+            };
+            // Whoever lets go at the same moment decides again: one of them is the last.
+            let left = counters(&record.value).next().unwrap_or_default() - messages;
+            self.batch
+                .assert_revision(keys::SHARED, key.clone(), record.revision);
+            if left > 0 {
+                self.batch.add(keys::SHARED, key, [-messages]);
+            } else {
+                self.batch
+                    .delete(keys::SHARED, key)
+                    .delete(keys::SHARED, keys::shared_body(body));
+            }
+        }
+        Ok(self.batch)
+    }
+}
+
+/// Has the batch let go of the shared bodies that a mailbox holds, at most so many; gives whether
+/// there are more. For a mailbox that is about to be emptied as a whole.
+///
+/// # Errors
+/// The store's.
+pub fn release_shared(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    limit: usize,
+) -> Result<(Batch, bool), MailError> {
+    let (from, to) = keys::MARKS;
+    let mut marks = Vec::new();
+    snapshot.scan(mailbox, from, Some(to), limit, &mut |key, record| {
+        marks.push((key.to_vec(), keys::unid_of(&record.value)));
+        ControlFlow::Continue(())
+    })?;
+    let more = marks.len() == limit;
+    let mut changes = Changes::new(snapshot);
+    let mailbox: Arc<str> = mailbox.into();
+    for (key, body) in marks {
+        if let Some(body) = body {
+            *changes.released.entry(body).or_default() += 1;
+        }
+        changes.batch().delete(Arc::clone(&mailbox), key);
+    }
+    Ok((changes.into_batch()?, more))
+}

@@ -1,0 +1,211 @@
+//! A message that a client describes: checked, and built into MIME.
+
+use std::borrow::Cow;
+
+use mail_builder::MessageBuilder;
+use mail_builder::headers::address::Address;
+use mail_builder::headers::content_type::ContentType;
+use mail_builder::headers::date::Date;
+use mail_builder::headers::message_id::MessageId;
+use mail_builder::headers::text::Text;
+use mail_builder::mime::{BodyPart, MimePart};
+
+use crate::people::check_text;
+use crate::{Context, MailError, Person, Unid, limits};
+
+/// A message as its author describes it.
+#[derive(Debug, Clone, Default)]
+pub struct Outgoing {
+    /// The subject.
+    pub subject: String,
+    /// The recipients.
+    pub to: Vec<Person>,
+    /// Who gets a copy.
+    pub cc: Vec<Person>,
+    /// Who gets a copy unseen by the others.
+    pub bcc: Vec<Person>,
+    /// The `Message-ID` of the message that this one answers.
+    pub in_reply_to: Option<String>,
+    /// The `Message-ID`s of the messages before it.
+    pub references: Vec<String>,
+    /// Text to be read in place, without markup.
+    pub text: Option<String>,
+    /// The same as HTML.
+    pub html: Option<String>,
+    /// What goes with it.
+    pub attachments: Vec<Attached>,
+}
+
+/// A file that goes with a message.
+#[derive(Debug, Clone)]
+pub struct Attached {
+    /// The file's name.
+    pub name: String,
+    /// Its media type.
+    pub kind: String,
+    /// The name by which the HTML shows it in place, if it does.
+    pub id: Option<String>,
+    /// Its content.
+    pub data: Vec<u8>,
+}
+
+impl Outgoing {
+    /// All who get it.
+    pub fn recipients(&self) -> impl Iterator<Item = &Person> {
+        self.to.iter().chain(&self.cc).chain(&self.bcc)
+    }
+
+    /// Refuses what can't stand in a head: nobody smuggles a field in with a line break.
+    fn check(&self) -> Result<(), MailError> {
+        const SUBJECT_BYTES: usize = 4096;
+        check_text("A subject", &self.subject, SUBJECT_BYTES)?;
+        if self.recipients().count() > limits::RECIPIENTS {
+            let message = format!("A message has at most {} recipients.", limits::RECIPIENTS);
+            return Err(MailError::bad_request(message));
+        }
+        self.recipients().try_for_each(Person::check)?;
+        for id in self.in_reply_to.iter().chain(&self.references) {
+            check_id(id)?;
+        }
+        if self.references.len() > limits::PAGE_ENTRIES
+            || self.attachments.len() > limits::PARTS / 2
+        {
+            return Err(MailError::bad_request(
+                "A message has fewer parts than that.",
+            ));
+        }
+        self.attachments.iter().try_for_each(Attached::check)
+    }
+
+    /// The message in MIME, from the owner of the mailbox, `Bcc` included, and its recipients.
+    ///
+    /// # Errors
+    /// A refusal of what can't stand in a head, or of too much of it.
+    pub fn build(&self, context: &Context<'_>) -> Result<Vec<u8>, MailError> {
+        self.check()?;
+        let mut ids = context.ids;
+        let name = Unid::new(context.now_us, ids.take());
+        let from = context.directory.email(context.mailbox);
+        let mut builder = MessageBuilder::new()
+            .date(Date::new(context.now_us / 1_000_000))
+            .from(Address::new_address(None::<&str>, from))
+            .message_id(MessageId::new(format!(
+                "{name}@{}",
+                context.directory.domain()
+            )))
+            .subject(Text::new(self.subject.as_str()));
+        for (field, people) in [("To", &self.to), ("Cc", &self.cc), ("Bcc", &self.bcc)] {
+            if !people.is_empty() {
+                builder = builder.header(field, addresses(context, people)?);
+            }
+        }
+        if let Some(id) = &self.in_reply_to {
+            builder = builder.in_reply_to(MessageId::new(bare_id(id)));
+        }
+        if !self.references.is_empty() {
+            let ids = self.references.iter().map(|id| bare_id(id));
+            builder = builder.references(MessageId::new_list(ids));
+        }
+        let mut message = Vec::new();
+        builder
+            .body(self.body(&name.to_string()))
+            .serialize(&mut message);
+        crate::head::check(&message)?;
+        Ok(message)
+    }
+
+    /// The body: text and HTML as alternatives, files beside them.
+    fn body(&self, seed: &str) -> MimePart<'_> {
+        let text = |text| MimePart::new("text/plain", BodyPart::Text(Cow::Borrowed(text)));
+        let html = |html| MimePart::new("text/html", BodyPart::Text(Cow::Borrowed(html)));
+        let read = match (&self.text, &self.html) {
+            (Some(plain), Some(markup)) => {
+                multipart("alternative", seed, vec![text(plain), html(markup)])
+            }
+            (None, Some(markup)) => html(markup),
+            (plain, None) => text(plain.as_deref().unwrap_or_default()),
+        };
+        let (shown, beside): (Vec<_>, Vec<_>) = self
+            .attachments
+            .iter()
+            .partition(|file| file.id.is_some() && self.html.is_some());
+        let read = match shown.is_empty() {
+            true => read,
+            false => {
+                let parts = std::iter::once(read).chain(shown.into_iter().map(Attached::part));
+                multipart("related", seed, parts.collect())
+            }
+        };
+        match beside.is_empty() {
+            true => read,
+            false => {
+                let parts = std::iter::once(read).chain(beside.into_iter().map(Attached::part));
+                multipart("mixed", seed, parts.collect())
+            }
+        }
+    }
+}
+
+/// Boundaries come from the message's name: it has enough random bits for no text to hold them by
+/// chance, and deciding again builds the same message.
+fn multipart<'x>(kind: &str, seed: &str, parts: Vec<MimePart<'x>>) -> MimePart<'x> {
+    let content_type = ContentType::new(format!("multipart/{kind}"))
+        .attribute("boundary", format!("{kind}_{seed}"));
+    MimePart::new(content_type, parts)
+}
+
+fn addresses<'a>(context: &Context<'_>, people: &'a [Person]) -> Result<Address<'a>, MailError> {
+    let mut list = Vec::with_capacity(people.len());
+    for person in people {
+        let name = (!person.name.is_empty()).then_some(person.name.as_str());
+        let email = match context.directory.user(&person.email)? {
+            Some(user) => context.directory.email(&user),
+            None => person.email.clone(),
+        };
+        list.push(Address::new_address(name, email));
+    }
+    Ok(Address::new_list(list))
+}
+
+impl Attached {
+    fn check(&self) -> Result<(), MailError> {
+        check_text("A file's name", &self.name, limits::FILE_NAME_BYTES)?;
+        check_text("A media type", &self.kind, limits::NAME_BYTES)?;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
+        let is_type = self.kind.split_once('/').is_some_and(|(a, b)| {
+            [a, b]
+                .iter()
+                .all(|half| !half.is_empty() && half.bytes().all(plain))
+        });
+        if !is_type || self.kind.starts_with("multipart/") {
+            return Err(MailError::bad_request(
+                "A file's media type is like image/png.",
+            ));
+        }
+        self.id.as_deref().map_or(Ok(()), check_id)
+    }
+
+    fn part(&self) -> MimePart<'_> {
+        let data = BodyPart::Binary(Cow::Borrowed(&self.data));
+        let part = MimePart::new(self.kind.as_str(), data);
+        match &self.id {
+            Some(id) => part.inline().cid(bare_id(id)),
+            None => part.attachment(self.name.as_str()),
+        }
+    }
+}
+
+fn bare_id(id: &str) -> &str {
+    id.trim().trim_start_matches('<').trim_end_matches('>')
+}
+
+fn check_id(id: &str) -> Result<(), MailError> {
+    let id = bare_id(id);
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b"<>".contains(&byte);
+    match (1..=250).contains(&id.len()) && id.bytes().all(plain) {
+        true => Ok(()),
+        false => Err(MailError::bad_request(
+            "A message's or part's identifier is printable ASCII, at most 250 bytes.",
+        )),
+    }
+}

@@ -1,0 +1,148 @@
+//! People in messages: addresses with the names beside them.
+
+use std::borrow::Cow;
+
+use mail_parser::Address;
+use serde::{Deserialize, Serialize};
+
+use crate::{MailError, error::shortened, limits};
+
+/// A person as Domino writes one.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Person {
+    /// The name beside the address.
+    #[serde(
+        rename = "displayName",
+        default,
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub name: String,
+    /// The address.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub email: String,
+}
+
+impl Person {
+    /// An address without a name.
+    pub fn at(email: impl Into<String>) -> Self {
+        Self {
+            name: String::new(),
+            email: email.into(),
+        }
+    }
+
+    /// What to call the person.
+    pub fn shown(&self) -> &str {
+        match self.name.is_empty() {
+            true => &self.email,
+            false => &self.name,
+        }
+    }
+
+    /// Refuses what can't stand in a head.
+    pub(crate) fn check(&self) -> Result<(), MailError> {
+        check_text("A name", &self.name, limits::NAME_BYTES)?;
+        if is_address(&self.email) {
+            return Ok(());
+        }
+        let shown = shortened(&self.email);
+        let shown: String = shown.chars().filter(|c| !c.is_control()).collect();
+        Err(MailError::bad_request(format!(
+            "Not an address: {shown:?}."
+        )))
+    }
+}
+
+/// Printable ASCII without what ends an address in a head: enough to be written into one.
+pub fn is_address(text: &str) -> bool {
+    let (local, domain) = text.rsplit_once('@').unwrap_or((text, "x"));
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b"<>()[],;:\\\"@ ".contains(&byte);
+    text.len() <= limits::ADDRESS_BYTES
+        && !local.is_empty()
+        && !domain.is_empty()
+        && local.bytes().chain(domain.bytes()).all(plain)
+}
+
+/// Refuses a text for a head that is too long or has control characters, such as line breaks.
+pub(crate) fn check_text(what: &str, text: &str, most: usize) -> Result<(), MailError> {
+    if text.len() > most {
+        let message = format!("{what} has at most {most} bytes.");
+        return Err(MailError::bad_request(message));
+    }
+    if text.chars().any(char::is_control) {
+        let message = format!("{what} can't have control characters, such as line breaks.");
+        return Err(MailError::bad_request(message));
+    }
+    Ok(())
+}
+
+/// The people of an address field, groups taken apart, at most so many.
+pub(crate) fn people(address: Option<&Address<'_>>, most: usize) -> Vec<Person> {
+    let all = address.into_iter().flat_map(Address::iter);
+    let all = all.map(|person| Person {
+        name: cut(
+            person.name.as_deref().unwrap_or_default(),
+            limits::NAME_BYTES,
+        )
+        .into_owned(),
+        email: cut(
+            person.address.as_deref().unwrap_or_default(),
+            limits::ADDRESS_BYTES,
+        )
+        .into_owned(),
+    });
+    all.filter(|person| *person != Person::default())
+        .take(most)
+        .collect()
+}
+
+/// A text of a head in one line, cut at a character.
+pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    let clean = text.len() <= most && !text.chars().any(char::is_control);
+    if clean {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len().min(most));
+    for letter in text.chars() {
+        let letter = if letter.is_control() { ' ' } else { letter };
+        if kept.len() + letter.len_utf8() > most {
+            break;
+        }
+        kept.push(letter);
+    }
+    Cow::Owned(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_checked() {
+        for good in ["ada", "ada@localhost", "a.b+c@x-y.org", "o'hara@x"] {
+            assert!(is_address(good), "{good}");
+        }
+        for bad in [
+            "",
+            "@",
+            "a@",
+            "@x",
+            "a b@x",
+            "a@x\r\nBcc: b",
+            "<a@x>",
+            "a,b",
+            "ä@x",
+            "a@b@c",
+        ] {
+            assert!(!is_address(bad), "{bad}");
+        }
+        assert!(!is_address(&"a".repeat(400)));
+    }
+
+    #[test]
+    fn texts_are_cut_at_a_character_and_kept_in_one_line() {
+        assert_eq!(cut("aéé", 4), "aé");
+        assert_eq!(cut("a\r\nb", 9), "a  b");
+        assert_eq!(cut("plain", 9), "plain");
+    }
+}

@@ -1,0 +1,117 @@
+//! A message as people read it: who, when, what; text, HTML, and files.
+
+use mail_parser::{HeaderName, HeaderValue, Message, MessageParser};
+
+use crate::entry::Entry;
+use crate::people::{cut, people};
+use crate::{Part, Person, head, limits, parts};
+
+/// Longest identifier or list of identifiers of messages that is told.
+const ID_BYTES: usize = 4096;
+
+/// A message taken apart.
+#[derive(Debug, Clone)]
+pub struct View<'a> {
+    /// The subject, whole but for what no head may hold.
+    pub subject: String,
+    /// The moment of the `Date` field, or else of arrival, as `2026-01-05T09:00:00Z`.
+    pub date: String,
+    /// The author.
+    pub from: Person,
+    /// The recipients.
+    pub to: Vec<Person>,
+    /// Who got a copy.
+    pub cc: Vec<Person>,
+    /// Who got a copy unseen by the others; only the author's copy says so.
+    pub bcc: Vec<Person>,
+    /// Where an answer goes, if not to the author.
+    pub reply_to: Vec<Person>,
+    /// Who asks to be told that the message was read.
+    pub receipt_to: Option<Person>,
+    /// The `Message-ID` without its brackets.
+    pub message_id: String,
+    /// The `Message-ID` of the message that this one answers, without its brackets.
+    pub in_reply_to: String,
+    /// The `Message-ID`s of the messages before it.
+    pub references: Vec<String>,
+    /// All parts in their order.
+    pub parts: Vec<Part<'a>>,
+}
+
+impl<'a> View<'a> {
+    /// Takes a message apart. Whatever the bytes are, there is something to show.
+    pub fn of(message: &'a [u8], entry: &Entry) -> Self {
+        const SUBJECT_BYTES: usize = 16 << 10;
+        let head = &message[..head::head_bytes(message)];
+        let parsed = MessageParser::new().parse_headers(head);
+        let parsed = parsed.as_ref();
+        let field = |name: HeaderName<'static>| {
+            let address = parsed
+                .and_then(|it| it.header(name))
+                .and_then(HeaderValue::as_address);
+            people(address, limits::RECIPIENTS)
+        };
+        let receipt = parsed
+            .and_then(|it| it.header_raw(HeaderName::DispositionNotificationTo))
+            .map(|text| text.trim().trim_matches(['<', '>']))
+            .filter(|text| crate::is_address(text));
+        Self {
+            subject: cut(
+                parsed.and_then(Message::subject).unwrap_or_default(),
+                SUBJECT_BYTES,
+            )
+            .into_owned(),
+            date: entry.summary.date.clone(),
+            from: entry.summary.from.clone(),
+            to: field(HeaderName::To),
+            cc: field(HeaderName::Cc),
+            bcc: field(HeaderName::Bcc),
+            reply_to: field(HeaderName::ReplyTo),
+            receipt_to: receipt.map(Person::at),
+            message_id: ids(parsed, HeaderName::MessageId).pop().unwrap_or_default(),
+            in_reply_to: ids(parsed, HeaderName::InReplyTo).pop().unwrap_or_default(),
+            references: ids(parsed, HeaderName::References),
+            parts: parts(message),
+        }
+    }
+
+    /// The text without markup, if there is one to be read in place.
+    pub fn text(&self) -> Option<String> {
+        self.first("text/plain")
+    }
+
+    /// The text with markup, as it came: it may do whatever HTML can.
+    pub fn html(&self) -> Option<String> {
+        self.first("text/html")
+    }
+
+    fn first(&self, kind: &str) -> Option<String> {
+        let mut parts = self.parts.iter();
+        let part = parts.find(|part| part.is_text() && part.kind == kind)?;
+        Some(part.text())
+    }
+
+    /// The files that came with it; and texts after the first of their kind.
+    pub fn attachments(&self) -> impl Iterator<Item = &Part<'a>> {
+        let mut seen = Vec::new();
+        self.parts.iter().filter(move |part| {
+            if !part.is_text() {
+                return part.is_attachment();
+            }
+            let is_first = !seen.contains(&part.kind);
+            seen.push(part.kind.clone());
+            !is_first
+        })
+    }
+}
+
+fn ids(parsed: Option<&Message<'_>>, name: HeaderName<'static>) -> Vec<String> {
+    let value = parsed.and_then(|it| it.header(name));
+    let texts = match value {
+        Some(HeaderValue::Text(text)) => vec![text.as_ref()],
+        Some(HeaderValue::TextList(list)) => list.iter().map(AsRef::as_ref).collect(),
+        _ => Vec::new(),
+    };
+    let texts = texts.into_iter().take(limits::PAGE_ENTRIES);
+    texts.map(|text| cut(text, ID_BYTES).into_owned()).collect()
+}

@@ -1,0 +1,203 @@
+//! The frame of every page, and the headers that each is sent with.
+
+use axum::response::{IntoResponse, Redirect, Response};
+use groupware_calendar as calendar;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderName, HeaderValue, StatusCode};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::failure::PageError;
+use super::notice::{self, Notice};
+use super::visitor::Visitor;
+use super::{assets, forgery};
+use crate::AppState;
+
+/// Everything from this server, and nothing else; no script or style within a page.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+                      img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Invitations are counted this far.
+const MOST_COUNTED: usize = 99;
+
+/// Which part of the navigation a page belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Here {
+    Calendar,
+    Invitations,
+    Settings,
+}
+
+/// A page of a signed-in user.
+///
+/// # Errors
+/// When the store fails.
+pub(super) fn page(
+    state: &AppState,
+    visitor: &Visitor,
+    here: Here,
+    title: &str,
+    main: &Markup,
+) -> Result<Response, PageError> {
+    page_with(state, visitor, (here, StatusCode::OK), title, main)
+}
+
+/// The same, with another status than 200.
+///
+/// # Errors
+/// When the store fails.
+pub(super) fn page_with(
+    state: &AppState,
+    visitor: &Visitor,
+    (here, status): (Here, StatusCode),
+    title: &str,
+    main: &Markup,
+) -> Result<Response, PageError> {
+    let invitations = state
+        .store()
+        .read(|snapshot| calendar::count_invitations(snapshot, visitor.mailbox(), MOST_COUNTED + 1))
+        .map_err(|_: calendar::CalendarError| PageError::Broken)?;
+    let body = html! {
+        div.frame {
+            (side(visitor, here, invitations))
+            main #main tabindex="-1" {
+                (said(visitor.notice))
+                (main)
+            }
+        }
+    };
+    let mut response = document(status, title, &body);
+    if visitor.notice.is_some() {
+        response.headers_mut().append(SET_COOKIE, notice::said());
+    }
+    Ok(response)
+}
+
+fn side(visitor: &Visitor, here: Here, invitations: usize) -> Markup {
+    html! {
+        header.side {
+            a.brand href="/" { (mark()) "Plimsoll" }
+            nav aria-label="Main" {
+                ul {
+                    (place(here, Here::Calendar, "/calendar", "Calendar", &count(0, "")))
+                    (place(here, Here::Invitations, "/invitations", "Invitations",
+                        &count(invitations, "unanswered")))
+                    (place(here, Here::Settings, "/settings", "Settings", &count(0, "")))
+                }
+            }
+            div.account {
+                p.who { (visitor.owner.user()) }
+                p.zone { "Times in " a href="/settings" title=(visitor.zone.name()) { (visitor.zone.place()) } }
+                form method="post" action="/sign-out" {
+                    (proof(visitor))
+                    button.quiet type="submit" { "Sign out" }
+                }
+            }
+        }
+    }
+}
+
+fn place(here: Here, there: Here, path: &str, name: &str, count: &Markup) -> Markup {
+    html! {
+        li { a href=(path) aria-current=[(here == there).then_some("page")] { (name) (count) } }
+    }
+}
+
+fn count(number: usize, of_what: &str) -> Markup {
+    html! {
+        @if number > MOST_COUNTED {
+            " " span.count { (MOST_COUNTED) "+" span.unseen { " " (of_what) } }
+        } @else if number > 0 {
+            " " span.count { (number) span.unseen { " " (of_what) } }
+        }
+    }
+}
+
+fn said(notice: Option<Notice>) -> Markup {
+    html! { @if let Some(notice) = notice { p.notice role="status" { (notice.text()) } } }
+}
+
+/// What each form of a user carries.
+pub(super) fn proof(visitor: &Visitor) -> Markup {
+    html! { input type="hidden" name=(forgery::FIELD) value=(visitor.proof); }
+}
+
+/// A page for whoever isn't signed in, or whom something failed: a card in the middle.
+pub(super) fn card(status: StatusCode, title: &str, main: &Markup) -> Response {
+    let body = html! {
+        div.lone {
+            header { a.brand href="/" { (mark()) "Plimsoll" } }
+            main #main .card tabindex="-1" { (main) }
+        }
+    };
+    document(status, title, &body)
+}
+
+/// The same for a notice that is said there.
+pub(super) fn card_saying(
+    status: StatusCode,
+    title: &str,
+    notice: Option<Notice>,
+    main: &Markup,
+) -> Response {
+    let mut response = card(status, title, &html! { (said(notice)) (main) });
+    if notice.is_some() {
+        response.headers_mut().append(SET_COOKIE, notice::said());
+    }
+    response
+}
+
+/// After a form: go on to another page, and say there what was done.
+pub(super) fn done(path: &str, notice: Notice) -> Response {
+    let mut response = Redirect::to(path).into_response();
+    response.headers_mut().append(SET_COOKIE, notice.cookie());
+    response
+}
+
+fn document(status: StatusCode, title: &str, body: &Markup) -> Response {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Plimsoll" }
+                link rel="stylesheet" href=(assets::STYLE.path);
+                link rel="icon" type="image/svg+xml" href=(assets::ICON.path);
+                script src=(assets::SCRIPT.path) defer {}
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                (body)
+            }
+        }
+    };
+    let mut response = (status, axum::response::Html(page.into_string())).into_response();
+    let headers = response.headers_mut();
+    let fixed: [(HeaderName, &'static str); 5] = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // Not less: forms would be sent without their origin.
+        (REFERRER_POLICY, "same-origin"),
+        // Pages are of one user at one moment; after signing out, the browser has none of them.
+        (CACHE_CONTROL, "no-store"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// The mark on the hull.
+fn mark() -> Markup {
+    PreEscaped(
+        "<svg class=\"mark\" viewBox=\"0 0 32 32\" aria-hidden=\"true\" focusable=\"false\">\
+         <circle cx=\"16\" cy=\"16\" r=\"9\"/><path d=\"M2 16h28\"/></svg>"
+            .to_owned(),
+    )
+}

@@ -1,0 +1,70 @@
+// What pages can do a little quicker. Each works without it.
+"use strict";
+
+// Where the browser is, for a user who has not chosen a zone.
+for (const field of document.querySelectorAll("[data-zone]")) {
+  try {
+    field.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+  } catch {
+    field.value = "";
+  }
+}
+
+// A form is sent once, however often its button is pressed.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.dataset.sent) {
+    event.preventDefault();
+    return;
+  }
+  form.dataset.sent = "1";
+});
+// Back from the next page, it can be sent again.
+addEventListener("pageshow", () => {
+  for (const form of document.forms) delete form.dataset.sent;
+});
+
+// An event's end keeps its distance when the start moves; whole days have no times.
+const start = ["start_day", "start_time"].map((id) => document.getElementById(id));
+const end = ["end_day", "end_time"].map((id) => document.getElementById(id));
+const allDay = document.getElementById("all_day");
+if (allDay && start.every(Boolean) && end.every(Boolean)) {
+  const read = ([day, time]) => Date.parse(`${day.value}T${time.value || "00:00"}Z`);
+  let distance = read(end) - read(start);
+  const startMoved = () => {
+    const moved = new Date(read(start) + distance);
+    if (distance < 0 || Number.isNaN(moved.getTime())) return;
+    const text = moved.toISOString();
+    end[0].value = text.slice(0, 10);
+    if (end[1].value) end[1].value = text.slice(11, 16);
+  };
+  for (const field of start) field.addEventListener("change", startMoved);
+  for (const field of end) {
+    field.addEventListener("change", () => {
+      distance = read(end) - read(start);
+    });
+  }
+  const hideTimes = () => {
+    for (const field of [start[1], end[1]]) field.closest(".field").hidden = allDay.checked;
+  };
+  allDay.addEventListener("change", hideTimes);
+  hideTimes();
+}
+
+// Completes the last of several people.
+for (const field of document.querySelectorAll("input[list=people-list]")) {
+  const list = document.getElementById("people-list");
+  let asked = "";
+  field.addEventListener("input", async () => {
+    const cut = field.value.search(/[^,;]*$/);
+    const before = field.value.slice(0, cut);
+    const typed = field.value.slice(cut).trim();
+    if (!typed || typed === asked || !list) return;
+    asked = typed;
+    const answer = await fetch(`/people?begin=${encodeURIComponent(typed)}`).catch(() => null);
+    if (!answer || !answer.ok || asked !== typed) return;
+    const names = await answer.json();
+    const lead = before && !before.endsWith(" ") ? `${before} ` : before;
+    list.replaceChildren(...names.map((name) => new Option(name, lead + name)));
+  });
+}

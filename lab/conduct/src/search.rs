@@ -1,0 +1,274 @@
+//! The search for the load line: which trial comes next, in which cell. It judges nothing itself:
+//! what a trial came to is told by who asked for the run, and the rest is pure.
+//!
+//! Cells take turns: each block has one trial of every cell whose search is not over, in random
+//! order, so that a machine that drifts does not favour one of them.
+
+use std::path::Path;
+
+use lab_stats::search::{Next, Outcome, Rules, Tried};
+use lab_study::model::Find;
+use lab_study::plan::{Plan, Trial};
+use lab_study::timing;
+
+/// What a trial of a search came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrialJudgement {
+    /// It is a measurement, and every threshold held.
+    Carried,
+    /// It is a measurement, and a threshold did not hold.
+    NotCarried,
+    /// It is no measurement.
+    Invalid {
+        /// Why, in a sentence's fragment.
+        reason: String,
+    },
+    /// The system under test failed.
+    SystemFailed,
+}
+
+/// Judges a complete trial, by its number, of the archive in a folder.
+pub type Judge<'a> = &'a mut dyn FnMut(&Path, u32) -> TrialJudgement;
+
+/// All trials that a plan knows: those chosen, and those that a search begins with.
+pub(crate) fn trials_of(plan: &Plan) -> impl Iterator<Item = &Trial> {
+    let searched = plan.search.iter().flat_map(|search| &search.cells);
+    plan.trials.iter().chain(searched)
+}
+
+/// A search under way.
+#[derive(Debug)]
+pub(crate) struct Searching {
+    rules: Rules,
+    /// Trials of each cell, in their order.
+    cells: Vec<Vec<Tried>>,
+    seed: u64,
+    block: u32,
+    /// Cells that had their turn in this block.
+    had: Vec<usize>,
+}
+
+/// A trial to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) cell: usize,
+    pub(crate) block: u32,
+    pub(crate) users: u32,
+}
+
+impl Searching {
+    /// `None` where the plan searches for nothing.
+    pub(crate) fn of(plan: &Plan) -> Option<Self> {
+        let search = plan.search.as_ref()?;
+        Some(Self {
+            rules: rules(&search.find, plan.seed),
+            cells: vec![Vec::new(); search.cells.len()],
+            seed: plan.seed,
+            block: 0,
+            had: Vec::new(),
+        })
+    }
+
+    /// Takes in what a trial came to.
+    pub(crate) fn learn(&mut self, plan: &Plan, trial: &Trial, judged: &TrialJudgement) {
+        let cells = plan.search.iter().flat_map(|search| &search.cells);
+        let same = |other: &Trial| {
+            let what = |t: &Trial| (t.cell.clone(), t.parameters.clone());
+            what(other) == what(trial)
+        };
+        let Some(cell) = cells.into_iter().position(same) else {
+            return;
+        };
+        if trial.block != self.block {
+            self.block = trial.block;
+            self.had.clear();
+        }
+        self.had.push(cell);
+        self.cells[cell].push(Tried {
+            level: trial.load.users,
+            outcome: match judged {
+                TrialJudgement::Carried => Outcome::Carried,
+                TrialJudgement::NotCarried | TrialJudgement::SystemFailed => Outcome::NotCarried,
+                TrialJudgement::Invalid { .. } => Outcome::Invalid,
+            },
+        });
+    }
+
+    /// The next trial, if the search is not over in all cells.
+    pub(crate) fn next(&self) -> Option<Chosen> {
+        let in_block = |block: u32, had: &[usize]| {
+            let mut order: Vec<usize> = (0..self.cells.len()).collect();
+            timing::shuffle(&mut order, self.seed, block);
+            order.into_iter().find_map(|cell| {
+                let next = self.rules.next(&self.cells[cell]);
+                match next {
+                    Next::Try(users) if !had.contains(&cell) => Some(Chosen { cell, block, users }),
+                    _ => None,
+                }
+            })
+        };
+        in_block(self.block, &self.had).or_else(|| in_block(self.block + 1, &[]))
+    }
+
+    /// Trials that the whole search takes, roughly, and at least those made.
+    pub(crate) fn expected(&self) -> usize {
+        let usual = self.rules.usual_trials() as usize;
+        let of = |cell: &Vec<Tried>| match self.rules.next(cell) {
+            Next::Done(_) => cell.len(),
+            Next::Try(_) => usual.max(cell.len() + 1),
+        };
+        self.cells.iter().map(of).sum()
+    }
+}
+
+/// The rules of a search; a report that replays it uses the same.
+fn rules(find: &Find, seed: u64) -> Rules {
+    Rules {
+        min: find.min_users,
+        max: find.max_users,
+        resolution: find.resolution,
+        repeats: find.repeats,
+        seed,
+    }
+}
+
+/// Trials that the search of a plan takes: roughly, and at most. `None` where it has none.
+#[must_use]
+pub fn expected_trials(plan: &Plan) -> Option<(u32, u32)> {
+    let search = plan.search.as_ref()?;
+    let rules = rules(&search.find, plan.seed);
+    let cells = u32::try_from(search.cells.len()).unwrap_or(u32::MAX);
+    let all = |trials: u32| trials.saturating_mul(cells);
+    Some((all(rules.usual_trials()), all(rules.most_trials())))
+}
+
+/// What a trial came to, for the progress display.
+pub(crate) fn words(users: u32, judged: &TrialJudgement) -> String {
+    match judged {
+        TrialJudgement::Carried => format!("{users} users are carried"),
+        TrialJudgement::NotCarried => format!("{users} users are not carried"),
+        TrialJudgement::SystemFailed => {
+            format!("{users} users are not carried: the system failed")
+        }
+        TrialJudgement::Invalid { reason } => format!("{users} users: no measurement: {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io;
+
+    use lab_study::plan::{PlanOptions, plan};
+    use lab_study::{Files, Workload, load_study};
+
+    use super::*;
+
+    struct Texts(BTreeMap<&'static str, &'static str>);
+
+    impl Files for Texts {
+        fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+            let found = self.0.iter().find(|(name, _)| path.ends_with(*name));
+            found
+                .map(|(_, text)| text.as_bytes().to_vec())
+                .ok_or_else(|| io::ErrorKind::NotFound.into())
+        }
+    }
+
+    const STUDY: &str = "\
+study: two
+title: Two variants
+workload: small
+variants:
+  a: { groupware: { http_threads: 1 } }
+  b: { groupware: { http_threads: 2 } }
+find:
+  users: { min: 10, max: 1000 }
+  subject_to: { response_time: [\"p(95) < 100ms\"] }
+load: { ramp: 1s, hold: 10s }
+";
+
+    const WORKLOAD: &str = "\
+workload: small
+about: A request and a pause.
+session:
+  steps:
+    - step: Look
+      wait: 20ms
+      request: GET /look
+";
+
+    fn searched() -> (Plan, Workload) {
+        let files = Texts(BTreeMap::from([
+            ("s.study.yaml", STUDY),
+            ("small.workload.yaml", WORKLOAD),
+        ]));
+        let loaded = load_study("s.study.yaml", &files, &[]).unwrap();
+        let options = PlanOptions {
+            speed: 1.0,
+            seed: Some(5),
+        };
+        let plan = plan(&loaded.study, &options).unwrap();
+        (plan, Workload::clone(&loaded.study.workload))
+    }
+
+    /// Runs a search in which cell `i` carries `lines[i]` users, from the trials of `plan` on.
+    fn go_on(plan: &mut Plan, workload: &Workload, lines: [u32; 2]) -> Searching {
+        let mut searching = Searching::of(plan).unwrap();
+        let mut at = 0;
+        loop {
+            if at == plan.trials.len() {
+                let Some(chosen) = searching.next() else {
+                    return searching;
+                };
+                let place = (at as u32 + 1, chosen.block);
+                let trial = plan.search_trial(workload, chosen.cell, chosen.users, place);
+                plan.trials.push(trial.unwrap());
+            }
+            let trial = plan.trials[at].clone();
+            let cells = &plan.search.as_ref().unwrap().cells;
+            let cell = cells.iter().position(|c| c.cell == trial.cell).unwrap();
+            let judged = if trial.load.users <= lines[cell] {
+                TrialJudgement::Carried
+            } else {
+                TrialJudgement::NotCarried
+            };
+            searching.learn(plan, &trial, &judged);
+            at += 1;
+        }
+    }
+
+    #[test]
+    fn variants_take_turns_in_random_order_until_both_are_found() {
+        let (mut plan, workload) = searched();
+        let expected = Searching::of(&plan).unwrap().expected();
+        go_on(&mut plan, &workload, [100, 300]);
+        assert!(
+            plan.trials.len().abs_diff(expected) < 12,
+            "{expected} expected"
+        );
+        let mut first = Vec::new();
+        for block in 0..6 {
+            let of: Vec<_> = plan.trials.iter().filter(|t| t.block == block).collect();
+            assert_eq!(of.len(), 2, "block {block}");
+            assert_ne!(of[0].cell, of[1].cell);
+            first.push(of[0].cell.clone());
+        }
+        assert!(
+            first.iter().any(|cell| *cell != first[0]),
+            "the order varies"
+        );
+    }
+
+    #[test]
+    fn a_search_that_was_cut_goes_on_as_it_would_have() {
+        let (mut whole, workload) = searched();
+        go_on(&mut whole, &workload, [77, 640]);
+        for cut in [1, 2, 7, whole.trials.len()] {
+            let mut resumed = whole.clone();
+            resumed.trials.truncate(cut);
+            go_on(&mut resumed, &workload, [77, 640]);
+            assert_eq!(resumed, whole);
+        }
+    }
+}
