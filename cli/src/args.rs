@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use groupware_server::LookupAccess;
 
 /// Finds the load line of a server: how many users it carries, and whether a setting helped.
 #[derive(Debug, Parser)]
@@ -181,6 +182,13 @@ pub(crate) struct ServeArgs {
         value_name = "DOMAIN"
     )]
     pub(crate) domain: String,
+    /// Who may register with the lookup service: everybody who can reach the server (open), users,
+    /// or nobody (off); open if only this machine can reach it, users otherwise, unless given
+    #[arg(long, env = "PLIMSOLL_LOOKUP", value_name = "open|users|off")]
+    pub(crate) lookup: Option<LookupAccess>,
+    /// How the lookup service keeps registrations
+    #[arg(long, env = "PLIMSOLL_LOOKUP_LAYOUT", value_enum, default_value_t = LookupLayout::Indexed)]
+    pub(crate) lookup_layout: LookupLayout,
     /// Fill each new mailbox to this many bytes
     #[arg(
         long,
@@ -214,6 +222,16 @@ pub(crate) struct ServeArgs {
     /// End when this process ends
     #[arg(long, hide = true)]
     pub(crate) parent_pid: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LookupLayout {
+    /// All registrations in one document, which every change rewrites
+    SingleDocument,
+    /// A document each; a query reads them all
+    DocumentPerRegistration,
+    /// A document each, and an index
+    Indexed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -2,7 +2,7 @@
 
 use groupware_server::{Config, Data, TlsFiles};
 
-use crate::args::{Engine, ServeArgs};
+use crate::args::{Engine, LookupLayout, ServeArgs};
 use crate::exit::{Exit, Failure};
 
 /// The admin token, where it comes from the environment rather than a file.
@@ -41,6 +41,14 @@ fn config(args: &ServeArgs) -> Config {
     config.admin_token = std::env::var(ADMIN_TOKEN)
         .ok()
         .filter(|token| !token.is_empty());
+    config.lookup = args.lookup;
+    config.lookup_layout = match args.lookup_layout {
+        LookupLayout::SingleDocument => groupware_server::LookupLayout::SingleDocument,
+        LookupLayout::DocumentPerRegistration => {
+            groupware_server::LookupLayout::DocumentPerRegistration
+        }
+        LookupLayout::Indexed => groupware_server::LookupLayout::Indexed,
+    };
     config.mailbox_pad_bytes = args.mailbox_pad;
     config.parent_pid = args.parent_pid;
     config.access_log = args.access_log;

@@ -13,6 +13,7 @@ use crate::metrics::Metrics;
 use crate::random::{self, SecretHash};
 use crate::sessions::Sessions;
 use crate::throttle::Throttle;
+use crate::{LookupLayout, lookup};
 
 /// The parts of a running server, shared by its threads.
 pub(crate) struct App {
@@ -21,6 +22,7 @@ pub(crate) struct App {
     pub(crate) passwords: Passwords,
     pub(crate) sessions: Sessions,
     pub(crate) throttle: Throttle,
+    pub(crate) lookup_rate: lookup::Rate,
     pub(crate) metrics: Metrics,
     pub(crate) access_log: Option<AccessLog>,
     pub(crate) clock: Clock,
@@ -35,6 +37,8 @@ pub(crate) struct Settings {
     /// Others than this machine can reach the server.
     pub(crate) exposed: bool,
     pub(crate) secure_cookies: bool,
+    pub(crate) lookup: lookup::Access,
+    pub(crate) lookup_layout: LookupLayout,
     pub(crate) mailbox_pad_bytes: u64,
     pub(crate) mail_quota_bytes: Option<u64>,
     pub(crate) body_bytes: usize,

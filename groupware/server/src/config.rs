@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::{LookupAccess, LookupLayout};
+
 /// Where the data lies.
 #[derive(Debug, Clone)]
 pub enum Data {
@@ -68,6 +70,11 @@ pub struct Config {
     pub parent_pid: Option<u32>,
     /// Writes a line per request to standard error.
     pub access_log: bool,
+    /// Who may change registrations of the lookup service; unless said, whoever can reach the
+    /// server if that is this machine alone, and users otherwise.
+    pub lookup: Option<LookupAccess>,
+    /// How registrations lie in the store.
+    pub lookup_layout: LookupLayout,
     /// The domain of the users' addresses.
     pub domain: String,
     /// What one client, and all together, may use.
@@ -90,6 +97,8 @@ impl Config {
             mail_quota_bytes: None,
             parent_pid: None,
             access_log: false,
+            lookup: None,
+            lookup_layout: LookupLayout::default(),
             domain: "localhost".into(),
             limits: Limits::default(),
         }
@@ -140,6 +149,9 @@ pub struct Limits {
     pub sign_in_failures: u32,
     /// Time after which one failed sign-in is forgiven.
     pub sign_in_forgiveness: Duration,
+    /// Most requests and registrations per second that a client elsewhere may send to the lookup
+    /// service; it may save up twenty seconds' worth.
+    pub lookup_per_s: u32,
     /// Longest time that a stopping server waits for the requests under way.
     pub shutdown_timeout: Duration,
 }
@@ -166,6 +178,7 @@ impl Default for Limits {
             session_lifetime: Duration::from_secs(24 * 3600),
             sign_in_failures: 10,
             sign_in_forgiveness: Duration::from_secs(30),
+            lookup_per_s: 100,
             shutdown_timeout: Duration::from_secs(10),
         }
     }

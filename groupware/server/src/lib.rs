@@ -16,6 +16,7 @@ mod config;
 mod credentials;
 mod error;
 mod lane;
+mod lookup;
 mod mail;
 mod metrics;
 mod owner;
@@ -36,6 +37,8 @@ mod worker;
 
 pub(crate) use app::AppState;
 pub use config::{Config, Data, Limits, TlsFiles};
+pub use groupware_lookup::Layout as LookupLayout;
+pub use lookup::LookupAccess;
 pub(crate) use owner::Owner;
 pub use run::run;
 pub use server::{ServeError, Server};

@@ -12,7 +12,7 @@ use http::{HeaderMap, StatusCode};
 use crate::admin::Admin;
 use crate::client::is_forwarded;
 use crate::error::ApiError;
-use crate::{AppState, admin, calendar, mail, pages, sign_in};
+use crate::{AppState, admin, calendar, lookup, mail, pages, sign_in};
 
 pub(crate) fn router(state: AppState) -> Router {
     Router::new()
@@ -21,6 +21,7 @@ pub(crate) fn router(state: AppState) -> Router {
         .merge(sign_in::routes())
         .merge(admin::routes())
         .merge(calendar::routes())
+        .merge(lookup::routes(&state))
         .merge(mail::routes())
         .merge(pages::routes())
         .fallback(async || ApiError::new(StatusCode::NOT_FOUND, "There is nothing here."))

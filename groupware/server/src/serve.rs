@@ -19,6 +19,7 @@ use crate::AppState;
 use crate::access_log::Line;
 use crate::admin::Admin;
 use crate::error::ApiError;
+use crate::lookup;
 use crate::room::{RESPONSE_ROOM_BYTES, Room, SMALL_BYTES};
 use crate::turn::{self, Turns};
 use crate::{mail, pages, sign_in};
@@ -133,6 +134,9 @@ impl Front {
         let small = settings.body_bytes.min(SMALL_BYTES);
         if announced.is_some_and(|length| length <= small) || parts.uri.path() == "/login" {
             return Ok((small, settings.body_timeout));
+        }
+        if let Some(limit) = lookup::body_limit(&self.state, parts).await? {
+            return Ok((limit, settings.body_timeout));
         }
         sign_in::authenticate(&self.state, &parts.headers).await?;
         if mail::is_mail(parts.uri.path()) {

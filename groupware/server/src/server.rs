@@ -18,6 +18,7 @@ use crate::accounts::{AccountError, Accounts, Passwords};
 use crate::admin_token::{self, AdminToken};
 use crate::app::{App, AppState, Settings};
 use crate::clock::Clock;
+use crate::lookup::{self, Sweeper};
 use crate::metrics::Metrics;
 use crate::router::router;
 use crate::serve::Front;
@@ -25,7 +26,7 @@ use crate::sessions::{Lifetime, Sessions};
 use crate::throttle::Throttle;
 use crate::tls::{self, TlsError};
 use crate::worker::{self, Shared};
-use crate::{Config, Data, padding, random};
+use crate::{Config, Data, LookupAccess, padding, random};
 
 /// Descriptors kept for files and listeners.
 const RESERVED_DESCRIPTORS: u64 = 512;
@@ -112,6 +113,8 @@ pub struct Server {
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<io::Result<()>>>,
     store: Store,
+    /// Ends before the store does.
+    lookup_sweeper: Option<Sweeper>,
 }
 
 impl Server {
@@ -167,10 +170,15 @@ impl Server {
             stop,
             threads,
             store,
+            lookup_sweeper: None,
         };
         server
             .spawn(listeners, &shared)
             .map_err(ServeError::System)?;
+        if config.lookup != Some(LookupAccess::Off) {
+            let sweeper = Sweeper::start(server.store.clone(), config.lookup_layout);
+            server.lookup_sweeper = Some(sweeper.map_err(ServeError::System)?);
+        }
         if let Some(file) = &config.port_file {
             write_port_file(file, address).map_err(|source| ServeError::PortFile {
                 file: file.clone(),
@@ -218,6 +226,7 @@ impl Drop for Server {
             // A thread that failed has said so in its panic; the others still end in order.
             let _ = thread.join();
         }
+        drop(self.lookup_sweeper.take());
         self.store.close_blocking();
     }
 }
@@ -247,6 +256,8 @@ fn state(
         exposed: !config.listen.ip().is_loopback(),
         // In front of plain HTTP that others can reach, there is a proxy that speaks TLS.
         secure_cookies: config.tls.is_some() || config.allow_plain_exposed,
+        lookup: lookup::Access::new(config.lookup, !config.listen.ip().is_loopback()),
+        lookup_layout: config.lookup_layout,
         mailbox_pad_bytes: config.mailbox_pad_bytes,
         mail_quota_bytes: config.mail_quota_bytes,
         body_bytes: limits.body_bytes,
@@ -267,6 +278,7 @@ fn state(
                 total: limits.session_lifetime,
             },
         ),
+        lookup_rate: lookup::Rate::new(limits.lookup_per_s),
         throttle: Throttle::new(limits.sign_in_failures, limits.sign_in_forgiveness),
         metrics: Metrics::new(store.clone()),
         access_log,

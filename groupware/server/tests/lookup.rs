@@ -1,0 +1,340 @@
+//! The lookup service over HTTP: both protocols, who may change what, limits, sweeping.
+
+mod support;
+
+use std::time::Duration;
+
+use groupware_server::{Config, Data, LookupAccess, LookupLayout, Server};
+use serde_json::json;
+use support::*;
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+const XML: (&str, &str) = ("content-type", "text/xml; charset=utf-8");
+const HLS: &str = "/perfSONAR_PS/services/hLS";
+
+fn start_with(change: impl FnOnce(&mut Config)) -> Server {
+    let mut config = config();
+    change(&mut config);
+    Server::start(config).unwrap()
+}
+
+fn ask(server: &Server, method: &str, path: &str, body: &str) -> Reply {
+    send(server.address(), method, path, &[JSON], body.as_bytes())
+}
+
+fn text(reply: &Reply) -> String {
+    String::from_utf8(reply.body.clone()).unwrap()
+}
+
+#[track_caller]
+fn refused(reply: &Reply, status: u16) {
+    assert_eq!(reply.status, status, "{}", text(reply));
+    assert_eq!(
+        reply.header("content-type"),
+        Some("text/plain; charset=utf-8")
+    );
+}
+
+#[test]
+fn a_record_has_a_life() {
+    for layout in LookupLayout::ALL {
+        let server = start_with(|config| config.lookup_layout = layout);
+        let body = r#"{"type":["interface"],"interface-addresses":["10.0.0.1","fe80::1"]}"#;
+        let made = ask(&server, "POST", "/lookup/records", body);
+        assert_eq!(made.status, 200, "{}", text(&made));
+        let uri = format!("/{}", made.json()["uri"].as_str().unwrap());
+        refused(&ask(&server, "POST", "/lookup/records", body), 403);
+        assert_eq!(ask(&server, "GET", &uri, "").json(), made.json());
+        let key = ask(&server, "GET", &format!("{uri}/interface-addresses"), "");
+        assert_eq!(
+            key.json(),
+            json!({ "interface-addresses": ["10.0.0.1", "fe80::1"] })
+        );
+        refused(&ask(&server, "GET", &format!("{uri}/nothing"), ""), 404);
+        let found = ask(
+            &server,
+            "GET",
+            "/lookup/records?interface-addresses=FE80%3A%3A1",
+            "",
+        );
+        assert_eq!(found.json(), json!([made.json()]));
+        let found = ask(
+            &server,
+            "GET",
+            "/lookup/records?interface-addresses=10.0.*&maxresults=0",
+            "",
+        );
+        assert_eq!(
+            (found.json(), found.header("x-lookup-next-skip")),
+            (json!([]), Some("0"))
+        );
+
+        let renewed = ask(&server, "POST", &uri, r#"{"ttl":["PT10M"]}"#);
+        assert_eq!(renewed.json()["state"], "renewed");
+        let bulk = json!({ "record-uris": [&uri[1..]] }).to_string();
+        assert_eq!(
+            ask(&server, "PUT", "/lookup/records", &bulk).json()["renewed"],
+            1
+        );
+        assert_eq!(ask(&server, "DELETE", &uri, "").json()["state"], "deleted");
+        refused(&ask(&server, "DELETE", &uri, ""), 404);
+        let bulk = r#"[{"type":"a"},{"type":7}]"#;
+        refused(&ask(&server, "POST", "/lookup/records/bulk", bulk), 400);
+        let bulk = r#"[{"type":"a"},{"type":"b"}]"#;
+        let made = ask(&server, "POST", "/lookup/records/bulk", bulk);
+        assert_eq!(made.json()["registered"], 2, "{}", text(&made));
+    }
+}
+
+#[test]
+fn bad_requests_are_told_in_words() {
+    let server = start();
+    for (path, status) in [
+        ("/lookup/records?operator=maybe", 400),
+        ("/lookup/records?skip=-1", 400),
+        ("/lookup/host/nonsense", 404),
+    ] {
+        refused(&ask(&server, "GET", path, ""), status);
+    }
+    for body in ["", "{", "[]", r#"{"type":7}"#, r#"{"type":"a","k":[[]]}"#] {
+        refused(&ask(&server, "POST", "/lookup/records", body), 400);
+    }
+    refused(
+        &ask(
+            &server,
+            "POST",
+            "/lookup/records",
+            r#"{"type":"a","ttl":"never"}"#,
+        ),
+        403,
+    );
+    let plain = send(
+        server.address(),
+        "POST",
+        "/lookup/records",
+        &[("content-type", "text/plain")],
+        b"{}",
+    );
+    refused(&plain, 415);
+    let huge = format!(r#"{{"type":"a","{}":"b"}}"#, "k".repeat(10 << 20));
+    assert_eq!(ask(&server, "POST", "/lookup/records", &huge).status, 413);
+    let large = format!(r#"{{"type":"a","{}":"b"}}"#, "k".repeat(1 << 20));
+    refused(&ask(&server, "POST", "/lookup/records", &large), 400);
+}
+
+fn xml_body(doctype: &str, kind: &str, metadata: &str, data: &str) -> String {
+    format!(
+        r#"<?xml version="1.0"?>{doctype}<E:Envelope xmlns:E="http://schemas.xmlsoap.org/soap/envelope/"><E:Body>
+        <nmwg:message type="LS{kind}Request" id="m1" xmlns:nmwg="http://ggf.org/ns/nmwg/base/2.0/">
+        <nmwg:metadata id="m">{metadata}</nmwg:metadata>
+        <nmwg:data id="d" metadataIdRef="m">{data}</nmwg:data></nmwg:message></E:Body></E:Envelope>"#
+    )
+}
+
+const SUBJECT: &str = r#"<p:subject xmlns:p="http://ggf.org/ns/nmwg/tools/org/perfsonar/1.0/">
+    <s:service xmlns:s="http://ggf.org/ns/nmwg/tools/org/perfsonar/service/1.0/">
+    <s:accessPoint>http://a</s:accessPoint></s:service></p:subject>"#;
+
+#[test]
+fn messages_register_and_bombs_are_refused() {
+    let server = start();
+    let post = |body: &str| send(server.address(), "POST", HLS, &[XML], body.as_bytes());
+    // Large enough to need leave.
+    let interface = |n: usize| {
+        format!(
+            r#"<nmwg:metadata id="i{n}"><t:interface xmlns:t="http://ggf.org/ns/nmwg/topology/2.0/">
+        <t:ifName>eth{n}</t:ifName><t:ifAddress>10.1.{}.{}</t:ifAddress></t:interface></nmwg:metadata>"#,
+            n >> 8,
+            n & 255
+        )
+    };
+    let interfaces: String = (0..2000).map(interface).collect();
+    let reply = post(&xml_body("", "Register", SUBJECT, &interfaces));
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.header("content-type"),
+        Some("text/xml; charset=utf-8")
+    );
+    assert!(
+        text(&reply).contains("[2000] Data elements have been registered"),
+        "{}",
+        text(&reply)
+    );
+    let found = ask(
+        &server,
+        "GET",
+        "/lookup/records?interface-addresses=10.1.7.207",
+        "",
+    );
+    assert_eq!(found.json()[0]["service-locator"], json!(["http://a"]));
+
+    let bomb = r#"<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>"#;
+    let bodies = [
+        xml_body(bomb, "Register", SUBJECT, "&b;"),
+        xml_body(
+            r#"<!DOCTYPE x SYSTEM "file:///etc/passwd">"#,
+            "Key",
+            SUBJECT,
+            "",
+        ),
+        xml_body("", "Key", "&b;", ""),
+        xml_body("", "Key", &"<a>".repeat(10_000), ""),
+        xml_body("", "Other", "", ""),
+        interfaces,
+        String::new(),
+    ];
+    for body in &bodies {
+        let reply = post(body);
+        assert_eq!(reply.status, 500);
+        assert!(text(&reply).contains("SOAP-ENV:Client"), "{}", text(&reply));
+    }
+    let reply = send(server.address(), "POST", HLS, &[JSON], bodies[0].as_bytes());
+    refused(&reply, 415);
+}
+
+#[test]
+fn where_others_can_reach_the_server_only_users_register() {
+    let server = start();
+    let passwords = register(&server, &["ann", "bob"]);
+    let (ann, bob) = (basic("ann", &passwords[0]), basic("bob", &passwords[1]));
+    let admin = format!("Bearer {TOKEN}");
+    let through_a_proxy = ("x-forwarded-for", "192.0.2.1");
+    let post = |headers: &[(&str, &str)], body: &str| {
+        send(
+            server.address(),
+            "POST",
+            "/lookup/records",
+            headers,
+            body.as_bytes(),
+        )
+    };
+    let body = r#"{"type":"host","host-name":"a"}"#;
+    let reply = post(&[JSON, through_a_proxy], body);
+    assert_eq!(reply.status, 401, "{}", text(&reply));
+    assert_eq!(
+        post(&[JSON, ("authorization", "Bearer wrong")], body).status,
+        401
+    );
+    let large = format!(r#"{{"type":"{}"}}"#, "x".repeat(100_000));
+    assert_eq!(post(&[JSON, through_a_proxy], &large).status, 401);
+
+    let made = post(&[JSON, through_a_proxy, ("authorization", &ann)], body);
+    assert_eq!(made.status, 200, "{}", text(&made));
+    let uri = format!("/{}", made.json()["uri"].as_str().unwrap());
+    let delete = |headers: &[(&str, &str)]| send(server.address(), "DELETE", &uri, headers, b"");
+    refused(&delete(&[("authorization", &bob)]), 403);
+    refused(&delete(&[]), 403);
+    // Everybody may ask.
+    let found = send(
+        server.address(),
+        "GET",
+        "/lookup/records",
+        &[through_a_proxy],
+        b"",
+    );
+    assert_eq!(found.json().as_array().unwrap().len(), 1);
+    assert_eq!(delete(&[("authorization", &admin)]).status, 200);
+
+    let message = xml_body("", "Register", SUBJECT, "");
+    let reply = send(
+        server.address(),
+        "POST",
+        HLS,
+        &[XML, through_a_proxy],
+        message.as_bytes(),
+    );
+    assert_eq!(reply.status, 401);
+    let key = xml_body("", "Key", SUBJECT, "");
+    let reply = send(
+        server.address(),
+        "POST",
+        HLS,
+        &[XML, through_a_proxy],
+        key.as_bytes(),
+    );
+    assert!(text(&reply).contains("error.ls.key.not_registered"));
+
+    let server = start_with(|config| config.lookup = Some(LookupAccess::Users));
+    assert_eq!(ask(&server, "POST", "/lookup/records", body).status, 401);
+    let server = start_with(|config| config.lookup = Some(LookupAccess::Off));
+    assert_eq!(ask(&server, "GET", "/lookup/records", "").status, 404);
+    assert_eq!(ask(&server, "POST", "/lookup/records", body).status, 404);
+}
+
+#[test]
+fn clients_elsewhere_have_a_rate() {
+    let server = start_with(|config| {
+        config.lookup = Some(LookupAccess::Open);
+        config.limits.lookup_per_s = 1;
+    });
+    let from_afar = [JSON, ("x-forwarded-for", "192.0.2.1")];
+    let get =
+        |headers: &[(&str, &str)]| send(server.address(), "GET", "/lookup/records", headers, b"");
+    let refusals = (0..30)
+        .map(|_| get(&from_afar))
+        .find(|reply| reply.status == 429);
+    let refusal = refusals.expect("a refusal");
+    assert!(refusal.header("retry-after").is_some());
+    assert_eq!(get(&[]).status, 200);
+    assert_eq!(get(&[("x-forwarded-for", "192.0.2.2")]).status, 200);
+    let many: Vec<_> = (0..100)
+        .map(|n| json!({ "type": "a", "k": n.to_string() }))
+        .collect();
+    let body = json!(many).to_string();
+    let headers = [JSON, ("x-forwarded-for", "192.0.2.3")];
+    let reply = send(
+        server.address(),
+        "POST",
+        "/lookup/records/bulk",
+        &headers,
+        body.as_bytes(),
+    );
+    assert_eq!(reply.status, 429);
+}
+
+#[test]
+fn registrations_outlive_a_restart_and_removed_ones_are_cleared_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let on_disk = |config: &mut Config| config.data = Data::Folder(folder.path().into());
+    let server = start_with(on_disk);
+    let addresses: Vec<String> = (0..3000)
+        .map(|n| format!("10.0.{}.{}", n >> 8, n & 255))
+        .collect();
+    let body = json!({ "type": "service", "interface-addresses": addresses }).to_string();
+    let made = ask(&server, "POST", "/lookup/records", &body);
+    assert_eq!(made.status, 200, "{}", text(&made));
+    server.shutdown();
+    let server = start_with(on_disk);
+    let query = "/lookup/records?interface-addresses=10.0.1.1";
+    let found = ask(&server, "GET", query, "");
+    assert_eq!(found.json()[0]["uri"], made.json()["uri"]);
+    let uri = format!("/{}", made.json()["uri"].as_str().unwrap());
+    assert_eq!(ask(&server, "DELETE", &uri, "").status, 200);
+    assert_eq!(ask(&server, "GET", query, "").json(), json!([]));
+    // The same again, before or after the sweep.
+    assert_eq!(ask(&server, "POST", "/lookup/records", &body).status, 200);
+    let commits = || {
+        let metrics = send(server.address(), "GET", "/metrics", &[], b"");
+        let text = text(&metrics);
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("plimsoll_store_commits_total"));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+            .unwrap()
+    };
+    // The old index has 3000 entries, of which a sweep clears 512: six batches.
+    wait_for("the sweeps", || commits() >= 8);
+    assert_eq!(
+        ask(&server, "GET", query, "")
+            .json()
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    // The sweeper goes at once, whatever it waits for.
+    #[allow(clippy::disallowed_methods, reason = "a deadline for a test")]
+    let begin = std::time::Instant::now();
+    server.shutdown();
+    assert!(begin.elapsed() < Duration::from_secs(20));
+}
