@@ -1,0 +1,241 @@
+//! The lookup service beside BaseX and PostgreSQL, in one run: register, query, deregister services
+//! with 100, 500, and 1000 interfaces; and how a query's time grows with the store.
+//!
+//! Everything runs on this machine's loopback, one client, one request after another, the systems
+//! in turn for each request, so that the machine's drift touches all. `--quick` for a try,
+//! `--full` for a store of 100,000 registrations.
+
+mod basex;
+mod data;
+mod growth;
+mod http;
+mod ours;
+mod postgresql;
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use data::Service;
+
+/// What can go wrong in the benchmark.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("PostgreSQL: {0}")]
+    Postgres(#[from] postgres::Error),
+    #[error("{0}")]
+    Peer(String),
+}
+
+/// A system under comparison: each call is one whole operation, acknowledged.
+pub(crate) trait System {
+    fn name(&self) -> &'static str;
+    /// Registers the service.
+    fn register(&mut self, service: &Service) -> Result<(), Error>;
+    /// Asks for the service that has this address, whole; how many interfaces came back.
+    fn query(&mut self, address: &str) -> Result<usize, Error>;
+    /// Removes the service.
+    fn deregister(&mut self, service: &Service) -> Result<(), Error>;
+}
+
+/// How much is done.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    registrations: fn(usize) -> usize,
+    others: usize,
+    stores: &'static [usize],
+}
+
+const QUICK: Extent = Extent {
+    registrations: |_| 20,
+    others: 10,
+    stores: &[100, 1000],
+};
+/// The counts of report 004.
+const NORMAL: Extent = Extent {
+    registrations: |interfaces| if interfaces == 1000 { 100 } else { 150 },
+    others: 30,
+    stores: &[100, 1000, 10_000],
+};
+const FULL: Extent = Extent {
+    stores: &[100, 1000, 10_000, 100_000],
+    ..NORMAL
+};
+
+fn main() -> ExitCode {
+    let argument = std::env::args().nth(1);
+    let extent = match argument.as_deref() {
+        None => NORMAL,
+        Some("--quick") => QUICK,
+        Some("--full") => FULL,
+        Some(other) => {
+            eprintln!("error: {other} is unknown; --quick or --full");
+            return ExitCode::FAILURE;
+        }
+    };
+    match run(extent) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(extent: Extent) -> Result<(), Error> {
+    let folder = tempfile::tempdir_in("target")?;
+    println!("lookup: ms per operation, median; one client; ours and PostgreSQL sync each change,");
+    println!("BaseX (as shipped, and with its index kept up to date) does not sync");
+    for interfaces in [100, 500, 1000] {
+        compare(folder.path(), interfaces, extent)?;
+    }
+    growth::measure(folder.path(), extent.stores)
+}
+
+fn compare(folder: &Path, interfaces: usize, extent: Extent) -> Result<(), Error> {
+    let folder = folder.join(interfaces.to_string());
+    std::fs::create_dir_all(&folder)?;
+    let sync_ms = sync_ms(&folder)?;
+    let server = ours::Server::start(&folder.join("ours"))?;
+    let postgresql = postgresql::Server::start(&folder.join("postgresql"))?;
+    let shipped = basex::Server::start(&folder.join("basex"), false)?;
+    let indexed = basex::Server::start(&folder.join("basex-indexed"), true)?;
+    let mut systems: Vec<Box<dyn System>> = vec![
+        Box::new(ours::Json::new(&server)?),
+        Box::new(ours::Xml::new(&server)?),
+        Box::new(postgresql.connect()?),
+        Box::new(shipped.connect()?),
+        Box::new(indexed.connect()?),
+    ];
+    // Both of ours keep their services in one server: they need different addresses.
+    let services = |system: usize| {
+        let count = (extent.registrations)(interfaces);
+        data::services(system, count, interfaces)
+    };
+    let services: Vec<Vec<Service>> = (0..systems.len()).map(services).collect();
+    let mut tables = Vec::new();
+    for operation in [Operation::Register, Operation::Query, Operation::Deregister] {
+        let count = match operation {
+            Operation::Register => services[0].len(),
+            _ => extent.others.min(services[0].len()),
+        };
+        let mut times = vec![Vec::with_capacity(count); systems.len()];
+        for number in 0..count {
+            let all = systems.iter_mut().zip(&services).zip(&mut times);
+            for ((system, services), times) in all {
+                times.push(operation.time(system.as_mut(), &services[number])?);
+            }
+        }
+        tables.push((operation, times));
+    }
+    print(interfaces, sync_ms, &systems, tables);
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Operation {
+    Register,
+    Query,
+    Deregister,
+}
+
+impl Operation {
+    fn time(self, system: &mut dyn System, service: &Service) -> Result<f64, Error> {
+        let begin = now();
+        let found = match self {
+            Self::Register => system.register(service).map(|()| None),
+            Self::Query => system.query(&service.middle_address()).map(Some),
+            Self::Deregister => system.deregister(service).map(|()| None),
+        }?;
+        let took = ms(begin.elapsed());
+        match found {
+            Some(found) if found != service.interfaces.len() => Err(Error::Peer(format!(
+                "{} found {found} interfaces of {}",
+                system.name(),
+                service.interfaces.len()
+            ))),
+            _ => Ok(took),
+        }
+    }
+}
+
+fn print(
+    interfaces: usize,
+    sync_ms: f64,
+    systems: &[Box<dyn System>],
+    tables: Vec<(Operation, Vec<Vec<f64>>)>,
+) {
+    println!("\n{interfaces} interfaces (one sync of this disk: {sync_ms:.3} ms)");
+    print!("  {:<12}", "");
+    for system in systems {
+        print!("{:>22}", system.name());
+    }
+    println!("   ours JSON / PostgreSQL, ours XML / BaseX, / BaseX with index");
+    for (operation, times) in tables {
+        let medians: Vec<f64> = times.into_iter().map(median).collect();
+        print!("  {:<12}", format!("{operation:?}").to_lowercase());
+        for median in &medians {
+            print!("{median:>22.3}");
+        }
+        let ratio = |ours: usize, peer: usize| medians[ours] / medians[peer];
+        println!(
+            "   {:.2}, {:.2}, {:.2}",
+            ratio(0, 2),
+            ratio(1, 3),
+            ratio(1, 4)
+        );
+    }
+}
+
+/// An append of 4 KiB with fdatasync, median.
+fn sync_ms(folder: &Path) -> Result<f64, Error> {
+    let path = folder.join("append.dat");
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    let mut times = Vec::new();
+    for _ in 0..100 {
+        let begin = now();
+        file.write_all(&[7; 4096])?;
+        file.sync_data()?;
+        times.push(ms(begin.elapsed()));
+    }
+    Ok(median(times))
+}
+
+/// The middle value (the mean of the two middle ones).
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() % 2 {
+        1 => values[half],
+        _ => (values[half - 1] + values[half]) / 2.0,
+    }
+}
+
+pub(crate) fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// The monotonic clock.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Polls until something is there.
+pub(crate) fn wait_for<T>(
+    what: &str,
+    mut ready: impl FnMut() -> Result<Option<T>, Error>,
+) -> Result<T, Error> {
+    let begin = now();
+    while begin.elapsed() < Duration::from_secs(60) {
+        if let Some(found) = ready()? {
+            return Ok(found);
+        }
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    Err(Error::Peer(format!("{what} was not ready within 60 s")))
+}
