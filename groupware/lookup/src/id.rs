@@ -22,6 +22,12 @@ impl Id {
         Self::from_bytes(first_16(hasher.finalize().as_bytes()))
     }
 
+    /// What a key of the XML protocol names. Its first version had a service's access point for a
+    /// key, which still does.
+    pub(crate) fn of_key(key: &str) -> Self {
+        Self::parse(key).unwrap_or_else(|| Self::of_parts(&[key]))
+    }
+
     /// Reads either way of writing it: 32 hexadecimal digits, hyphens anywhere among them.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bits = 0_u128;

@@ -125,10 +125,7 @@ impl Trigger<'_> {
     }
 
     fn find(&self, key: &str) -> Result<Option<Registration>, LookupError> {
-        match Id::parse(key) {
-            Some(id) => self.valid(id),
-            None => Ok(None),
-        }
+        self.valid(Id::of_key(key))
     }
 
     fn valid(&self, id: Id) -> Result<Option<Registration>, LookupError> {
@@ -280,12 +277,8 @@ impl Trigger<'_> {
         let Some(key) = &self.metadata.key else {
             return refused(event, "Key not found in message.");
         };
-        let id = Id::parse(key);
-        let head = match id {
-            Some(id) => self.context.keep().head(self.context.snapshot, id)?,
-            None => None,
-        };
-        let (Some(id), Some(mut head)) = (id, head) else {
+        let id = Id::of_key(key);
+        let Some(mut head) = self.context.keep().head(self.context.snapshot, id)? else {
             return refused(event, format!("Sent key \"{key}\" was not registered."));
         };
         records::relet(self.context, &mut head, self.message.asked_ttl_s)?;

@@ -1,0 +1,43 @@
+//! Any bytes as messages of the XML protocol, one after another, separated by 0: each is answered,
+//! and what was registered can be asked for.
+//!
+//! `cargo +nightly fuzz run lookup_xml -- -max_len=65536`
+#![no_main]
+
+use groupware_lookup::xml::{self, Message};
+use groupware_lookup::{Context, Layout, Query, Registrant, query};
+use groupware_store::{Store, StoreOptions};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let store = Store::memory(StoreOptions::default()).expect("a store in memory");
+    let layout = Layout::Indexed;
+    for (number, body) in data.split(|byte| *byte == 0).take(4).enumerate() {
+        let message = match Message::parse(body) {
+            Ok(message) => message,
+            Err(error) => {
+                assert!(!xml::fault(&error).is_empty());
+                continue;
+            }
+        };
+        let decided = store.read(|snapshot| {
+            let context = Context {
+                snapshot,
+                layout,
+                now: 1000,
+                random: number as u128,
+                who: &Registrant::Anybody,
+            };
+            xml::decide(&context, &message)
+        });
+        let decision = decided.expect("nothing is stored that can't be read");
+        assert!(std::str::from_utf8(&decision.reply).is_ok());
+        if !decision.batch.is_empty() {
+            store.commit_blocking(decision.batch).expect("within the store's limits");
+        }
+    }
+    let all = Query::parse(std::iter::empty()).expect("an empty query");
+    let found = store.read(|snapshot| query(snapshot, layout, &all, 1000));
+    let found = found.expect("what is stored can be read");
+    serde_json::from_slice::<serde_json::Value>(&found.body).expect("JSON");
+});
