@@ -4,6 +4,7 @@
 use std::future::Future;
 
 use lab_study::UserScope;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
 use crate::event::ErrorClass;
@@ -76,7 +77,7 @@ pub(crate) struct Failure {
 }
 
 /// What a client counts besides the outcome of requests.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClientCounts {
     /// Connections opened.
     pub(crate) connects: u64,

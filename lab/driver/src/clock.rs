@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use nix::time::{ClockId, clock_gettime};
+
 /// The clock of a trial: 0 is the moment of [`crate::Driver::begin`], monotonic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
@@ -38,6 +40,22 @@ impl Clock {
         self.zero
     }
 
+    /// A moment on this clock in nanoseconds of the machine's monotonic clock, which its processes
+    /// share.
+    pub(crate) fn to_shared(self, time: Nanos) -> Nanos {
+        self.shared_zero().saturating_add(time)
+    }
+
+    /// The way back; a moment before 0 is 0.
+    pub(crate) fn from_shared(self, time: Nanos) -> Nanos {
+        time.saturating_sub(self.shared_zero())
+    }
+
+    /// Both clocks are read one after the other: some tens of nanoseconds of error.
+    fn shared_zero(self) -> Nanos {
+        shared().saturating_sub(self.nanos())
+    }
+
     /// Nanoseconds since 0; they last for 584 years.
     #[inline]
     pub(crate) fn nanos(self) -> Nanos {
@@ -60,6 +78,12 @@ pub(crate) fn unix_seconds() -> i64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |d| i64::try_from(d.as_secs()).unwrap_or(i64::MAX))
+}
+
+/// `Instant` hides its number; the kernel tells it.
+fn shared() -> Nanos {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
+    nanos(now)
 }
 
 #[inline]

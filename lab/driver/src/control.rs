@@ -40,6 +40,15 @@ impl Control {
         self.0.borrow().zero.unwrap_or(zero)
     }
 
+    /// Takes in an order from another process; what it had been told before stays.
+    pub(crate) fn adopt(&self, new: Order) {
+        self.0.send_modify(|order| {
+            order.setup_step = order.setup_step.max(new.setup_step);
+            order.zero = order.zero.or(new.zero);
+            order.stop |= new.stop;
+        });
+    }
+
     /// The trial's 0, if it has begun.
     pub(crate) fn zero(&self) -> Option<Nanos> {
         self.0.borrow().zero

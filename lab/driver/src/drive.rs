@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::civil::Date;
 use lab_study::model::Workload;
 use lab_study::plan::LoadKind;
+use serde::{Deserialize, Serialize};
 
 /// One trial's worth of driving.
 #[derive(Debug, Clone)]
@@ -58,7 +59,7 @@ impl Drive {
 
 /// One program's part of the users: those whose number leaves `index` when divided by `of`, and of
 /// sessions that arrive likewise. Part 0 sends the probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// From 0, below `of`.
     pub index: u32,
@@ -72,7 +73,7 @@ impl Part {
 }
 
 /// Bounds on what a request may take.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// From the send to the last byte of the answer.
     pub request_timeout: Duration,
@@ -110,7 +111,7 @@ impl Default for Limits {
 }
 
 /// How an `https` server is trusted: by the web's usual authorities, and by these.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TlsOptions {
     /// Further root certificates, each a PEM file's content.
     pub extra_roots_pem: Vec<Vec<u8>>,

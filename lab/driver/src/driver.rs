@@ -1,27 +1,25 @@
 //! Starts the workers, tells them when to begin and to stop, and collects the summary.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
-
-use lab_study::plan::LoadKind;
+use std::time::Duration;
 
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
+use crate::crew::{self, Crew, spawn, validate};
 use crate::drive::{BaseUrl, Drive};
 use crate::event::{DriveSummary, DriverEvent};
-use crate::http::HttpClient;
-use crate::http::tls::tls_config;
-use crate::merger::{Merger, Outbox, QUEUE};
+use crate::merger::{Merger, QUEUE};
+use crate::remote::{Generators, Links};
 use crate::script::Script;
 use crate::timers::Timers;
-use crate::worker::Worker;
 
-/// Emptied windows that may wait for their worker.
-const EMPTIED: usize = 4;
+/// How long before the trial's 0 generators in other processes are told of it, so that the first
+/// users are not late by what the message takes.
+const NOTICE: Duration = Duration::from_millis(50);
 
 /// Why a drive could not start, or did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -59,9 +57,34 @@ pub enum DriverError {
         /// Why.
         detail: String,
     },
+    /// A generator process could not be started.
+    #[error("the generator {} can't be started", program.display())]
+    Spawn {
+        /// Its program.
+        program: std::path::PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A generator process refused its work, or ended before it was done.
+    #[error("generator {index} {detail}")]
+    Generator {
+        /// Its number.
+        index: u32,
+        /// How it ended, with its last words.
+        detail: String,
+    },
     /// A thread of the driver ended by a panic: a defect of this program.
     #[error("a thread of the driver failed")]
     Panicked,
+}
+
+/// A worker thread of a generator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WorkerThread {
+    /// Its process.
+    pub pid: u32,
+    /// Its kernel thread id, for `/proc/PID/task/TID`.
+    pub tid: i32,
 }
 
 /// A running drive: setup at once, ramp and hold after [`Driver::begin`].
@@ -72,9 +95,11 @@ pub enum DriverError {
 pub struct Driver {
     clock: Clock,
     control: Arc<Control>,
-    threads: Vec<i32>,
+    threads: Vec<WorkerThread>,
     workers: Vec<JoinHandle<()>>,
     merger: Option<JoinHandle<DriveSummary>>,
+    /// Of generators in other processes.
+    links: Option<Links>,
 }
 
 impl Driver {
@@ -84,17 +109,38 @@ impl Driver {
     /// # Errors
     /// When the drive is unusable, or a worker can't be started.
     pub fn start(drive: Drive, events: SyncSender<DriverEvent>) -> Result<Self, DriverError> {
-        let addresses = resolve(&drive.base)?;
-        let tls = tls_config(&drive.tls).map_err(DriverError::Tls)?;
-        let make = move |drive: &Arc<Drive>, timers: &Timers| {
-            Ok(HttpClient::new(
-                drive,
-                addresses.clone(),
-                Arc::clone(&tls),
-                timers.clock(),
-            ))
-        };
+        validate(&drive)?;
+        let make = crew::http(&drive)?;
         Self::start_with(drive, events, make)
+    }
+
+    /// As [`Driver::start`], with the users spread over generators in processes of their own. The
+    /// drive's cores are theirs.
+    ///
+    /// A generator that ends early ends the drive, and [`Driver::join`] tells its last words.
+    ///
+    /// # Errors
+    /// As for [`Driver::start`]; or when a generator can't be started.
+    pub fn start_generators(
+        drive: &Drive,
+        generators: &Generators,
+        events: SyncSender<DriverEvent>,
+    ) -> Result<Self, DriverError> {
+        validate(drive)?;
+        let script = Arc::new(Script::new(&drive.workload));
+        let clock = Clock::start();
+        let control = Arc::new(Control::new());
+        let (queue, reports) = sync_channel(QUEUE);
+        let mut driver = Self::new(clock, &control);
+        let links = Links::open(drive, generators, &script, clock, &control, &queue)?;
+        drop(queue);
+        // Windows come anew over the wire: none goes back.
+        let emptied = (0..links.workers()).map(|_| sync_channel(1).0).collect();
+        let links = driver.links.insert(links);
+        let merger = Merger::new(script, clock, control, events, emptied);
+        driver.merger = Some(spawn("merger".to_owned(), move || merger.run(&reports))?);
+        driver.threads = links.threads()?;
+        Ok(driver)
     }
 
     /// As `start`, with another protocol.
@@ -108,62 +154,54 @@ impl Driver {
         let script = Arc::new(Script::new(&drive.workload));
         let clock = Clock::start();
         let control = Arc::new(Control::new());
-        let mut driver = Self {
-            clock,
-            control: Arc::clone(&control),
-            threads: Vec::new(),
-            workers: Vec::new(),
-            merger: None,
-        };
-        let count = drive.workers();
         let (queue, reports) = sync_channel(QUEUE);
-        let (ready, started) = sync_channel(count);
-        let mut returns = Vec::new();
-        for number in 0..count {
-            let (give_back, emptied) = sync_channel(EMPTIED);
-            returns.push(give_back);
-            let worker = Worker {
-                number,
-                first: drive.part.index + drive.part.of * number as u32,
-                workers: drive.part.of * count as u32,
-                drive: Arc::clone(&drive),
-                script: Arc::clone(&script),
-                clock,
-                orders: control.subscribe(),
-                outbox: Outbox {
-                    worker: number,
-                    queue: queue.clone(),
-                },
-                emptied,
-            };
-            let (make, ready, drive) = (make.clone(), ready.clone(), Arc::clone(&drive));
-            let run = move || worker.run(move |timers: &Timers| make(&drive, timers), ready);
-            driver.workers.push(spawn(format!("users-{number}"), run)?);
-        }
-        drop((queue, ready));
-        let merger = Merger::new(script, clock, control, events, returns);
+        let mut driver = Self::new(clock, &control);
+        let mut crew = Crew::start(&drive, &script, clock, &control, &queue, make)?;
+        drop(queue);
+        driver.workers.append(&mut crew.workers);
+        let emptied = std::mem::take(&mut crew.emptied);
+        let merger = Merger::new(script, clock, control, events, emptied);
         driver.merger = Some(spawn("merger".to_owned(), move || merger.run(&reports))?);
-        driver.threads = thread_ids(&started, count)?;
+        let pid = std::process::id();
+        let threads = crew.threads()?.into_iter();
+        driver.threads = threads.map(|tid| WorkerThread { pid, tid }).collect();
         Ok(driver)
     }
 
+    fn new(clock: Clock, control: &Arc<Control>) -> Self {
+        Self {
+            clock,
+            control: Arc::clone(control),
+            threads: Vec::new(),
+            workers: Vec::new(),
+            merger: None,
+            links: None,
+        }
+    }
+
     /// Starts ramp and hold; to be called after [`DriverEvent::SetupDone`]. The trial's clock reads
-    /// 0 now. A second call changes nothing.
+    /// 0 now, or, with generators in other processes, in a moment. A second call changes nothing.
     pub fn begin(&self) -> Clock {
-        let zero = self.control.begin(self.clock.nanos());
-        self.clock.shifted(std::time::Duration::from_nanos(zero))
+        let notice = if self.links.is_some() {
+            NOTICE
+        } else {
+            Duration::ZERO
+        };
+        let zero = self.clock.nanos() + crate::clock::nanos(notice);
+        let zero = self.control.begin(zero);
+        self.clock.shifted(Duration::from_nanos(zero))
     }
 
     /// The trial's clock; before [`Driver::begin`] it counts from the start of the driver.
     #[must_use]
     pub fn clock(&self) -> Clock {
         let zero = self.control.zero().unwrap_or(0);
-        self.clock.shifted(std::time::Duration::from_nanos(zero))
+        self.clock.shifted(Duration::from_nanos(zero))
     }
 
-    /// Kernel thread ids of the workers, for `/proc/self/task/TID`.
+    /// The workers, by process and kernel thread id.
     #[must_use]
-    pub fn worker_threads(&self) -> Vec<i32> {
+    pub fn worker_threads(&self) -> Vec<WorkerThread> {
         self.threads.clone()
     }
 
@@ -175,15 +213,19 @@ impl Driver {
     /// Awaits the end of all workers.
     ///
     /// # Errors
-    /// When a thread of the driver panicked.
+    /// When a thread of the driver panicked, or a generator process did not end well.
     pub fn join(mut self) -> Result<DriveSummary, DriverError> {
-        let workers: Vec<_> = self.workers.drain(..).map(JoinHandle::join).collect();
         let merger = self.merger.take().ok_or(DriverError::Panicked)?;
-        let summary = merger.join().map_err(|_| DriverError::Panicked)?;
+        let summary = merger.join().map_err(|_| DriverError::Panicked);
+        self.control.stop();
+        let workers: Vec<_> = self.workers.drain(..).map(JoinHandle::join).collect();
+        if let Some(links) = self.links.take() {
+            links.close()?;
+        }
         if workers.iter().any(Result::is_err) {
             return Err(DriverError::Panicked);
         }
-        Ok(summary)
+        summary
     }
 }
 
@@ -191,73 +233,6 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.control.stop();
     }
-}
-
-fn validate(drive: &Drive) -> Result<(), DriverError> {
-    if drive.users == 0 {
-        return Err(DriverError::Drive("it has no users"));
-    }
-    if drive.part.index >= drive.part.of {
-        return Err(DriverError::Drive(
-            "its part of the users is beyond the last",
-        ));
-    }
-    if let LoadKind::Arrival { rate_per_s, .. } = drive.kind
-        && !(rate_per_s.is_finite() && rate_per_s > 0.0)
-    {
-        return Err(DriverError::Drive("its sessions never arrive"));
-    }
-    if matches!(drive.kind, LoadKind::Sequence { sessions } if sessions == 0 || drive.users != 1) {
-        return Err(DriverError::Drive(
-            "a sequence is at least one session of one user",
-        ));
-    }
-    if drive.window.is_zero() {
-        return Err(DriverError::Drive("its windows have no length"));
-    }
-    if !drive.user_extra.is_empty() && drive.user_extra.len() != drive.users as usize {
-        return Err(DriverError::Drive(
-            "it has variables for another number of users",
-        ));
-    }
-    if drive.workload.session.steps.is_empty() {
-        return Err(DriverError::Drive("its session has no steps"));
-    }
-    Ok(())
-}
-
-fn resolve(base: &BaseUrl) -> Result<Arc<[SocketAddr]>, DriverError> {
-    let fail = |source| DriverError::Resolve {
-        base: base.clone(),
-        source,
-    };
-    let found = (base.host.as_str(), base.port)
-        .to_socket_addrs()
-        .map_err(fail)?;
-    let addresses: Arc<[SocketAddr]> = found.collect();
-    if addresses.is_empty() {
-        return Err(fail(io::ErrorKind::NotFound.into()));
-    }
-    Ok(addresses)
-}
-
-fn spawn<T: Send + 'static>(
-    name: String,
-    run: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>, DriverError> {
-    std::thread::Builder::new()
-        .name(name)
-        .spawn(run)
-        .map_err(DriverError::Runtime)
-}
-
-fn thread_ids(
-    started: &Receiver<Result<i32, DriverError>>,
-    count: usize,
-) -> Result<Vec<i32>, DriverError> {
-    (0..count)
-        .map(|_| started.recv().unwrap_or(Err(DriverError::Panicked)))
-        .collect()
 }
 
 #[cfg(test)]
@@ -269,9 +244,9 @@ mod tests {
     use crate::event::{ErrorClass, MAX_ERROR_EXAMPLES};
     use crate::timers::Timer;
     use lab_study::model::{Body, DEFAULT_DATES_FROM, Request, Session, Step, Wait, Workload};
+    use lab_study::plan::LoadKind;
     use lab_study::{Template, UserScope};
     use std::sync::Mutex;
-    use std::time::Duration;
 
     /// Answers after a millisecond; request 2 fails.
     struct Silent {

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 /// Most error examples that a driver reports.
 pub const MAX_ERROR_EXAMPLES: usize = 20;
@@ -146,7 +147,7 @@ pub struct Window {
 
 /// Requests under way, and sessions that waited for a connection, when the drive was cut. They are
 /// in no histogram, so that a server that hangs or can't keep up shows here.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unanswered {
     /// How many.
     pub count: u64,

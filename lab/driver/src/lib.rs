@@ -8,6 +8,7 @@
 mod client;
 mod clock;
 mod control;
+mod crew;
 mod drive;
 mod driver;
 mod event;
@@ -15,6 +16,7 @@ pub mod http;
 mod load;
 mod merger;
 mod recorder;
+pub mod remote;
 mod script;
 mod timers;
 mod user;
@@ -22,7 +24,7 @@ mod worker;
 
 pub use clock::Clock;
 pub use drive::{BaseUrl, BaseUrlError, Drive, Limits, Part, TlsOptions};
-pub use driver::{Driver, DriverError};
+pub use driver::{Driver, DriverError, WorkerThread};
 pub use event::{
     DriveSummary, DriverEvent, ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow,
     Unanswered, Window, new_histogram,

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, Nanos};
 use crate::control::Control;
@@ -37,7 +38,7 @@ pub(crate) enum Report {
 }
 
 /// What a worker's setup has come to.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct SetupCounts {
     pub(crate) users_done: u32,
     pub(crate) transactions: u64,
@@ -302,7 +303,7 @@ impl Setup {
 }
 
 impl Window {
-    fn add(&mut self, part: &WorkerWindow) {
+    pub(crate) fn add(&mut self, part: &WorkerWindow) {
         self.users += part.users;
         self.cycles += part.cycles;
         self.overruns += part.overruns;

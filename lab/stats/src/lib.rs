@@ -5,6 +5,7 @@
 //! `None`, never a number.
 
 pub mod describe;
+pub mod encoding;
 pub mod histogram;
 pub mod interval;
 pub mod isotonic;

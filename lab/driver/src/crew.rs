@@ -1,0 +1,156 @@
+//! The worker threads of one program, and what they are made with. It knows nothing of who merges
+//! what they report.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use lab_study::plan::LoadKind;
+
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::control::Control;
+use crate::drive::{BaseUrl, Drive};
+use crate::driver::DriverError;
+use crate::http::HttpClient;
+use crate::http::tls::tls_config;
+use crate::merger::{Outbox, Report};
+use crate::recorder::WorkerWindow;
+use crate::script::Script;
+use crate::timers::Timers;
+use crate::worker::Worker;
+
+/// Emptied windows that may wait for their worker.
+const EMPTIED: usize = 4;
+
+/// Running workers.
+pub(crate) struct Crew {
+    pub(crate) workers: Vec<JoinHandle<()>>,
+    /// Where each worker gets its emptied windows back.
+    pub(crate) emptied: Vec<SyncSender<Box<WorkerWindow>>>,
+    started: Receiver<Result<i32, DriverError>>,
+}
+
+impl Crew {
+    /// Starts the workers and, at once, the first step of setup.
+    pub(crate) fn start<C: Client>(
+        drive: &Arc<Drive>,
+        script: &Arc<Script>,
+        clock: Clock,
+        control: &Control,
+        queue: &SyncSender<(usize, Report)>,
+        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError> + Clone + Send + 'static,
+    ) -> Result<Self, DriverError> {
+        let count = drive.workers();
+        let (ready, started) = sync_channel(count);
+        let mut crew = Self {
+            workers: Vec::new(),
+            emptied: Vec::new(),
+            started,
+        };
+        for number in 0..count {
+            let (give_back, emptied) = sync_channel(EMPTIED);
+            crew.emptied.push(give_back);
+            let worker = Worker {
+                number,
+                first: drive.part.index + drive.part.of * number as u32,
+                workers: drive.part.of * count as u32,
+                drive: Arc::clone(drive),
+                script: Arc::clone(script),
+                clock,
+                orders: control.subscribe(),
+                outbox: Outbox {
+                    worker: number,
+                    queue: queue.clone(),
+                },
+                emptied,
+            };
+            let (make, ready, drive) = (make.clone(), ready.clone(), Arc::clone(drive));
+            let run = move || worker.run(move |timers: &Timers| make(&drive, timers), ready);
+            crew.workers.push(spawn(format!("users-{number}"), run)?);
+        }
+        Ok(crew)
+    }
+
+    /// Awaits that all workers are there; gives their kernel thread ids.
+    pub(crate) fn threads(&self) -> Result<Vec<i32>, DriverError> {
+        let one = |_| self.started.recv().unwrap_or(Err(DriverError::Panicked));
+        (0..self.workers.len()).map(one).collect()
+    }
+}
+
+/// What makes a worker's HTTP client; the server's name is looked up now, once.
+pub(crate) fn http(
+    drive: &Drive,
+) -> Result<
+    impl Fn(&Arc<Drive>, &Timers) -> Result<HttpClient, DriverError> + Clone + Send + 'static,
+    DriverError,
+> {
+    let addresses = resolve(&drive.base)?;
+    let tls = tls_config(&drive.tls).map_err(DriverError::Tls)?;
+    Ok(move |drive: &Arc<Drive>, timers: &Timers| {
+        let (addresses, tls) = (Arc::clone(&addresses), Arc::clone(&tls));
+        Ok(HttpClient::new(drive, addresses, tls, timers.clock()))
+    })
+}
+
+pub(crate) fn spawn<T: Send + 'static>(
+    name: String,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, DriverError> {
+    std::thread::Builder::new()
+        .name(name)
+        .spawn(run)
+        .map_err(DriverError::Runtime)
+}
+
+fn resolve(base: &BaseUrl) -> Result<Arc<[SocketAddr]>, DriverError> {
+    let fail = |source| DriverError::Resolve {
+        base: base.clone(),
+        source,
+    };
+    let found = (base.host.as_str(), base.port)
+        .to_socket_addrs()
+        .map_err(fail)?;
+    let addresses: Arc<[SocketAddr]> = found.collect();
+    if addresses.is_empty() {
+        return Err(fail(io::ErrorKind::NotFound.into()));
+    }
+    Ok(addresses)
+}
+
+/// Refuses a drive that contradicts itself.
+pub(crate) fn validate(drive: &Drive) -> Result<(), DriverError> {
+    if drive.users == 0 {
+        return Err(DriverError::Drive("it has no users"));
+    }
+    if drive.part.index >= drive.part.of {
+        return Err(DriverError::Drive(
+            "its part of the users is beyond the last",
+        ));
+    }
+    if let LoadKind::Arrival { rate_per_s, .. } = drive.kind
+        && !(rate_per_s.is_finite() && rate_per_s > 0.0)
+    {
+        return Err(DriverError::Drive("its sessions never arrive"));
+    }
+    if matches!(drive.kind, LoadKind::Sequence { sessions } if sessions == 0 || drive.users != 1) {
+        return Err(DriverError::Drive(
+            "a sequence is at least one session of one user",
+        ));
+    }
+    if drive.window.is_zero() {
+        return Err(DriverError::Drive("its windows have no length"));
+    }
+    if !drive.user_extra.is_empty() && drive.user_extra.len() != drive.users as usize {
+        return Err(DriverError::Drive(
+            "it has variables for another number of users",
+        ));
+    }
+    if drive.workload.session.steps.is_empty() {
+        return Err(DriverError::Drive("its session has no steps"));
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! What a generator and its conductor say to each other: JSON behind a length of four bytes.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use jiff::civil::Date;
+use lab_study::model::Level;
+use lab_study::plan::LoadKind;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::wire::WireReport;
+use crate::drive::{Limits, Part, TlsOptions};
+
+/// The version of the messages; a generator of another one refuses.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// Largest message. A window of a hundred steps has some hundred KB; the variables of 100,000 users
+/// some MB.
+pub const MAX_FRAME_BYTES: u32 = 64 << 20;
+
+/// Why a message can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum MessageError {
+    /// The other side is gone, or the pipe broke.
+    #[error("the connection to the other process ended")]
+    Io(#[from] io::Error),
+    /// Its length is beyond [`MAX_FRAME_BYTES`].
+    #[error("a message of {0} bytes is longer than any")]
+    TooLong(usize),
+    /// It is none of the messages.
+    #[error("a message is not understood: {0}")]
+    Unknown(#[from] serde_json::Error),
+    /// It is one, and says what can't be.
+    #[error("a message makes no sense: {0}")]
+    Nonsense(String),
+}
+
+/// From the conductor.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToGenerator {
+    /// The first message, once: what to drive. Setup begins at once.
+    Start(Box<Start>),
+    /// How far the workers may go; later ones add to earlier ones.
+    Order(WireOrder),
+}
+
+/// A [`crate::Drive`] as it travels.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Start {
+    pub(crate) protocol: u32,
+    pub(crate) workload: WorkloadText,
+    pub(crate) base: String,
+    pub(crate) tls: TlsOptions,
+    pub(crate) kind: LoadKind,
+    pub(crate) users: u32,
+    pub(crate) part: Part,
+    /// Those of the users of this part, in order; or none.
+    pub(crate) user_extra: Vec<Vec<(String, String)>>,
+    pub(crate) seed: u64,
+    pub(crate) block: u32,
+    pub(crate) base_date: Date,
+    pub(crate) cores: Vec<usize>,
+    pub(crate) ramp: Duration,
+    pub(crate) hold: Duration,
+    pub(crate) window: Duration,
+    pub(crate) limits: Limits,
+}
+
+/// A workload as text, with all that makes the trial's workload of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadText {
+    /// The workload's file.
+    pub text: String,
+    /// Values of its parameters in this trial.
+    pub parameters: BTreeMap<String, Level>,
+    /// What its waits, pace, and probe interval are divided by.
+    pub speed: f64,
+}
+
+/// An order as it travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WireOrder {
+    pub(crate) setup_step: usize,
+    /// The trial's 0 in ns of the machine's monotonic clock.
+    pub(crate) zero_ns: Option<u64>,
+    pub(crate) stop: bool,
+}
+
+/// From the generator.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FromGenerator {
+    /// The workers are there; their kernel thread ids.
+    Ready { threads: Vec<i32> },
+    /// It can't begin, or its workers did not end well.
+    Failed { detail: String },
+    /// What a worker, by its number in this generator, reports.
+    Report { worker: usize, report: WireReport },
+}
+
+/// Writes a message.
+pub(crate) fn write(to: &mut impl Write, message: &impl Serialize) -> Result<(), MessageError> {
+    let mut frame = vec![0; 4];
+    serde_json::to_writer(&mut frame, message)?;
+    let length = frame.len() - 4;
+    let short = u32::try_from(length).ok().filter(|n| *n <= MAX_FRAME_BYTES);
+    let short = short.ok_or(MessageError::TooLong(length))?;
+    frame[..4].copy_from_slice(&short.to_be_bytes());
+    to.write_all(&frame)?;
+    Ok(to.flush()?)
+}
+
+/// Reads a message; `None` at the end of the stream.
+pub(crate) fn read<M: DeserializeOwned>(from: &mut impl Read) -> Result<Option<M>, MessageError> {
+    let mut length = [0; 4];
+    let got = from.read(&mut length[..1])?;
+    if got == 0 {
+        return Ok(None);
+    }
+    from.read_exact(&mut length[1..])?;
+    let length = u32::from_be_bytes(length);
+    if length > MAX_FRAME_BYTES {
+        return Err(MessageError::TooLong(length as usize));
+    }
+    // Grown as bytes come: a length alone reserves nothing.
+    let mut bytes = Vec::new();
+    let taken = from.take(u64::from(length)).read_to_end(&mut bytes)?;
+    if taken < length as usize {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
+    Ok(Some(serde_json::from_slice(&bytes)?))
+}
+
+/// Reads all messages of a generator in these bytes, histograms too, and gives their number: for
+/// tests with any bytes.
+///
+/// # Errors
+/// What is wrong with the first message that can't be read.
+pub fn check_from_generator(mut bytes: &[u8]) -> Result<usize, MessageError> {
+    let mut count = 0;
+    while let Some(message) = read(&mut bytes)? {
+        if let FromGenerator::Report { report, .. } = message {
+            let _report = report.into_report()?;
+        }
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// The same for the messages to a generator.
+///
+/// # Errors
+/// What is wrong with the first message that can't be read.
+pub fn check_to_generator(mut bytes: &[u8]) -> Result<usize, MessageError> {
+    let mut count = 0;
+    while let Some(message) = read(&mut bytes)? {
+        if let ToGenerator::Start(start) = message {
+            let _drive = start.into_drive()?;
+        }
+        count += 1;
+    }
+    Ok(count)
+}

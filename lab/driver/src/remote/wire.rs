@@ -1,0 +1,294 @@
+//! Reports of workers as they travel: counts as numbers, histograms in HdrHistogram's V2 form.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hdrhistogram::Histogram;
+use lab_stats::encoding::{decode_v2, encode_v2};
+use serde::{Deserialize, Serialize};
+
+use super::message::MessageError;
+use crate::client::ClientCounts;
+use crate::clock::Nanos;
+use crate::event::{ErrorClass, StepWindow, Unanswered, new_histogram};
+use crate::merger::{Report, SetupCounts};
+use crate::recorder::{Example, WorkerWindow};
+
+/// A [`Report`].
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WireReport {
+    Setup(SetupCounts),
+    SetupStepDone(SetupCounts),
+    Window {
+        index: u64,
+        end: Nanos,
+        handed_over: Nanos,
+        window: Box<WireWindow>,
+    },
+    Example {
+        t: Nanos,
+        step: usize,
+        setup: bool,
+        class: usize,
+        detail: Box<str>,
+    },
+    Ended {
+        cut: bool,
+    },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WireWindow {
+    users: u32,
+    cycles: u64,
+    overruns: u64,
+    arrived: u64,
+    waiting: u64,
+    dropped: u64,
+    client: ClientCounts,
+    unanswered: Unanswered,
+    lateness: WireHistogram,
+    steps: Vec<WireStep>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct WireStep {
+    ok: WireHistogram,
+    service: WireHistogram,
+    error: WireHistogram,
+    errors: [u64; 5],
+    skipped: u64,
+    waits: u64,
+    wait_sum_us: u64,
+    bytes: u64,
+}
+
+/// V2 form in base64; empty for one without values.
+#[derive(Debug, Serialize, Deserialize)]
+struct WireHistogram(String);
+
+impl WireHistogram {
+    fn new(histogram: &Histogram<u64>) -> Self {
+        if histogram.is_empty() {
+            return Self(String::new());
+        }
+        let mut bytes = Vec::new();
+        encode_v2(histogram, &mut bytes).expect("an hour in µs takes 180 KiB at most");
+        Self(BASE64.encode(bytes))
+    }
+
+    fn read(&self) -> Result<Histogram<u64>, MessageError> {
+        if self.0.is_empty() {
+            return Ok(new_histogram());
+        }
+        let nonsense = |error: String| MessageError::Nonsense(error);
+        let bytes = BASE64
+            .decode(&self.0)
+            .map_err(|e| nonsense(e.to_string()))?;
+        let read = decode_v2(&bytes).map_err(|e| nonsense(e.to_string()))?;
+        // Into one of the usual kind, whatever the other side made.
+        let mut histogram = new_histogram();
+        histogram
+            .add(&read)
+            .map_err(|e| nonsense(format!("its values can't be held: {e}")))?;
+        Ok(histogram)
+    }
+}
+
+impl WireReport {
+    pub(crate) fn new(report: &Report) -> Self {
+        match report {
+            Report::Setup(counts) => Self::Setup(*counts),
+            Report::SetupStepDone(counts) => Self::SetupStepDone(*counts),
+            Report::Window {
+                index,
+                end,
+                handed_over,
+                window,
+            } => Self::Window {
+                index: *index,
+                end: *end,
+                handed_over: *handed_over,
+                window: Box::new(WireWindow::new(window)),
+            },
+            Report::Example(example) => Self::Example {
+                t: example.t,
+                step: example.step,
+                setup: example.setup,
+                class: example.class.index(),
+                detail: example.detail.clone(),
+            },
+            Report::Ended { cut } => Self::Ended { cut: *cut },
+        }
+    }
+
+    pub(crate) fn into_report(self) -> Result<Report, MessageError> {
+        Ok(match self {
+            Self::Setup(counts) => Report::Setup(counts),
+            Self::SetupStepDone(counts) => Report::SetupStepDone(counts),
+            Self::Window {
+                index,
+                end,
+                handed_over,
+                window,
+            } => Report::Window {
+                index,
+                end,
+                handed_over,
+                window: Box::new(window.read()?),
+            },
+            Self::Example {
+                t,
+                step,
+                setup,
+                class,
+                detail,
+            } => Report::Example(Example {
+                t,
+                step,
+                setup,
+                class: *ErrorClass::ALL
+                    .get(class)
+                    .ok_or_else(|| MessageError::Nonsense(format!("error class {class}")))?,
+                detail,
+            }),
+            Self::Ended { cut } => Report::Ended { cut },
+        })
+    }
+}
+
+impl WireWindow {
+    fn new(window: &WorkerWindow) -> Self {
+        let step = |step: &StepWindow| WireStep {
+            ok: WireHistogram::new(&step.ok),
+            service: WireHistogram::new(&step.service),
+            error: WireHistogram::new(&step.error),
+            errors: step.errors,
+            skipped: step.skipped,
+            waits: step.waits,
+            wait_sum_us: step.wait_sum_us,
+            bytes: step.bytes,
+        };
+        Self {
+            users: window.users,
+            cycles: window.cycles,
+            overruns: window.overruns,
+            arrived: window.arrived,
+            waiting: window.waiting,
+            dropped: window.dropped,
+            client: window.client,
+            unanswered: window.unanswered,
+            lateness: WireHistogram::new(&window.lateness),
+            steps: window.steps.iter().map(step).collect(),
+        }
+    }
+
+    fn read(&self) -> Result<WorkerWindow, MessageError> {
+        let step = |step: &WireStep| {
+            Ok(StepWindow {
+                ok: step.ok.read()?,
+                service: step.service.read()?,
+                error: step.error.read()?,
+                errors: step.errors,
+                skipped: step.skipped,
+                waits: step.waits,
+                wait_sum_us: step.wait_sum_us,
+                bytes: step.bytes,
+            })
+        };
+        Ok(WorkerWindow {
+            users: self.users,
+            cycles: self.cycles,
+            overruns: self.overruns,
+            arrived: self.arrived,
+            waiting: self.waiting,
+            dropped: self.dropped,
+            client: self.client,
+            unanswered: self.unanswered,
+            lateness: self.lateness.read()?,
+            steps: self
+                .steps
+                .iter()
+                .map(step)
+                .collect::<Result<_, MessageError>>()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::message::{FromGenerator, read, write};
+    use super::*;
+    use crate::event::Window;
+
+    /// Response times by generator, µs.
+    fn times() -> impl Strategy<Value = Vec<Vec<u64>>> {
+        let time = prop_oneof![1u64..2_000, 1u64..1_000_000, 1u64..3_600_000_000];
+        proptest::collection::vec(proptest::collection::vec(time, 0..200), 1..8)
+    }
+
+    /// Over the wire and back, as between two processes.
+    fn sent(window: WorkerWindow) -> WorkerWindow {
+        let report = Report::Window {
+            index: 3,
+            end: 4,
+            handed_over: 5,
+            window: Box::new(window),
+        };
+        let report = WireReport::new(&report);
+        let mut bytes = Vec::new();
+        write(&mut bytes, &FromGenerator::Report { worker: 0, report }).unwrap();
+        match read(&mut &bytes[..]).unwrap() {
+            Some(FromGenerator::Report { report, .. }) => match report.into_report().unwrap() {
+                Report::Window { window, .. } => *window,
+                _ => panic!("another report"),
+            },
+            _ => panic!("another message"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn merged_generators_have_the_quantiles_of_one_that_recorded_everything(times in times()) {
+            let mut one = new_histogram();
+            let mut merged = Window::empty(1);
+            for generator in &times {
+                let mut window = WorkerWindow::new(1);
+                for time in generator {
+                    one.record(*time).unwrap();
+                    window.steps[0].ok.record(*time).unwrap();
+                    window.steps[0].service.record(time / 2).unwrap();
+                }
+                merged.add(&sent(window));
+            }
+            let ok = &merged.steps[0].ok;
+            prop_assert_eq!(ok.len(), one.len());
+            for q in [0.0, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0] {
+                prop_assert_eq!(ok.value_at_quantile(q), one.value_at_quantile(q));
+            }
+            prop_assert_eq!(ok, &one);
+            prop_assert_eq!(merged.steps[0].service.len(), one.len());
+        }
+    }
+
+    #[test]
+    fn counts_arrive_as_they_were_sent() {
+        let mut window = WorkerWindow::new(2);
+        (window.users, window.cycles, window.overruns) = (1, 2, 3);
+        (window.arrived, window.waiting, window.dropped) = (4, 5, 6);
+        window.client.connects = 7;
+        window.client.stale_retries = 8;
+        window.unanswered.count = 9;
+        window.unanswered.oldest = std::time::Duration::from_nanos(10);
+        let step = &mut window.steps[1];
+        (step.errors, step.skipped) = ([1, 2, 3, 4, 5], 11);
+        (step.waits, step.wait_sum_us, step.bytes) = (12, 13, 14);
+        let mut expected = Window::empty(2);
+        expected.add(&window);
+        let mut found = Window::empty(2);
+        found.add(&sent(window));
+        assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+    }
+}

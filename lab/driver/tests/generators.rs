@@ -1,0 +1,274 @@
+//! Generators in processes of their own, over real sockets: this program, started again with an
+//! argument, is the generator.
+
+mod common;
+
+use std::io::{stdin, stdout};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use common::{Make, Server, Told, ms, ok};
+use lab_driver::remote::{Generators, WorkloadText, generate};
+use lab_driver::{Clock, Drive, Driver, DriverError, DriverEvent, WorkerThread};
+use lab_study::plan::{LoadKind, Spacing};
+use lab_study::timing::ArrivalStream;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+const GENERATE: &str = "generate";
+
+fn main() {
+    if std::env::args().any(|argument| argument == GENERATE) {
+        if let Err(error) = generate(stdin(), stdout().lock()) {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+        return;
+    }
+    // The usual harness would take this for the list of tests to run.
+    let tests: [(&str, fn()); 7] = [
+        ("users are spread", users_are_spread_and_each_acts_once),
+        ("setup has one barrier", setup_has_one_barrier),
+        ("arrivals are shared", arrivals_are_shared),
+        ("a killed one is told", a_killed_generator_ends_the_drive),
+        ("a stop ends them", a_stop_ends_all_generators),
+        ("last words", what_is_no_generator_is_told_by_its_last_words),
+        ("a dropped driver", a_dropped_driver_leaves_no_process),
+    ];
+    for (name, test) in tests {
+        println!("generators: {name}");
+        test();
+    }
+}
+
+const WORKLOAD: &str = "
+workload: test
+user:
+  me: '{{ index }}'
+setup:
+  - step: First
+    request: GET /setup/{{ me }}
+  - step: Second
+    request: GET /second/{{ me }}
+session:
+  steps:
+    - step: Get
+      wait: 20ms
+      request: GET /get/{{ me }}
+probe:
+  every: 50ms
+  request: GET /probe
+";
+
+struct OneFile;
+
+impl lab_study::Files for OneFile {
+    fn read(&self, _path: &str) -> std::io::Result<Vec<u8>> {
+        Ok(WORKLOAD.into())
+    }
+}
+
+fn drive(server: &Server) -> Drive {
+    let mut drive = Make::new(&[]).drive(&server.base());
+    let workload = lab_study::load_workload("workload.yaml", &OneFile).unwrap();
+    drive.workload = Arc::new(workload);
+    (drive.users, drive.hold, drive.window) = (5, ms(600), ms(100));
+    drive
+}
+
+fn generators(count: u32) -> Generators {
+    Generators {
+        program: std::env::current_exe().unwrap(),
+        arguments: vec![GENERATE.to_owned()],
+        count,
+        workload: WorkloadText {
+            text: WORKLOAD.to_owned(),
+            parameters: std::collections::BTreeMap::new(),
+            speed: 1.0,
+        },
+    }
+}
+
+/// What a run told, how it ended, and its workers.
+type Ran = (
+    Told,
+    Result<lab_driver::DriveSummary, DriverError>,
+    Vec<WorkerThread>,
+);
+
+/// Runs to the end; `each` sees every window with the driver.
+fn run(drive: &Drive, count: u32, each: impl Fn(&Driver)) -> Ran {
+    let (sender, events) = sync_channel(16);
+    let driver = Driver::start_generators(drive, &generators(count), sender).unwrap();
+    let threads = driver.worker_threads();
+    let mut told = Told::default();
+    for event in events {
+        match event {
+            DriverEvent::SetupDone {
+                transactions,
+                errors,
+                skipped,
+                ..
+            } => {
+                told.setup = Some((transactions, errors, skipped));
+                driver.begin();
+            }
+            DriverEvent::Window(window) => {
+                told.windows.push(*window);
+                each(&driver);
+            }
+            DriverEvent::ErrorExample { class, detail, .. } => told.examples.push((class, detail)),
+            DriverEvent::SetupProgress { .. } => {}
+            DriverEvent::Done => break,
+        }
+    }
+    (told, driver.join(), threads)
+}
+
+fn alive(thread: WorkerThread) -> bool {
+    PathBuf::from(format!("/proc/{}/task/{}", thread.pid, thread.tid)).exists()
+}
+
+fn users_are_spread_and_each_acts_once() {
+    let server = Server::answering(|_| ok("hello"));
+    let mut drive = drive(&server);
+    drive.cores = vec![0, 1];
+    let (told, summary, threads) = run(&drive, 3, |_| {});
+    let summary = summary.unwrap();
+    let mut pids: Vec<u32> = threads.iter().map(|t| t.pid).collect();
+    pids.dedup();
+    assert_eq!((threads.len(), pids.len()), (3, 3));
+    assert!(!threads.into_iter().any(alive));
+    assert_eq!(told.setup, Some((10, 0, 0)));
+    assert!(!summary.stopped_early && summary.errors == 0);
+    assert_eq!(summary.elapsed, ms(600));
+    let lines = server.lines();
+    let count = |part: &str| lines.iter().filter(|line| line.contains(part)).count() as u64;
+    assert_eq!(
+        (count("/setup/"), count("/setup/4"), count("/setup/3")),
+        (5, 1, 1)
+    );
+    assert!((0..5).all(|user| count(&format!("/get/{user}")) > 3));
+    // Counted once each, but for what was under way at the cut.
+    let missing = count("/get/") - summary.transactions;
+    assert!(missing <= 5, "{missing}");
+    assert!(count("/probe") >= summary.probe_transactions && summary.probe_transactions > 3);
+    assert!(count("/probe") <= 12, "one generator alone sends the probe");
+    assert_eq!(told.times(0).len(), summary.transactions);
+    let mut end = Duration::ZERO;
+    for window in &told.windows {
+        assert_eq!((window.start, window.end), (end, end + ms(100)));
+        assert!(window.handed_over >= window.end);
+        end = window.end;
+    }
+    assert_eq!(told.windows.last().unwrap().users, 5);
+    // Both clocks are the machine's: the first users act at the trial's 0, not at the message's.
+    assert!(told.windows[0].steps[0].transactions() >= 5);
+}
+
+fn setup_has_one_barrier() {
+    let server = Server::answering(|_| ok(""));
+    let mut drive = drive(&server);
+    (drive.users, drive.hold) = (8, ms(100));
+    run(&drive, 4, |_| {}).1.unwrap();
+    let lines = server.lines();
+    let last = lines.iter().rposition(|l| l.contains("/setup/")).unwrap();
+    let first = lines.iter().position(|l| l.contains("/second/")).unwrap();
+    assert!(last < first, "{lines:?}");
+}
+
+fn arrivals_are_shared() {
+    let server = Server::answering(|_| ok(""));
+    let mut drive = drive(&server);
+    drive.kind = LoadKind::Arrival {
+        rate_per_s: 100.0,
+        spacing: Spacing::Poisson,
+    };
+    let stream = ArrivalStream::new(7, 0, 100.0, Spacing::Poisson, Duration::ZERO);
+    let planned = stream.take_while(|a| a.at < ms(600)).count() as u64;
+    let (_, summary, _) = run(&drive, 2, |_| {});
+    assert_eq!(summary.unwrap().arrived, planned);
+}
+
+fn a_killed_generator_ends_the_drive() {
+    let server = Server::answering(|_| ok(""));
+    let mut drive = drive(&server);
+    drive.hold = Duration::from_secs(60);
+    let clock = Clock::start();
+    let (_, ended, threads) = run(&drive, 2, |driver| {
+        let victim = driver.worker_threads()[1].pid;
+        let _gone_already = kill(Pid::from_raw(victim as i32), Signal::SIGKILL);
+    });
+    let error = ended.unwrap_err().to_string();
+    assert_eq!(error, "generator 1 was ended by signal 9");
+    assert!(clock.now() < Duration::from_secs(30));
+    assert!(!threads.into_iter().any(alive));
+}
+
+fn a_stop_ends_all_generators() {
+    let server = Server::answering(|_| ok(""));
+    let mut drive = drive(&server);
+    drive.hold = Duration::from_secs(60);
+    let (told, ended, threads) = run(&drive, 2, Driver::stop);
+    assert!(ended.unwrap().stopped_early && told.windows.len() >= 2);
+    assert!(!threads.into_iter().any(alive));
+}
+
+fn what_is_no_generator_is_told_by_its_last_words() {
+    let server = Server::answering(|_| ok(""));
+    let drive = drive(&server);
+    let refusal = |change: fn(&mut Generators)| {
+        let (sender, _events) = sync_channel(16);
+        let mut generators = generators(2);
+        change(&mut generators);
+        Driver::start_generators(&drive, &generators, sender)
+            .unwrap_err()
+            .to_string()
+    };
+    let check = |change: fn(&mut Generators), expected: &str| {
+        let found = refusal(change);
+        assert!(found.contains(expected), "{found}");
+    };
+    check(
+        |g| g.program = "/no/such/program".into(),
+        "/no/such/program can't be started",
+    );
+    check(
+        |g| g.workload.text = "workload: x\n".to_owned(),
+        "generator 0 failed: a message makes no sense",
+    );
+    check(
+        |g| {
+            shell(g, "echo no luck >&2; exit 3");
+        },
+        "generator 0 ended early with exit code 3; its last words: no luck",
+    );
+    check(
+        |g| {
+            shell(g, "echo hello; sleep 60");
+        },
+        "generator 0 is not understood: a message of 1751477356 bytes is longer than any",
+    );
+}
+
+fn shell(generators: &mut Generators, text: &str) {
+    generators.program = "/bin/sh".into();
+    generators.arguments = vec!["-c".to_owned(), text.to_owned()];
+}
+
+fn a_dropped_driver_leaves_no_process() {
+    let server = Server::answering(|_| ok(""));
+    let drive = drive(&server);
+    let (sender, _events) = sync_channel(16);
+    let driver = Driver::start_generators(&drive, &generators(2), sender).unwrap();
+    let threads = driver.worker_threads();
+    assert!(threads.iter().copied().all(alive));
+    drop(driver);
+    let clock = Clock::start();
+    while threads.iter().copied().any(alive) {
+        assert!(clock.now() < Duration::from_secs(20));
+        common::pass(ms(5));
+    }
+}
