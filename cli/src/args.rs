@@ -45,6 +45,9 @@ pub(crate) enum Command {
     Serve(Box<ServeArgs>),
     /// Print the JSON Schema of study or workload files
     Schema(SchemaArgs),
+    /// Drive a part of a load for another process, which speaks on stdin and listens on stdout
+    #[command(hide = true)]
+    Generate,
 }
 
 /// What changes a study without editing its file.

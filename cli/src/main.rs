@@ -42,6 +42,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Restore(args) => commands::restore::run(args),
         Command::Serve(args) => commands::serve::run(args),
         Command::Schema(args) => commands::schema::run(args),
+        Command::Generate => commands::generate::run(),
     }
 }
 

@@ -190,6 +190,9 @@ impl Display {
             TrialEnd::SystemFailed { message } => {
                 format!("{}: the system under test failed: {message}", self.trial)
             }
+            TrialEnd::GeneratorFailed { message } => {
+                format!("{}: the load generator failed: {message}", self.trial)
+            }
         };
         self.line(&text);
     }

@@ -122,6 +122,11 @@ pub enum TrialEnd {
         /// What happened, with the last lines of its output.
         message: String,
     },
+    /// A generator process ended before its time; of the load a part was missing.
+    GeneratorFailed {
+        /// Which, how it ended, and its last words.
+        message: String,
+    },
 }
 
 /// Requests under way at the end of the hold.

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab_archive::GeneratorHealth;
+use lab_driver::WorkerThread;
 
 /// The stretch over which a worker's highest CPU share is looked for.
 const STRETCH: Duration = Duration::from_secs(5);
@@ -19,8 +20,9 @@ pub(crate) struct ThreadTimes {
 }
 
 /// Reads a worker's times; `None` when it has ended.
-pub(crate) fn thread_times(tid: i32) -> Option<ThreadTimes> {
-    let task = Path::new("/proc/self/task").join(tid.to_string());
+pub(crate) fn thread_times(worker: WorkerThread) -> Option<ThreadTimes> {
+    let WorkerThread { pid, tid } = worker;
+    let task = PathBuf::from(format!("/proc/{pid}/task/{tid}"));
     let scheduled = fs::read_to_string(task.join("schedstat")).ok();
     scheduled
         .as_deref()
@@ -235,7 +237,9 @@ mod tests {
     #[test]
     fn this_thread_has_times() {
         let tid = nix::unistd::gettid().as_raw();
-        assert!(thread_times(tid).is_some());
-        assert_eq!(thread_times(i32::MAX), None);
+        let pid = std::process::id();
+        assert!(thread_times(WorkerThread { pid, tid }).is_some());
+        let tid = i32::MAX;
+        assert_eq!(thread_times(WorkerThread { pid, tid }), None);
     }
 }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use lab_archive::{ArchiveError, TrialWriter};
-use lab_driver::Window;
+use lab_driver::{Window, WorkerThread};
 use lab_monitor::Monitor;
 
 use crate::event::{Event, Phase};
@@ -32,7 +32,7 @@ pub(crate) struct Measuring {
     files_before: f64,
     peaks: Peaks,
     /// The generator's workers.
-    threads: Vec<i32>,
+    threads: Vec<WorkerThread>,
     rolling: Rolling,
     /// Steps of the session; the probe, if any, is beyond them.
     steps: usize,
@@ -127,7 +127,7 @@ pub(crate) struct Spans {
 impl Measuring {
     pub(crate) fn new(
         monitor: Monitor,
-        threads: Vec<i32>,
+        threads: Vec<WorkerThread>,
         steps: usize,
         files_before: usize,
         spans: Spans,

@@ -6,13 +6,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use lab_archive::{
     Circumstances, ErrorExample, Pinning, TRIAL_SCHEMA, TrialEnd, TrialRecord, TrialWriter,
 };
-use lab_driver::{BaseUrl, Clock, Drive, DriveSummary, Driver, DriverEvent, Part, TlsOptions};
+use lab_driver::remote::{Generators, WorkloadText};
+use lab_driver::{
+    BaseUrl, Clock, Drive, DriveSummary, Driver, DriverError, DriverEvent, Part, TlsOptions,
+};
 use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::{LoadKind, Plan, Trial};
 use lab_study::{User, Workload};
@@ -42,6 +45,8 @@ const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) enum Stop {
     /// The system under test failed; with its last lines.
     System(String),
+    /// A generator process failed; with its last words.
+    Generator(String),
     /// The user wants it.
     Interrupted,
     /// The run can't go on.
@@ -61,6 +66,8 @@ pub(crate) struct Conductor<'a> {
     pub(crate) trial: &'a Trial,
     /// At the plan's speed.
     pub(crate) workload: &'a Arc<Workload>,
+    /// The workload's file.
+    pub(crate) workload_text: &'a str,
     pub(crate) pinning: &'a Pinning,
     pub(crate) scratch: &'a Scratch,
     /// Kernel settings in force.
@@ -98,6 +105,7 @@ impl Conductor<'_> {
         let end = match self.attempt(&mut writer, &mut facts) {
             Ok(()) => TrialEnd::Complete,
             Err(Stop::System(message)) => TrialEnd::SystemFailed { message },
+            Err(Stop::Generator(message)) => TrialEnd::GeneratorFailed { message },
             Err(Stop::Interrupted) => return Ok(false),
             Err(Stop::Fatal(error)) => return Err(error),
         };
@@ -145,7 +153,7 @@ impl Conductor<'_> {
         self.tell(Event::Phase(Phase::Setup));
         let (sender, events) = sync_channel(QUEUE);
         facts.files_before = machine::own_open_files();
-        let driver = Driver::start(self.drive(system, user_extra), sender)?;
+        let driver = self.driver(self.drive(system, user_extra), sender)?;
         facts.workers = driver.worker_threads().len();
         let result = self.setup(&events, system, facts).and_then(|()| {
             let pid = Some(system.pid());
@@ -159,6 +167,28 @@ impl Conductor<'_> {
             driver.stop();
         }
         end_driver(driver, &events, result.is_ok()).and(result)
+    }
+
+    /// Starts the driver: in this process, or as several where the load is spread over them. A
+    /// sequence has one user, and nothing to spread.
+    fn driver(&self, drive: Drive, events: SyncSender<DriverEvent>) -> Result<Driver, Stop> {
+        let load = &self.trial.load;
+        let driver = if load.generators > 1 && !matches!(load.kind, LoadKind::Sequence { .. }) {
+            let generators = Generators {
+                program: self.program.to_path_buf(),
+                arguments: vec!["generate".to_owned()],
+                count: load.generators,
+                workload: WorkloadText {
+                    text: self.workload_text.to_owned(),
+                    parameters: self.trial.parameters.clone(),
+                    speed: self.plan.speed,
+                },
+            };
+            Driver::start_generators(&drive, &generators, events)
+        } else {
+            Driver::start(drive, events)
+        };
+        driver.map_err(driver_stop)
     }
 
     /// Registers the users where the system has a way to.
@@ -518,6 +548,14 @@ impl Facts {
     }
 }
 
+/// A generator that fails is a fact of its trial, as a failing system is.
+fn driver_stop(error: DriverError) -> Stop {
+    match error {
+        DriverError::Generator { .. } => Stop::Generator(error.to_string()),
+        error => error.into(),
+    }
+}
+
 /// Awaits the driver's end. One that does not end is left behind, told to stop.
 fn end_driver(
     driver: Driver,
@@ -534,7 +572,7 @@ fn end_driver(
             _ => {}
         }
     }
-    let summary = driver.join()?;
+    let summary = driver.join().map_err(driver_stop)?;
     if expect_whole && summary.stopped_early {
         return Err(Stop::Fatal(ConductError::DriverEnded));
     }

@@ -439,7 +439,7 @@ fn failures(mode: &str) -> Vec<String> {
         .into_iter()
         .map(|trial| match trial.record.end {
             TrialEnd::SystemFailed { message } => message,
-            TrialEnd::Complete => panic!("{mode}: it completed"),
+            other => panic!("{mode}: {other:?}"),
         })
         .collect()
 }

@@ -47,7 +47,7 @@ impl Clock {
     }
 
     /// The way back; a moment before 0 is 0.
-    pub(crate) fn from_shared(self, time: Nanos) -> Nanos {
+    pub(crate) fn at_shared(self, time: Nanos) -> Nanos {
         time.saturating_sub(self.shared_zero())
     }
 

@@ -158,12 +158,13 @@ impl Driver {
         let mut driver = Self::new(clock, &control);
         let mut crew = Crew::start(&drive, &script, clock, &control, &queue, make)?;
         drop(queue);
-        driver.workers.append(&mut crew.workers);
         let emptied = std::mem::take(&mut crew.emptied);
         let merger = Merger::new(script, clock, control, events, emptied);
         driver.merger = Some(spawn("merger".to_owned(), move || merger.run(&reports))?);
         let pid = std::process::id();
-        let threads = crew.threads()?.into_iter();
+        let threads = crew.threads();
+        driver.workers = crew.workers;
+        let threads = threads?.into_iter();
         driver.threads = threads.map(|tid| WorkerThread { pid, tid }).collect();
         Ok(driver)
     }

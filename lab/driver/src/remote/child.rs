@@ -103,7 +103,7 @@ fn obey(mut orders: impl Read, control: &Control, clock: Clock) {
     while let Ok(Some(ToGenerator::Order(order))) = read(&mut orders) {
         control.adopt(Order {
             setup_step: order.setup_step,
-            zero: order.zero_ns.map(|zero| clock.from_shared(zero)),
+            zero: order.zero_ns.map(|zero| clock.at_shared(zero)),
             stop: order.stop,
         });
     }

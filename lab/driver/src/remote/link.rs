@@ -303,6 +303,7 @@ fn listen(
     words: &Receiver<String>,
 ) -> Option<String> {
     let mut from = BufReader::new(stdout);
+    let mut said = false;
     let wrong = loop {
         match read(&mut from) {
             Ok(Some(FromGenerator::Ready { threads })) => {
@@ -316,20 +317,25 @@ fn listen(
                     break Some(format!("is not understood: {error}"));
                 }
             }
-            Ok(Some(FromGenerator::Failed { detail })) => break Some(format!("failed: {detail}")),
+            Ok(Some(FromGenerator::Failed { detail })) => {
+                said = true;
+                break Some(format!("failed: {detail}"));
+            }
             Ok(None) => break None,
             Err(MessageError::Io(_)) => break None,
             Err(error) => break Some(format!("is not understood: {error}")),
         }
     };
     let whole = inbox.ended == inbox.workers;
-    let (status, words) = end(child, words, wrong.is_some());
+    let (status, words) = end(child, words, wrong.is_some() && !said);
     let why = match wrong {
         Some(wrong) => Some(wrong),
         None if whole && status.is_some_and(|s| s.success()) => None,
         None => Some(ended_by(status)),
     };
     let why = why.map(|why| match words.trim() {
+        // It said the same in order.
+        _ if said => why,
         "" => why,
         words => format!("{why}; its last words: {words}"),
     });

@@ -83,7 +83,7 @@ pub(super) fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
         checks: checks::all(&facts),
         batches: match input.data.record.end {
             TrialEnd::Complete => batches(&names, input.data, &sums),
-            TrialEnd::SystemFailed { .. } => Vec::new(),
+            TrialEnd::SystemFailed { .. } | TrialEnd::GeneratorFailed { .. } => Vec::new(),
         },
     })
 }
@@ -239,7 +239,7 @@ fn demand_s(manifest: &Manifest, monitored: &counters::Monitored, sums: &Sums) -
 
 fn system_failure(end: &TrialEnd) -> Option<String> {
     match end {
-        TrialEnd::Complete => None,
+        TrialEnd::Complete | TrialEnd::GeneratorFailed { .. } => None,
         TrialEnd::SystemFailed { message } => Some(message.clone()),
     }
 }

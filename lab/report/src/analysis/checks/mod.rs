@@ -47,7 +47,7 @@ pub(super) struct Facts<'a> {
     pub(super) demand_s: Option<f64>,
 }
 
-/// All checks, in the order that a reader wants them. A trial whose system failed has one check:
+/// All checks, in the order that a reader wants them. A trial whose system or generator failed has one check:
 /// the others would only describe the ruins.
 pub(super) fn all(facts: &Facts<'_>) -> Vec<Check> {
     if let TrialEnd::SystemFailed { message } = &facts.data.record.end {
@@ -55,6 +55,13 @@ pub(super) fn all(facts: &Facts<'_>) -> Vec<Check> {
             "system under test",
             format!("it failed: {}", first_line(message)),
             "Read the end of system.log in the trial's folder, mend the system, and run again.",
+        )];
+    }
+    if let TrialEnd::GeneratorFailed { message } = &facts.data.record.end {
+        return vec![invalid(
+            "load generator",
+            format!("it failed: {}", first_line(message)),
+            "A part of the load was missing. Mend what the message names, and run again.",
         )];
     }
     let health = generator::health(facts);
