@@ -23,7 +23,7 @@ Examples:
 
 Exit codes: 0 success, 1 internal error, 99 a threshold failed, 104 bad file or flag,
 105 interrupted (go on with --resume), 110 the system under test failed,
-120 too few valid trials.")]
+120 too few valid trials, 121 a regression between two runs.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Report a finished run again, from its archive alone
     Report(ReportArgs),
+    /// Compare two runs of one workload: did anything get better or worse?
+    Compare(CompareArgs),
     /// Put back kernel settings that a killed run left changed
     Restore(RestoreArgs),
     /// Serve the groupware: calendar with invitations over HTTP
@@ -118,6 +120,27 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Examples:
+  plimsoll compare runs/load-20261121-081500 runs/load-20261122-081500
+  plimsoll compare baseline new --format junit > junit.xml      exit 121 on a regression
+
+Exit codes: 0 no regression shown, 104 the runs can't be compared, 120 too few valid trials,
+121 the second run is worse beyond noise and beyond the smallest relevant difference.")]
+pub(crate) struct CompareArgs {
+    /// The archive of the baseline
+    pub(crate) a: PathBuf,
+    /// The archive that is compared with it
+    pub(crate) b: PathBuf,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    pub(crate) format: Format,
+    /// Compare although the machines or loads differ in what matters
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
 A run puts its kernel settings back itself, also on Ctrl-C. One that was killed can't; the next
 run does it, or this command.")]
 pub(crate) struct RestoreArgs {
@@ -133,6 +156,8 @@ pub(crate) enum Format {
     Md,
     Json,
     Csv,
+    /// For build servers: one case per trial, check, threshold, and comparison
+    Junit,
 }
 
 #[derive(Debug, Args)]

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::process::ExitCode;
 
-/// Why the program ended, by rising precedence where several hold: 99, 120, 110, 105.
+/// Why the program ended, by rising precedence where several hold: 99, 121, 120, 110, 105.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// All is well.
     Success,
     /// A threshold on the server failed.
     ThresholdFailed,
+    /// A run is worse than its baseline.
+    Regression,
     /// Too few valid trials for an answer.
     TooFewValidTrials,
     /// The system under test did not start, or died.
@@ -32,6 +34,7 @@ impl Exit {
             Exit::Interrupted => 105,
             Exit::SystemFailed => 110,
             Exit::TooFewValidTrials => 120,
+            Exit::Regression => 121,
         }
     }
 }
@@ -115,7 +118,8 @@ mod tests {
     fn the_graver_outcome_wins() {
         let of = |outcomes: &[Exit]| outcomes.iter().max().expect("some").code();
         assert_eq!(of(&[Exit::Success, Exit::ThresholdFailed]), 99);
-        assert_eq!(of(&[Exit::ThresholdFailed, Exit::TooFewValidTrials]), 120);
+        assert_eq!(of(&[Exit::ThresholdFailed, Exit::Regression]), 121);
+        assert_eq!(of(&[Exit::Regression, Exit::TooFewValidTrials]), 120);
         assert_eq!(of(&[Exit::TooFewValidTrials, Exit::SystemFailed]), 110);
         assert_eq!(of(&[Exit::SystemFailed, Exit::Interrupted]), 105);
     }

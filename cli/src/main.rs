@@ -39,6 +39,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Plan(args) => commands::plan::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Report(args) => commands::report::run(args),
+        Command::Compare(args) => commands::compare::run(args),
         Command::Restore(args) => commands::restore::run(args),
         Command::Serve(args) => commands::serve::run(args),
         Command::Schema(args) => commands::schema::run(args),

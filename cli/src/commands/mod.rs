@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod generate;
 pub(crate) mod load;
 pub(crate) mod plan;

@@ -13,7 +13,7 @@ use crate::commands::print;
 use crate::exit::{Exit, Failure};
 
 /// The report is made for a terminal of this width, also where it is wider.
-const WIDTH: usize = 80;
+pub(crate) const WIDTH: usize = 80;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let analysis = read(&args.run)?;
@@ -26,6 +26,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         Format::Md => drop(print(&write::markdown(&analysis))?),
         Format::Json => drop(print(&json(&analysis)?)?),
         Format::Csv => drop(print(&write::steps_csv(&analysis))?),
+        Format::Junit => drop(print(&write::junit(&analysis))?),
     }
     Ok(exit(&analysis))
 }
@@ -46,6 +47,8 @@ pub(crate) fn write_files(analysis: &Analysis, dir: &Path) -> Result<(), Failure
         ("report.html", write::html(analysis)),
         ("report.md", write::markdown(analysis)),
         ("steps.csv", write::steps_csv(analysis)),
+        ("comparisons.csv", write::comparisons_csv(analysis)),
+        ("junit.xml", write::junit(analysis)),
         ("result.json", json(analysis)?),
     ];
     for (name, text) in files {

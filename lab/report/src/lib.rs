@@ -10,8 +10,9 @@ pub mod model;
 mod model_comparison;
 mod model_line;
 mod model_published;
+mod model_runs;
 mod model_trial;
 pub mod write;
 
-pub use analysis::{Judgement, ReportError, analyse, judge_trial};
+pub use analysis::{CannotCompare, Judgement, ReportError, analyse, compare_runs, judge_trial};
 pub use model::Analysis;

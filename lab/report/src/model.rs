@@ -12,6 +12,9 @@ use serde::Serialize;
 pub use crate::model_comparison::{Claim, Comparison, Difference, Inference, Measure};
 pub use crate::model_line::{LineDifference, LineLevel, LoadLine, Scaling, UslPoint};
 pub use crate::model_published::{Entry, PublishedTable};
+pub use crate::model_runs::{
+    COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference,
+};
 pub use crate::model_trial::{
     Arrivals, Check, CheckOutcome, Generator, Lateness, Point, ProbeCounts, Sample, Series,
     StepAnalysis, ThresholdResult, Times, TrialAnalysis, Verdict,
@@ -79,6 +82,8 @@ pub struct StudyFacts {
     pub about: String,
     /// Name of the workload.
     pub workload: String,
+    /// SHA-256 of what the workload means, in hex: of runs with the same one the users do the same.
+    pub workload_sha256: String,
     /// SHA-256 of the study file's bytes, in hex; `None` if the archive holds no study file.
     pub file_sha256: Option<String>,
     /// Seed of all randomness.

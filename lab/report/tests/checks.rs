@@ -166,9 +166,9 @@ fn littles_law() {
         .find(|check| check.name == "Little's law")
         .unwrap();
     assert_eq!(found.outcome, Pass, "{found:?}");
-    // Eight times the response of the first step beside 2.3 s of waits: 6 % and 70 % that the plan's
+    // Eight times the response of the first step beside 2.3 s of waits: 8 % and 70 % that the plan's
     // users have no time for.
-    for (response_us, outcome) in [(18_000, Warn), (200_000, Invalid)] {
+    for (response_us, outcome) in [(22_000, Warn), (200_000, Invalid)] {
         made.shapes[0].response_us = response_us;
         let trial = made.analysis().trials.remove(0);
         let found = trial

@@ -289,32 +289,36 @@ pub(super) fn sentences(lines: &[LoadLine], differences: &[LineDifference]) -> V
             list(&numbers)
         )
     });
-    let beside = differences.iter().map(|one| {
-        let by = |users: f64| {
-            let sign = if users < 0.0 { "−" } else { "+" };
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a difference of two numbers of users, without its sign"
-            )]
-            let size = users.abs() as u64;
-            format!("{sign}{}", count(size))
-        };
-        let interval = one.interval.map_or_else(
-            || "its interval is open".to_owned(),
-            |(low, high)| format!("{} to {}", by(low), by(high)),
-        );
-        format!(
-            "{} beside {}: {} users ({interval}): {}.",
-            one.b,
-            one.a,
-            by(one.difference),
-            match one.verdict {
-                "more" => "it carries more",
-                "fewer" => "it carries fewer",
-                other => other,
-            }
-        )
-    });
-    tried.chain(beside).collect()
+    tried
+        .chain(differences.iter().map(difference_sentence))
+        .collect()
+}
+
+/// One line beside another.
+pub(crate) fn difference_sentence(one: &LineDifference) -> String {
+    let by = |users: f64| {
+        let sign = if users < 0.0 { "−" } else { "+" };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a difference of two numbers of users, without its sign"
+        )]
+        let size = users.abs() as u64;
+        format!("{sign}{}", count(size))
+    };
+    let interval = one.interval.map_or_else(
+        || "its interval is open".to_owned(),
+        |(low, high)| format!("{} to {}", by(low), by(high)),
+    );
+    format!(
+        "{} beside {}: {} users ({interval}): {}.",
+        one.b,
+        one.a,
+        by(one.difference),
+        match one.verdict {
+            "more" => "it carries more",
+            "fewer" => "it carries fewer",
+            other => other,
+        }
+    )
 }

@@ -16,6 +16,7 @@ mod effects;
 mod findings;
 mod line;
 mod published;
+mod runs;
 mod source;
 mod sums;
 mod thresholds;
@@ -23,9 +24,12 @@ mod trial;
 mod warmup;
 
 pub use line::{Judgement, judge_trial};
+pub use runs::{CannotCompare, compare_runs};
 
 pub(crate) use findings::part_of_load;
-pub(crate) use line::figure as load_line_figure;
+pub(crate) use line::{
+    difference_sentence as line_difference_sentence, figure as load_line_figure,
+};
 
 use std::collections::BTreeSet;
 
@@ -185,6 +189,7 @@ fn facts(run: &Run, study: &Study, plan: &Plan, steps: Vec<String>) -> StudyFact
         title: study.title.clone(),
         about: study.about.clone(),
         workload: study.workload.name.clone(),
+        workload_sha256: meaning(study),
         file_sha256: run
             .files
             .first()
@@ -200,6 +205,19 @@ fn facts(run: &Run, study: &Study, plan: &Plan, steps: Vec<String>) -> StudyFact
             .collect(),
         steps,
     }
+}
+
+/// Of what the users do, whatever file says it and however: comments, prose, and names of files don't
+/// count.
+fn meaning(study: &Study) -> String {
+    let workload = &study.workload;
+    let parts = (
+        &workload.user,
+        &workload.setup,
+        &workload.session,
+        &workload.probe,
+    );
+    hex(&Sha256::digest(format!("{parts:?}").as_bytes()))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,10 +1,13 @@
-//! `steps.csv`: one row per trial and step, for spreadsheets and scripts.
+//! `steps.csv`, one row per trial and step, and `comparisons.csv`, one row per comparison: for
+//! spreadsheets and scripts.
 
 use lab_study::model::Cell;
 
 use crate::Analysis;
 use crate::format::level;
-use crate::model::{StepAnalysis, Times, TrialAnalysis, Verdict};
+use crate::model::{
+    Comparison, Difference, RunComparison, StepAnalysis, Times, TrialAnalysis, Verdict,
+};
 use crate::write::rows::published_step;
 
 const TIMES: [&str; 8] = ["mean", "min", "p50", "p90", "p95", "p99", "p999", "max"];
@@ -12,11 +15,89 @@ const TIMES: [&str; 8] = ["mean", "min", "p50", "p90", "p95", "p99", "p999", "ma
 /// One row per trial and step. An empty field is a figure that isn't there.
 #[must_use]
 pub fn steps_csv(analysis: &Analysis) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
     let mut lines = vec![header(analysis)];
     for trial in &analysis.trials {
         lines.extend(trial.steps.iter().map(|step| row(analysis, trial, step)));
     }
+    text(lines)
+}
+
+/// One row per comparison: the control's, those of cells, those of main effects.
+#[must_use]
+pub fn comparisons_csv(analysis: &Analysis) -> String {
+    let mut lines = vec![comparison_header("kind", "factor")];
+    for (kind, comparisons) in [
+        ("control", &analysis.control),
+        ("cells", &analysis.comparisons),
+        ("over all cells", &analysis.main_effects),
+    ] {
+        lines.extend(comparisons.iter().map(|one| comparison_row(kind, one)));
+    }
+    text(lines)
+}
+
+/// One row per cell and measure of two runs.
+#[must_use]
+pub fn runs_csv(runs: &RunComparison) -> String {
+    let mut lines = vec![comparison_header("kind", "cell")];
+    let rows = runs.comparisons.iter();
+    lines.extend(rows.map(|one| comparison_row("runs", one)));
+    text(lines)
+}
+
+fn comparison_header(kind: &str, factor: &str) -> Vec<String> {
+    [
+        kind,
+        factor,
+        "a",
+        "b",
+        "measure",
+        "unit",
+        "blocks",
+        "mean_a",
+        "mean_b",
+        "difference",
+        "ratio",
+        "ratio_low",
+        "ratio_high",
+        "p",
+        "p_single",
+        "smallest_difference",
+        "verdict",
+        "reason",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+fn comparison_row(kind: &str, one: &Comparison) -> Vec<String> {
+    vec![
+        kind.to_owned(),
+        one.factor.clone(),
+        one.a.clone(),
+        one.b.clone(),
+        one.metric.name().to_owned(),
+        one.metric.unit().to_owned(),
+        one.blocks.to_string(),
+        number(Some(one.mean_a)),
+        number(Some(one.mean_b)),
+        number(Some(one.difference)),
+        number(Some(one.ratio)),
+        number(one.interval.map(|interval| interval.0)),
+        number(one.interval.map(|interval| interval.1)),
+        number(one.p),
+        number(one.p_single),
+        number(Some(one.smallest_difference)),
+        one.verdict
+            .map(Difference::name)
+            .unwrap_or_default()
+            .to_owned(),
+        one.reason.clone().unwrap_or_default(),
+    ]
+}
+
+fn text(lines: Vec<Vec<String>>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
     for line in lines {
         writer
             .write_record(line)
@@ -42,6 +123,7 @@ fn header(analysis: &Analysis) -> Vec<String> {
         .map(str::to_owned),
     );
     header.extend(TIMES.iter().map(|name| format!("response_{name}_ms")));
+    header.extend(TIMES.iter().map(|name| format!("service_{name}_ms")));
     header.extend(["published_mean_ms", "ratio", "speed"].map(str::to_owned));
     header
 }
@@ -67,6 +149,7 @@ fn row(analysis: &Analysis, trial: &TrialAnalysis, step: &StepAnalysis) -> Vec<S
         number(step.wait_planned_ms),
     ]);
     row.extend(times(&step.response_ms).map(number));
+    row.extend(times(&step.service_ms).map(number));
     let published = published_mean(analysis, trial, step);
     let valid = trial.verdict == Verdict::Valid;
     let ours = step.response_ms.mean.filter(|_| valid);

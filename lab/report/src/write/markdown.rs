@@ -33,7 +33,7 @@ pub fn markdown(analysis: &Analysis) -> String {
     text
 }
 
-fn line(text: &mut String, line: &str) {
+pub(crate) fn line(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
 }
@@ -58,7 +58,7 @@ fn head(text: &mut String, analysis: &Analysis) {
 }
 
 /// Columns after the first stand to the right if they are `figures`.
-fn table(text: &mut String, heads: &[String], rows: &[Vec<String>], figures: bool) {
+pub(crate) fn table(text: &mut String, heads: &[String], rows: &[Vec<String>], figures: bool) {
     let row = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
         format!("| {} |", cells.join(" | "))
@@ -403,7 +403,7 @@ fn environment(text: &mut String, analysis: &Analysis) {
 }
 
 /// Text that shows as it is: whatever Markdown or HTML would act on is escaped.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in plain(text).chars() {
         match c {

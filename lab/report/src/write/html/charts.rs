@@ -460,7 +460,7 @@ pub(super) fn nice_step(end: f64, parts: f64) -> f64 {
 }
 
 /// The end of a linear axis that shows `most`.
-fn nice_end(most: f64) -> f64 {
+pub(super) fn nice_end(most: f64) -> f64 {
     let most = if most > 0.0 { most } else { 1.0 };
     let step = nice_step(most, 5.0);
     (most / step).ceil() * step
@@ -475,7 +475,7 @@ fn nice_log_end(most: f64) -> f64 {
     nice.unwrap_or(10.0) * decade
 }
 
-fn multiples(step: f64, end: f64) -> Vec<f64> {
+pub(super) fn multiples(step: f64, end: f64) -> Vec<f64> {
     let count = (end / step + 1e-6).floor() as usize;
     (0..=count.min(20)).map(|n| n as f64 * step).collect()
 }

@@ -4,9 +4,10 @@ use super::escape::escape;
 use super::intervals::{Row, intervals};
 use super::{Page, tables};
 use crate::Analysis;
-use crate::format::figure;
-use crate::model::{Comparison, Difference};
+use crate::format::{figure, plural};
+use crate::model::{Comparison, Difference, RunComparison};
 use crate::write::differences::{Group, control_lead, grids, groups, lead, spread, texts};
+use crate::write::runs::cells;
 
 /// Pairs with a chart; the table has all.
 const MOST_CHARTS: usize = 12;
@@ -75,9 +76,7 @@ fn part(page: &mut Page, analysis: &Analysis, comparisons: &[Comparison]) {
     let groups = groups(comparisons);
     let bounded = |group: &&Group<'_>| group.comparisons.iter().any(|one| one.interval.is_some());
     if groups.iter().any(|group| bounded(&group)) {
-        page.raw("<ul class=\"key\">\n<li><i class=\"interval\"></i>ratio and its interval</li>\n");
-        page.raw("<li><i class=\"shown\"></i>a difference is shown</li>\n");
-        page.raw("<li><i class=\"band\"></i>too small to matter</li>\n</ul>\n");
+        interval_key(page);
     }
     page.raw("<div class=\"grid\">\n");
     for group in groups.iter().filter(bounded).take(MOST_CHARTS) {
@@ -96,7 +95,26 @@ fn part(page: &mut Page, analysis: &Analysis, comparisons: &[Comparison]) {
     table(page, &groups);
 }
 
-fn row(one: &Comparison) -> Row {
+/// What the marks of the interval charts mean.
+pub(super) fn interval_key(page: &mut Page) {
+    page.raw("<ul class=\"key\">\n<li><i class=\"interval\"></i>ratio and its interval</li>\n");
+    page.raw("<li><i class=\"shown\"></i>a difference is shown</li>\n");
+    page.raw("<li><i class=\"band\"></i>too small to matter</li>\n</ul>\n");
+}
+
+/// Cell by cell, run b beside run a.
+pub(super) fn run_table(page: &mut Page, runs: &RunComparison) {
+    let groups: Vec<Group<'_>> = cells(runs)
+        .map(|(cell, comparisons)| Group {
+            title: cell.to_owned(),
+            blocks: plural(comparisons[0].blocks, "trial"),
+            comparisons,
+        })
+        .collect();
+    table(page, &groups);
+}
+
+pub(super) fn row(one: &Comparison) -> Row {
     Row {
         name: one.metric.name(),
         ratio: one.ratio,

@@ -237,7 +237,7 @@ fn chart(page: &mut Page, name: &str, unit: &str, lines: &[Line]) {
     page.raw("</section>\n");
 }
 
-fn key(page: &mut Page, lines: &[(&str, &str)], published: Option<&str>) {
+pub(super) fn key(page: &mut Page, lines: &[(&str, &str)], published: Option<&str>) {
     page.raw("<ul class=\"key\">\n");
     for (class, name) in lines {
         page.raw(&format!(
@@ -357,9 +357,9 @@ pub(super) fn through_trials(page: &mut Page, analysis: &Analysis) {
     };
     page.section("Through each trial", &lead);
     page.raw("<ul class=\"key\">\n<li><i></i>the figure; CPU: all of the host</li>\n");
-    page.raw("<li><i class=\"second\"></i>CPU of the system</li>\n");
+    page.raw("<li><i class=\"second\"></i>CPU of the system; sessions waiting</li>\n");
     page.raw("<li><i class=\"ramp\"></i>ramp and warm-up, not counted</li>\n</ul>\n<div class=\"grid fit\">\n");
-    let panels: [Panel; 4] = [
+    let mut panels: Vec<Panel> = vec![
         ("Throughput", "transactions per s", |trial| {
             vec![load(trial, |p| Some(p.transactions_per_s))]
         }),
@@ -379,7 +379,19 @@ pub(super) fn through_trials(page: &mut Page, analysis: &Analysis) {
             })]
         }),
     ];
-    let most = panels.map(|(_, _, lines)| largest(shown.iter().flat_map(lines)));
+    if shown.iter().any(|trial| trial.arrivals.is_some()) {
+        panels.push(("Sessions", "arriving per s; waiting", |trial| {
+            let waiting = Line {
+                ink: Ink::Second,
+                ..load(trial, |point| Some(waiting(point)))
+            };
+            vec![load(trial, |point| Some(point.arrived_per_s)), waiting]
+        }));
+    }
+    let most: Vec<f64> = panels
+        .iter()
+        .map(|(_, _, lines)| largest(shown.iter().flat_map(lines)))
+        .collect();
     for trial in shown {
         card(page, trial, &panels, &most);
     }
@@ -395,7 +407,7 @@ fn largest(lines: impl Iterator<Item = Line>) -> f64 {
         .fold(0.0, f64::max)
 }
 
-fn card(page: &mut Page, trial: &TrialAnalysis, panels: &[Panel; 4], most: &[f64; 4]) {
+fn card(page: &mut Page, trial: &TrialAnalysis, panels: &[Panel], most: &[f64]) {
     page.raw("<section class=\"card\"><h3>");
     page.raw(&escape(&format!("Trial {} · {}", trial.id, trial.label)));
     match trial.verdict {
@@ -426,6 +438,11 @@ fn card(page: &mut Page, trial: &TrialAnalysis, panels: &[Panel; 4], most: &[f64
     }
     page.raw("</div>\n");
     page.raw("</section>\n");
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+fn waiting(point: &crate::model::Point) -> f64 {
+    point.waiting as f64
 }
 
 fn load(trial: &TrialAnalysis, of: fn(&crate::model::Point) -> Option<f64>) -> Line {

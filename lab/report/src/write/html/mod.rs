@@ -8,7 +8,11 @@ mod differences;
 mod escape;
 mod figures;
 mod intervals;
+mod line;
+mod runs;
 mod tables;
+
+pub use runs::runs_html;
 
 use crate::Analysis;
 use crate::format::{count, plural};
@@ -36,19 +40,13 @@ pub fn html(analysis: &Analysis) -> String {
     let (shown, left_out) = shortened(analysis);
     let analysis = &shown;
     let mut page = Page::default();
-    page.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.raw("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
-    page.raw(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
-         'unsafe-inline'; script-src 'unsafe-inline'\">\n",
-    );
-    page.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
-    page.element("title", "", &format!("{} · Plimsoll", analysis.study.title));
-    page.raw(&format!("<style>{STYLE}</style>\n</head>\n<body>\n"));
+    begin(&mut page, &analysis.study.title);
     head(&mut page, analysis, &left_out);
     page.raw("<main>\n");
     figures::tiles(&mut page, analysis);
     figures::against_users(&mut page, analysis);
+    line::scaling(&mut page, analysis);
+    line::arrivals(&mut page, analysis);
     differences::two_factors(&mut page, analysis);
     tables::levels(&mut page, analysis);
     differences::comparisons(&mut page, analysis);
@@ -65,8 +63,25 @@ pub fn html(analysis: &Analysis) -> String {
     how_to_read(&mut page, analysis);
     page.raw("</main>\n");
     foot(&mut page, analysis);
-    page.raw(&format!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
+    end(&mut page);
     page.text
+}
+
+/// Everything before the page's own text.
+fn begin(page: &mut Page, title: &str) {
+    page.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.raw("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
+    page.raw(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
+         'unsafe-inline'; script-src 'unsafe-inline'\">\n",
+    );
+    page.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    page.element("title", "", &format!("{} · Plimsoll", title));
+    page.raw(&format!("<style>{STYLE}</style>\n</head>\n<body>\n"));
+}
+
+fn end(page: &mut Page) {
+    page.raw(&format!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
 }
 
 /// The page as it is written. Only [`Page::raw`] takes markup; all else escapes.
@@ -88,6 +103,13 @@ impl Page {
             "<{tag}{space}{attributes}>{}</{tag}>\n",
             escape(text)
         ));
+    }
+
+    /// The mark and what kind of page this is.
+    fn brand(&mut self, name: &str) {
+        self.raw(&format!("<div class=\"brand\">{MARK}"));
+        self.element("span", "", name);
+        self.raw("</div>\n");
     }
 
     fn section(&mut self, title: &str, lead: &str) {
@@ -145,9 +167,8 @@ fn shortened(analysis: &Analysis) -> (Analysis, Vec<String>) {
 
 fn head(page: &mut Page, analysis: &Analysis, left_out: &[String]) {
     let study = &analysis.study;
-    page.raw(&format!(
-        "<header>\n<div class=\"brand\">{MARK}<span>Plimsoll report</span></div>\n"
-    ));
+    page.raw("<header>\n");
+    page.brand("Plimsoll report");
     page.element("h1", "", &study.title);
     page.element(
         "p",
@@ -178,6 +199,7 @@ fn head(page: &mut Page, analysis: &Analysis, left_out: &[String]) {
     }
     page.raw("</div>\n");
     page.element("p", "class=\"headline\"", &analysis.headline);
+    line::marks(page, analysis);
     page.list("findings", &analysis.findings);
     page.list("findings", left_out);
     page.raw("</header>\n");
@@ -238,7 +260,8 @@ fn how_to_read(page: &mut Page, analysis: &Analysis) {
          only, after its warm-up: what MSER-5 cuts off its beginning, as the check on the steady \
          state says for each trial."
             .to_owned(),
-        "Response time runs from sending a request to the last byte of its answer. A timeout is an \
+        "Response time runs from the moment at which a request was due, or, where nothing says when, \
+         from its sending, to the last byte of its answer. A timeout is an \
          error, not a transaction. p95: 95 % of the responses were no slower. A dash stands where \
          too few responses were measured to tell, or nothing was sampled."
             .to_owned(),
@@ -252,6 +275,7 @@ fn how_to_read(page: &mut Page, analysis: &Analysis) {
          ratio that the test doesn't reject. Six blocks are the fewest that can show anything."
             .to_owned(),
     ];
+    lines.extend(crate::write::words::service_note(analysis));
     if let Some(note) = analysis.speed_note() {
         lines.push(format!(
             "This run was sped up ({note}): waits, pace, ramp, and hold are shorter by that \

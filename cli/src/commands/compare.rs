@@ -1,0 +1,54 @@
+//! `plimsoll compare`: two runs of one workload, from their archives alone.
+
+use lab_report::model::{RunComparison, RunOutcome};
+use lab_report::{compare_runs, write};
+
+use crate::args::{CompareArgs, Format};
+use crate::commands::print;
+use crate::commands::report::{self, WIDTH};
+use crate::exit::{Exit, Failure};
+
+pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
+    let (a, b) = (report::read(&args.a)?, report::read(&args.b)?);
+    let runs = compare_runs(&a, &b).map_err(|error| Failure::new(Exit::BadInput, &error))?;
+    if !args.force {
+        same_setup(&runs)?;
+    }
+    print(&match args.format {
+        Format::Terminal => write::runs_terminal(&runs, WIDTH),
+        Format::Html => write::runs_html(&runs),
+        Format::Md => write::runs_markdown(&runs),
+        Format::Json => {
+            write::runs_json(&runs).map_err(|error| Failure::new(Exit::Internal, &error))?
+        }
+        Format::Csv => write::runs_csv(&runs),
+        Format::Junit => write::junit_of_runs(&runs),
+    })?;
+    Ok(match runs.outcome {
+        RunOutcome::Ok => Exit::Success,
+        RunOutcome::Regression => Exit::Regression,
+        RunOutcome::TooFewValidTrials => Exit::TooFewValidTrials,
+    })
+}
+
+/// Refuses runs whose machines or loads differ in what their results can't be told from.
+fn same_setup(runs: &RunComparison) -> Result<(), Failure> {
+    let differences: Vec<String> = runs
+        .that_matter()
+        .map(|one| {
+            format!(
+                "\n  {}: {} in the first run, {} in the second",
+                one.what, one.a, one.b
+            )
+        })
+        .collect();
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let text = format!(
+        "the runs differ in what their results can't be told from:{}",
+        differences.concat()
+    );
+    Err(Failure::text(Exit::BadInput, text)
+        .hint("--force compares them all the same, and lists the differences"))
+}
