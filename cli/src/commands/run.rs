@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use lab_archive::ArchiveError;
+use lab_archive::{ArchiveError, Run};
 use lab_conduct::{ConductError, Outcome, RunRequest, TrialJudgement, preflight};
+use lab_report::{Judgement, judge_trial};
+use lab_study::model::Find;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::{RunArgs, StudyArgs};
@@ -47,9 +49,12 @@ fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
             .map_err(|error| Failure::new(Exit::Internal, &error))?;
     }
     let mut display = Display::new();
-    let mut judge = |_: &Path, _: u32| TrialJudgement::Invalid {
-        reason: "this version of the report can't judge a search".to_owned(),
-    };
+    let find = request
+        .plan
+        .search
+        .as_ref()
+        .map(|search| search.find.clone());
+    let mut judge = |dir: &Path, id: u32| judged(dir, id, find.as_ref());
     let mut show = |event| display.show(&event);
     let outcome = lab_conduct::run(request, &mut show, &mut judge, &interrupt);
     display.finish();
@@ -60,6 +65,25 @@ fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
         }
         failure
     })
+}
+
+/// What a trial of a search came to, by its archive.
+fn judged(dir: &Path, id: u32, find: Option<&Find>) -> TrialJudgement {
+    let invalid = |reason: String| TrialJudgement::Invalid { reason };
+    let Some(find) = find else {
+        return invalid("the study searches for nothing".to_owned());
+    };
+    let run = match Run::open(dir) {
+        Ok(run) => run,
+        Err(error) => return invalid(error.to_string()),
+    };
+    match judge_trial(&run, id, find) {
+        Ok(Judgement::Carried) => TrialJudgement::Carried,
+        Ok(Judgement::NotCarried) => TrialJudgement::NotCarried,
+        Ok(Judgement::SystemFailed) => TrialJudgement::SystemFailed,
+        Ok(Judgement::Invalid { reason }) => invalid(reason),
+        Err(error) => invalid(error.to_string()),
+    }
 }
 
 /// A run that can't go on still reports the trials that it finished.

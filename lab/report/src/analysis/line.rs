@@ -9,17 +9,20 @@ use lab_study::plan::Plan;
 
 use super::{ReportError, Steps, trial, warmup};
 use crate::format::{cell_label, count, list, percent};
-use crate::model::{LineDifference, LineLevel, LoadLine, TrialAnalysis, Verdict};
+use crate::model::{CheckOutcome, LineDifference, LineLevel, LoadLine, TrialAnalysis, Verdict};
 
 /// What a trial of a search came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
     /// It is a measurement, and every threshold held.
     Carried,
     /// It is a measurement, and a threshold did not hold.
     NotCarried,
     /// It is no measurement.
-    Invalid,
+    Invalid {
+        /// The check that says so, with its evidence.
+        reason: String,
+    },
     /// The system under test failed.
     SystemFailed,
 }
@@ -54,8 +57,19 @@ fn judgement(trial: &TrialAnalysis) -> Judgement {
         (Some(_), ..) => Judgement::SystemFailed,
         (None, Verdict::Valid, Some(true)) => Judgement::Carried,
         (None, Verdict::Valid, _) => Judgement::NotCarried,
-        (None, Verdict::Invalid, _) => Judgement::Invalid,
+        (None, Verdict::Invalid, _) => Judgement::Invalid {
+            reason: reason(trial),
+        },
     }
+}
+
+/// What the first check that fails says.
+fn reason(trial: &TrialAnalysis) -> String {
+    let failed = |check: &&crate::model::Check| check.outcome == CheckOutcome::Invalid;
+    let check = trial.checks.iter().find(failed);
+    check.map_or_else(String::new, |check| {
+        format!("{}: {}", check.name, check.evidence)
+    })
 }
 
 /// The line of each cell, in the order in which the plan has them; none without a search.
@@ -130,7 +144,7 @@ fn tried(trial: &TrialAnalysis) -> Tried {
         outcome: match judgement(trial) {
             Judgement::Carried => Outcome::Carried,
             Judgement::NotCarried | Judgement::SystemFailed => Outcome::NotCarried,
-            Judgement::Invalid => Outcome::Invalid,
+            Judgement::Invalid { .. } => Outcome::Invalid,
         },
     }
 }

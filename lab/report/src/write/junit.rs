@@ -87,7 +87,7 @@ fn trials(analysis: &Analysis) -> Vec<Case> {
             .checks
             .iter()
             .filter(|check| check.outcome == CheckOutcome::Invalid)
-            .map(line);
+            .map(|check| format!("{}: {}", check.name, check.evidence));
         let text: Vec<String> = failing.collect();
         Case {
             class: trial.label.clone(),
@@ -97,7 +97,7 @@ fn trials(analysis: &Analysis) -> Vec<Case> {
                 Verdict::Valid => Came::Passed,
                 Verdict::Invalid => Came::Broken,
             },
-            text: text.join("\n"),
+            text: text.join("; "),
         }
     };
     analysis.trials.iter().map(case).collect()

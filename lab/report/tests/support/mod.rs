@@ -109,6 +109,8 @@ pub(crate) struct Shape {
     pub(crate) climbs: bool,
     /// CPU of the system in the hold, where it isn't the usual; 100 = one core.
     pub(crate) system_cpu: Option<f64>,
+    /// What surrounded the trial.
+    pub(crate) circumstances: lab_archive::Circumstances,
 }
 
 impl Default for Shape {
@@ -140,6 +142,7 @@ impl Default for Shape {
             slow_start_ms: 0,
             climbs: false,
             system_cpu: None,
+            circumstances: Default::default(),
         }
     }
 }
@@ -164,6 +167,8 @@ pub(crate) struct Made {
     pub(crate) overrides: Vec<(String, String)>,
     /// One per trial of the plan, in order; trials beyond are not run.
     pub(crate) shapes: Vec<Shape>,
+    /// Of a search: the users of each trial, in order, and in which of its cells.
+    pub(crate) searched: Vec<(usize, u32)>,
 }
 
 impl Default for Made {
@@ -180,6 +185,7 @@ impl Default for Made {
             speed: 1.0,
             overrides: Vec::new(),
             shapes: vec![Shape::default(), slower],
+            searched: Vec::new(),
         }
     }
 }
@@ -209,9 +215,21 @@ impl Made {
         analyse(&self.run()).unwrap()
     }
 
-    /// Writes the archive and reads it back.
-    pub(crate) fn run(&self) -> Run {
-        let folder = tempfile::tempdir().unwrap();
+    /// Puts the trials of a search into its plan, as the conductor does when it chooses them.
+    fn search(&self, plan: &mut Plan, workload: &lab_study::Workload) {
+        let workload = workload.at_speed(self.speed);
+        for (block, (cell, users)) in (0_u32..).zip(&self.searched) {
+            let trial = plan.search_trial(&workload, *cell, *users, (block + 1, block));
+            plan.trials.push(trial.unwrap());
+        }
+    }
+
+    /// The plan of the study as written.
+    pub(crate) fn planned(&self) -> Plan {
+        self.load().1
+    }
+
+    fn load(&self) -> (lab_study::Loaded, Plan) {
         let files = Map(vec![
             ("tiny.study.yaml".to_owned(), self.study.clone()),
             ("tiny.workload.yaml".to_owned(), self.workload.clone()),
@@ -224,7 +242,15 @@ impl Made {
             speed: self.speed,
             seed: None,
         };
-        let planned = plan(&loaded.study, &options).unwrap();
+        let mut planned = plan(&loaded.study, &options).unwrap();
+        self.search(&mut planned, &loaded.study.workload);
+        (loaded, planned)
+    }
+
+    /// Writes the archive and reads it back.
+    pub(crate) fn run(&self) -> Run {
+        let folder = tempfile::tempdir().unwrap();
+        let (loaded, planned) = self.load();
         let manifest = manifest(&planned, &loaded.study.workload, &self.overrides);
         let json = serde_json::to_value(&planned).unwrap();
         let dir = folder.path().join("run");
@@ -324,7 +350,7 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
             rss_mb_max: 40.0,
         },
         start_data_bytes: 1_000_000,
-        circumstances: Default::default(),
+        circumstances: shape.circumstances.clone(),
         system_settings: BTreeMap::from([("http_threads".to_owned(), threads)]),
         notes: vec!["Mailboxes are not padded.".to_owned()],
     })

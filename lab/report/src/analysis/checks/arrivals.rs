@@ -24,7 +24,10 @@ pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
         return None;
     };
     let hold = &facts.sums.hold;
-    let planned = rate_per_s * hold.span_ms / 1000.0;
+    let prediction = facts.planned.prediction.as_ref();
+    let drawn = prediction.and_then(|plan| plan.arrivals);
+    // The plan draws the very arrivals that the driver draws; the rate is their mean.
+    let planned = drawn.map_or(rate_per_s * hold.span_ms / 1000.0, |drawn| drawn.hold);
     let arrived = as_f64(hold.arrived);
     let off = lab_stats::relative_difference(arrived, planned)?;
     let mut evidence = format!(
@@ -40,10 +43,10 @@ pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
             count(u64::from(facts.planned.load.users))
         ));
     }
-    let tolerance = match spacing {
-        Spacing::Constant => EVEN_TOLERANCE + EDGE / planned,
+    let tolerance = match (drawn, spacing) {
+        (Some(_), _) | (None, Spacing::Constant) => EVEN_TOLERANCE + EDGE / planned,
         // Four standard errors of the count.
-        Spacing::Poisson => 4.0 / planned.sqrt() + EDGE / planned,
+        (None, Spacing::Poisson) => 4.0 / planned.sqrt() + EDGE / planned,
     };
     if off.abs() > tolerance {
         let advice = "The generator doesn't follow its plan of arrivals.";

@@ -1,0 +1,208 @@
+//! The load line of a search, controls, and variants, from archives made up in every number.
+
+mod support;
+
+use lab_report::model::{Difference, Measure, Outcome};
+use lab_report::write::{html, json, markdown, terminal};
+use lab_report::{Analysis, Judgement, judge_trial};
+use lab_study::plan::Plan;
+use support::{Made, STUDY, Shape};
+
+/// Up to 130 users the made-up server answers within 100 ms, beyond it does not.
+fn shape(users: u32) -> Shape {
+    Shape {
+        response_us: if users <= 130 { 10_000 } else { 60_000 },
+        ..Shape::default()
+    }
+}
+
+fn search(systems: &str, tried: &[(usize, u32)]) -> Made {
+    let study = STUDY
+        .replace("matrix: { users: [100, 200] }\n", "")
+        .replace("system: { groupware: { http_threads: 2 } }", systems)
+        .replace("users: \"{{ users }}\", ", "")
+        .replace("published: [load.csv, steps.csv]\n", "")
+        .replace(
+            "thresholds:\n  response_time: [\"p(95) < 300ms\"]\n  error_rate: [\"rate < 1%\"]\n",
+            "find:\n  users: { min: 50, max: 400 }\n  subject_to:\n    response_time: [\"p(95) < 100ms\"]\n",
+        );
+    Made {
+        study,
+        shapes: tried.iter().map(|(_, users)| shape(*users)).collect(),
+        searched: tried.to_vec(),
+        ..Made::default()
+    }
+}
+
+const ONE: &str = "system: { groupware: { http_threads: 2 } }";
+const TRIED: [u32; 16] = [
+    50, 100, 200, 150, 125, 137, 131, 128, 131, 128, 131, 128, 131, 128, 131, 128,
+];
+
+fn one(tried: &[u32]) -> Made {
+    let tried: Vec<(usize, u32)> = tried.iter().map(|users| (0, *users)).collect();
+    search(ONE, &tried)
+}
+
+#[test]
+fn a_line_with_its_interval() {
+    let analysis = one(&TRIED).analysis();
+    let line = analysis.load_line.as_ref().unwrap();
+    assert_eq!(line.users, Some(128), "{line:?}");
+    // Five trials at a level can't bound the line by themselves; those further out help.
+    assert_eq!((line.low, line.high), (Some(125), Some(136)));
+    assert_eq!(line.thresholds, ["response time p(95) < 100ms"]);
+    assert_eq!(line.ceiling, None);
+    assert_eq!(line.levels.len(), 8);
+    assert_eq!(analysis.summary.outcome, Outcome::Ok);
+    assert_eq!(
+        analysis.headline,
+        "The load line is 128 users (95 % sure: 125 to 136), with response time p(95) < 100ms."
+    );
+    let text = terminal(&analysis, 80);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let from = text.find("Load line").unwrap();
+    let to = text[from..].find("Per level").unwrap();
+    insta::assert_snapshot!(&text[from..from + to]);
+    assert!(markdown(&analysis).contains("## Load line"));
+    let page = html(&analysis);
+    assert!(page.contains("aria-label=\"Load line: 128 users"));
+    assert!(page.contains("<circle cx=\"72\""));
+    assert!(json(&analysis).unwrap().contains("\"load_line\""));
+    keep("line.html", &page);
+}
+
+#[test]
+fn a_ceiling_is_said_as_such() {
+    // The generator breaks down at 200, twice.
+    let mut made = one(&[
+        50, 100, 200, 200, 150, 175, 187, 193, 196, 198, 198, 198, 198, 198, 198, 198,
+    ]);
+    for (at, (_, users)) in made.searched.clone().iter().enumerate() {
+        made.shapes[at] = Shape {
+            run_queue: if *users >= 200 { 0.5 } else { 0.004 },
+            ..shape(1)
+        };
+    }
+    let analysis = made.analysis();
+    let line = analysis.load_line.as_ref().unwrap();
+    let said = line.ceiling.as_deref().unwrap_or_default();
+    assert!(
+        said.starts_with("the generator is the limit: at 200 users"),
+        "{line:?}"
+    );
+    assert!(
+        analysis
+            .headline
+            .starts_with("The load line is ≥ 198 users: the generator is the limit")
+    );
+    keep("ceiling.html", &html(&analysis));
+}
+
+#[test]
+fn a_system_that_fails_under_load_did_not_carry_it() {
+    let mut made = one(&[50, 100, 200]);
+    made.shapes[2].end = lab_archive::TrialEnd::SystemFailed {
+        message: "killed by signal 9".to_owned(),
+    };
+    let run = made.run();
+    let plan: Plan = serde_json::from_value(run.plan.clone()).unwrap();
+    let find = plan.search.unwrap().find;
+    assert_eq!(judge_trial(&run, 1, &find).unwrap(), Judgement::Carried);
+    assert_eq!(
+        judge_trial(&run, 3, &find).unwrap(),
+        Judgement::SystemFailed
+    );
+    assert!(judge_trial(&run, 9, &find).is_err());
+    let analysis = lab_report::analyse(&run).unwrap();
+    assert_eq!(analysis.summary.outcome, Outcome::Ok);
+    assert_eq!(analysis.load_line.unwrap().users, Some(100));
+}
+
+/// Two variants in six blocks with a control; responses of b take `times` as long.
+fn variants(times: f64) -> Analysis {
+    let study = STUDY
+        .replace("matrix: { users: [100, 200] }\n", "")
+        .replace(
+            "system: { groupware: { http_threads: 2 } }",
+            "variants: { a: { groupware: {} }, b: { groupware: {} } }\ncontrol: true\ntrials: 6",
+        )
+        .replace("\"{{ users }}\"", "20")
+        .replace("published: [load.csv, steps.csv]\n", "")
+        .replace("order: listed\n", "");
+    let mut made = Made {
+        study,
+        ..Made::default()
+    };
+    // The order is the plan's: shapes follow its trials.
+    let of_b: Vec<bool> = made.planned().trials.iter().map(|trial| {
+        matches!(trial.cell.get("variant"), Some(lab_study::model::Level::Text(name)) if name == "b")
+    }).collect();
+    let shape = |(at, b): (usize, &bool)| {
+        let noise = 1.0 + (at * 7919 % 13) as f64 / 1000.0;
+        let times = if *b { times } else { 1.0 };
+        Shape {
+            response_us: (20_000.0 * noise * times) as u64,
+            ..Shape::default()
+        }
+    };
+    made.shapes = of_b.iter().enumerate().map(shape).collect();
+    made.analysis()
+}
+
+#[test]
+fn the_same_build_twice_shows_no_difference() {
+    let analysis = variants(1.0);
+    assert_eq!(analysis.cells.len(), 2, "the control is no cell of its own");
+    assert_eq!(analysis.control.len(), 7);
+    assert_eq!(analysis.inference.claims.len(), 7);
+    let claim = analysis
+        .inference
+        .claims
+        .iter()
+        .find(|claim| claim.metric == Measure::Mean);
+    assert!(claim.unwrap().smallest_difference >= 0.02);
+    let shown = |one: &lab_report::model::Comparison| one.is_shown();
+    assert!(
+        !analysis.comparisons.iter().any(shown),
+        "{:#?}",
+        analysis.comparisons
+    );
+    let said = analysis.findings.join("\n");
+    assert!(
+        said.contains("variant a → variant b: no difference shown in the mean response, at most"),
+        "{said}"
+    );
+    assert!(
+        said.contains("The smallest difference that this study can claim"),
+        "{said}"
+    );
+    let text = terminal(&analysis, 80);
+    assert!(text.contains("\nControl\n"), "{text}");
+    keep("self.html", &html(&analysis));
+}
+
+#[test]
+fn a_slower_variant_is_shown_beside_a_control() {
+    let analysis = variants(1.2);
+    let mean = analysis
+        .comparisons
+        .iter()
+        .find(|one| one.metric == Measure::Mean);
+    assert_eq!(mean.unwrap().verdict, Some(Difference::Slower), "{mean:?}");
+    let memory = analysis
+        .comparisons
+        .iter()
+        .find(|one| one.metric == Measure::Memory);
+    assert_eq!(memory.unwrap().verdict, Some(Difference::NoneShown));
+}
+
+/// For looking at it.
+fn keep(name: &str, text: &str) {
+    if let Ok(folder) = std::env::var("KEEP_REPORTS") {
+        std::fs::write(std::path::Path::new(&folder).join(name), text).unwrap();
+    }
+}

@@ -1,0 +1,159 @@
+//! Two runs beside each other: verdicts, refusals, every format.
+
+mod support;
+
+use lab_report::model::{Difference, Measure, RunOutcome};
+use lab_report::write::{
+    junit, junit_of_runs, runs_csv, runs_html, runs_json, runs_markdown, runs_terminal,
+};
+use lab_report::{Analysis, CannotCompare, compare_runs};
+use support::{Made, Shape};
+
+/// One cell, so many blocks; responses take `times` as long, with noise of a per cent.
+fn run(blocks: u32, times: f64, noise: u64) -> Made {
+    let shape = |at: u64| Shape {
+        response_us: (20_000.0 * times * (1.0 + ((at + noise) * 7919 % 13) as f64 / 1300.0)) as u64,
+        ..Shape::default()
+    };
+    Made {
+        overrides: vec![
+            ("matrix.users".to_owned(), "[20]".to_owned()),
+            ("trials".to_owned(), blocks.to_string()),
+        ],
+        shapes: (0..u64::from(blocks)).map(shape).collect(),
+        ..Made::default()
+    }
+}
+
+fn analysis(blocks: u32, times: f64, noise: u64) -> Analysis {
+    run(blocks, times, noise).analysis()
+}
+
+#[test]
+fn a_regression_is_shown_and_the_same_is_not() {
+    let (a, same, slower) = (
+        analysis(4, 1.0, 0),
+        analysis(4, 1.0, 5),
+        analysis(4, 1.2, 5),
+    );
+    let again = compare_runs(&a, &same).unwrap();
+    assert_eq!(again.outcome, RunOutcome::Ok, "{:#?}", again.comparisons);
+    let worse = compare_runs(&a, &slower).unwrap();
+    assert_eq!(worse.outcome, RunOutcome::Regression);
+    let mean = worse
+        .comparisons
+        .iter()
+        .find(|one| one.metric == Measure::Mean);
+    let mean = mean.unwrap();
+    assert_eq!(mean.verdict, Some(Difference::Slower));
+    assert!(
+        (mean.ratio - 1.2).abs() < 0.02 && mean.blocks == 4,
+        "{mean:?}"
+    );
+    // Four beside four: 2 of 70 splits are as extreme.
+    assert!((mean.p_single.unwrap() - 2.0 / 70.0).abs() < 1e-12);
+    assert!(
+        worse
+            .headline
+            .starts_with("A regression: run b is worse than run a in")
+    );
+    // The other way round it is better.
+    let better = compare_runs(&slower, &a).unwrap();
+    assert_eq!(better.outcome, RunOutcome::Ok);
+    assert!(better.headline.contains("better"), "{}", better.headline);
+}
+
+#[test]
+fn three_trials_are_too_few_and_say_how_many_are_needed() {
+    let runs = compare_runs(&analysis(3, 1.0, 0), &analysis(3, 2.0, 0)).unwrap();
+    assert_eq!(runs.outcome, RunOutcome::TooFewValidTrials);
+    let reason = runs.comparisons[0].reason.as_deref().unwrap();
+    assert!(reason.contains("with 3 valid trials beside 3"), "{reason}");
+    assert!(reason.contains("4 in each run are the fewest"), "{reason}");
+    assert!(runs.comparisons.iter().all(|one| one.verdict.is_none()));
+}
+
+#[test]
+fn other_work_is_refused_and_other_machines_are_told() {
+    let a = analysis(4, 1.0, 0);
+    let mut made = run(4, 1.0, 0);
+    made.workload = made.workload.replace("PUT /c", "PUT /d");
+    let refused = compare_runs(&a, &made.analysis());
+    assert!(
+        matches!(refused, Err(CannotCompare::Workload { .. })),
+        "{refused:?}"
+    );
+    // A comment and prose don't change what users do.
+    let mut made = run(4, 1.0, 0);
+    made.workload = format!("# a comment\nabout: Prose.\n{}", made.workload);
+    assert!(compare_runs(&a, &made.analysis()).is_ok());
+    let mut other = analysis(4, 1.0, 0);
+    other.environment.cpu = "Another CPU".to_owned();
+    other.environment.plimsoll_version = "0.2.0".to_owned();
+    let runs = compare_runs(&a, &other).unwrap();
+    let matter: Vec<&str> = runs.that_matter().map(|one| one.what).collect();
+    assert_eq!(matter, ["processor"]);
+    assert_eq!(runs.differences.len(), 2);
+    let elsewhere = Made {
+        overrides: vec![("matrix.users".to_owned(), "[30]".to_owned())],
+        shapes: vec![Shape::default()],
+        ..Made::default()
+    };
+    let none = compare_runs(&a, &elsewhere.analysis());
+    assert!(
+        matches!(none, Err(CannotCompare::NoCell { .. })),
+        "{none:?}"
+    );
+}
+
+#[test]
+fn every_format_has_the_verdict() {
+    let runs = compare_runs(&analysis(4, 1.0, 0), &analysis(4, 1.2, 5)).unwrap();
+    let text = runs_terminal(&runs, 80);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    insta::assert_snapshot!(text);
+    assert!(runs_markdown(&runs).contains("**A regression is shown.**"));
+    let page = runs_html(&runs);
+    assert!(page.contains("class=\"pill bad\">A regression is shown<"));
+    assert!(!page.contains("#0102"));
+    let json: serde_json::Value = serde_json::from_str(&runs_json(&runs).unwrap()).unwrap();
+    assert_eq!(json["schema"], "plimsoll.comparison/1");
+    assert_eq!(json["outcome"], "regression");
+    assert!(runs_csv(&runs).lines().count() == 8);
+    let xml = junit_of_runs(&runs);
+    assert!(
+        xml.contains("<failure type=\"threshold\" message=\"slower"),
+        "{xml}"
+    );
+    keep("runs.xml", &xml);
+    keep("runs.html", &page);
+}
+
+#[test]
+fn junit_of_a_run() {
+    let mut made = Made::default();
+    made.study = made.study.replace("p(95) < 300ms", "p(95) < 10ms");
+    made.shapes[1].delivered = 0.8;
+    let xml = junit(&made.analysis());
+    insta::assert_snapshot!(xml);
+    let hostile = "a<b>&\"c\"'\u{1b}\u{0}\u{ffff}";
+    let mut analysis = made.analysis();
+    analysis.study.name = hostile.to_owned();
+    analysis.trials[0].label = hostile.to_owned();
+    analysis.trials[0].thresholds[0].reason = Some(hostile.to_owned());
+    let xml = junit(&analysis);
+    assert!(!xml.contains("a<b>") && xml.contains("a&lt;b&gt;&amp;&quot;c&quot;&apos;"));
+    let allowed = |c: char| !c.is_control() || c == '\n';
+    assert!(xml.chars().all(|c| allowed(c) && c != '\u{ffff}'));
+    keep("junit.xml", &xml);
+}
+
+/// For looking at it, and for checking it against a schema.
+fn keep(name: &str, text: &str) {
+    if let Ok(folder) = std::env::var("KEEP_REPORTS") {
+        std::fs::write(std::path::Path::new(&folder).join(name), text).unwrap();
+    }
+}
