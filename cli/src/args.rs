@@ -179,6 +179,9 @@ Examples:
   plimsoll serve                                   on 127.0.0.1:8340, data in ./plimsoll-data
   plimsoll serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem")]
 pub(crate) struct ServeArgs {
+    /// Start with a few users, mails, and meetings, in memory, and print how to sign in
+    #[arg(long, conflicts_with_all = ["mailbox_pad", "expose_without_tls"])]
+    pub(crate) demo: bool,
     /// Address to listen on; port 0 takes a free one
     #[arg(long, env = "PLIMSOLL_LISTEN", default_value = "127.0.0.1:8340")]
     pub(crate) listen: SocketAddr,

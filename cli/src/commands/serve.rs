@@ -9,7 +9,11 @@ use crate::exit::{Exit, Failure};
 const ADMIN_TOKEN: &str = "PLIMSOLL_ADMIN_TOKEN";
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
-    groupware_server::run(config(args)).map_err(|error| {
+    let serve = match args.demo {
+        true => groupware_server::run_demo,
+        false => groupware_server::run,
+    };
+    serve(config(args)).map_err(|error| {
         let exit = if error.is_configuration() {
             Exit::BadInput
         } else {

@@ -14,6 +14,7 @@ mod client;
 mod clock;
 mod config;
 mod credentials;
+mod demo;
 mod error;
 mod lane;
 mod lookup;
@@ -40,7 +41,7 @@ pub use config::{Config, Data, Limits, TlsFiles};
 pub use groupware_lookup::Layout as LookupLayout;
 pub use lookup::LookupAccess;
 pub(crate) use owner::Owner;
-pub use run::run;
+pub use run::{run, run_demo};
 pub use server::{ServeError, Server};
 pub use tls::TlsError;
 

@@ -3,7 +3,7 @@
 
 pub(crate) mod decide;
 mod fill;
-mod reply;
+pub(crate) mod reply;
 mod request;
 
 use axum::Router;

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{Config, ServeError, Server, admin_token};
+use crate::{Config, Data, ServeError, Server, admin_token, demo};
 
 /// How often the parent is looked for, besides the signal that the system sends.
 const PARENT_CHECK: Duration = Duration::from_millis(500);
@@ -20,6 +20,29 @@ const PARENT_CHECK: Duration = Duration::from_millis(500);
 /// # Errors
 /// When the server can't be started.
 pub fn run(config: Config) -> Result<(), ServeError> {
+    serve(config, None)
+}
+
+/// The same for a server in memory with some users, mails, and meetings around today, for whoever
+/// wants to look. Nothing of it is left afterwards.
+///
+/// The users and their passwords, which are new at each start, are said on standard error.
+///
+/// # Errors
+/// When the server can't be started, or others than this machine could reach it.
+pub fn run_demo(mut config: Config) -> Result<(), ServeError> {
+    if !config.listen.ip().is_loopback() {
+        return Err(ServeError::Exposed(config.listen));
+    }
+    config.data = Data::Memory;
+    config.mail_quota_bytes = config.mail_quota_bytes.or(Some(demo::QUOTA_BYTES));
+    serve(config, Some(Demo))
+}
+
+/// Asks for a server with something to look at.
+struct Demo;
+
+fn serve(config: Config, demo: Option<Demo>) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -38,11 +61,16 @@ pub fn run(config: Config) -> Result<(), ServeError> {
     let token_file = admin_token::path(&config).filter(|_| config.admin_token.is_none());
     let server = Server::start(config)?;
     let mut said = format!("listening on {scheme}://{}\n", server.address());
-    if server.admin_token_is_new() {
+    if server.admin_token_is_new() && demo.is_none() {
         said += &format!("admin token: {}\n", server.admin_token());
         if let Some(file) = token_file {
             said += &format!("admin token is kept in {}\n", file.display());
         }
+    }
+    if demo.is_some() {
+        let users = runtime.block_on(demo::fill(server.state()));
+        let users = users.map_err(|error| ServeError::Demo(error.to_string()))?;
+        said += &demo::greeting(scheme, server.address(), &users);
     }
     // Nobody may be there to read it.
     let _ = io::stderr().write_all(said.as_bytes());

@@ -139,7 +139,7 @@ impl Front {
             return Ok((limit, settings.body_timeout));
         }
         sign_in::authenticate(&self.state, &parts.headers).await?;
-        if mail::is_mail(parts.uri.path()) {
+        if mail::is_mail(parts.uri.path()) || pages::takes_files(parts.uri.path()) {
             return Ok((
                 groupware_mail::limits::BODY_BYTES,
                 settings.mail_body_timeout,

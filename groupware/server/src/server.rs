@@ -70,6 +70,9 @@ pub enum ServeError {
     /// The admin token can't be read or made.
     #[error("cannot read or write the admin token")]
     AdminToken(#[source] io::Error),
+    /// What a server to look at shows can't be put into it.
+    #[error("cannot fill the mailboxes: {0}")]
+    Demo(String),
     /// The port file can't be written.
     #[error("cannot write {}", file.display())]
     PortFile {
@@ -94,6 +97,7 @@ impl ServeError {
             Self::Open(_)
             | Self::Store(_)
             | Self::Accounts(_)
+            | Self::Demo(_)
             | Self::PortFile { .. }
             | Self::System(_) => false,
         }
@@ -115,6 +119,7 @@ pub struct Server {
     store: Store,
     /// Ends before the store does.
     lookup_sweeper: Option<Sweeper>,
+    state: AppState,
 }
 
 impl Server {
@@ -145,7 +150,7 @@ impl Server {
         let at_once = config
             .http_threads
             .unwrap_or(config.limits.requests_at_once.max(1));
-        let front = Front::new(state.clone(), router(state), at_once);
+        let front = Front::new(state.clone(), router(state.clone()), at_once);
         let (listeners, address) =
             listen(config.listen, thread_count).map_err(|source| ServeError::Listen {
                 address: config.listen,
@@ -171,6 +176,7 @@ impl Server {
             threads,
             store,
             lookup_sweeper: None,
+            state,
         };
         server
             .spawn(listeners, &shared)
@@ -197,6 +203,10 @@ impl Server {
             self.threads.push(thread);
         }
         Ok(())
+    }
+
+    pub(crate) fn state(&self) -> &AppState {
+        &self.state
     }
 
     /// The address that the server listens on.

@@ -1,105 +1,13 @@
 //! The pages over real sockets, as a browser asks for them: who may see what, what other sites
 //! can't do, what users' texts can't do, and what is said when something is wrong.
 
+mod browser;
 mod support;
 
-use groupware_server::Server;
-use support::{Reply, register, send, start};
-
-const HTML: (&str, &str) = ("accept", "text/html,application/xhtml+xml");
-const HERE: (&str, &str) = ("sec-fetch-site", "same-origin");
-const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+use browser::{HERE, HTML, between, post, text, two_users};
+use support::{register, send, start};
 
 type Pairs<'t> = [(&'t str, &'t str)];
-
-/// A browser with one user's session.
-struct Browser<'a> {
-    server: &'a Server,
-    cookie: String,
-    proof: String,
-}
-
-impl<'a> Browser<'a> {
-    fn sign_in(server: &'a Server, name: &str, password: &str) -> Self {
-        let reply = post(
-            server,
-            "/sign-in",
-            &[HERE],
-            &[("username", name), ("password", password)],
-        );
-        assert_eq!(reply.status, 303, "{reply:?}");
-        let cookie = reply.cookie();
-        let mut browser = Self {
-            server,
-            cookie,
-            proof: String::new(),
-        };
-        let page = browser.get("/settings");
-        browser.proof = between(&page, "name=\"proof\" value=\"", "\"").to_owned();
-        browser
-    }
-
-    fn ask(&self, path: &str) -> Reply {
-        let headers = [HTML, ("cookie", self.cookie.as_str())];
-        send(self.server.address(), "GET", path, &headers, b"")
-    }
-
-    fn get(&self, path: &str) -> String {
-        let reply = self.ask(path);
-        assert_eq!(reply.status, 200, "{path}: {}", text(&reply));
-        text(&reply)
-    }
-
-    fn send(&self, path: &str, fields: &[(&str, &str)]) -> Reply {
-        let fields = [&[("proof", self.proof.as_str())], fields].concat();
-        self.send_as_is(path, &[HERE], &fields)
-    }
-
-    fn send_as_is(&self, path: &str, more: &[(&str, &str)], fields: &[(&str, &str)]) -> Reply {
-        let headers = [&[("cookie", self.cookie.as_str())], more].concat();
-        post(self.server, path, &headers, fields)
-    }
-}
-
-fn post(server: &Server, path: &str, more: &[(&str, &str)], fields: &[(&str, &str)]) -> Reply {
-    let pairs: Vec<_> = fields
-        .iter()
-        .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
-        .collect();
-    let headers = [&[HTML, FORM], more].concat();
-    send(
-        server.address(),
-        "POST",
-        path,
-        &headers,
-        pairs.join("&").as_bytes(),
-    )
-}
-
-fn encode(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
-}
-
-fn text(reply: &Reply) -> String {
-    String::from_utf8(reply.body.clone()).unwrap()
-}
-
-fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
-    let start = text
-        .find(before)
-        .unwrap_or_else(|| panic!("no {before} in {text}"))
-        + before.len();
-    let end = text[start..].find(after).unwrap() + start;
-    &text[start..end]
-}
-
-fn two_users(server: &Server) -> (Browser<'_>, Browser<'_>) {
-    let passwords = register(server, &["ada", "ben"]);
-    (
-        Browser::sign_in(server, "ada", &passwords[0]),
-        Browser::sign_in(server, "ben", &passwords[1]),
-    )
-}
 
 /// The fields of a meeting on a day far away.
 fn meeting<'f>(title: &'f str, people: &'f str) -> Vec<(&'f str, &'f str)> {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Redirect, Response};
+use groupware_mail::{MailError, Reason};
 use groupware_store::{CommitError, StoreError};
 use http::header::{ACCEPT, RETRY_AFTER};
 use http::{Request, StatusCode};
@@ -11,6 +12,7 @@ use maud::html;
 use super::layout;
 use crate::calendar::Failure;
 use crate::error::{ApiError, Told};
+use crate::mail::decide::Failure as MailFailure;
 
 /// Why a page can't be shown, or a form not be taken.
 #[derive(Debug)]
@@ -47,6 +49,27 @@ impl From<Failure> for PageError {
             (404, _) => Self::NotFound,
             (500, _) => Self::Broken,
             (status, message) => Self::Refused(status, message.into_owned()),
+        }
+    }
+}
+
+impl From<MailError> for PageError {
+    fn from(error: MailError) -> Self {
+        match error {
+            MailError::Refused { reason, message } => match reason {
+                Reason::NotFound => Self::NotFound,
+                reason => Self::Refused(reason.status(), message.into_owned()),
+            },
+            MailError::Store(_) | MailError::Corrupt { .. } => Self::Broken,
+        }
+    }
+}
+
+impl From<MailFailure> for PageError {
+    fn from(failure: MailFailure) -> Self {
+        match failure {
+            MailFailure::Mail(error) => error.into(),
+            MailFailure::Commit(error) => error.into(),
         }
     }
 }
@@ -119,6 +142,7 @@ pub(crate) fn dressed(mut response: Response) -> Response {
         return response;
     };
     let message = match response.status() {
+        StatusCode::UNAUTHORIZED => return signed_out(),
         StatusCode::NOT_FOUND => NOT_FOUND.into(),
         StatusCode::INTERNAL_SERVER_ERROR => BROKEN.into(),
         _ => message,

@@ -27,7 +27,7 @@ impl Wrong {
         html! {
             @if !self.is_empty() {
                 div.wrong-summary role="alert" {
-                    p { "Nothing was saved yet:" }
+                    p { "Something is missing or wrong:" }
                     ul {
                         @for (field, text) in &self.0 {
                             li { a href={ "#" (field) } { (text) } }

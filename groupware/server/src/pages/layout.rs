@@ -2,6 +2,7 @@
 
 use axum::response::{IntoResponse, Redirect, Response};
 use groupware_calendar as calendar;
+use groupware_mail::{self as mail, Folder, FolderLine};
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
@@ -23,6 +24,8 @@ const MOST_COUNTED: usize = 99;
 /// Which part of the navigation a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Here {
+    /// In a folder, or elsewhere among mails.
+    Mail(Option<Folder>),
     Calendar,
     Invitations,
     Settings,
@@ -53,13 +56,10 @@ pub(super) fn page_with(
     title: &str,
     main: &Markup,
 ) -> Result<Response, PageError> {
-    let invitations = state
-        .store()
-        .read(|snapshot| calendar::count_invitations(snapshot, visitor.mailbox(), MOST_COUNTED + 1))
-        .map_err(|_: calendar::CalendarError| PageError::Broken)?;
+    let counted = Counted::of(state, visitor, here)?;
     let body = html! {
         div.frame {
-            (side(visitor, here, invitations))
+            (side(visitor, here, &counted))
             main #main tabindex="-1" {
                 (said(visitor.notice))
                 (main)
@@ -73,18 +73,58 @@ pub(super) fn page_with(
     Ok(response)
 }
 
-fn side(visitor: &Visitor, here: Here, invitations: usize) -> Markup {
+/// What the navigation says beside its places.
+struct Counted {
+    invitations: usize,
+    unread: usize,
+    /// The folders, on pages of mails.
+    folders: Vec<FolderLine>,
+    used_bytes: u64,
+    quota_bytes: Option<u64>,
+}
+
+impl Counted {
+    fn of(state: &AppState, visitor: &Visitor, here: Here) -> Result<Self, PageError> {
+        let mailbox = visitor.mailbox();
+        let invitations = crate::calendar::read(state, |snapshot| {
+            calendar::count_invitations(snapshot, mailbox, MOST_COUNTED + 1)
+        })?;
+        let counted = crate::mail::decide::read(state, |snapshot| {
+            let inbox = mail::counts(snapshot, mailbox, Folder::Inbox)?;
+            let (folders, used_bytes) = match here {
+                Here::Mail(_) => (
+                    mail::all_folders(snapshot, mailbox)?,
+                    mail::used_bytes(snapshot, mailbox)?,
+                ),
+                _ => (Vec::new(), 0),
+            };
+            Ok(Self {
+                invitations,
+                unread: usize::try_from(inbox.unread).unwrap_or(usize::MAX),
+                folders,
+                used_bytes,
+                quota_bytes: state.settings.mail_quota_bytes,
+            })
+        })?;
+        Ok(counted)
+    }
+}
+
+fn side(visitor: &Visitor, here: Here, counted: &Counted) -> Markup {
+    let is_mail = matches!(here, Here::Mail(_));
     html! {
         header.side {
             a.brand href="/" { (mark()) "Plimsoll" }
-            nav aria-label="Main" {
+            nav.main aria-label="Main" {
                 ul {
-                    (place(here, Here::Calendar, "/calendar", "Calendar", &count(0, "")))
-                    (place(here, Here::Invitations, "/invitations", "Invitations",
-                        &count(invitations, "unanswered")))
-                    (place(here, Here::Settings, "/settings", "Settings", &count(0, "")))
+                    (place(is_mail, "/box/inbox", "Mail", &count(counted.unread, "unread")))
+                    (place(here == Here::Calendar, "/calendar", "Calendar", &html! {}))
+                    (place(here == Here::Invitations, "/invitations", "Invitations",
+                        &count(counted.invitations, "unanswered")))
+                    (place(here == Here::Settings, "/settings", "Settings", &html! {}))
                 }
             }
+            @if let Here::Mail(current) = here { (folders(current, counted)) }
             div.account {
                 p.who { (visitor.owner.user()) }
                 p.zone { "Times in " a href="/settings" title=(visitor.zone.name()) { (visitor.zone.place()) } }
@@ -97,9 +137,49 @@ fn side(visitor: &Visitor, here: Here, invitations: usize) -> Markup {
     }
 }
 
-fn place(here: Here, there: Here, path: &str, name: &str, count: &Markup) -> Markup {
+fn folders(current: Option<Folder>, counted: &Counted) -> Markup {
     html! {
-        li { a href=(path) aria-current=[(here == there).then_some("page")] { (name) (count) } }
+        div.mailbox {
+            a.button.primary href=(super::mail::WRITE) { "Write" }
+            nav.folders aria-label="Folders" {
+                ul {
+                    @for line in &counted.folders {
+                        @let number = usize::try_from(match line.folder {
+                            Folder::Drafts => line.counts.messages,
+                            Folder::Sent | Folder::Trash => 0,
+                            _ => line.counts.unread,
+                        }).unwrap_or(usize::MAX);
+                        @let of_what = if line.folder == Folder::Drafts { "drafts" } else { "unread" };
+                        (place(current == Some(line.folder), &super::mail::path(line.folder), &line.name,
+                            &count(number, of_what)))
+                    }
+                    li { a.quiet href="/folders" { "Own folders …" } }
+                }
+            }
+            (room(counted))
+        }
+    }
+}
+
+/// How full the mailbox is.
+fn room(counted: &Counted) -> Markup {
+    let used = super::mail::size_text(counted.used_bytes);
+    html! {
+        @match counted.quota_bytes {
+            Some(quota) => {
+                label.room {
+                    (used) " of " (super::mail::size_text(quota)) " used"
+                    meter min="0" max=(quota) high=(quota / 10 * 9) value=(counted.used_bytes.min(quota)) {}
+                }
+            }
+            None => p.room { (used) " used" },
+        }
+    }
+}
+
+fn place(is_here: bool, path: &str, name: &str, count: &Markup) -> Markup {
+    html! {
+        li { a href=(path) aria-current=[is_here.then_some("page")] { span.name { (name) } (count) } }
     }
 }
 

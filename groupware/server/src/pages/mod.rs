@@ -13,6 +13,7 @@ mod forgery;
 mod form;
 mod invitations;
 mod layout;
+mod mail;
 mod meeting;
 mod month;
 mod notice;
@@ -37,7 +38,7 @@ const FORM_BYTES: usize = 512 << 10;
 
 pub(crate) fn routes() -> Router<AppState> {
     Router::new()
-        .route("/", get(async || Redirect::to("/calendar")))
+        .route("/", get(async || Redirect::to("/box/inbox")))
         .route("/assets/{name}", get(assets::serve))
         .route("/sign-in", get(sign_in::show).post(sign_in::submit))
         .route("/sign-out", post(sign_in::leave))
@@ -62,4 +63,10 @@ pub(crate) fn routes() -> Router<AppState> {
         .route("/invitations/{notice}", get(invitations::show))
         .route("/invitations/{notice}/answer", post(invitations::answer))
         .layer(DefaultBodyLimit::max(FORM_BYTES))
+        .merge(mail::routes())
+}
+
+/// Whether a path takes files, so that bodies may be as large as messages.
+pub(crate) fn takes_files(path: &str) -> bool {
+    path == mail::WRITE
 }

@@ -45,6 +45,17 @@ notices! {
     Tentative = "tentative", "You may come: the meeting is in your calendar, marked as tentative.";
     Declined = "declined", "You have declined: the organizer is told.";
     Delegated = "delegated", "Somebody else is invited in your place: the organizer is told.";
+    MailSent = "mail-sent", "The mail is sent.";
+    DraftSaved = "draft-saved", "The draft is saved.";
+    MovedToTrash = "moved-to-trash", "Moved to the trash.";
+    Deleted = "deleted", "Deleted for good.";
+    TrashEmptied = "trash-emptied", "The trash is empty.";
+    Moved = "moved", "Moved.";
+    MarkedRead = "marked-read", "Marked as read.";
+    MarkedUnread = "marked-unread", "Marked as unread.";
+    FolderMade = "folder-made", "The folder is made.";
+    FolderRenamed = "folder-renamed", "The folder has its new name.";
+    FolderDeleted = "folder-deleted", "The folder is deleted; what was in it is in the archive.";
     SettingsSaved = "settings-saved", "Your settings are saved.";
 }
 

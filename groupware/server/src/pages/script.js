@@ -51,6 +51,24 @@ if (allDay && start.every(Boolean) && end.every(Boolean)) {
   hideTimes();
 }
 
+// Ticks all mails of a page.
+for (const place of document.querySelectorAll("[data-select-all]")) {
+  const box = document.createElement("input");
+  const label = document.createElement("label");
+  box.type = "checkbox";
+  box.id = "all";
+  label.htmlFor = "all";
+  label.textContent = "All";
+  place.append(box, label);
+  const picks = () => [...document.querySelectorAll("input[name=pick]")];
+  box.addEventListener("change", () => {
+    for (const pick of picks()) pick.checked = box.checked;
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.name === "pick") box.checked = picks().every((pick) => pick.checked);
+  });
+}
+
 // Completes the last of several people.
 for (const field of document.querySelectorAll("input[list=people-list]")) {
   const list = document.getElementById("people-list");

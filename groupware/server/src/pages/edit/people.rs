@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::AppState;
 use crate::pages::field::Wrong;
+use crate::pages::people::entries;
 use crate::pages::visitor::Visitor;
 
 /// So many users are offered by the page itself; of more, the script asks for those that fit.
@@ -24,11 +25,7 @@ pub(super) fn written(person: &Attendee) -> String {
 /// Reads `ann, Bob Baker <bob@localhost>; eve`, as attendees of the calendar's JSON.
 pub(super) fn read(state: &AppState, text: &str, wrong: &mut Wrong) -> Vec<Value> {
     let mut people = Vec::new();
-    for part in text.split([',', ';', '\n']) {
-        let (name, address) = split(part);
-        if address.is_empty() {
-            continue;
-        }
+    for (name, address) in entries(text) {
         if let Some(text) = unknown(state, address) {
             wrong.add("people", text);
         }
@@ -70,18 +67,6 @@ fn is_address(text: &str) -> bool {
         && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
 }
 
-/// Name and address of `Name <address>`, or of an address alone.
-fn split(part: &str) -> (&str, &str) {
-    let part = part.trim();
-    match part
-        .strip_suffix('>')
-        .and_then(|part| part.rsplit_once('<'))
-    {
-        Some((name, address)) => (name.trim().trim_matches('"').trim(), address.trim()),
-        None => ("", part),
-    }
-}
-
 /// The users of a small server, for the browser to complete; of a large one, none.
 pub(in crate::pages) fn directory_list(state: &AppState, visitor: &Visitor) -> Markup {
     let directory = state.directory();
@@ -105,18 +90,19 @@ mod tests {
 
     #[test]
     fn people_are_read_as_they_are_written() {
-        assert_eq!(split(" ann "), ("", "ann"));
-        assert_eq!(split("Bob Baker <bob@x.y>"), ("Bob Baker", "bob@x.y"));
-        assert_eq!(split("\"Bob\" < bob >"), ("Bob", "bob"));
-        assert_eq!(split("<bob>"), ("", "bob"));
-        assert_eq!(split("bob>"), ("", "bob>"));
         let person = |name: &str| Attendee {
             email: "ann@x.y".into(),
             display_name: Some(name.into()),
             ..Attendee::default()
         };
-        assert_eq!(split(&written(&person("Ann Lee"))), ("Ann Lee", "ann@x.y"));
-        assert_eq!(split(&written(&person("Lee, Ann"))), ("", "ann@x.y"));
+        let back = |name| {
+            let text = written(&person(name));
+            let (name, address) = entries(&text).next().unwrap();
+            (name.to_owned(), address.to_owned())
+        };
+        let pair = |name: &str, address: &str| (name.to_owned(), address.to_owned());
+        assert_eq!(back("Ann Lee"), pair("Ann Lee", "ann@x.y"));
+        assert_eq!(back("Lee, Ann"), pair("", "ann@x.y"));
     }
 
     #[test]
