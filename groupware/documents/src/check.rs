@@ -41,7 +41,7 @@ pub fn check(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Found, DocumentEr
             found.wrong.push(sentence(mailbox, &error));
         }
     })?;
-    let uploads = upload::all(snapshot, mailbox, &mut |_, upload| {
+    let uploads = upload::uploads(snapshot, mailbox, &mut |_, upload| {
         counted.uploads += 1;
         counted.bytes += upload.finished.map_or(upload.length, |_| 0);
     });

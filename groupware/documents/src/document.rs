@@ -188,7 +188,7 @@ impl<'a> ShownAttachment<'a> {
 }
 
 /// A name as a segment of a path: all but unreserved characters are encoded (RFC 3986, 2.3).
-pub(crate) fn percent_encoded(name: &str) -> String {
+pub fn percent_encoded(name: &str) -> String {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut encoded = String::with_capacity(name.len());
     for byte in name.bytes() {

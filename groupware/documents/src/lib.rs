@@ -37,7 +37,7 @@ mod write;
 pub use attach::{NewAttachment, attach, attachment, detach};
 pub use check::{Found, check, kept_content};
 pub use context::{Context, Decision};
-pub use document::{Attachment, Document};
+pub use document::{Attachment, Document, percent_encoded};
 pub use error::DocumentError;
 pub use fields::Fields;
 pub use list::{ListQuery, Page, databases, list};
@@ -45,8 +45,6 @@ pub use multipart::{Event, Multipart, PartHead, boundary};
 pub use names::{DatabaseName, FileName, ItemName, Place, Unid};
 pub use range::{ByteRange, Ranged};
 pub use time::{http_date, parse_http_date};
-pub use upload::{
-    NewUpload, Upload, UploadId, begin, expired, finish, give_up, upload, upload_owner_key,
-};
+pub use upload::{NewUpload, Upload, UploadId, begin, finish, give_up, upload, uploads};
 pub use usage::{Usage, room};
-pub use write::{create, delete, document, document_path, patch, replace};
+pub use write::{attachment_path, create, delete, document, document_path, patch, replace};

@@ -203,31 +203,11 @@ pub fn give_up(context: &Context<'_>, id: &UploadId) -> Result<Decision<()>, Doc
     })
 }
 
-/// The uploads of a user that expired by `now`: `last_written` tells when the content of one that is
-/// under way was last written, if it has any.
+/// Visits every upload of a user.
 ///
 /// # Errors
-/// The store's.
-pub fn expired(
-    snapshot: &dyn Snapshot,
-    mailbox: &str,
-    now: i64,
-    lifetime_s: i64,
-    last_written: &dyn Fn(&UploadId) -> Option<i64>,
-) -> Result<Vec<UploadId>, DocumentError> {
-    let mut found = Vec::new();
-    all(snapshot, mailbox, &mut |id, upload| {
-        let last = upload.finished.or_else(|| last_written(&id));
-        let last = last.unwrap_or_default().max(upload.created);
-        if last.saturating_add(lifetime_s) <= now {
-            found.push(id);
-        }
-    })?;
-    Ok(found)
-}
-
-/// Visits every upload of a user.
-pub(crate) fn all(
+/// The store's, or when a record is damaged.
+pub fn uploads(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     visit: &mut dyn FnMut(UploadId, Upload),
@@ -248,12 +228,13 @@ pub(crate) fn all(
     failure.map_or(Ok(()), Err)
 }
 
-/// The key under which an upload of a user is known among all uploads.
-pub fn upload_owner_key(mailbox: &str, id: &UploadId) -> String {
-    format!("{mailbox}/{id}")
-}
-
 impl Upload {
+    /// Whether it is too old by `now`; `last_written` is when its content was, if it has any.
+    pub fn has_expired(&self, now: i64, lifetime_s: i64, last_written: Option<i64>) -> bool {
+        let last = self.finished.or(last_written).unwrap_or_default();
+        last.max(self.created).saturating_add(lifetime_s) <= now
+    }
+
     fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("an upload always serialises to memory")
     }

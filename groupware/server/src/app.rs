@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use groupware_content::ContentStore;
 use groupware_store::{Store, StoreError};
 
 use crate::access_log::AccessLog;
@@ -12,12 +13,17 @@ use crate::clock::{self, Clock};
 use crate::metrics::Metrics;
 use crate::random::{self, SecretHash};
 use crate::sessions::Sessions;
+use crate::stream::Streams;
 use crate::throttle::Throttle;
+use crate::tus::OpenUploads;
 use crate::{LookupLayout, lookup};
 
 /// The parts of a running server, shared by its threads.
 pub(crate) struct App {
     pub(crate) store: Store,
+    pub(crate) content: ContentStore,
+    pub(crate) streams: Streams,
+    pub(crate) uploads: OpenUploads,
     pub(crate) accounts: Accounts,
     pub(crate) passwords: Passwords,
     pub(crate) sessions: Sessions,
@@ -47,6 +53,9 @@ pub(crate) struct Settings {
     pub(crate) mail_body_timeout: Duration,
     pub(crate) request_timeout: Duration,
     pub(crate) admin_timeout: Duration,
+    pub(crate) attachment_bytes: u64,
+    pub(crate) quota_bytes: u64,
+    pub(crate) upload_lifetime_s: i64,
 }
 
 /// A handle on the running server, one per request.

@@ -118,7 +118,8 @@ pub struct Limits {
     pub headers: usize,
     /// Longest time that a head may take to arrive, give or take half.
     pub head_timeout: Duration,
-    /// Longest time that the body of a request may take to arrive.
+    /// Longest time that the body of a request may take to arrive; of an attachment, which may be
+    /// far larger, each 64 KiB of it.
     pub body_timeout: Duration,
     /// The same for a message with its attachments, which may be larger than other bodies.
     pub mail_body_timeout: Duration,
@@ -152,6 +153,14 @@ pub struct Limits {
     /// Most requests and registrations per second that a client elsewhere may send to the lookup
     /// service; it may save up twenty seconds' worth.
     pub lookup_per_s: u32,
+    /// Largest attachment.
+    pub attachment_bytes: u64,
+    /// Most bytes of a user's documents, attachments, and uploads under way.
+    pub quota_bytes: u64,
+    /// Time without a chunk after which an upload is given up.
+    pub upload_lifetime: Duration,
+    /// How often content that nothing refers to is looked for.
+    pub sweep_interval: Duration,
     /// Longest time that a stopping server waits for the requests under way.
     pub shutdown_timeout: Duration,
 }
@@ -179,6 +188,10 @@ impl Default for Limits {
             sign_in_failures: 10,
             sign_in_forgiveness: Duration::from_secs(30),
             lookup_per_s: 100,
+            attachment_bytes: 4 << 30,
+            quota_bytes: 16 << 30,
+            upload_lifetime: Duration::from_secs(24 * 3600),
+            sweep_interval: Duration::from_secs(600),
             shutdown_timeout: Duration::from_secs(10),
         }
     }

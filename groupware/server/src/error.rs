@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use axum::response::{IntoResponse, Response};
 use groupware_store::{CommitError, StoreError};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 
 /// A failed request.
 #[derive(Debug)]
@@ -14,6 +14,7 @@ pub(crate) struct ApiError {
     message: Cow<'static, str>,
     challenge: Option<&'static str>,
     retry_after_s: Option<u32>,
+    header: Option<(HeaderName, &'static str)>,
 }
 
 impl ApiError {
@@ -23,6 +24,7 @@ impl ApiError {
             message: message.into(),
             challenge: None,
             retry_after_s: None,
+            header: None,
         }
     }
 
@@ -52,6 +54,12 @@ impl ApiError {
 
     pub(crate) fn message(&self) -> &str {
         &self.message
+    }
+
+    /// Adds a header.
+    pub(crate) fn header(mut self, name: HeaderName, value: &'static str) -> Self {
+        self.header = Some((name, value));
+        self
     }
 
     /// Sets the value of the `WWW-Authenticate` header; `None` sends none.
@@ -91,6 +99,9 @@ impl IntoResponse for ApiError {
         }
         if let Some(seconds) = self.retry_after_s {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some((name, value)) = self.header {
+            headers.insert(name, HeaderValue::from_static(value));
         }
         response
     }

@@ -15,6 +15,7 @@ mod clock;
 mod config;
 mod credentials;
 mod demo;
+mod documents;
 mod error;
 mod lane;
 mod lookup;
@@ -31,19 +32,31 @@ mod serve;
 mod server;
 mod sessions;
 mod sign_in;
+mod stream;
 mod throttle;
 mod tls;
 mod turn;
+mod tus;
 mod worker;
 
 pub(crate) use app::AppState;
 pub use config::{Config, Data, Limits, TlsFiles};
+pub use documents::{CheckError, Checked};
 pub use groupware_lookup::Layout as LookupLayout;
 pub use lookup::LookupAccess;
 pub(crate) use owner::Owner;
 pub use run::{run, run_demo};
 pub use server::{ServeError, Server};
 pub use tls::TlsError;
+
+/// Looks through the data in a folder: do the records fit each other, and is the content of every
+/// attachment right to the last byte. No server may be using it. Removes nothing.
+///
+/// # Errors
+/// When it can't be looked through; what is wrong in it is found, and no error.
+pub fn check(folder: &std::path::Path) -> Result<Checked, CheckError> {
+    documents::check(folder)
+}
 
 /// Parsers of what comes from the network, apart from what hyper and axum parse: for fuzzing.
 pub mod parse {

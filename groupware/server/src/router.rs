@@ -12,7 +12,7 @@ use http::{HeaderMap, StatusCode};
 use crate::admin::Admin;
 use crate::client::is_forwarded;
 use crate::error::ApiError;
-use crate::{AppState, admin, calendar, lookup, mail, pages, sign_in};
+use crate::{AppState, admin, calendar, documents, lookup, mail, pages, sign_in, tus};
 
 pub(crate) fn router(state: AppState) -> Router {
     Router::new()
@@ -24,12 +24,15 @@ pub(crate) fn router(state: AppState) -> Router {
         .merge(lookup::routes(&state))
         .merge(mail::routes())
         .merge(pages::routes())
+        .merge(documents::routes())
+        .merge(tus::routes())
         .fallback(async || ApiError::new(StatusCode::NOT_FOUND, "There is nothing here."))
         .method_not_allowed_fallback(async || {
             let message = "This can't be done with this method.";
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
         })
-        // Bodies arrive here already read, within the server's limits.
+        // Bodies arrive here already read, within the server's limits, or are streamed, within those
+        // of their routes.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn(note_route))
         .with_state(state)

@@ -21,8 +21,9 @@ use crate::admin::Admin;
 use crate::error::ApiError;
 use crate::lookup;
 use crate::room::{RESPONSE_ROOM_BYTES, Room, SMALL_BYTES};
+use crate::stream::Streamed;
 use crate::turn::{self, Turns};
-use crate::{mail, pages, sign_in};
+use crate::{documents, mail, pages, sign_in};
 
 /// The way from a connection to the routes.
 pub(crate) struct Front {
@@ -95,6 +96,9 @@ impl Front {
         is_admin: bool,
     ) -> Result<(Request<Body>, Option<SemaphorePermit<'_>>), ApiError> {
         let (parts, body) = request.into_parts();
+        if documents::is_streamed(&parts.method, parts.uri.path()) {
+            return Ok((Request::from_parts(parts, Body::new(body)), None));
+        }
         if body.is_end_stream() {
             return Ok((Request::from_parts(parts, Body::empty()), None));
         }
@@ -152,6 +156,10 @@ impl Front {
         let settings = &self.state.settings;
         let timeout = match is_admin {
             true => settings.admin_timeout,
+            // Its body takes as long as its length asks for; its pace is bounded.
+            false if documents::is_streamed(request.method(), request.uri().path()) => {
+                return self.route(request).await;
+            }
             false => settings.request_timeout,
         };
         match tokio::time::timeout(timeout, self.route(request)).await {
@@ -166,7 +174,7 @@ impl Front {
     /// Refuses to hold more than there is room for; but what the admin interface answers, such as
     /// passwords just made, can't be had again.
     async fn hold(&self, response: Response, is_admin: bool) -> Response {
-        if is_admin {
+        if is_admin || response.extensions().get::<Streamed>().is_some() {
             return response;
         }
         match self.room.for_response(response).await {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 
+use groupware_content::{ContentError, ContentStore};
 use groupware_store::{OpenError, Store, StoreError, StoreOptions};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -18,18 +19,21 @@ use crate::accounts::{AccountError, Accounts, Passwords};
 use crate::admin_token::{self, AdminToken};
 use crate::app::{App, AppState, Settings};
 use crate::clock::Clock;
+use crate::documents::ContentSweeper;
 use crate::lookup::{self, Sweeper};
 use crate::metrics::Metrics;
 use crate::router::router;
 use crate::serve::Front;
 use crate::sessions::{Lifetime, Sessions};
+use crate::stream::Streams;
 use crate::throttle::Throttle;
 use crate::tls::{self, TlsError};
+use crate::tus::OpenUploads;
 use crate::worker::{self, Shared};
-use crate::{Config, Data, LookupAccess, padding, random};
+use crate::{Config, Data, LookupAccess, padding, random, stream, tus};
 
 /// Descriptors kept for files and listeners.
-const RESERVED_DESCRIPTORS: u64 = 512;
+const RESERVED_DESCRIPTORS: u64 = 256 + (stream::STREAMS + tus::AT_HAND) as u64;
 /// Most threads that serve connections.
 const MAX_THREADS: usize = 1024;
 const BACKLOG: i32 = 4096;
@@ -64,6 +68,9 @@ pub enum ServeError {
     /// The store can't be started or read.
     #[error("cannot start the store")]
     Store(#[from] StoreError),
+    /// The folder of attachments' content can't be opened.
+    #[error("cannot open the content")]
+    Content(#[from] ContentError),
     /// The accounts can't be read.
     #[error("cannot read the accounts: {0}")]
     Accounts(String),
@@ -96,6 +103,7 @@ impl ServeError {
             Self::Listen { source, .. } => source.kind() == io::ErrorKind::AddrNotAvailable,
             Self::Open(_)
             | Self::Store(_)
+            | Self::Content(_)
             | Self::Accounts(_)
             | Self::Demo(_)
             | Self::PortFile { .. }
@@ -116,6 +124,7 @@ pub struct Server {
     admin_token: AdminToken,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<io::Result<()>>>,
+    content_sweeper: Option<ContentSweeper>,
     store: Store,
     /// Ends before the store does.
     lookup_sweeper: Option<Sweeper>,
@@ -145,8 +154,15 @@ impl Server {
             Data::Folder(folder) => Store::open_sqlite(folder, StoreOptions::default())?,
             Data::Memory => Store::memory(StoreOptions::default())?,
         };
+        // Behind the store, whose lock on the folder is for both.
+        let content = match &config.data {
+            Data::Folder(folder) => ContentStore::open(folder)?,
+            Data::Memory => ContentStore::scratch()?,
+        };
         let admin_token = admin_token::find_or_make(&config).map_err(ServeError::AdminToken)?;
-        let state = state(&config, store.clone(), &admin_token, cores)?;
+        let state = state(&config, (store.clone(), content), &admin_token, cores)?;
+        let content_sweeper = ContentSweeper::start(state.clone(), config.limits.sweep_interval)
+            .map_err(ServeError::System)?;
         let at_once = config
             .http_threads
             .unwrap_or(config.limits.requests_at_once.max(1));
@@ -174,6 +190,7 @@ impl Server {
             admin_token,
             stop,
             threads,
+            content_sweeper: Some(content_sweeper),
             store,
             lookup_sweeper: None,
             state,
@@ -232,6 +249,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.send_replace(true);
+        drop(self.content_sweeper.take());
         for thread in self.threads.drain(..) {
             // A thread that failed has said so in its panic; the others still end in order.
             let _ = thread.join();
@@ -251,7 +269,7 @@ impl std::fmt::Debug for Server {
 
 fn state(
     config: &Config,
-    store: Store,
+    (store, content): (Store, ContentStore),
     admin_token: &AdminToken,
     cores: usize,
 ) -> Result<AppState, ServeError> {
@@ -276,6 +294,9 @@ fn state(
         mail_body_timeout: limits.mail_body_timeout,
         request_timeout: limits.request_timeout,
         admin_timeout: limits.admin_timeout,
+        attachment_bytes: limits.attachment_bytes,
+        quota_bytes: limits.quota_bytes,
+        upload_lifetime_s: i64::try_from(limits.upload_lifetime.as_secs()).unwrap_or(i64::MAX),
     };
     Ok(AppState::new(App {
         accounts: Accounts::load(store.clone(), &config.domain, limits.users)?,
@@ -294,6 +315,9 @@ fn state(
         access_log,
         clock: Clock::start(),
         settings,
+        content,
+        streams: Streams::new(),
+        uploads: OpenUploads::default(),
         store,
     }))
 }
@@ -305,7 +329,8 @@ pub(crate) fn state_for_tests(config: &Config, store: Store) -> AppState {
         text: random::secret(),
         is_new: true,
     };
-    state(config, store, &token, 2).expect("an empty store has readable accounts")
+    let content = ContentStore::scratch().expect("there are temporary folders");
+    state(config, (store, content), &token, 2).expect("an empty store has readable accounts")
 }
 
 /// One listener per thread on the same port; the system spreads connections over them.

@@ -198,6 +198,18 @@ impl Store {
         }
     }
 
+    /// Looks through all pages and the index, and says what is wrong, a sentence each. Takes as long
+    /// as reading everything.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    pub fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        match &self.inner.reader {
+            Reader::Sqlite(pool) => pool.begin()?.integrity(),
+            Reader::Memory(_) => Ok(Vec::new()),
+        }
+    }
+
     /// What the writer has done so far.
     pub fn stats(&self) -> StoreStats {
         self.inner.counters.read()

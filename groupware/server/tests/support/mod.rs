@@ -95,12 +95,27 @@ pub(crate) fn exchange(
     head += "\r\n";
     // The server may answer, and hang up, before it has read everything.
     let _ = stream.write_all(&[head.as_bytes(), body].concat());
-    read_reply(&mut stream).expect("the server answers")
+    let reply = match method {
+        "HEAD" => read_head(&mut BufReader::new(stream)),
+        _ => read_reply(&mut stream),
+    };
+    reply.expect("the server answers")
 }
 
 /// Reads one answer; `None` if the connection ends before it.
 pub(crate) fn read_reply(stream: impl Read) -> Option<Reply> {
     let mut reader = BufReader::new(stream);
+    let mut reply = read_head(&mut reader)?;
+    let length = reply
+        .header("content-length")
+        .map_or(0, |length| length.parse().unwrap());
+    reply.body.resize(length, 0);
+    reader.read_exact(&mut reply.body).ok()?;
+    Some(reply)
+}
+
+/// Reads an answer without its body.
+fn read_head(reader: &mut impl BufRead) -> Option<Reply> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let status = line.split(' ').nth(1)?.parse().ok()?;
@@ -113,17 +128,11 @@ pub(crate) fn read_reply(stream: impl Read) -> Option<Reply> {
             None => break,
         }
     }
-    let mut reply = Reply {
+    Some(Reply {
         status,
         headers,
         body: Vec::new(),
-    };
-    let length = reply
-        .header("content-length")
-        .map_or(0, |length| length.parse().unwrap());
-    reply.body.resize(length, 0);
-    reader.read_exact(&mut reply.body).ok()?;
-    Some(reply)
+    })
 }
 
 pub(crate) fn basic(user: &str, password: &str) -> String {

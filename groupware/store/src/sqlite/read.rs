@@ -21,6 +21,7 @@ const SCAN_FROM: &str = "SELECT key, revision, value FROM records
     WHERE partition = ?1 AND key >= ?2 ORDER BY key LIMIT ?3";
 const SCAN_RANGE: &str = "SELECT key, revision, value FROM records
     WHERE partition = ?1 AND key >= ?2 AND key < ?4 ORDER BY key LIMIT ?3";
+const INTEGRITY: &str = "SELECT integrity_check FROM pragma_integrity_check";
 const SIZE: &str = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
 
 pub(crate) struct ReadPool {
@@ -74,6 +75,15 @@ impl Session<'_> {
         self.connection
             .as_ref()
             .expect("the connection is taken only by drop")
+    }
+
+    /// SQLite says "ok" where all is well.
+    pub(crate) fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        let mut check = self.connection().prepare(INTEGRITY)?;
+        let lines = check.query_map([], |row| row.get::<_, String>(0))?;
+        let mut wrong = lines.collect::<Result<Vec<_>, _>>()?;
+        wrong.retain(|line| line != "ok");
+        Ok(wrong)
     }
 
     pub(crate) fn data_bytes(&self) -> Result<u64, StoreError> {

@@ -1,0 +1,127 @@
+//! The buffers that streamed bodies share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Bytes of a buffer: a chunk as uploads mostly have them.
+pub(crate) const BUFFER_BYTES: usize = 256 << 10;
+
+/// So many buffers. They are made when they are needed first, and then kept.
+#[derive(Debug)]
+pub(crate) struct Buffers {
+    room: Arc<Semaphore>,
+    free: Mutex<Vec<Vec<u8>>>,
+}
+
+/// A buffer; dropping it gives it to the next.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    bytes: Vec<u8>,
+    of: Arc<Buffers>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Buffers {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self {
+            room: Arc::new(Semaphore::new(bytes / BUFFER_BYTES)),
+            free: Mutex::default(),
+        }
+    }
+
+    /// Waits for an empty buffer; first come, first served.
+    pub(crate) async fn take(self: &Arc<Self>) -> Buffer {
+        let permit = Arc::clone(&self.room).acquire_owned().await;
+        let free = self
+            .free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        Buffer {
+            bytes: free.unwrap_or_else(|| Vec::with_capacity(BUFFER_BYTES)),
+            of: Arc::clone(self),
+            _permit: permit.expect("the room is never closed"),
+        }
+    }
+}
+
+impl Buffer {
+    /// The bytes in it.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Bytes that still fit in.
+    pub(crate) fn room(&self) -> usize {
+        BUFFER_BYTES - self.bytes.len()
+    }
+
+    /// Adds as many of these bytes as fit in; their number.
+    pub(crate) fn add(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.room());
+        self.bytes.extend_from_slice(&bytes[..count]);
+        count
+    }
+
+    /// Drops the first bytes.
+    pub(crate) fn drop_front(&mut self, count: usize) {
+        self.bytes.drain(..count);
+    }
+
+    /// Has `fill` write so many bytes, which replace what was in it.
+    pub(crate) fn fill<E>(
+        &mut self,
+        count: usize,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.bytes.resize(count.min(BUFFER_BYTES), 0);
+        fill(&mut self.bytes)
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        let mut free = self.of.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.push(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_so_many_buffers_and_they_come_back_empty() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let buffers = Arc::new(Buffers::new(2 * BUFFER_BYTES));
+            let (mut first, second) = (buffers.take().await, buffers.take().await);
+            assert_eq!(first.add(&[7; BUFFER_BYTES + 5]), BUFFER_BYTES);
+            assert_eq!(first.add(&[7]), 0);
+            first.drop_front(3);
+            assert_eq!((first.room(), first.bytes().len()), (3, BUFFER_BYTES - 3));
+            let mut third = std::pin::pin!(buffers.take());
+            tokio::select! {
+                biased;
+                _ = third.as_mut() => panic!("there are two"),
+                () = std::future::ready(()) => {}
+            }
+            drop(first);
+            let third = third.await;
+            assert!(third.bytes().is_empty() && third.bytes.capacity() >= BUFFER_BYTES);
+            drop((second, third));
+            assert_eq!(buffers.free.lock().unwrap().len(), 2);
+        });
+    }
+}
