@@ -177,11 +177,15 @@ pub(crate) enum SchemaKind {
 #[command(after_help = "\
 Examples:
   plimsoll serve                                   on 127.0.0.1:8340, data in ./plimsoll-data
-  plimsoll serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem")]
+  plimsoll serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
+  plimsoll serve --check --data plimsoll-data      verify the store of a server that is stopped")]
 pub(crate) struct ServeArgs {
     /// Start with a few users, mails, and meetings, in memory, and print how to sign in
     #[arg(long, conflicts_with_all = ["mailbox_pad", "expose_without_tls"])]
     pub(crate) demo: bool,
+    /// Look through the data folder instead: do the records fit each other, is all content right
+    #[arg(long, conflicts_with = "demo")]
+    pub(crate) check: bool,
     /// Address to listen on; port 0 takes a free one
     #[arg(long, env = "PLIMSOLL_LISTEN", default_value = "127.0.0.1:8340")]
     pub(crate) listen: SocketAddr,
@@ -228,6 +232,14 @@ pub(crate) struct ServeArgs {
         value_name = "BYTES"
     )]
     pub(crate) mailbox_pad: u64,
+    /// Most bytes of a user's documents, attachments, and uploads under way
+    #[arg(
+        long,
+        env = "PLIMSOLL_QUOTA",
+        default_value_t = 16 << 30,
+        value_name = "BYTES"
+    )]
+    pub(crate) quota: u64,
     /// Certificate chain (PEM) for TLS
     #[arg(
         long,

@@ -1,6 +1,8 @@
-//! `plimsoll serve`: the groupware server in this process.
+//! `plimsoll serve`: the groupware server in this process, or a look through its data.
 
-use groupware_server::{Config, Data, TlsFiles};
+use std::io::Write;
+
+use groupware_server::{CheckError, Config, Data, TlsFiles};
 
 use crate::args::{Engine, LookupLayout, ServeArgs};
 use crate::exit::{Exit, Failure};
@@ -9,6 +11,9 @@ use crate::exit::{Exit, Failure};
 const ADMIN_TOKEN: &str = "PLIMSOLL_ADMIN_TOKEN";
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
+    if args.check {
+        return check(&args.data);
+    }
     let serve = match args.demo {
         true => groupware_server::run_demo,
         false => groupware_server::run,
@@ -22,6 +27,37 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         Failure::new(exit, &error)
     })?;
     Ok(Exit::Success)
+}
+
+/// Most faults that are told one by one.
+const TOLD: usize = 100;
+
+fn check(folder: &std::path::Path) -> Result<Exit, Failure> {
+    let checked = groupware_server::check(folder).map_err(|error| {
+        let exit = match error {
+            CheckError::NoFolder(_) => Exit::BadInput,
+            _ => Exit::Internal,
+        };
+        Failure::new(exit, &error)
+    })?;
+    let mut out = std::io::stdout().lock();
+    // Nobody may be there to read it.
+    let _ = writeln!(
+        out,
+        "{} users, {} documents, {} pieces of content with {} bytes, {} that nothing refers to",
+        checked.users, checked.documents, checked.contents, checked.bytes, checked.unreferenced
+    );
+    for wrong in checked.wrong.iter().take(TOLD) {
+        let _ = writeln!(out, "wrong: {wrong}");
+    }
+    match checked.wrong.len() {
+        0 => Ok(Exit::Success),
+        count => {
+            let text = format!("{count} faults in {}", folder.display());
+            Err(Failure::text(Exit::Internal, text)
+                .hint("restore what is damaged from a backup, or delete and attach it again"))
+        }
+    }
 }
 
 fn config(args: &ServeArgs) -> Config {
@@ -54,6 +90,7 @@ fn config(args: &ServeArgs) -> Config {
         LookupLayout::Indexed => groupware_server::LookupLayout::Indexed,
     };
     config.mailbox_pad_bytes = args.mailbox_pad;
+    config.limits.quota_bytes = args.quota;
     config.parent_pid = args.parent_pid;
     config.access_log = args.access_log;
     config

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use groupware_server::{Config, Data, Server};
 use serde_json::json;
-use sha1::Digest;
+use sha1::Digest as _;
 use support::*;
 
 const VERSION: (&str, &str) = ("tus-resumable", "1.0.0");
@@ -270,7 +270,8 @@ fn checksums_are_checked_and_what_does_not_fit_is_forgotten() {
     let ada = User::new(&server);
     let content = content(900_000);
     let path = ada.upload(content.len());
-    let sums: [(&str, fn(&[u8]) -> Vec<u8>); 3] = [
+    type Digest = fn(&[u8]) -> Vec<u8>;
+    let sums: [(&str, Digest); 3] = [
         ("sha1", |bytes| sha1::Sha1::digest(bytes).to_vec()),
         ("sha256", |bytes| sha2::Sha256::digest(bytes).to_vec()),
         ("blake3", |bytes| blake3::hash(bytes).as_bytes().to_vec()),
