@@ -126,7 +126,7 @@ async fn create(
     })
     .await?;
     let path = documents::document_path(owner.mailbox(), &database, &unid);
-    Ok(reply::created(&path))
+    Ok(reply::created_document(&path, &unid))
 }
 
 async fn read(

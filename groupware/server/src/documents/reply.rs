@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::response::Response;
-use groupware_documents::{Page, http_date};
+use groupware_documents::{Page, Unid, http_date};
 use http::header::{CONTENT_RANGE, CONTENT_TYPE, LAST_MODIFIED, LOCATION};
 use http::{HeaderName, HeaderValue, StatusCode};
 
@@ -31,6 +31,14 @@ pub(crate) fn page(page: Page) -> Response {
 /// 201 with the path of what was made.
 pub(crate) fn created(path: &str) -> Response {
     with(status(StatusCode::CREATED), LOCATION, path)
+}
+
+/// 201 with the path and identifier of a document.
+pub(crate) fn created_document(path: &str, unid: &Unid) -> Response {
+    let body = serde_json::json!({ "@href": path, "@unid": unid.as_str() });
+    let mut response = with(json(body.to_string().into_bytes()), LOCATION, path);
+    *response.status_mut() = StatusCode::CREATED;
+    response
 }
 
 /// Tells when it was last changed.

@@ -1,0 +1,142 @@
+//! A disk that is really full: a small tmpfs, which takes root to mount.
+
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use groupware_server::{Config, Data, Server};
+use support::*;
+
+/// A small file system that is unmounted with this value.
+struct Tmpfs {
+    folder: tempfile::TempDir,
+}
+
+impl Tmpfs {
+    fn mount(size: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(folder.path())
+            .stderr(Stdio::null())
+            .status();
+        mounted
+            .is_ok_and(|status| status.success())
+            .then_some(Self { folder })
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.folder.path()).status();
+    }
+}
+
+#[test]
+fn attachments_on_a_full_disk_are_refused_and_nothing_is_lost() {
+    let Some(disk) = Tmpfs::mount("32m") else {
+        println!("SKIPPED: mounting a tmpfs is not permitted here");
+        return;
+    };
+    let ballast = disk.path().join("ballast");
+    std::fs::write(&ballast, vec![0; 6 << 20]).unwrap();
+    let mut config = Config::new(Data::Folder(disk.path().join("data")));
+    config.admin_token = Some(TOKEN.into());
+    config.limits.sweep_interval = Duration::from_millis(50);
+    let server = Server::start(config).unwrap();
+    let auth = basic("ada", &register(&server, &["ada"]).remove(0));
+    let call = |method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]| {
+        let mut all = vec![("authorization", &*auth)];
+        all.extend_from_slice(headers);
+        send(server.address(), method, path, &all, body)
+    };
+    let json = [("content-type", "application/json")];
+    let made = call("POST", "/docs/ada/notes/api/data/documents", &json, b"{}");
+    let document = made.header("location").unwrap().to_owned();
+    let unid = document.rsplit('/').next().unwrap();
+    let content = |number: u8| vec![number; 2_000_000];
+    let path = |number: u8| format!("{document}/Body/{number}");
+
+    // An upload has its room from the beginning, whatever comes later.
+    let create = |length: &str| {
+        let headers = [
+            ("tus-resumable", "1.0.0"),
+            ("upload-length", length),
+            ("upload-metadata", "filename dXBsb2Fk"),
+        ];
+        call(
+            "POST",
+            &format!("/tus/ada/notes/{unid}/Body"),
+            &headers,
+            b"",
+        )
+    };
+    let upload = create("2000000").header("location").unwrap().to_owned();
+    let patch = |offset: &str, body: &[u8]| {
+        let headers = [
+            ("tus-resumable", "1.0.0"),
+            ("content-type", "application/offset+octet-stream"),
+            ("upload-offset", offset),
+        ];
+        call("PATCH", &upload, &headers, body)
+    };
+    assert_eq!(patch("0", &content(200)[..1_000_000]).status, 204);
+
+    let mut taken = Vec::new();
+    let refused = (0..20).find(|number| {
+        let reply = call("PUT", &path(*number), &[], &content(*number));
+        match reply.status {
+            201 => taken.push(*number),
+            _ => assert_error(&reply, 507),
+        }
+        reply.status != 201
+    });
+    assert!(
+        taken.len() > 4 && refused.is_some(),
+        "{taken:?} {refused:?}"
+    );
+    assert_error(&create("20000000"), 507);
+    let intact = || {
+        for number in &taken {
+            let reply = call("GET", &path(*number), &[], b"");
+            assert!(
+                reply.status == 200 && reply.body == content(*number),
+                "{number}"
+            );
+        }
+    };
+    intact();
+    let last = patch("1000000", &content(200)[1_000_000..]);
+    assert!(matches!(last.status, 204 | 507), "{last:?}");
+
+    std::fs::remove_file(&ballast).unwrap();
+    if last.status == 507 {
+        // All of it is there, or it goes on where it was.
+        let head = call("HEAD", &upload, &[("tus-resumable", "1.0.0")], b"");
+        assert_eq!(head.status, 200, "{head:?}");
+        let offset = head.header("upload-offset").unwrap();
+        if offset != "2000000" {
+            assert_eq!(patch(offset, &content(200)[1_000_000..]).status, 204);
+        }
+    }
+    assert!(call("GET", &format!("{document}/Body/upload"), &[], b"").body == content(200));
+    assert_eq!(call("PUT", &path(99), &[], &content(99)).status, 201);
+    intact();
+    // What is deleted makes room.
+    assert_eq!(call("DELETE", &path(taken[0]), &[], b"").status, 200);
+    assert_eq!(call("DELETE", &path(taken[1]), &[], b"").status, 200);
+    wait_for("the sweep", || {
+        let reply = call("PUT", &path(100), &[], &content(100));
+        let other = call("PUT", &path(101), &[], &content(101));
+        reply.status < 300 && other.status < 300
+    });
+    server.shutdown();
+    let checked = groupware_server::check(&disk.path().join("data")).unwrap();
+    assert!(checked.wrong.is_empty(), "{:?}", checked.wrong);
+}
