@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Put back kernel settings that a killed run left changed
     Restore(RestoreArgs),
-    /// Serve the groupware: calendar with invitations over HTTP
+    /// Serve the groupware: calendar with invitations, and mail
     Serve(Box<ServeArgs>),
     /// Print the JSON Schema of study or workload files
     Schema(SchemaArgs),
@@ -224,6 +224,15 @@ pub(crate) struct ServeArgs {
     /// How the lookup service keeps registrations
     #[arg(long, env = "PLIMSOLL_LOOKUP_LAYOUT", value_enum, default_value_t = LookupLayout::Indexed)]
     pub(crate) lookup_layout: LookupLayout,
+    /// Address to take in mail for local users on (SMTP); none unless given
+    #[arg(long, env = "PLIMSOLL_SMTP_LISTEN", value_name = "ADDRESS")]
+    pub(crate) smtp_listen: Option<SocketAddr>,
+    /// Address where local users hand in mail (SMTP with sign-in); none unless given
+    #[arg(long, env = "PLIMSOLL_SUBMISSION_LISTEN", value_name = "ADDRESS")]
+    pub(crate) submission_listen: Option<SocketAddr>,
+    /// Most bytes of the messages of one mailbox; as many as the disk holds unless given
+    #[arg(long, env = "PLIMSOLL_MAIL_QUOTA", value_name = "BYTES")]
+    pub(crate) mail_quota: Option<u64>,
     /// Fill each new mailbox to this many bytes
     #[arg(
         long,

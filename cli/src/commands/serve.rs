@@ -91,6 +91,9 @@ fn config(args: &ServeArgs) -> Config {
     };
     config.mailbox_pad_bytes = args.mailbox_pad;
     config.limits.quota_bytes = args.quota;
+    config.mail_quota_bytes = args.mail_quota;
+    config.smtp_listen = args.smtp_listen;
+    config.submission_listen = args.submission_listen;
     config.parent_pid = args.parent_pid;
     config.access_log = args.access_log;
     config

@@ -78,7 +78,7 @@ pub fn has_field(message: &[u8], wanted: &str) -> bool {
 }
 
 /// How often the head has a field of this name.
-pub(crate) fn count_fields(message: &[u8], wanted: &str) -> usize {
+pub fn count_fields(message: &[u8], wanted: &str) -> usize {
     let head = &message[..head_bytes(message)];
     fields(head)
         .filter_map(name)
@@ -87,7 +87,10 @@ pub(crate) fn count_fields(message: &[u8], wanted: &str) -> usize {
 }
 
 /// Refuses a message that is larger than one may be.
-pub(crate) fn check(message: &[u8]) -> Result<(), MailError> {
+///
+/// # Errors
+/// [`Reason::TooLarge`].
+pub fn check(message: &[u8]) -> Result<(), MailError> {
     let too_large = |text: String| Err(MailError::refused(Reason::TooLarge, text));
     if message.len() > limits::MESSAGE_BYTES {
         let megabytes = limits::MESSAGE_BYTES >> 20;

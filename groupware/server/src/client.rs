@@ -25,6 +25,14 @@ impl Client {
         Self::behind(turn::peer().unwrap_or(nowhere), headers)
     }
 
+    /// The client at the other end of a connection that no proxy handed on.
+    pub(crate) fn at(peer: IpAddr) -> Self {
+        Self {
+            address: network(peer.to_canonical()),
+            is_shared: false,
+        }
+    }
+
     /// Only a proxy on this machine is believed when it says for whom it asks: others could say
     /// whatever suits them. The last address is the one that the proxy itself has seen.
     fn behind(peer: IpAddr, headers: &HeaderMap) -> Self {

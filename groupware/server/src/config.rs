@@ -77,6 +77,14 @@ pub struct Config {
     pub lookup_layout: LookupLayout,
     /// The domain of the users' addresses.
     pub domain: String,
+    /// Where mail for local users is taken in over SMTP, if anywhere. Clients can go over to TLS
+    /// where [`Config::tls`] is given.
+    pub smtp_listen: Option<SocketAddr>,
+    /// Where local users hand in mail over SMTP, if anywhere. They sign in, within TLS unless
+    /// nobody but this machine can reach the address.
+    pub submission_listen: Option<SocketAddr>,
+    /// What SMTP clients may use.
+    pub smtp_limits: SmtpLimits,
     /// What one client, and all together, may use.
     pub limits: Limits,
 }
@@ -100,6 +108,9 @@ impl Config {
             lookup: None,
             lookup_layout: LookupLayout::default(),
             domain: "localhost".into(),
+            smtp_listen: None,
+            submission_listen: None,
+            smtp_limits: SmtpLimits::default(),
             limits: Limits::default(),
         }
     }
@@ -192,6 +203,46 @@ impl Default for Limits {
             quota_bytes: 16 << 30,
             upload_lifetime: Duration::from_secs(24 * 3600),
             sweep_interval: Duration::from_secs(600),
+            shutdown_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Bounds on what clients of SMTP may use.
+#[derive(Debug, Clone)]
+pub struct SmtpLimits {
+    /// Most open connections; who comes beyond is told to try again later.
+    pub connections: usize,
+    /// Most open connections of one address.
+    pub connections_per_client: usize,
+    /// Most messages of one address in a minute.
+    pub messages_per_minute: u32,
+    /// Whether that also counts for this machine's own programs.
+    pub limits_this_machine: bool,
+    /// Longest time that a whole command may take to arrive. RFC 5321, 4.5.3.2.7, asks for five
+    /// minutes.
+    pub command_timeout: Duration,
+    /// Longest time that the text of a message may take to arrive.
+    pub data_timeout: Duration,
+    /// Longest time of a connection.
+    pub connection_timeout: Duration,
+    /// Most memory for messages under way; who comes beyond is told to try again later.
+    pub memory_bytes: usize,
+    /// Longest time that a stopping server waits.
+    pub shutdown_timeout: Duration,
+}
+
+impl Default for SmtpLimits {
+    fn default() -> Self {
+        Self {
+            connections: 1000,
+            connections_per_client: 100,
+            messages_per_minute: 300,
+            limits_this_machine: false,
+            command_timeout: Duration::from_secs(300),
+            data_timeout: Duration::from_secs(600),
+            connection_timeout: Duration::from_secs(3600),
+            memory_bytes: 256 << 20,
             shutdown_timeout: Duration::from_secs(10),
         }
     }

@@ -32,6 +32,7 @@ mod serve;
 mod server;
 mod sessions;
 mod sign_in;
+mod smtp;
 mod stream;
 mod throttle;
 mod tls;
@@ -40,7 +41,7 @@ mod tus;
 mod worker;
 
 pub(crate) use app::AppState;
-pub use config::{Config, Data, Limits, TlsFiles};
+pub use config::{Config, Data, Limits, SmtpLimits, TlsFiles};
 pub use documents::{CheckError, Checked};
 pub use groupware_lookup::Layout as LookupLayout;
 pub use lookup::LookupAccess;
@@ -61,4 +62,6 @@ pub fn check(folder: &std::path::Path) -> Result<Checked, CheckError> {
 /// Parsers of what comes from the network, apart from what hyper and axum parse: for fuzzing.
 pub mod parse {
     pub use crate::credentials::{Authorization, authorization, login_form, session_cookie};
+    pub use crate::smtp::command::{Command, Mechanism, command as smtp_command};
+    pub use crate::smtp::data::{Flaw, Text};
 }

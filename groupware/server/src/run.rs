@@ -61,6 +61,12 @@ fn serve(config: Config, demo: Option<Demo>) -> Result<(), ServeError> {
     let token_file = admin_token::path(&config).filter(|_| config.admin_token.is_none());
     let server = Server::start(config)?;
     let mut said = format!("listening on {scheme}://{}\n", server.address());
+    if let Some(address) = server.smtp_address() {
+        said += &format!("taking in mail on smtp://{address}\n");
+    }
+    if let Some(address) = server.submission_address() {
+        said += &format!("taking mail from users on smtp://{address}\n");
+    }
     if server.admin_token_is_new() && demo.is_none() {
         said += &format!("admin token: {}\n", server.admin_token());
         if let Some(file) = token_file {

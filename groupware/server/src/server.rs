@@ -25,6 +25,7 @@ use crate::metrics::Metrics;
 use crate::router::router;
 use crate::serve::Front;
 use crate::sessions::{Lifetime, Sessions};
+use crate::smtp::{self, Role};
 use crate::stream::Streams;
 use crate::throttle::Throttle;
 use crate::tls::{self, TlsError};
@@ -121,6 +122,8 @@ impl From<AccountError> for ServeError {
 /// A running server. Dropping it stops it.
 pub struct Server {
     address: SocketAddr,
+    smtp_address: Option<SocketAddr>,
+    submission_address: Option<SocketAddr>,
     admin_token: AdminToken,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<io::Result<()>>>,
@@ -149,7 +152,20 @@ impl Server {
         if config.mailbox_pad_bytes > padding::MAX_BYTES {
             return Err(ServeError::MailboxPad(config.mailbox_pad_bytes));
         }
-        let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
+        let tls = |protocol: Option<&[u8]>| {
+            let files = config.tls.as_ref();
+            files
+                .map(|files| tls::acceptor(files, protocol))
+                .transpose()
+        };
+        let (tls, smtp_tls) = (tls(Some(b"http/1.1"))?, tls(None)?);
+        if let Some(address) = config.submission_listen
+            && !address.ip().is_loopback()
+            && config.tls.is_none()
+            && !config.allow_plain_exposed
+        {
+            return Err(ServeError::Exposed(address));
+        }
         let store = match &config.data {
             Data::Folder(folder) => Store::open_sqlite(folder, StoreOptions::default())?,
             Data::Memory => Store::memory(StoreOptions::default())?,
@@ -179,14 +195,22 @@ impl Server {
         let shared = Arc::new(Shared {
             front,
             tls,
-            limits: config.limits,
+            limits: config.limits.clone(),
             max_connections,
             open: AtomicUsize::new(0),
         });
+        let smtp = smtp::Shared::new(
+            shared.front.state().clone(),
+            smtp_tls,
+            config.smtp_limits.clone(),
+            config.allow_plain_exposed,
+        );
         let (stop, _) = watch::channel(false);
         let threads = Vec::with_capacity(listeners.len());
         let mut server = Self {
             address,
+            smtp_address: None,
+            submission_address: None,
             admin_token,
             stop,
             threads,
@@ -202,6 +226,7 @@ impl Server {
             let sweeper = Sweeper::start(server.store.clone(), config.lookup_layout);
             server.lookup_sweeper = Some(sweeper.map_err(ServeError::System)?);
         }
+        server.spawn_smtp(&config, smtp)?;
         if let Some(file) = &config.port_file {
             write_port_file(file, address).map_err(|source| ServeError::PortFile {
                 file: file.clone(),
@@ -224,6 +249,36 @@ impl Server {
 
     pub(crate) fn state(&self) -> &AppState {
         &self.state
+    }
+
+    fn spawn_smtp(&mut self, config: &Config, shared: smtp::Shared) -> Result<(), ServeError> {
+        let mut listeners = Vec::new();
+        let mut open = |address: Option<SocketAddr>, role| {
+            let Some(address) = address else {
+                return Ok(None);
+            };
+            let (mut opened, bound) =
+                listen(address, 1).map_err(|source| ServeError::Listen { address, source })?;
+            listeners.extend(opened.pop().map(|listener| (listener, role)));
+            Ok::<_, ServeError>(Some(bound))
+        };
+        self.smtp_address = open(config.smtp_listen, Role::Receive)?;
+        self.submission_address = open(config.submission_listen, Role::Submission)?;
+        if !listeners.is_empty() {
+            let thread = smtp::start(listeners, shared, self.stop.subscribe());
+            self.threads.push(thread.map_err(ServeError::System)?);
+        }
+        Ok(())
+    }
+
+    /// Where mail for local users is taken in.
+    pub fn smtp_address(&self) -> Option<SocketAddr> {
+        self.smtp_address
+    }
+
+    /// Where local users hand in mail.
+    pub fn submission_address(&self) -> Option<SocketAddr> {
+        self.submission_address
     }
 
     /// The address that the server listens on.

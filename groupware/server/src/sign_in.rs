@@ -59,8 +59,8 @@ pub(crate) fn session_token(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// A user, and what proved it.
-struct Proven {
-    account: Arc<Account>,
+pub(crate) struct Proven {
+    pub(crate) account: Arc<Account>,
     by: Proof,
 }
 
@@ -89,7 +89,7 @@ impl Proven {
 /// Application passwords are looked at first and always: they can't be guessed. Other passwords
 /// are, and so wait while there are too many failures; an unknown user's is refused after
 /// the same work as a known user's.
-async fn verify(
+pub(crate) async fn verify(
     state: &AppState,
     client: Client,
     user: &str,

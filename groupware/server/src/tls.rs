@@ -30,7 +30,8 @@ pub enum TlsError {
     Pair(#[from] rustls::Error),
 }
 
-pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
+/// `protocol` is what clients can ask for in the handshake (ALPN), if there is a name for it.
+pub(crate) fn acceptor(files: &TlsFiles, protocol: Option<&[u8]>) -> Result<TlsAcceptor, TlsError> {
     let chain = certificates(&files.cert).map_err(|source| TlsError::File {
         what: "certificate",
         file: files.cert.clone(),
@@ -45,7 +46,7 @@ pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = protocol.into_iter().map(<[u8]>::to_vec).collect();
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

@@ -1,0 +1,237 @@
+//! The text of a message as it comes over the wire: taken out of its dots, and its end found.
+//!
+//! Only CR LF ends a line and only CR LF `.` CR LF ends the text (RFC 5321, 4.1.1.4). A bare CR or
+//! LF could be a line's end to the next server, and so smuggle in another message: such a text is
+//! read to its end and refused.
+
+/// Longest line, its end included. RFC 5321 asks for 1000; sloppy senders go beyond.
+pub(crate) const LINE_BYTES: usize = 16 << 10;
+
+/// Why a text is refused, although all of it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// A CR without LF, or an LF without CR.
+    BareLineEnd,
+    /// A line is too long.
+    LongLine,
+    /// There is no room for it.
+    TooLarge,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    LineStart,
+    /// After the dot that begins a line.
+    Dot,
+    /// After that dot and a CR.
+    DotCr,
+    Line,
+    Cr,
+}
+
+/// Takes the text in pieces.
+#[derive(Debug)]
+pub struct Text {
+    bytes: Vec<u8>,
+    most: usize,
+    line: usize,
+    place: Place,
+    flaw: Option<Flaw>,
+    seen: usize,
+}
+
+impl Text {
+    /// A text of at most so many bytes.
+    pub fn new(most: usize) -> Self {
+        Self {
+            bytes: Vec::new(),
+            most,
+            line: 0,
+            place: Place::LineStart,
+            flaw: None,
+            seen: 0,
+        }
+    }
+
+    /// Takes bytes up to the end of the text; gives how many it took, and whether that was the
+    /// end. What comes after the end is not looked at.
+    pub fn feed(&mut self, bytes: &[u8]) -> (usize, bool) {
+        for (at, byte) in bytes.iter().enumerate() {
+            if self.step(*byte) {
+                self.seen += at + 1;
+                return (at + 1, true);
+            }
+        }
+        self.seen += bytes.len();
+        (bytes.len(), false)
+    }
+
+    /// Bytes that were taken, kept or not.
+    pub(crate) fn seen(&self) -> usize {
+        self.seen
+    }
+
+    /// Keeps no more, for want of room elsewhere.
+    pub(crate) fn give_up(&mut self) {
+        self.refuse(Flaw::TooLarge);
+    }
+
+    fn step(&mut self, byte: u8) -> bool {
+        self.place = match (self.place, byte) {
+            (Place::LineStart, b'.') => Place::Dot,
+            (Place::Dot, b'\r') => Place::DotCr,
+            (Place::DotCr, b'\n') => return true,
+            (Place::DotCr, _) => {
+                // The dot was stuffing, and the CR is part of the line.
+                self.keep(b'\r');
+                self.after(b'\r', byte)
+            }
+            (Place::Cr, _) => self.after(b'\r', byte),
+            (Place::LineStart | Place::Dot | Place::Line, _) => self.after(0, byte),
+        };
+        false
+    }
+
+    /// Keeps a byte that came after another; gives where that leads.
+    fn after(&mut self, before: u8, byte: u8) -> Place {
+        self.keep(byte);
+        match (before, byte) {
+            (b'\r', b'\n') => {
+                self.line = 0;
+                Place::LineStart
+            }
+            (b'\r', _) | (_, b'\n') => {
+                self.refuse(Flaw::BareLineEnd);
+                if byte == b'\r' {
+                    Place::Cr
+                } else {
+                    Place::Line
+                }
+            }
+            (_, b'\r') => Place::Cr,
+            _ => Place::Line,
+        }
+    }
+
+    fn keep(&mut self, byte: u8) {
+        self.line += 1;
+        if self.line > LINE_BYTES {
+            self.refuse(Flaw::LongLine);
+        } else if self.bytes.len() >= self.most {
+            self.refuse(Flaw::TooLarge);
+        }
+        if self.flaw.is_none() {
+            self.bytes.push(byte);
+        }
+    }
+
+    fn refuse(&mut self, flaw: Flaw) {
+        if self.flaw.is_none() {
+            self.flaw = Some(flaw);
+            self.bytes = Vec::new();
+        }
+    }
+
+    /// The text.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn finish(self) -> Result<Vec<u8>, Flaw> {
+        self.flaw.map_or(Ok(self.bytes), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(wire: &[u8]) -> (Result<Vec<u8>, Flaw>, usize, bool) {
+        let mut text = Text::new(1 << 20);
+        let (taken, is_end) = text.feed(wire);
+        (text.finish(), taken, is_end)
+    }
+
+    #[test]
+    fn dots_are_taken_out() {
+        let check = |wire: &str, expected: &str| {
+            let (text, taken, is_end) = read(wire.as_bytes());
+            assert_eq!(
+                String::from_utf8(text.unwrap()).unwrap(),
+                expected,
+                "{wire:?}"
+            );
+            assert!(is_end && taken == wire.len(), "{wire:?}");
+        };
+        check(".\r\n", "");
+        check("a\r\n.\r\n", "a\r\n");
+        check("..\r\n...a\r\n.\r\n", ".\r\n..a\r\n");
+        check(".a\r\n.\r\n", "a\r\n");
+        check("a.\r\n.\r\n", "a.\r\n");
+        assert!(!read(b"a\r\n.").2);
+    }
+
+    #[test]
+    fn what_others_might_take_for_the_end_is_neither_an_end_nor_let_through() {
+        for wire in [
+            "a\n.\nMAIL FROM:<b>\r\n.\r\n",
+            "a\n.\r\nMAIL FROM:<b>\r\n.\r\n",
+            "a\r\n.\nMAIL FROM:<b>\r\n.\r\n",
+            "a\r.\rMAIL FROM:<b>\r\n.\r\n",
+            "a\r\n.\rMAIL FROM:<b>\r\n.\r\n",
+            "a\r.\r\nMAIL FROM:<b>\r\n.\r\n",
+            "a\r\r\n.\r\n",
+            "a\n\r\n.\r\n",
+            ".\r\r\n.\r\n",
+        ] {
+            let (text, taken, is_end) = read(wire.as_bytes());
+            assert!(is_end && taken == wire.len(), "{wire:?}");
+            assert_eq!(text, Err(Flaw::BareLineEnd), "{wire:?}");
+        }
+    }
+
+    #[test]
+    fn texts_and_lines_are_bounded() {
+        let mut text = Text::new(10);
+        assert_eq!(text.feed(b"12345678\r\n9\r\n.\r\n"), (16, true));
+        assert_eq!(text.finish(), Err(Flaw::TooLarge));
+        let line = "x".repeat(LINE_BYTES + 1) + "\r\n.\r\n";
+        assert_eq!(read(line.as_bytes()).0, Err(Flaw::LongLine));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_sent_comes_back_however_it_is_cut(
+            lines in prop::collection::vec("[.a-c]{0,4}", 0..8), cut in 0..40_usize
+        ) {
+            let body: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+            let wire: String = lines
+                .iter()
+                .map(|line| format!("{}{line}\r\n", if line.starts_with('.') { "." } else { "" }))
+                .collect::<String>() + ".\r\nQUIT\r\n";
+            let (start, rest) = wire.as_bytes().split_at(cut.min(wire.len()));
+            let mut text = Text::new(1 << 20);
+            let (mut taken, mut is_end) = text.feed(start);
+            if !is_end {
+                let (more, end) = text.feed(rest);
+                (taken, is_end) = (taken + more, end);
+            }
+            prop_assert!(is_end);
+            prop_assert_eq!(&wire[taken..], "QUIT\r\n");
+            prop_assert_eq!(text.finish(), Ok(body.into_bytes()));
+        }
+
+        #[test]
+        fn nothing_with_a_bare_line_end_gets_through(wire in "[a.\r\n]{0,16}") {
+            let wire = wire + "\r\n.\r\n";
+            let mut text = Text::new(1 << 20);
+            if let (_, true) = text.feed(wire.as_bytes())
+                && let Ok(bytes) = text.finish()
+            {
+                let bare = String::from_utf8(bytes).unwrap().replace("\r\n", "");
+                prop_assert!(!bare.contains(['\r', '\n']));
+            }
+        }
+    }
+}

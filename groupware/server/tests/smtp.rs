@@ -1,0 +1,506 @@
+//! Mail over SMTP: who may send what to whom, and what becomes of those who don't keep the rules.
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use groupware_server::{Config, Server};
+use serde_json::Value;
+use support::*;
+
+struct World {
+    server: Server,
+    passwords: Vec<String>,
+}
+
+const NAMES: [&str; 2] = ["ann", "bob"];
+
+fn world_with(change: impl FnOnce(&mut Config)) -> World {
+    let mut config = config();
+    config.smtp_listen = Some(([127, 0, 0, 1], 0).into());
+    config.submission_listen = Some(([127, 0, 0, 1], 0).into());
+    change(&mut config);
+    let server = Server::start(config).unwrap();
+    let passwords = register(&server, &NAMES);
+    World { server, passwords }
+}
+
+fn world() -> World {
+    world_with(|_| {})
+}
+
+impl World {
+    fn get(&self, user: usize, rest: &str) -> Reply {
+        let auth = basic(NAMES[user], &self.passwords[user]);
+        let path = match rest.starts_with("/mail/") {
+            true => rest.to_owned(),
+            false => format!("/mail/{}/api/mail{rest}", NAMES[user]),
+        };
+        let headers = [("authorization", auth.as_str())];
+        let reply = send(self.server.address(), "GET", &path, &headers, b"");
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply
+    }
+
+    fn inbox(&self, user: usize) -> Vec<Value> {
+        self.get(user, "/inbox").json().as_array().unwrap().clone()
+    }
+
+    /// The bytes of the newest message of an inbox.
+    fn newest(&self, user: usize) -> String {
+        let path = self.inbox(user)[0]["href"].as_str().unwrap().to_owned();
+        String::from_utf8(self.get(user, &format!("{path}?format=mime")).body).unwrap()
+    }
+
+    fn receiver(&self) -> Client {
+        Client::new(connect(self.server.smtp_address().unwrap()))
+    }
+
+    fn submission(&self) -> Client {
+        Client::new(connect(self.server.submission_address().unwrap()))
+    }
+
+    fn plain(&self, user: usize) -> String {
+        let text = format!("\0{}\0{}", NAMES[user], self.passwords[user]);
+        format!("AUTH PLAIN {}", STANDARD.encode(text))
+    }
+}
+
+struct Client {
+    stream: BufReader<TcpStream>,
+}
+
+impl Client {
+    fn new(stream: TcpStream) -> Self {
+        let mut client = Self {
+            stream: BufReader::new(stream),
+        };
+        assert!(client.reply().starts_with("220 "));
+        client
+    }
+
+    fn reply(&mut self) -> String {
+        let mut reply = String::new();
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line).unwrap();
+            reply += &line;
+            if line.len() < 4 || line.as_bytes()[3] != b'-' {
+                return reply;
+            }
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.stream.get_mut().write_all(bytes).unwrap();
+    }
+
+    fn say(&mut self, line: &str) -> String {
+        self.write(format!("{line}\r\n").as_bytes());
+        self.reply()
+    }
+
+    #[track_caller]
+    fn expect(&mut self, line: &str, code: &str) -> String {
+        let reply = self.say(line);
+        assert!(reply.starts_with(code), "{line}: {reply}");
+        reply
+    }
+
+    fn begin(&mut self, from: &str, to: &str) {
+        self.expect("EHLO test", "250");
+        self.expect(&format!("MAIL FROM:<{from}>"), "250");
+        self.expect(&format!("RCPT TO:<{to}>"), "250");
+        self.expect("DATA", "354");
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.stream.read(&mut [0]).map_or(true, |bytes| bytes == 0)
+    }
+}
+
+const TEXT: &str = "From: x@example.com\r\nSubject: Hi\r\n\r\n..dots\r\n.";
+
+#[test]
+fn mail_for_local_users_comes_in_with_its_trace() {
+    let world = world();
+    let mut client = world.receiver();
+    let offer = client.expect("EHLO there", "250");
+    for extension in [
+        "PIPELINING",
+        "8BITMIME",
+        "SIZE 16773120",
+        "ENHANCEDSTATUSCODES",
+    ] {
+        assert!(offer.contains(extension), "{offer}");
+    }
+    assert!(
+        !offer.contains("AUTH") && !offer.contains("STARTTLS"),
+        "{offer}"
+    );
+    client.begin("x@example.com", "ann@localhost");
+    client.expect(TEXT, "250");
+    let message = world.newest(0);
+    let lines: Vec<_> = message.lines().collect();
+    assert_eq!(lines[0], "Return-Path: <x@example.com>");
+    assert_eq!(lines[1], "Received: from test ([127.0.0.1])");
+    assert!(
+        lines[2].starts_with("\tby localhost with ESMTP id "),
+        "{message}"
+    );
+    assert_eq!(lines[3], "\tfor <ann@localhost>;");
+    assert!(
+        message.ends_with("From: x@example.com\r\nSubject: Hi\r\n\r\n.dots\r\n"),
+        "{message}"
+    );
+    // To several: none learns of the others, and Bcc goes.
+    client.expect("MAIL FROM:<>", "250");
+    client.expect("RCPT TO:<Ann@LocalHost>", "250");
+    client.expect("RCPT TO:<bob@localhost>", "250");
+    client.expect("DATA", "354");
+    client.expect("Bcc: bob@localhost\r\nSubject: Two\r\n\r\n.", "250");
+    for user in [0, 1] {
+        let message = world.newest(user);
+        assert!(
+            !message.contains("bob") && !message.contains("ann@"),
+            "{message}"
+        );
+    }
+    client.expect("QUIT", "221");
+}
+
+#[test]
+fn commands_may_be_pipelined() {
+    let world = world();
+    let mut client = world.receiver();
+    client.write(
+        b"EHLO x\r\nMAIL FROM:<a@b>\r\nRCPT TO:<nobody@localhost>\r\nRCPT TO:<ann@localhost>\r\n\
+          DATA\r\n",
+    );
+    let codes: Vec<_> = (0..5).map(|_| client.reply()[..3].to_owned()).collect();
+    assert_eq!(codes, ["250", "250", "550", "250", "354"]);
+    client.write(b"Subject: 1\r\n\r\n.\r\nMAIL FROM:<a@b>\r\nRCPT TO:<ann@localhost>\r\nRSET\r\nNOOP\r\nQUIT\r\n");
+    let codes: Vec<_> = (0..6).map(|_| client.reply()[..3].to_owned()).collect();
+    assert_eq!(codes, ["250", "250", "250", "250", "250", "221"]);
+    assert!(client.is_over());
+    assert_eq!(world.inbox(0).len(), 1);
+}
+
+#[test]
+fn it_is_no_open_relay() {
+    let world = world();
+    let foreign = [
+        "eve@example.com",
+        "ann@localhost@example.com",
+        "ann%example.com@example.org",
+        "ann@localhost.example.com",
+        "\"ann@localhost\"@example.com",
+    ];
+    let mut client = world.receiver();
+    client.expect("EHLO x", "250");
+    client.expect("MAIL FROM:<ann@localhost>", "250");
+    for to in foreign {
+        let reply = client.say(&format!("RCPT TO:<{to}>"));
+        assert!(reply.starts_with('5'), "{to}: {reply}");
+    }
+    for to in [
+        "eve@localhost",
+        "ann%example.com@localhost",
+        "@example.com:ann",
+    ] {
+        let reply = client.say(&format!("RCPT TO:<{to}>"));
+        assert!(reply.starts_with('5'), "{to}: {reply}");
+    }
+    client.expect("DATA", "554");
+    // Neither do those who are signed in.
+    let mut client = world.submission();
+    client.expect("EHLO x", "250");
+    client.expect(&world.plain(0), "235");
+    client.expect("MAIL FROM:<ann@localhost>", "250");
+    client.expect("RCPT TO:<eve@example.com>", "550");
+}
+
+#[test]
+fn users_sign_in_to_hand_in_mail_and_write_in_their_own_name() {
+    let world = world();
+    let mut client = world.submission();
+    let offer = client.expect("EHLO x", "250");
+    assert!(offer.contains("AUTH PLAIN LOGIN"), "{offer}");
+    client.expect("MAIL FROM:<ann@localhost>", "530");
+    client.expect("AUTH PLAIN AGFubgB3cm9uZw==", "535");
+    client.expect("AUTH CRAM-MD5", "504");
+    client.expect("AUTH LOGIN", "334 VXNlcm5hbWU6");
+    client.expect(&STANDARD.encode("ann"), "334 UGFzc3dvcmQ6");
+    client.expect(&STANDARD.encode(&world.passwords[0]), "235");
+    client.expect("MAIL FROM:<bob@localhost>", "553");
+    client.expect("MAIL FROM:<x@example.com>", "553");
+    let hand_in = |client: &mut Client, text: &str| {
+        assert!(client.say("MAIL FROM:<ann@localhost>").starts_with("250"));
+        assert!(client.say("RCPT TO:<bob@localhost>").starts_with("250"));
+        assert!(client.say("DATA").starts_with("354"));
+        client.say(text)
+    };
+    let forged = hand_in(&mut client, "From: bob@localhost\r\n\r\n.");
+    assert!(forged.starts_with("550"), "{forged}");
+    let taken = hand_in(
+        &mut client,
+        "Bcc: bob@localhost\r\nSubject: Hello\r\n\r\nhi\r\n.",
+    );
+    assert!(taken.starts_with("250"), "{taken}");
+    let message = world.newest(1);
+    assert!(message.contains("with ESMTPA"), "{message}");
+    assert!(
+        message.contains("From: <ann@localhost>") && message.contains("Date: "),
+        "{message}"
+    );
+    assert!(!message.contains("Bcc"), "{message}");
+    let sent = world.get(0, "/sent").json();
+    assert_eq!(sent[0]["subject"], "Hello");
+}
+
+#[test]
+fn guessing_passwords_is_slowed_down() {
+    let world = world_with(|config| config.limits.sign_in_failures = 2);
+    let guess = || {
+        let mut client = world.submission();
+        client.expect("EHLO x", "250");
+        client.say("AUTH PLAIN AGFubgB3cm9uZw==")[..3].to_owned()
+    };
+    assert_eq!([guess(), guess(), guess()], ["535", "535", "454"]);
+    // Application passwords can't be guessed, and so go on.
+    let mut client = world.submission();
+    client.expect("EHLO x", "250");
+    client.expect(&world.plain(0), "235");
+}
+
+#[test]
+fn bare_line_ends_smuggle_nothing_in() {
+    let world = world();
+    for end in [
+        "\n.\n", "\n.\r\n", "\r.\r", "\r\n.\n", "\r\n.\r", "\r.\r\n", "\n.\r",
+    ] {
+        let mut client = world.receiver();
+        client.begin("x@example.com", "ann@localhost");
+        let smuggled = "MAIL FROM:<ann@localhost>\r\nRCPT TO:<bob@localhost>\r\nDATA\r\nBad\r\n";
+        client.write(format!("Subject: 1\r\n\r\na{end}{smuggled}.\r\n").as_bytes());
+        assert!(client.reply().starts_with("550"), "{end:?}");
+        assert!(client.reply().starts_with("421"), "{end:?}");
+        assert!(client.is_over(), "{end:?}");
+    }
+    let mut client = world.receiver();
+    client.write(b"EHLO x\nMAIL FROM:<a@b>\n");
+    assert!(client.reply().starts_with("500"));
+    assert!(client.is_over());
+    assert_eq!((world.inbox(0).len(), world.inbox(1).len()), (0, 0));
+}
+
+#[test]
+fn what_is_too_much_is_refused() {
+    let world = world_with(|config| {
+        config.smtp_limits.connections_per_client = 3;
+        config.mail_quota_bytes = Some(1 << 20);
+    });
+    let mut client = world.receiver();
+    client.expect("EHLO x", "250");
+    client.expect("MAIL FROM:<a@b> SIZE=99999999", "552");
+    client.expect("MAIL FROM:<a@b> SMTPUTF8", "555");
+    client.begin("a@b", "ann@localhost");
+    let block = "x".repeat(998) + "\r\n";
+    for _ in 0..(17 << 20) / block.len() {
+        client.write(block.as_bytes());
+    }
+    assert!(client.say(".").starts_with("552"));
+    client.begin("a@b", "ann@localhost");
+    assert!(
+        client
+            .say(&("X: y\r\n".repeat(3000) + "\r\n."))
+            .starts_with("552")
+    );
+    client.begin("a@b", "ann@localhost");
+    assert!(
+        client
+            .say(&("x".repeat(20_000) + "\r\n."))
+            .starts_with("554")
+    );
+    client.begin("a@b", "ann@localhost");
+    assert!(
+        client
+            .say(&("Received: x\r\n".repeat(101) + "\r\n."))
+            .starts_with("554 5.4.6")
+    );
+    for expected in ["250", "452"] {
+        client.begin("a@b", "ann@localhost");
+        assert!(
+            client
+                .say(&("\r\n".to_owned() + &block.repeat(700) + "."))
+                .starts_with(expected)
+        );
+    }
+    client.expect("MAIL FROM:<a@b>", "250");
+    for _ in 0..200 {
+        client.expect("RCPT TO:<ann@localhost>", "250");
+    }
+    client.expect("RCPT TO:<ann@localhost>", "452");
+    client.write(&vec![b'x'; 30_000]);
+    assert!(client.reply().starts_with("500"));
+    assert!(client.is_over());
+    let others: Vec<_> = (0..3).map(|_| world.receiver()).collect();
+    let mut one_more = BufReader::new(connect(world.server.smtp_address().unwrap()));
+    let mut line = String::new();
+    one_more.read_line(&mut line).unwrap();
+    assert!(line.starts_with("421"), "{line}");
+    drop(others);
+    let mut client = world.receiver();
+    for _ in 0..20 {
+        client.expect("FROB", "502");
+    }
+    assert!(client.say("FROB").starts_with("502") && client.reply().starts_with("421"));
+}
+
+#[test]
+fn senders_are_limited_by_the_minute() {
+    let world = world_with(|config| {
+        config.smtp_limits.messages_per_minute = 3;
+        config.smtp_limits.limits_this_machine = true;
+    });
+    let mut client = world.receiver();
+    client.expect("EHLO x", "250");
+    // A minute may begin meanwhile.
+    let codes: Vec<_> = (0..8)
+        .map(|_| {
+            let code = client.say("MAIL FROM:<a@b>")[..3].to_owned();
+            client.expect("RSET", "250");
+            code
+        })
+        .collect();
+    assert!(codes.iter().any(|code| code == "450"), "{codes:?}");
+}
+
+#[test]
+fn slow_clients_are_sent_away() {
+    let world = world_with(|config| {
+        config.smtp_limits.command_timeout = Duration::from_millis(300);
+        config.smtp_limits.data_timeout = Duration::from_millis(300);
+    });
+    // A byte now and then doesn't help.
+    let mut client = world.receiver();
+    let mut drip = client.stream.get_ref().try_clone().unwrap();
+    let feeder = std::thread::spawn(move || {
+        // Nobody ever sends: this is a wait.
+        let (_never, timer) = std::sync::mpsc::sync_channel::<()>(1);
+        while drip.write_all(b"N").is_ok() {
+            let _ = timer.recv_timeout(Duration::from_millis(20));
+        }
+    });
+    assert!(client.reply().starts_with("421"));
+    assert!(client.is_over());
+    drop(client);
+    feeder.join().unwrap();
+    let mut client = world.receiver();
+    client.begin("a@b", "ann@localhost");
+    client.write(b"Subject: never done\r\n");
+    assert!(client.reply().starts_with("421"));
+    assert!(client.is_over());
+    assert_eq!(world.inbox(0).len(), 0);
+}
+
+#[test]
+fn malformed_messages_are_kept_and_shown() {
+    let world = world();
+    let cases: Vec<Vec<u8>> = vec![
+        b"\r\n".to_vec(),
+        b"no head at all\r\n".to_vec(),
+        b": no name\r\n\r\n".to_vec(),
+        b"Subject: =?broken?X?=FF=?=\r\nFrom: <<>>@@,,\r\nDate: never\r\n\r\n\xFF\xFE\r\n".to_vec(),
+        b"Content-Type: multipart/mixed; boundary=\"\r\n\r\n--\r\n".to_vec(),
+        b"Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n--a\r\n--a--\r\n".to_vec(),
+        b"Content-Type: text/plain; charset=\"no-such\"\r\n\r\n\xE9\r\n".to_vec(),
+        b"Content-Transfer-Encoding: base64\r\n\r\n====\r\n".to_vec(),
+        "Content-Type: message/rfc822\r\n\r\n"
+            .repeat(20_000)
+            .into_bytes(),
+        (0..3000)
+            .map(|n| format!("Content-Type: multipart/mixed; boundary=b{n}\r\n\r\n--b{n}\r\n"))
+            .collect::<String>()
+            .into_bytes(),
+    ];
+    for case in &cases {
+        let mut client = world.receiver();
+        client.begin("a@b", "ann@localhost");
+        client.write(case);
+        let reply = client.say(".");
+        assert!(reply.starts_with("250"), "{reply}");
+        let path = world.inbox(0)[0]["href"].as_str().unwrap().to_owned();
+        assert!(world.get(0, &path).json()["content"].is_array());
+        let kept = world.get(0, &format!("{path}?format=mime")).body;
+        assert!(kept.ends_with(case));
+    }
+}
+
+#[test]
+fn passwords_go_over_tls_where_others_can_listen() {
+    use std::sync::Arc;
+
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (cert, key) = (
+        folder.path().join("cert.pem"),
+        folder.path().join("key.pem"),
+    );
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let world_config = |config: &mut Config| {
+        config.tls = Some(groupware_server::TlsFiles { cert, key });
+        config.submission_listen = Some(([0, 0, 0, 0], 0).into());
+    };
+    let mut config = config();
+    world_config(&mut config);
+    config.smtp_listen = Some(([127, 0, 0, 1], 0).into());
+    let server = Server::start(config).unwrap();
+    let port = server.submission_address().unwrap().port();
+    let mut client = Client::new(connect(([127, 0, 0, 1], port).into()));
+    let offer = client.expect("EHLO x", "250");
+    assert!(
+        offer.contains("STARTTLS") && !offer.contains("AUTH"),
+        "{offer}"
+    );
+    client.expect("AUTH PLAIN AGFubgB3cm9uZw==", "538");
+    client.expect("STARTTLS", "220");
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(made.cert.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = "localhost".try_into().unwrap();
+    let session = rustls::ClientConnection::new(Arc::new(tls), name).unwrap();
+    let mut stream = rustls::StreamOwned::new(session, client.stream.into_inner());
+    stream.write_all(b"EHLO x\r\nSTARTTLS\r\nQUIT\r\n").unwrap();
+    let mut said = String::new();
+    let _ = stream.read_to_string(&mut said);
+    assert!(
+        said.contains("AUTH PLAIN LOGIN") && !said.contains("250-STARTTLS"),
+        "{said}"
+    );
+    assert!(said.contains("502 ") && said.contains("221 "), "{said}");
+    // What is sent before the handshake is not taken for what comes within it.
+    let mut client = Client::new(connect(([127, 0, 0, 1], port).into()));
+    client.expect("EHLO x", "250");
+    client.write(b"STARTTLS\r\nAUTH PLAIN AGFubgB3cm9uZw==\r\n");
+    assert!(client.reply().starts_with("501") && client.reply().starts_with("421"));
+    assert!(client.is_over());
+}
+
+#[test]
+fn submission_beyond_this_machine_needs_tls() {
+    let mut config = config();
+    config.submission_listen = Some(([0, 0, 0, 0], 0).into());
+    let error = Server::start(config).unwrap_err();
+    assert!(error.is_configuration(), "{error}");
+}
