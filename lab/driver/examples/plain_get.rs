@@ -124,6 +124,7 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         name: "Get".to_owned(),
         wait,
         repeat: 1,
+        chance: None,
         requests: vec![request],
     };
     Workload {

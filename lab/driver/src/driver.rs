@@ -312,6 +312,7 @@ mod tests {
             name: "Step".to_owned(),
             wait: Wait::None,
             repeat: 1,
+            chance: None,
             requests,
         }
     }

@@ -358,6 +358,7 @@ mod tests {
             name: "Get".to_owned(),
             wait: Wait::None,
             repeat: 1,
+            chance: None,
             requests: 0..1,
         };
         let script = Script {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab_study::model::{Request, Step, Wait, Workload};
+use lab_study::model::{Chance, Request, Step, Wait, Workload};
 
 use crate::client::RequestId;
 
@@ -21,6 +21,7 @@ pub(crate) struct ScriptStep {
     pub(crate) name: String,
     pub(crate) wait: Wait,
     pub(crate) repeat: u32,
+    pub(crate) chance: Option<Chance>,
     pub(crate) requests: std::ops::Range<RequestId>,
 }
 
@@ -62,6 +63,7 @@ fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
         name: step.name.clone(),
         wait: step.wait,
         repeat: step.repeat,
+        chance: step.chance,
         requests: first..*next,
     }
 }

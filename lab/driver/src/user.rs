@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lab_study::UserScope;
 use lab_study::model::Wait;
-use lab_study::timing::TimingStream;
+use lab_study::timing::{SessionChoice, TimingStream};
 
 use crate::client::{Client, Exchange, RequestId};
 use crate::clock::{Clock, Nanos, nanos};
@@ -130,8 +130,15 @@ pub(crate) struct Ended {
 impl<C: Client> Shared<C> {
     /// All steps of a session, once.
     pub(crate) async fn cycle(&self, user: &mut User<C>, state: &mut Progress, clocks: &Clocks) {
+        user.scope.next_cycle();
+        let mut choice = SessionChoice::default();
         for index in 0..self.script.session.len() {
-            for _ in 0..self.script.session[index].repeat {
+            let ScriptStep { repeat, chance, .. } = &self.script.session[index];
+            if !choice.does(chance.as_ref(), &mut user.timing) {
+                continue;
+            }
+            for round in 0..*repeat {
+                user.scope.set_round(round);
                 self.step(user, index, state, clocks).await;
             }
         }

@@ -385,7 +385,8 @@ impl<C: Client> SetupRun<C> {
                 None => return,
             };
             let Some(mut user) = user else { continue };
-            for _ in 0..self.shared.script.setup[self.step].repeat {
+            for round in 0..self.shared.script.setup[self.step].repeat {
+                user.scope.set_round(round);
                 self.step(&mut user).await;
             }
             self.users.borrow_mut()[at] = Some(user);

@@ -24,7 +24,8 @@ pub struct Study {
     pub title: String,
     /// The question and its background, in prose; may be empty.
     pub about: String,
-    /// What the virtual users do, at speed 1.
+    /// What the virtual users do, at speed 1 and with the workload's own parameters; that of a trial
+    /// is [`Study::workload_with`] its parameters.
     pub workload: Arc<Workload>,
     /// The varied factors, in file order. Never empty levels.
     pub matrix: Vec<Factor>,
@@ -51,6 +52,27 @@ pub struct Study {
     pub find: Option<Find>,
     /// The system and load as written, still with references to factors; see [`crate::plan`].
     pub(crate) cell_template: crate::cell::CellTemplate,
+    /// The workload as written, for compiling it with other parameters.
+    pub(crate) workload_file: Arc<crate::file::WorkloadFile>,
+}
+
+impl Study {
+    /// The workload at speed 1 with these parameters, those of a [`crate::plan::Trial`]: a parameter
+    /// is a constant of the workload's templates, so each set of values has a workload of its own.
+    /// What is missing has the workload's own value.
+    ///
+    /// # Errors
+    /// Values that make no sense in the workload; those of a plan's trials do.
+    pub fn workload_with(&self, parameters: &Cell) -> Result<Arc<Workload>, crate::LoadError> {
+        let mut values = self.cell_template.parameters.defaults.clone();
+        let known: Vec<String> = values.keys().cloned().collect();
+        let given = parameters.iter().filter(|(name, _)| known.contains(name));
+        values.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+        if values == self.cell_template.parameters.defaults {
+            return Ok(Arc::clone(&self.workload));
+        }
+        crate::load::workload_with(&self.workload_file, &values).map(Arc::new)
+    }
 }
 
 /// The order in which a block runs its cells.
@@ -151,6 +173,19 @@ pub struct Step {
     pub repeat: u32,
     /// At least one; one after the other.
     pub requests: Vec<Request>,
+    /// In which sessions it is done; `None` in all.
+    pub chance: Option<Chance>,
+}
+
+/// The part of the sessions that does a step: see [`crate::timing::SessionChoice`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Chance {
+    /// Steps of one group share one draw per session, so that one of them excludes the others.
+    pub group: u32,
+    /// The step is done when the draw, at least 0 and below 1, is at least this,
+    pub from: f64,
+    /// and below this.
+    pub to: f64,
 }
 
 /// Think time, drawn per user and step from the user's timing stream.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{CellError, CellTemplate};
+use crate::cell::CellError;
 use crate::model::{Cell, Find, Level, Order, Study, Workload};
 use crate::system::{HostSpec, SystemSpec};
 use crate::timing;
@@ -226,17 +226,20 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
                 cells,
             });
         }
-        None => plan.trials = in_blocks(study, &plan, &cells),
+        None => plan.trials = in_blocks(study, &plan, &cells)?,
     }
     Ok(plan)
 }
 
 /// The trials of all blocks, in run order.
-fn in_blocks(study: &Study, plan: &Plan, cells: &[Trial]) -> Vec<Trial> {
+fn in_blocks(study: &Study, plan: &Plan, cells: &[Trial]) -> Result<Vec<Trial>, PlanError> {
     let per_block = cells.len() + usize::from(study.control);
     let count = per_block * study.trials as usize;
-    let workload = study.workload.at_speed(plan.speed);
-    let mut predictor = Predictor::new(&workload, plan.seed, count);
+    let workloads = cells
+        .iter()
+        .map(|trial| workload_of(study, &trial.parameters, plan.speed))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut predictor = Predictor::new(plan.seed, count);
     let mut trials = Vec::with_capacity(count);
     for block in 0..study.trials {
         // The first cell once more, as its own control.
@@ -246,22 +249,29 @@ fn in_blocks(study: &Study, plan: &Plan, cells: &[Trial]) -> Vec<Trial> {
         }
         for place in order {
             let control = place == cells.len();
-            let cell = &cells[if control { 0 } else { place }];
-            trials.push(Trial {
+            let at = if control { 0 } else { place };
+            let mut trial = Trial {
                 id: trials.len() as u32 + 1,
                 block,
                 control,
-                prediction: predictor.predict(block, &cell.load),
-                ..cell.clone()
-            });
+                ..cells[at].clone()
+            };
+            trial.prediction = predictor.predict(&workloads[at], &trial);
+            trials.push(trial);
         }
     }
-    trials
+    Ok(trials)
+}
+
+fn workload_of(study: &Study, parameters: &Cell, speed: f64) -> Result<Workload, PlanError> {
+    let workload = study.workload_with(parameters);
+    let workload = workload.map_err(|error| PlanError::Cell(error.to_string()))?;
+    Ok(workload.at_speed(speed))
 }
 
 impl Plan {
     /// A trial that the search chooses: its cell, by its place among [`Search::cells`], with so many
-    /// users. `workload` is the one of the cell, at the plan's speed. `None` where the plan has no
+    /// users. `workload` is [`Study::workload_with`] the cell's parameters, at the plan's speed. `None` where the plan has no
     /// search or no such cell.
     #[must_use]
     pub fn search_trial(
@@ -276,40 +286,31 @@ impl Plan {
             users,
             ..template.load
         };
-        Some(Trial {
+        let mut trial = Trial {
             id,
             block,
-            prediction: Predictor::new(workload, self.seed, 1).predict(block, &load),
             load,
             ..template.clone()
-        })
+        };
+        trial.prediction = Predictor::new(self.seed, 1).predict(workload, &trial);
+        Some(trial)
     }
 }
 
 /// A cell's trial, in no block yet.
 fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> {
-    let (system, host, load) = settings(&study.cell_template, cell, &study.workload, speed)?;
+    let template = &study.cell_template;
+    let parameters = template.parameters.parameters(cell)?;
+    let pace = workload_of(study, &parameters, 1.0)?.session.pace;
     Ok(Trial {
         id: 0,
         block: 0,
         cell: cell.clone(),
         control: false,
-        parameters: BTreeMap::new(),
-        system,
-        host,
-        load,
+        system: template.system.of(cell).system(cell)?,
+        host: template.system.of(cell).host(cell)?,
+        load: template.load.load(cell, pace)?.spec(speed),
+        parameters,
         prediction: None,
     })
-}
-
-fn settings(
-    template: &CellTemplate,
-    cell: &Cell,
-    workload: &Workload,
-    speed: f64,
-) -> Result<(SystemSpec, HostSpec, LoadSpec), PlanError> {
-    let system = template.system.of(cell).system(cell)?;
-    let host = template.system.of(cell).host(cell)?;
-    let load = template.load.load(cell, workload.session.pace)?;
-    Ok((system, host, load.spec(speed)))
 }

@@ -9,7 +9,7 @@ use jiff::civil::Date;
 
 use crate::model::Workload;
 use crate::template::RenderError;
-use crate::timing::ChoiceStream;
+use crate::timing::{self, ChoiceStream};
 
 /// The variable that provisioning gives: every workload has it.
 pub const PASSWORD: &str = "password";
@@ -41,6 +41,12 @@ pub struct UserScope {
     users: u32,
     base_date: Date,
     choice: ChoiceStream,
+    round: u32,
+    /// One more than the session under way; 0 before the first.
+    cycles: u64,
+    /// Of the block, and how many draws by strata the user had.
+    seed: (u64, u32),
+    strata: u32,
 }
 
 #[derive(Debug, Default)]
@@ -69,6 +75,10 @@ impl UserScope {
             users: user.users.max(1),
             base_date: user.base_date,
             choice: ChoiceStream::new(user.seed, user.block, user.index),
+            round: 0,
+            cycles: 0,
+            seed: (user.seed, user.block),
+            strata: 0,
         };
         for (name, value) in extra {
             let slot = scope.slot(name).ok_or_else(|| RenderError::Unknown {
@@ -154,6 +164,36 @@ impl UserScope {
     /// Begins a session that arrived: from now on its own stream makes the choices.
     pub fn begin_session(&mut self, choice: ChoiceStream) {
         self.choice = choice;
+    }
+
+    /// Begins the user's next session: `cycle` counts them from 0.
+    pub fn next_cycle(&mut self) {
+        self.cycles += 1;
+    }
+
+    /// Says which round of a repeated step is under way, from 0.
+    pub fn set_round(&mut self, round: u32) {
+        self.round = round;
+    }
+
+    /// The session under way, from 0.
+    #[must_use]
+    pub fn cycle(&self) -> u64 {
+        self.cycles.saturating_sub(1)
+    }
+
+    /// The round of the step under way, from 0.
+    #[must_use]
+    pub fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// The user's next draw by strata, from 0 up to 1.
+    pub(crate) fn next_stratum(&mut self) -> f64 {
+        let drawn = self.strata;
+        self.strata = self.strata.wrapping_add(1);
+        let (seed, block) = self.seed;
+        timing::stratum(seed, block, (self.index, self.users), drawn)
     }
 
     /// The user's random choices.
@@ -253,6 +293,10 @@ impl Default for UserScope {
             users: 1,
             base_date: crate::model::DEFAULT_DATES_FROM,
             choice: ChoiceStream::new(0, 0, 0),
+            round: 0,
+            cycles: 0,
+            seed: (0, 0),
+            strata: 0,
         }
     }
 }

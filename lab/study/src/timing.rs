@@ -12,7 +12,7 @@ pub use arrival::{Arrival, ArrivalStream};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::model::Wait;
+use crate::model::{Chance, Wait};
 
 /// Which stream of a user: part of its seed.
 #[derive(Clone, Copy)]
@@ -23,6 +23,7 @@ enum Purpose {
     Arrivals = 4,
     SessionTiming = 5,
     SessionChoice = 6,
+    Strata = 7,
 }
 
 /// The waits of one user: one draw per wait, whatever its kind.
@@ -47,6 +48,26 @@ impl TimingStream {
     /// that a workload edited in one step keeps the draws of the others.
     pub fn next_wait(&mut self, wait: &Wait) -> Duration {
         sample(wait, unit(&mut self.0))
+    }
+}
+
+/// Which steps of one session are done. New for each session.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SessionChoice {
+    group: u32,
+    draw: f64,
+}
+
+impl SessionChoice {
+    /// Whether a step with this chance is done, asked in the order of the session. The first step
+    /// of a group takes one draw of the stream; steps without a chance take none.
+    pub fn does(&mut self, chance: Option<&Chance>, stream: &mut TimingStream) -> bool {
+        let Some(chance) = chance else { return true };
+        if self.group != chance.group {
+            self.group = chance.group;
+            self.draw = unit(&mut stream.0);
+        }
+        (chance.from..chance.to).contains(&self.draw)
     }
 }
 
@@ -86,6 +107,20 @@ pub fn shuffle<T>(items: &mut [T], seed: u64, block: u32) {
         let other = stream.below(last as u64 + 1) as usize;
         items.swap(last, other);
     }
+}
+
+/// Draw `drawn` of one of so many users, from 0 up to 1: all draws of a block together are spread
+/// evenly, see `template::profile`.
+pub(crate) fn stratum(seed: u64, block: u32, (index, users): (u32, u32), drawn: u32) -> f64 {
+    /// The golden ratio − 1.
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    let users = users.max(1);
+    let of_block = mix(mix(mix(seed) ^ u64::from(block)) ^ Purpose::Strata as u64);
+    let shift = (of_block >> 11) as f64 / (1u64 << 53) as f64;
+    let first = mix(of_block ^ u64::from(drawn)) % u64::from(users);
+    let place = (u64::from(index) + first) % u64::from(users);
+    let number = u64::from(drawn) * u64::from(users) + place;
+    (shift + number as f64 * GOLDEN).fract()
 }
 
 fn generator(seed: u64, block: u32, index: u32, purpose: Purpose) -> Xoshiro256PlusPlus {

@@ -260,3 +260,78 @@ fn every_filter_exists() {
         }
     }
 }
+
+#[test]
+fn rounds_and_cycles_are_counted() {
+    let workload = workload();
+    let template = Template::parse(
+        "{{ cycle }}.{{ round }}.{{ cycle + round }}",
+        &workload.variables,
+    );
+    let template = template.unwrap();
+    let mut scope = scope(&workload);
+    let mut seen = Vec::new();
+    for round in [0, 1] {
+        scope.next_cycle();
+        scope.set_round(round);
+        let mut out = String::new();
+        template.render(&mut scope, &mut out).unwrap();
+        seen.push(out);
+    }
+    assert_eq!(seen, ["0.0.0", "1.1.2"]);
+}
+
+#[test]
+fn values_of_an_xml_body_are_escaped_and_its_markup_is_not() {
+    let xml = |text| render_as(Escape::Xml, text).unwrap();
+    assert_eq!(
+        xml("<a n='{{ index }}'>{{ name }}&amp;</a>"),
+        "<a n='7'>us&quot;er007&amp;</a>"
+    );
+    assert_eq!(
+        xml("<a>{% for i in range(3) %}<b>{{ i }}{{ name }}{{ pad(i, 2) }}</b>{% endfor %}</a>"),
+        "<a><b>0us&quot;er00700</b><b>1us&quot;er00701</b><b>2us&quot;er00702</b></a>"
+    );
+    check(
+        "{{ 'a<b' | xml }} {{ name | json }}",
+        "a&lt;b \"us\\\"er007\"",
+    );
+    check(
+        "[{% for i in range(2) %}{{ ',' if i }}{{ name | json }}{% endfor %}]",
+        "[\"us\\\"er007\",\"us\\\"er007\"]",
+    );
+}
+
+#[test]
+fn a_profile_draws_its_sizes() {
+    let workload = workload();
+    let template = "{{ profile('500 B 50%, 2 KB 50%') }}";
+    let template = Template::parse(template, &workload.variables).unwrap();
+    let mut scope = scope(&workload);
+    let mut draws = Vec::new();
+    for _ in 0..10 {
+        let mut out = String::new();
+        template.render(&mut scope, &mut out).unwrap();
+        draws.push(out);
+    }
+    let small = draws.iter().filter(|size| *size == "500").count();
+    assert!((4..=6).contains(&small), "{draws:?}");
+    assert!(draws.iter().all(|size| size == "500" || size == "2000"));
+    let sized = render_as(Escape::None, "{{ text_of_size(profile('2 KB 100%')) }}").unwrap();
+    assert_eq!(sized.len(), 2000);
+    let wrong = Template::parse("{{ profile('500 B 50%') }}", &workload.variables).unwrap_err();
+    assert_eq!(wrong.message, "the shares add up to 50%, not to 100%");
+    let wrong = Template::parse("{{ profile(name) }}", &workload.variables).unwrap_err();
+    assert_eq!(wrong.message, "`profile()` takes a text");
+}
+
+#[test]
+fn large_filler_is_as_long_as_asked_and_never_twice_the_same() {
+    for size in [0, 1, 4095, 4096, 262_144, 3_000_000] {
+        let text = format!("{{{{ text_of_size({size}) }}}}|{{{{ text_of_size({size}) }}}}");
+        let both = render_as(Escape::None, &text).unwrap();
+        let (one, other) = both.split_once('|').unwrap();
+        assert_eq!((one.len(), other.len()), (size, size));
+        assert!(size < 20 || one != other, "{size}");
+    }
+}

@@ -334,6 +334,7 @@ fn one(request: Request, wait: Wait) -> Step {
         name: request.target.source().to_owned(),
         wait,
         repeat: 1,
+        chance: None,
         requests: vec![request],
     }
 }

@@ -150,12 +150,12 @@ prop_compose! {
         headers in table(scalar()),
         json in option::of(body()),
         form in option::of(table(scalar()).prop_map(at)),
-        text in option::of(scalar()),
+        (bytes, xml, text) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
         basic_auth in option::of(basic()),
         expect in option::of(one_or_many()),
         capture in table(scalar()),
     ) -> RequestFile {
-        RequestFile { request, headers, json, form, text, basic_auth, expect, capture }
+        RequestFile { request, headers, json, form, bytes, xml, text, basic_auth, expect, capture }
     }
 }
 
@@ -166,16 +166,33 @@ fn item() -> impl Strategy<Value = RequestItem> {
     ]
 }
 
+fn step() -> BoxedStrategy<At<StepFile>> {
+    let group = vec(leaf(), 0..3).prop_map(at).boxed();
+    prop_oneof![
+        8 => leaf(),
+        1 => (group.clone(), option::of(scalar())).prop_map(|(steps, share)| {
+            at(StepFile { steps: Some(steps), share, ..StepFile::default() })
+        }),
+        1 => group.prop_map(|group| {
+            at(StepFile { one_of: Some(group), ..StepFile::default() })
+        }),
+    ]
+    .boxed()
+}
+
 prop_compose! {
-    fn step()(
+    fn leaf()(
         step in option::of(scalar()),
         wait in option::of(scalar()),
         repeat in option::of(scalar()),
         set in table(scalar()),
         requests in option::of(vec(item(), 0..3).prop_map(at)),
-        only in request(),
+        (share, weight) in (option::of(scalar()), option::of(scalar())),
+        only in request().boxed(),
     ) -> At<StepFile> {
-        at(StepFile { step, wait, repeat, set, requests, only })
+        at(StepFile {
+            step, wait, repeat, set, share, weight, one_of: None, steps: None, requests, only,
+        })
     }
 }
 
@@ -183,7 +200,7 @@ prop_compose! {
     fn workload()(
         workload in scalar(),
         about in option::of(scalar()),
-        user in table(scalar()),
+        (parameters, user) in (table(scalar()), table(scalar())),
         setup in vec(step(), 0..3),
         pace in option::of(scalar()),
         steps in vec(step(), 0..4),
@@ -191,7 +208,7 @@ prop_compose! {
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
         let session = SessionFile { pace, steps: at(steps) };
-        WorkloadFile { workload, about, user, setup, session, probe }
+        WorkloadFile { workload, about, parameters, user, setup, session, probe }
     }
 }
 

@@ -7,35 +7,31 @@
 
 use crate::error::Problems;
 use crate::file::{At, Json, Scalar};
-use crate::template::{Escape, Template};
+use crate::template::{Escape, Names, Template};
 
 /// Compiles a JSON body; `None` when a problem was noted.
-pub(super) fn json(
-    json: &At<Json>,
-    variables: &[String],
-    problems: &mut Problems,
-) -> Option<Template> {
+pub(super) fn json(json: &At<Json>, names: Names<'_>, problems: &mut Problems) -> Option<Template> {
     let mut parts = Vec::new();
-    let complete = write(&json.value, variables, &mut parts, problems);
+    let complete = write(&json.value, names, &mut parts, problems);
     complete.then(|| Template::concatenate(json.span.text(), parts))
 }
 
 /// Appends the parts of a value. Depth is bounded by the reader of the file.
 fn write(
     json: &Json,
-    variables: &[String],
+    names: Names<'_>,
     parts: &mut Vec<Template>,
     problems: &mut Problems,
 ) -> bool {
     let mut complete = true;
     match json {
         Json::Null => parts.push(Template::literal("null")),
-        Json::Scalar(scalar) => complete &= write_scalar(scalar, variables, parts, problems),
+        Json::Scalar(scalar) => complete &= write_scalar(scalar, names, parts, problems),
         Json::List(items) => {
             parts.push(Template::literal("["));
             for (i, item) in items.iter().enumerate() {
                 parts.push(Template::literal(if i > 0 { "," } else { "" }));
-                complete &= write(item, variables, parts, problems);
+                complete &= write(item, names, parts, problems);
             }
             parts.push(Template::literal("]"));
         }
@@ -47,7 +43,7 @@ fn write(
                     "{comma}{}:",
                     quoted(&key.value)
                 )));
-                complete &= write(value, variables, parts, problems);
+                complete &= write(value, names, parts, problems);
             }
             parts.push(Template::literal("}"));
         }
@@ -57,7 +53,7 @@ fn write(
 
 fn write_scalar(
     scalar: &At<Scalar>,
-    variables: &[String],
+    names: Names<'_>,
     parts: &mut Vec<Template>,
     problems: &mut Problems,
 ) -> bool {
@@ -69,7 +65,7 @@ fn write_scalar(
         parts.push(Template::literal(&quoted(text)));
         return true;
     }
-    match Template::parse_escaped(text, variables, Escape::JsonValue) {
+    match Template::parse_named(text, names, Escape::JsonValue) {
         Ok(template) => {
             parts.push(template);
             true

@@ -1,17 +1,17 @@
 //! What a capture reads: `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, `request.path`.
 
 use crate::model::CaptureSource;
-use crate::template::Template;
+use crate::template::{Escape, Names, Template};
 use crate::text_error::TextError;
 
 /// Largest compiled regular expression.
 const MAX_REGEX_BYTES: usize = 1024 * 1024;
 
 /// Reads the source of a capture.
-pub(super) fn source(text: &str, variables: &[String]) -> Result<CaptureSource, TextError> {
+pub(super) fn source(text: &str, names: Names<'_>) -> Result<CaptureSource, TextError> {
     let trimmed = text.trim();
     if trimmed.starts_with('$') {
-        return json_path(text, trimmed, variables);
+        return json_path(text, trimmed, names);
     }
     if let Some(pattern) = trimmed.strip_prefix('/').and_then(|t| t.strip_suffix('/')) {
         return regex(text, pattern);
@@ -45,8 +45,8 @@ pub(super) fn is_token(name: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
-fn json_path(text: &str, path: &str, variables: &[String]) -> Result<CaptureSource, TextError> {
-    let template = Template::parse(path, variables)?;
+fn json_path(text: &str, path: &str, names: Names<'_>) -> Result<CaptureSource, TextError> {
+    let template = Template::parse_named(path, names, Escape::None)?;
     let Some(literal) = template.as_literal() else {
         // What the variables come to is known only per user; a plain word shows most mistakes.
         check_template_path(text, path)?;
@@ -117,7 +117,11 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> Result<CaptureSource, String> {
-        source(text, &["name".to_owned()]).map_err(|e| e.to_string())
+        let names = Names {
+            variables: &["name".to_owned()],
+            parameters: &crate::model::Cell::new(),
+        };
+        source(text, names).map_err(|e| e.to_string())
     }
 
     #[test]

@@ -109,7 +109,8 @@ fn check_factor(
     true
 }
 
-fn level(scalar: &At<Scalar>) -> Level {
+/// The level that a value of the file is.
+pub(super) fn level(scalar: &At<Scalar>) -> Level {
     match &scalar.value {
         Scalar::Bool(b) => Level::Bool(*b),
         Scalar::Int(n) => Level::Int(*n),

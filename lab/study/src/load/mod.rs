@@ -4,11 +4,13 @@
 
 mod body;
 mod capture;
+mod choice;
 mod command;
 mod demand;
 mod find;
 mod matrix;
 mod overrides;
+mod parameters;
 mod request;
 mod steps;
 mod study;
@@ -18,7 +20,7 @@ mod workload;
 
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{Decode, WorkloadFile};
-use crate::model::{Study, Workload};
+use crate::model::{Cell, Study, Workload};
 use crate::nearest::one_of;
 use crate::node::{self, Node, Value};
 
@@ -75,7 +77,7 @@ pub fn load_study(
 /// Everything that is wrong with it.
 pub fn load_workload(path: &str, files: &dyn Files) -> Result<Workload, LoadError> {
     let (_, root) = read_yaml(path, files)?;
-    workload_from(&root)
+    workload_from(&root).map(|(workload, _)| workload)
 }
 
 /// Loads a study or a workload, whichever the file is: its first key says so.
@@ -90,7 +92,7 @@ pub fn load_any(path: &str, files: &dyn Files) -> Result<LoadedAny, LoadError> {
         return study::load(path, files, bytes, root, &[]).map(|l| LoadedAny::Study(Box::new(l)));
     }
     if root.get("workload").is_some() || path.ends_with(".workload.yaml") {
-        return workload_from(&root).map(|w| LoadedAny::Workload(Box::new(w)));
+        return workload_from(&root).map(|(w, _)| LoadedAny::Workload(Box::new(w)));
     }
     let mut problem = root.span.first_line().problem(
         format!("{path} is neither a study nor a workload"),
@@ -100,10 +102,17 @@ pub fn load_any(path: &str, files: &dyn Files) -> Result<LoadedAny, LoadError> {
     Err(problem.into())
 }
 
-fn workload_from(root: &Node) -> Result<Workload, LoadError> {
+fn workload_from(root: &Node) -> Result<(Workload, WorkloadFile), LoadError> {
     let file = decode::<WorkloadFile>(root)?;
     let mut problems = Problems::default();
     let workload = workload::validate(&file, &mut problems);
+    problems.finish(workload.map(|workload| (workload, file)))
+}
+
+/// The workload with a value for each of its parameters.
+pub(crate) fn workload_with(file: &WorkloadFile, parameters: &Cell) -> Result<Workload, LoadError> {
+    let mut problems = Problems::default();
+    let workload = workload::validate_with(file, parameters, &mut problems);
     problems.finish(workload)
 }
 

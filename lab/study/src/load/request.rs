@@ -1,11 +1,12 @@
 //! Requests: method and target, headers, body, accepted statuses, captures.
 
 use super::{body, capture, unknown_name};
-use crate::error::Problems;
+use crate::cell::Setting;
+use crate::error::{Problem, Problems};
 use crate::file::{At, RequestFile, Scalar, Table};
-use crate::model::{Body, Capture, Request};
+use crate::model::{Body, Capture, Cell, Request};
 use crate::source::Span;
-use crate::template::{Escape, Template};
+use crate::template::{Escape, MAX_RENDERED_BYTES, Names, Template};
 use crate::text_error::TextError;
 use crate::units;
 
@@ -25,10 +26,50 @@ const OWN_HEADERS: &[&str] = &[
 /// Compiles requests for one workload.
 pub(super) struct Compiler<'a> {
     pub(super) variables: &'a [String],
+    pub(super) parameters: &'a Cell,
     pub(super) problems: &'a mut Problems,
 }
 
 impl Compiler<'_> {
+    /// What templates may name.
+    pub(super) fn names(&self) -> Names<'_> {
+        Names {
+            variables: self.variables,
+            parameters: self.parameters,
+        }
+    }
+
+    /// A value of the file that may name parameters, and nothing of a user.
+    pub(super) fn setting<T>(
+        &mut self,
+        what: &str,
+        at: &At<Scalar>,
+        parse: impl FnOnce(&str) -> Result<T, TextError>,
+    ) -> Option<T> {
+        let text = at.text();
+        if !text.contains("{{") {
+            return self.note(what, &at.span, &text, parse(&text));
+        }
+        let names: Vec<String> = self.parameters.keys().cloned().collect();
+        let template = Template::parse_setting(&text, &names);
+        let template = self.note(what, &at.span, &text, template)?;
+        let setting = Setting {
+            field: what.to_owned(),
+            template,
+            at: at.clone(),
+        };
+        let made = setting.value(self.parameters, parse);
+        made.map_err(|error| {
+            let message = format!("{what}: {}", error.cause.message);
+            let label = format!("this is `{}`", error.text);
+            self.problems.push(Problem {
+                help: error.cause.help,
+                ..at.span.first_line().problem(message, label)
+            });
+        })
+        .ok()
+    }
+
     /// A template of the file; `what` names it in errors.
     pub(super) fn template(
         &mut self,
@@ -37,7 +78,7 @@ impl Compiler<'_> {
         escape: Escape,
     ) -> Option<Template> {
         let text = at.text();
-        let parsed = Template::parse_escaped(&text, self.variables, escape);
+        let parsed = Template::parse_named(&text, self.names(), escape);
         self.note(what, &at.span, &text, parsed)
     }
 
@@ -57,7 +98,14 @@ impl Compiler<'_> {
     /// A request with all its parts; every part is judged, whatever is wrong with another.
     pub(super) fn request(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
         let start = self.request_line(line);
-        let headers = self.headers(&file.headers);
+        let mut headers = self.headers(&file.headers);
+        if let (Some(kind), Some(headers)) = (content_type(file), &mut headers)
+            && !headers
+                .iter()
+                .any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+        {
+            headers.push(("Content-Type".to_owned(), Template::literal(kind)));
+        }
         let body = self.body(file);
         let basic_auth = match &file.basic_auth {
             Some(basic) => {
@@ -104,10 +152,11 @@ impl Compiler<'_> {
                 .help("a target is a path without spaces, such as `GET /mail/inbox?count=10`");
             return self.note("request", &line.span, &text, Err(error));
         }
-        let parsed = Template::parse(target, self.variables).map_err(|mut error| {
-            error.at = place + error.at.start..place + error.at.end;
-            error
-        });
+        let parsed =
+            Template::parse_named(target, self.names(), Escape::None).map_err(|mut error| {
+                error.at = place + error.at.start..place + error.at.end;
+                error
+            });
         let target = self.note("request", &line.span, &text, parsed)?;
         Some((method.to_owned(), target))
     }
@@ -148,6 +197,8 @@ impl Compiler<'_> {
         let given: Vec<(&str, &Span)> = [
             ("json", file.json.as_ref().map(|j| &j.span)),
             ("form", file.form.as_ref().map(|f| &f.span)),
+            ("bytes", file.bytes.as_ref().map(|b| &b.span)),
+            ("xml", file.xml.as_ref().map(|x| &x.span)),
             ("text", file.text.as_ref().map(|t| &t.span)),
         ]
         .into_iter()
@@ -160,10 +211,27 @@ impl Compiler<'_> {
             return None;
         }
         if let Some(json) = &file.json {
-            return body::json(json, self.variables, self.problems).map(Body::Json);
+            let names = Names {
+                variables: self.variables,
+                parameters: self.parameters,
+            };
+            return body::json(json, names, self.problems).map(Body::Json);
         }
         if let Some(form) = &file.form {
             return self.form(&form.value).map(Body::Form);
+        }
+        if let Some(xml) = &file.xml {
+            return self.template("xml", xml, Escape::Xml).map(Body::Text);
+        }
+        if let Some(bytes) = &file.bytes {
+            let size = self.setting("bytes", bytes, |text| {
+                units::size(text, MAX_RENDERED_BYTES as u64)
+            })?;
+            let text = format!("{{{{ text_of_size({size}) }}}}");
+            let parsed = Template::parse_named(&text, self.names(), Escape::None);
+            return self
+                .note("bytes", &bytes.span, &text, parsed)
+                .map(Body::Text);
         }
         match &file.text {
             Some(text) => self.template("text", text, Escape::None).map(Body::Text),
@@ -203,7 +271,7 @@ impl Compiler<'_> {
         let mut compiled = Some(Vec::new());
         for (name, place) in captures.iter() {
             let text = place.text();
-            let source = capture::source(&text, self.variables);
+            let source = capture::source(&text, self.names());
             let source = self.note("capture", &place.span, &text, source);
             let slot = self.variables.iter().position(|v| *v == name.value);
             match (&mut compiled, slot, source) {
@@ -216,6 +284,15 @@ impl Compiler<'_> {
             }
         }
         compiled
+    }
+}
+
+/// The content type of bodies that are texts to the driver.
+fn content_type(file: &RequestFile) -> Option<&'static str> {
+    match (&file.bytes, &file.xml) {
+        (Some(_), _) => Some("application/octet-stream"),
+        (None, Some(_)) => Some("application/xml; charset=utf-8"),
+        (None, None) => None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::choice;
 use super::request::Compiler;
 use crate::error::Problems;
 use crate::file::{At, RequestFile, RequestItem, Scalar, StepFile, Table};
@@ -15,6 +16,9 @@ const MAX_STEPS: usize = 1_000;
 /// Most requests of a step.
 const MAX_REQUESTS: usize = 100;
 
+/// Most rounds of a step.
+const MAX_REPEAT: u64 = 1_000_000;
+
 /// Steps with their values and the place of the whole.
 type Steps = At<Vec<At<StepFile>>>;
 
@@ -27,8 +31,8 @@ pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<Vec<Step
             .push(span.problem("a session has at least one step", "an empty list"));
         return None;
     }
-    for (i, file) in files
-        .value
+    let leaves = choice::leaves(&files.value);
+    for (i, file) in leaves
         .iter()
         .enumerate()
         .filter(|(_, f)| f.value.step.is_none())
@@ -38,12 +42,20 @@ pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<Vec<Step
         problem.help = Some("name it as reports are to show it: `step: Log in`".to_owned());
         compiler.problems.push(problem);
     }
-    check_names(&files.value, compiler.problems);
-    compile(&files.value, "the session", compiler)
+    check_names(&leaves, compiler.problems);
+    let steps = choice::flat(&files.value, compiler)?;
+    compile(&steps, "the session", compiler)
+}
+
+/// The steps of a setup, which all users do.
+pub(super) fn setup(files: &[At<StepFile>], compiler: &mut Compiler) -> Option<Vec<Step>> {
+    choice::refuse(files, compiler);
+    let steps: Vec<choice::Flat> = files.iter().map(|file| (file, None)).collect();
+    compile(&steps, "the setup", compiler)
 }
 
 /// Notes names that can't be shown, and the second of two that are alike.
-pub(super) fn check_names(steps: &[At<StepFile>], problems: &mut Problems) {
+pub(super) fn check_names(steps: &[&At<StepFile>], problems: &mut Problems) {
     let mut first: HashMap<String, usize> = HashMap::new();
     for (at, name) in steps
         .iter()
@@ -80,12 +92,8 @@ fn nth(at: usize) -> String {
 }
 
 /// Compiles steps; `of` says in errors whose they are.
-pub(super) fn compile(
-    files: &[At<StepFile>],
-    of: &str,
-    compiler: &mut Compiler,
-) -> Option<Vec<Step>> {
-    if let Some(first) = files.get(MAX_STEPS) {
+fn compile(files: &[choice::Flat], of: &str, compiler: &mut Compiler) -> Option<Vec<Step>> {
+    if let Some((first, _)) = files.get(MAX_STEPS) {
         let message = format!("{of} has {} steps; {MAX_STEPS} are the most", files.len());
         let problem = first
             .span
@@ -97,27 +105,27 @@ pub(super) fn compile(
     let compiled: Vec<Option<Step>> = files
         .iter()
         .enumerate()
-        .map(|(i, file)| step(file, of, i, compiler))
+        .map(|(i, (file, chance))| step((file, *chance), of, i, compiler))
         .collect();
     compiled.into_iter().collect()
 }
 
-fn step(file: &At<StepFile>, of: &str, at: usize, compiler: &mut Compiler) -> Option<Step> {
+fn step(
+    (file, chance): choice::Flat,
+    of: &str,
+    at: usize,
+    compiler: &mut Compiler,
+) -> Option<Step> {
     let place = file.span.first_line();
     let file = &file.value;
     let wait = match &file.wait {
-        Some(wait) => {
-            let text = wait.text();
-            compiler.note("wait", &wait.span, &text, units::wait(&text))
-        }
+        Some(wait) => compiler.setting("wait", wait, units::wait),
         None => Some(Wait::None),
     };
     let repeat = match &file.repeat {
-        Some(repeat) => {
-            let text = repeat.text();
-            let parsed = units::whole_number(&text, 1..=10_000);
-            compiler.note("repeat", &repeat.span, &text, parsed)
-        }
+        Some(repeat) => compiler.setting("repeat", repeat, |text| {
+            units::whole_number(text, 1..=MAX_REPEAT)
+        }),
         None => Some(1),
     };
     let sets = sets(&file.set, compiler);
@@ -137,6 +145,7 @@ fn step(file: &At<StepFile>, of: &str, at: usize, compiler: &mut Compiler) -> Op
         wait: wait?,
         repeat: repeat? as u32,
         requests,
+        chance,
     })
 }
 

@@ -1,22 +1,22 @@
 //! A study file judged, with the workload and the figures that it names.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::civil::Date;
 
+use super::parameters::check_cells;
 use super::system::{self, Settings};
 use super::thresholds::thresholds;
 use super::{
     Files, Loaded, beside, check_short_name, decode, near_file, overrides, unknown_name,
     unreadable, workload_from,
 };
-use super::{demand, find, matrix};
-use crate::cell::{CellError, CellTemplate};
+use super::{demand, find, matrix, parameters};
+use crate::cell::CellTemplate;
 use crate::error::{LoadError, Problem, Problems};
-use crate::file::{At, Scalar, StudyFile};
+use crate::file::{At, Scalar, StudyFile, WorkloadFile};
 use crate::model::{
-    Cell, DEFAULT_DATES_FROM, Factor, Order, Published, SMALLEST_DIFFERENCE, Study, Workload,
+    DEFAULT_DATES_FROM, Factor, Order, Published, SMALLEST_DIFFERENCE, Study, Workload,
 };
 use crate::node::{self, Node};
 use crate::plan::MAX_TRIALS;
@@ -41,7 +41,10 @@ pub(super) fn load(
     let mut problems = Problems::default();
     let workload = read_workload(path, &file.workload, files, &mut archived, &mut problems)?;
     let published = published(path, &file, files, &mut archived, &mut problems);
-    let study = workload.and_then(|workload| validate(&file, workload, published, &mut problems));
+    let study = workload.and_then(|(workload, written)| {
+        let workload = (Arc::new(workload), Arc::new(written));
+        validate(&file, workload, published, &mut problems)
+    });
     problems.finish(study).map(|study| Loaded {
         study,
         files: archived,
@@ -55,7 +58,7 @@ fn read_workload(
     files: &dyn Files,
     archived: &mut Vec<(String, Vec<u8>)>,
     problems: &mut Problems,
-) -> Result<Option<Workload>, LoadError> {
+) -> Result<Option<(Workload, WorkloadFile)>, LoadError> {
     let text = name.text();
     let candidates = match text.contains('/') || text.ends_with(".yaml") || text.ends_with(".yml") {
         true => vec![text.clone()],
@@ -142,7 +145,7 @@ fn published(
 
 fn validate(
     file: &StudyFile,
-    workload: Workload,
+    (workload, written): (Arc<Workload>, Arc<WorkloadFile>),
     published: Vec<Published>,
     problems: &mut Problems,
 ) -> Option<Study> {
@@ -165,8 +168,14 @@ fn validate(
     check_count(file, &matrix, trials, control, problems)?;
     let cells = matrix::cells(file, &matrix, problems)?;
     let find = find::find(file, &workload, problems)?;
-    let cell_template = cell_template(file, &matrix, &workload, problems)?;
-    check_cells(file, &cells, &cell_template, &workload, problems);
+    let cell_template = cell_template(file, &matrix, (&workload, &written), problems)?;
+    check_cells(
+        file,
+        &cells,
+        &cell_template,
+        (&workload, &written),
+        problems,
+    );
     Some(Study {
         name: file.study.text(),
         title: file.title.text(),
@@ -174,7 +183,7 @@ fn validate(
             .about
             .as_ref()
             .map_or_else(String::new, |a| a.text().trim().to_owned()),
-        workload: Arc::new(workload),
+        workload,
         matrix,
         cells,
         trials,
@@ -187,6 +196,7 @@ fn validate(
         control,
         find,
         cell_template,
+        workload_file: written,
     })
 }
 
@@ -292,7 +302,7 @@ fn check_count(
 fn cell_template(
     file: &StudyFile,
     matrix: &[Factor],
-    workload: &Workload,
+    (workload, written): (&Workload, &WorkloadFile),
     problems: &mut Problems,
 ) -> Option<CellTemplate> {
     let factors: Vec<String> = matrix.iter().map(|f| f.name.clone()).collect();
@@ -302,65 +312,10 @@ fn cell_template(
         problems,
     };
     let load = demand::template(file, workload, &mut settings);
+    let parameters = parameters::template(file, written, &mut settings);
     Some(CellTemplate {
         system: system?,
         load: load?,
+        parameters: parameters?,
     })
-}
-
-/// Works out every cell, so that a plan finds nothing new. A setting is reported once.
-fn check_cells(
-    file: &StudyFile,
-    cells: &[Cell],
-    template: &CellTemplate,
-    workload: &Workload,
-    problems: &mut Problems,
-) {
-    let mut reported = HashSet::new();
-    for cell in cells {
-        let system = template.system.of(cell).system(cell).map(drop);
-        let host = template.system.of(cell).host(cell).map(drop);
-        let load = template.load.load(cell, workload.session.pace).map(drop);
-        for error in [system, host, load].into_iter().filter_map(Result::err) {
-            if !reported.contains(&error.field) {
-                problems.push(cell_problem(file, &error));
-                reported.insert(error.field);
-            }
-        }
-    }
-}
-
-fn cell_problem(file: &StudyFile, error: &CellError) -> Problem {
-    let span = &error.at.span;
-    let written = error.at.text();
-    if written == error.text {
-        return span.text_problem(&error.field, &error.text, &error.cause);
-    }
-    let message = format!("{}: {}", error.field, error.cause.message);
-    if let Some(level) = level_of(file, &written, &error.text) {
-        let problem = level.span.first_line().problem(message, "this level");
-        return Problem {
-            help: error.cause.help.clone(),
-            ..problem
-        };
-    }
-    // The text is made of factors, so a place in it is no place in the file.
-    let label = format!("`{}` in one of the cells", error.text);
-    let problem = span.first_line().problem(message, label);
-    Problem {
-        help: error.cause.help.clone(),
-        ..problem
-    }
-}
-
-/// The level that a setting like `{{ users }}` has its text from.
-fn level_of<'f>(file: &'f StudyFile, written: &str, text: &str) -> Option<&'f At<Scalar>> {
-    let name = written
-        .trim()
-        .strip_prefix("{{")?
-        .strip_suffix("}}")?
-        .trim();
-    let factors = &file.matrix.as_ref()?.value;
-    let (_, levels) = factors.iter().find(|(factor, _)| factor.value == name)?;
-    levels.value.iter().find(|level| level.text() == text)
 }

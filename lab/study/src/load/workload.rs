@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use super::check_short_name;
+use super::choice;
+use super::matrix;
 use super::request::Compiler;
 use super::steps;
-use crate::error::Problems;
+use crate::error::{Problem, Problems};
 use crate::file::{At, ProbeFile, RequestItem, Scalar, Table, WorkloadFile};
-use crate::model::{Probe, Session, Workload};
+use crate::model::{Cell, Probe, Session, Workload};
 use crate::scope::PASSWORD;
 use crate::template::{Escape, Template};
 use crate::units;
@@ -16,26 +18,60 @@ use crate::units;
 const MAX_VARIABLES: usize = 1_000;
 /// Names that templates know without a workload's doing.
 const RESERVED: &[&str] = &[
-    "index", "users", "loop", "true", "false", "none", "range", "dict",
+    "index", "users", "round", "cycle", "loop", "true", "false", "none", "range", "dict",
 ];
 
-/// The validated workload; `None` when a problem was noted.
+/// The validated workload with its own parameters; `None` when a problem was noted.
 pub(super) fn validate(file: &WorkloadFile, problems: &mut Problems) -> Option<Workload> {
     check_short_name("workload", &file.workload, problems);
+    let parameters = parameters(file, problems)?;
+    validate_with(file, &parameters, problems)
+}
+
+/// The parameters as the workload itself sets them; `None` when a problem was noted.
+fn parameters(file: &WorkloadFile, problems: &mut Problems) -> Option<Cell> {
+    let mut good = true;
+    for (name, value) in file.parameters.iter() {
+        good &= check_variable(name, problems);
+        if value.text().contains("{{") {
+            let message = "a parameter is a plain value; a study may set it from its factors";
+            problems.push(value.span.first_line().problem(message, "here"));
+            good = false;
+        }
+    }
+    good.then(|| defaults(file))
+}
+
+/// The parameters of a workload with the values that it gives them itself.
+pub(super) fn defaults(file: &WorkloadFile) -> Cell {
+    let parameters = file.parameters.iter();
+    parameters
+        .map(|(name, value)| (name.value.clone(), matrix::level(value)))
+        .collect()
+}
+
+/// The validated workload with a value for each of its parameters; `None` when a problem was noted.
+pub(super) fn validate_with(
+    file: &WorkloadFile,
+    parameters: &Cell,
+    problems: &mut Problems,
+) -> Option<Workload> {
     let variables = variables(file, problems)?;
-    let user = user(&file.user, &variables, problems);
+    let user = user(&file.user, &variables, parameters, problems);
     let mut compiler = Compiler {
         variables: &variables,
+        parameters,
         problems,
     };
-    let setup = steps::compile(&file.setup, "the setup", &mut compiler);
+    let setup = steps::setup(&file.setup, &mut compiler);
     let pace = file
         .session
         .pace
         .as_ref()
         .map(|pace| duration("pace", pace, &mut compiler));
     let session = steps::session(&file.session.steps, &mut compiler);
-    steps::check_names(&file.setup, compiler.problems);
+    let setup_steps: Vec<_> = file.setup.iter().collect();
+    steps::check_names(&setup_steps, compiler.problems);
     let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
     Some(Workload {
         name: file.workload.text(),
@@ -69,12 +105,22 @@ fn variables(file: &WorkloadFile, problems: &mut Problems) -> Option<Vec<String>
     let mut good = true;
     let mut add = |name: &At<String>| {
         good &= check_variable(name, problems);
+        if file.parameters.iter().any(|(p, _)| p.value == name.value) {
+            let message = format!("`{}` is a parameter of the workload", name.value);
+            let problem = name.span.problem(message, "the same name again");
+            problems.push(Problem {
+                help: Some("give one of them another name".to_owned()),
+                ..problem
+            });
+            good = false;
+        }
         if names.len() <= MAX_VARIABLES && !names.contains(&name.value) {
             names.push(name.value.clone());
         }
     };
     file.user.iter().for_each(|(name, _)| add(name));
-    for step in file.setup.iter().chain(&file.session.steps.value) {
+    let session = choice::leaves(&file.session.steps.value);
+    for step in file.setup.iter().chain(session) {
         let step = &step.value;
         step.set.iter().for_each(|(name, _)| add(name));
         step.only.capture.iter().for_each(|(name, _)| add(name));
@@ -120,6 +166,7 @@ fn check_variable(name: &At<String>, problems: &mut Problems) -> bool {
 fn user(
     table: &Table<At<Scalar>>,
     variables: &[String],
+    parameters: &Cell,
     problems: &mut Problems,
 ) -> Option<Vec<(String, Template)>> {
     // A name that no template can write keeps the slots of the others.
@@ -136,6 +183,7 @@ fn user(
     for (name, value) in table.iter() {
         let mut compiler = Compiler {
             variables: &known,
+            parameters,
             problems,
         };
         let what = format!("variable `{}`", name.value);
@@ -172,10 +220,11 @@ fn probe(file: &ProbeFile, compiler: &mut Compiler) -> Option<Probe> {
 
 /// A duration that is not zero.
 fn duration(what: &str, at: &At<Scalar>, compiler: &mut Compiler) -> Option<Duration> {
-    let text = at.text();
-    let parsed = units::duration(&text, units::MAX_WAIT).and_then(|d| match d.is_zero() {
-        true => Err(crate::TextError::new("it is zero", 0..text.len())),
-        false => Ok(d),
-    });
-    compiler.note(what, &at.span, &text, parsed)
+    compiler.setting(what, at, |text| {
+        let duration = units::duration(text, units::MAX_WAIT)?;
+        match duration.is_zero() {
+            true => Err(crate::TextError::new("it is zero", 0..text.len())),
+            false => Ok(duration),
+        }
+    })
 }

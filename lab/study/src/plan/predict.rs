@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadKind, LoadSpec, Spacing};
-use crate::model::{Step, Workload};
-use crate::timing::{ArrivalStream, TimingStream};
+use super::{LoadKind, LoadSpec, Spacing, Trial};
+use crate::model::{Cell, Step, Workload};
+use crate::timing::{ArrivalStream, SessionChoice, TimingStream};
 
 /// Waits that the predictions of one plan may replay together: a few seconds' work.
 const PLAN_WAITS: u64 = 400_000_000;
@@ -54,36 +54,54 @@ pub struct StepPrediction {
     pub waits: u64,
 }
 
-/// Predicts trials of one workload; trials alike in block and load share one replay.
-pub(super) struct Predictor<'a> {
-    workload: &'a Workload,
+/// Predicts the trials of a plan; those alike in workload, block, and load share one replay.
+pub(super) struct Predictor {
     seed: u64,
     budget: u64,
-    known: Vec<((u32, LoadSpec), Option<Prediction>)>,
+    known: Vec<(Key, Option<Prediction>)>,
 }
 
-impl<'a> Predictor<'a> {
-    pub(super) fn new(workload: &'a Workload, seed: u64, trials: usize) -> Self {
+/// The parameters stand for the workload that they make.
+type Key = (u32, LoadSpec, Cell);
+
+impl Predictor {
+    pub(super) fn new(seed: u64, trials: usize) -> Self {
         let budget = (PLAN_WAITS / trials.max(1) as u64).min(TRIAL_WAITS);
         Self {
-            workload,
             seed,
             budget,
             known: Vec::new(),
         }
     }
 
-    pub(super) fn predict(&mut self, block: u32, load: &LoadSpec) -> Option<Prediction> {
-        let key = (block, *load);
+    /// What `trial` comes to with its workload at the plan's speed.
+    pub(super) fn predict(&mut self, workload: &Workload, trial: &Trial) -> Option<Prediction> {
+        let same = |known: &Key| {
+            (known.0, known.1) == (trial.block, trial.load) && known.2 == trial.parameters
+        };
         // A block has few different loads.
-        if let Some((_, known)) = self.known.iter().rev().find(|(known, _)| *known == key) {
+        if let Some((_, known)) = self.known.iter().rev().find(|(known, _)| same(known)) {
             return known.clone();
         }
-        let prediction = self.replay(block, load);
+        let replay = Replay {
+            workload,
+            seed: self.seed,
+            budget: self.budget,
+        };
+        let prediction = replay.replay(trial.block, &trial.load);
+        let key = (trial.block, trial.load, trial.parameters.clone());
         self.known.push((key, prediction.clone()));
         prediction
     }
+}
 
+struct Replay<'a> {
+    workload: &'a Workload,
+    seed: u64,
+    budget: u64,
+}
+
+impl Replay<'_> {
     fn replay(&self, block: u32, load: &LoadSpec) -> Option<Prediction> {
         match load.kind {
             LoadKind::Users => self.replay_users(block, load),
@@ -163,7 +181,10 @@ impl<'a> Predictor<'a> {
 
     fn waits_per_session(&self) -> f64 {
         let steps = &self.workload.session.steps;
-        steps.iter().map(|step| f64::from(step.repeat)).sum()
+        steps
+            .iter()
+            .map(|step| part(step) * f64::from(step.repeat))
+            .sum()
     }
 
     fn replay_users(&self, block: u32, load: &LoadSpec) -> Option<Prediction> {
@@ -191,7 +212,7 @@ impl<'a> Predictor<'a> {
         let waited: f64 = session
             .steps
             .iter()
-            .map(|s| f64::from(s.repeat) * s.wait.mean().as_secs_f64())
+            .map(|s| part(s) * f64::from(s.repeat) * s.wait.mean().as_secs_f64())
             .sum();
         let cycle = session
             .pace
@@ -199,6 +220,11 @@ impl<'a> Predictor<'a> {
         let length = (load.ramp_ms + load.hold_ms) as f64 / 1e3;
         (cycle > 0.0).then(|| waits * (length / cycle + 1.0))
     }
+}
+
+/// The part of the sessions that does a step.
+fn part(step: &Step) -> f64 {
+    step.chance.map_or(1.0, |chance| chance.to - chance.from)
 }
 
 /// When a user starts, as the driver has it: ramp × index ÷ users.
@@ -265,7 +291,11 @@ impl<'a> Tally<'a> {
     /// One session from `now` on; when it is over, or `None` when the trial is over first.
     fn session(&mut self, stream: &mut TimingStream, mut now: u64) -> Option<u64> {
         let workload = self.workload;
+        let mut choice = SessionChoice::default();
         for (at, step) in workload.session.steps.iter().enumerate() {
+            if !choice.does(step.chance.as_ref(), stream) {
+                continue;
+            }
             for _ in 0..step.repeat {
                 let wait = nanos(stream.next_wait(&step.wait));
                 now = now.saturating_add(wait);

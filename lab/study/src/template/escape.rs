@@ -9,6 +9,8 @@ pub enum Escape {
     JsonText,
     /// As a whole JSON value: a number stays a number, anything else becomes a JSON string.
     JsonValue,
+    /// As text or an attribute's value of an XML document.
+    Xml,
     /// As a value of `application/x-www-form-urlencoded`.
     Form,
 }
@@ -23,6 +25,14 @@ impl Escape {
                 escape_json(out, start);
                 out.insert(start, '"');
                 out.push('"');
+            }
+            Self::Xml => {
+                let plain =
+                    |b: u8| !b"<>&\"'".contains(&b) && (b >= 0x20 || b"\t\r\n".contains(&b));
+                if !out[start..].bytes().all(plain) {
+                    let raw = out.split_off(start);
+                    push_xml(&raw, out);
+                }
             }
             Self::Form => {
                 if !out[start..].bytes().all(is_plain_in_form) {
@@ -55,6 +65,23 @@ pub(crate) fn push_json(raw: &str, out: &mut String) {
                 out.push_str("\\u00");
                 push_hex(c as u8, out);
             }
+            c => out.push(c),
+        }
+    }
+}
+
+/// Appends `raw` as text of an XML document (XML 1.0, section 2.4). What XML can't hold, control
+/// characters, is left out (section 2.2).
+pub(crate) fn push_xml(raw: &str, out: &mut String) {
+    for c in raw.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            '\t' | '\r' | '\n' => out.push(c),
+            c if (c as u32) < 0x20 => {}
             c => out.push(c),
         }
     }

@@ -1,6 +1,7 @@
 //! The functions that templates may call, once, for both ways of calling them.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use jiff::civil::Date;
 
@@ -14,6 +15,8 @@ pub enum Kind {
     List,
     /// Whole numbers, this many.
     Numbers(usize),
+    /// The text of a profile.
+    Profile,
 }
 
 /// A function of the template language.
@@ -42,6 +45,7 @@ pub(crate) enum Call {
     MonthEnd,
     IntIn,
     TextOfSize,
+    Profile,
 }
 
 const fn function(name: &'static str, usage: &'static str, kind: Kind, call: Call) -> Function {
@@ -121,6 +125,13 @@ pub const FUNCTIONS: &[Function] = &[
         Kind::Numbers(1),
         Call::TextOfSize,
     ),
+    function(
+        "profile",
+        "profile('500 B 10%, 2 KB 80%, 10 MB 10%'): one of these sizes in bytes, so that each has \
+         its share among the draws of all users, however few they are",
+        Kind::Profile,
+        Call::Profile,
+    ),
 ];
 
 /// The function called `name`.
@@ -146,6 +157,7 @@ pub(crate) fn call_numbers(
     let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
     match call {
         Call::Take | Call::Pick => return Err("it takes the name of a list".into()),
+        Call::Profile => return Err("it takes a text".into()),
         Call::Neighbour => {
             let ring = i64::from(scope.users());
             return Ok(Outcome::Number(
@@ -217,15 +229,45 @@ fn write_date(date: Date, out: &mut String) {
     );
 }
 
+/// From this size on, filler is copied from a pool: drawing it would cost more than sending it.
+const POOLED_BYTES: usize = 4096;
+const POOL_BYTES: usize = 1 << 20;
+
+/// Filler of one kind for all, drawn once.
+static POOL: LazyLock<String> = LazyLock::new(|| {
+    let mut pool = String::new();
+    draw_filler(&mut ChoiceStream::new(0, 0, 0), POOL_BYTES, &mut pool);
+    pool
+});
+
 /// Letters, digits, and spaces without a pattern that a compressor would find.
 fn filler(choice: &mut ChoiceStream, bytes: i64, out: &mut String) -> Result<(), String> {
-    const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789";
     let limit = super::MAX_RENDERED_BYTES as i64;
     if !(0..=limit).contains(&bytes) {
         return Err(format!("{bytes} bytes is not within 0 to {limit}"));
     }
     let mut left = bytes as usize;
     out.reserve(left);
+    if left < POOLED_BYTES {
+        draw_filler(choice, left, out);
+        return Ok(());
+    }
+    // A head of its own tells each filler from all others.
+    draw_filler(choice, 20, out);
+    left -= 20;
+    let mut from = choice.below(POOL_BYTES as u64) as usize;
+    while left > 0 {
+        let part = left.min(POOL_BYTES - from);
+        out.push_str(&POOL[from..from + part]);
+        left -= part;
+        from = 0;
+    }
+    Ok(())
+}
+
+fn draw_filler(choice: &mut ChoiceStream, bytes: usize, out: &mut String) {
+    const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789";
+    let mut left = bytes;
     while left > 0 {
         let mut bits = choice.bits();
         for _ in 0..left.min(10) {
@@ -234,5 +276,4 @@ fn filler(choice: &mut ChoiceStream, bytes: i64, out: &mut String) -> Result<(),
         }
         left -= left.min(10);
     }
-    Ok(())
 }

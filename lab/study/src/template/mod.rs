@@ -10,6 +10,7 @@ mod function;
 mod jinja;
 mod parse;
 mod piece;
+mod profile;
 
 use std::fmt;
 use std::sync::Arc;
@@ -53,10 +54,20 @@ impl Template {
         variables: &[String],
         escape: Escape,
     ) -> Result<Self, TextError> {
-        Ok(Self::from_pieces(
-            text,
-            parse::pieces(text, variables, escape)?,
-        ))
+        let names = Names {
+            variables,
+            parameters: &Cell::new(),
+        };
+        Self::parse_named(text, names, escape)
+    }
+
+    /// As [`Template::parse_escaped`], knowing parameters, too.
+    pub(crate) fn parse_named(
+        text: &str,
+        names: Names<'_>,
+        escape: Escape,
+    ) -> Result<Self, TextError> {
+        Ok(Self::from_pieces(text, parse::pieces(text, names, escape)?))
     }
 
     /// Compiles a setting of a study, whose variables are the factors of its matrix.
@@ -67,7 +78,7 @@ impl Template {
         Ok(Self::from_pieces(text, parse::setting(text, factors)?))
     }
 
-    /// The text of a setting in a cell.
+    /// The text of a setting in a cell, or of one of a workload with its parameters.
     pub(crate) fn render_setting(&self, cell: &Cell) -> Result<String, RenderError> {
         let mut out = String::new();
         for piece in self.pieces.iter() {
@@ -155,6 +166,15 @@ impl Template {
         }
         Ok(())
     }
+}
+
+/// What a template of a request may name beside what is always there.
+#[derive(Clone, Copy)]
+pub(crate) struct Names<'a> {
+    /// The workload's variables, by slot.
+    pub(crate) variables: &'a [String],
+    /// The workload's parameters: constants of its templates.
+    pub(crate) parameters: &'a Cell,
 }
 
 impl fmt::Debug for Template {

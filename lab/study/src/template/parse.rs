@@ -3,10 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::Names;
 use super::escape::{Escape, push_form, push_json};
 use super::function::{self, Call, FUNCTIONS, Kind};
 use super::jinja::{self, FILTERS, GLOBALS, Jinja};
 use super::piece::{Piece, Plain};
+use super::profile::Profile;
+use crate::model::{Cell, Level};
 use crate::nearest::{nearest, one_of};
 use crate::scope::Slot;
 use crate::text_error::TextError;
@@ -15,26 +18,31 @@ use crate::text_error::TextError;
 const MAX_DEPTH: usize = 8;
 
 /// Variables that every template knows besides the workload's own.
-pub(super) const BUILT_IN: &[&str] = &["index", "users"];
+pub(super) const BUILT_IN: &[&str] = &["index", "users", "round", "cycle"];
 
 /// Compiles `text`.
 pub(super) fn pieces(
     text: &str,
-    variables: &[String],
+    names: Names<'_>,
     escape: Escape,
 ) -> Result<Vec<Piece>, TextError> {
     let parser = Parser {
         text,
-        variables,
+        names,
         language: Language::Request,
     };
     if needs_statements(text) {
         let tokens = code_tokens(text);
-        let expression = Arc::new(parser.jinja(0..text.len(), &tokens, Jinja::text)?);
-        let escape = if escape == Escape::JsonValue {
-            Escape::JsonText
-        } else {
-            escape
+        let compile = match escape {
+            Escape::Xml => Jinja::xml,
+            _ => Jinja::text,
+        };
+        let expression = Arc::new(parser.jinja(0..text.len(), &tokens, compile)?);
+        let escape = match escape {
+            Escape::JsonValue => Escape::JsonText,
+            // Its values are escaped where they are substituted, its markup is not.
+            Escape::Xml => Escape::None,
+            other => other,
         };
         return Ok(quoted(vec![Piece::Jinja { expression, escape }], escape));
     }
@@ -43,9 +51,13 @@ pub(super) fn pieces(
 
 /// Compiles a setting: its expressions know the study's factors and no functions of users.
 pub(super) fn setting(text: &str, factors: &[String]) -> Result<Vec<Piece>, TextError> {
+    let names = Names {
+        variables: factors,
+        parameters: &Cell::new(),
+    };
     Parser {
         text,
-        variables: factors,
+        names,
         language: Language::Setting,
     }
     .split(Escape::None)
@@ -75,7 +87,7 @@ fn quoted(mut pieces: Vec<Piece>, escape: Escape) -> Vec<Piece> {
 
 struct Parser<'a> {
     text: &'a str,
-    variables: &'a [String],
+    names: Names<'a>,
     language: Language,
 }
 
@@ -188,6 +200,14 @@ impl Parser<'_> {
                     Plain::Pick(slot)
                 })
             }
+            // Read at once, so that what is wrong with it has its place.
+            Kind::Profile => {
+                let text = tokens.get(*at).filter(|t| t.kind == TokenKind::Text)?;
+                let profile = Profile::parse(&text.text[1..text.text.len() - 1]).ok()?;
+                *at += 1;
+                expect(tokens, at, ")")?;
+                Some(Plain::Profile(Arc::new(profile)))
+            }
             Kind::Numbers(count) => {
                 let mut arguments = Vec::with_capacity(count);
                 for i in 0..count {
@@ -206,7 +226,14 @@ impl Parser<'_> {
         match name {
             "index" => Some(Plain::Index),
             "users" => Some(Plain::Users),
-            _ => self.slot(name).map(Plain::Variable),
+            "round" => Some(Plain::Round),
+            "cycle" => Some(Plain::Cycle),
+            _ => match self.names.parameters.get(name) {
+                Some(Level::Int(number)) => Some(Plain::Number(*number)),
+                Some(Level::Text(text)) => Some(Plain::Text(text.as_str().into())),
+                Some(Level::Float(_) | Level::Bool(_)) => None,
+                None => self.slot(name).map(Plain::Variable),
+            },
         }
     }
 
@@ -228,7 +255,8 @@ impl Parser<'_> {
     }
 
     fn slot(&self, name: &str) -> Option<Slot> {
-        self.variables
+        self.names
+            .variables
             .iter()
             .position(|v| v == name)
             .map(|i| i as Slot)
@@ -252,11 +280,13 @@ impl Parser<'_> {
         let rewritten = self
             .name_lists(source, tokens)
             .map_err(|(i, e)| e.at(place(&tokens[i])))?;
-        let compiled = compile(&rewritten).map_err(|e| syntax_error(&e, range.clone()))?;
+        let mut compiled = compile(&rewritten).map_err(|e| syntax_error(&e, range.clone()))?;
+        compiled.know(self.names.parameters);
         for name in compiled.undeclared() {
             let known =
                 GLOBALS.contains(&name.as_str()) || self.built_in().contains(&name.as_str());
-            if known || self.slot(&name).is_some() {
+            let parameter = self.names.parameters.contains_key(&name);
+            if known || parameter || self.slot(&name).is_some() {
                 continue;
             }
             let token = tokens.iter().enumerate().find(|(_, t)| t.text == name);
@@ -294,6 +324,9 @@ impl Parser<'_> {
         let Some(function) = function.filter(|_| mark(tokens, i + 1, "(") && !attribute) else {
             return Ok(());
         };
+        if function.kind == Kind::Profile {
+            return check_profile(function.usage, &tokens[i + 1..]);
+        }
         match function.kind {
             Kind::Numbers(count) if arguments(&tokens[i + 1..]) != Some(count) => Err(Problem {
                 message: format!(
@@ -345,8 +378,10 @@ impl Parser<'_> {
     fn unknown(&self, name: &str, called: bool) -> Problem {
         let functions = self.functions();
         let variables: Vec<&str> = self
+            .names
             .variables
             .iter()
+            .chain(self.names.parameters.keys())
             .map(String::as_str)
             .filter(|v| !v.is_empty())
             .chain(self.built_in().iter().copied())
@@ -370,6 +405,20 @@ impl Parser<'_> {
             help: Some(help),
         }
     }
+}
+
+/// A profile is a text as it stands, so that what is wrong with it is found before it is used.
+fn check_profile(usage: &str, tokens: &[Token]) -> Result<(), Problem> {
+    let text = tokens.get(1).filter(|t| t.kind == TokenKind::Text);
+    let (message, help) = match text.map(|t| Profile::parse(&t.text[1..t.text.len() - 1])) {
+        Some(Ok(_)) => return Ok(()),
+        Some(Err(message)) => (message, usage),
+        None => ("`profile()` takes a text".to_owned(), usage),
+    };
+    Err(Problem {
+        message,
+        help: Some(help.to_owned()),
+    })
 }
 
 /// An error that has no place yet.
@@ -414,7 +463,8 @@ fn syntax_error(error: &minijinja::Error, range: Range<usize>) -> TextError {
 fn literal(text: &str, escape: Escape) -> Piece {
     let mut out = String::with_capacity(text.len());
     match escape {
-        Escape::None => out.push_str(text),
+        // What stands in an XML body is XML already.
+        Escape::None | Escape::Xml => out.push_str(text),
         Escape::JsonText | Escape::JsonValue => push_json(text, &mut out),
         Escape::Form => push_form(text, &mut out),
     }

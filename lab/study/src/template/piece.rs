@@ -7,6 +7,7 @@ use super::RenderError;
 use super::escape::Escape;
 use super::function::{self, Call, Outcome};
 use super::jinja::{Jinja, Output};
+use super::profile::Profile;
 use crate::scope::{Slot, UserScope};
 
 /// One stretch of a template.
@@ -30,11 +31,14 @@ pub(super) enum Plain {
     Variable(Slot),
     Index,
     Users,
+    Round,
+    Cycle,
     Number(i64),
     Text(Box<str>),
     Take(Slot),
     Pick(Slot),
     Numbers(Call, Box<[Plain]>),
+    Profile(Arc<Profile>),
 }
 
 impl Piece {
@@ -91,6 +95,9 @@ impl Plain {
         let found = match self {
             Self::Index => return Ok(Outcome::Number(i64::from(scope.index()))),
             Self::Users => return Ok(Outcome::Number(i64::from(scope.users()))),
+            Self::Round => return Ok(Outcome::Number(i64::from(scope.round()))),
+            Self::Cycle => return Ok(Outcome::Number(scope.cycle() as i64)),
+            Self::Profile(profile) => return Ok(Outcome::Number(profile.draw(scope) as i64)),
             Self::Number(number) => return Ok(Outcome::Number(*number)),
             Self::Numbers(call, arguments) => {
                 return call_plain(*call, arguments, source, scope, out);

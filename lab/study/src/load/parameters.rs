@@ -1,0 +1,148 @@
+//! The parameters of a workload as a study sets them, and the cells worked out with them.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::system::Settings;
+use super::{unknown_name, workload, workload_with};
+use crate::cell::{CellError, CellTemplate, ParametersTemplate};
+use crate::error::{Problem, Problems};
+use crate::file::{At, Scalar, StudyFile, WorkloadFile};
+use crate::model::{Cell, Workload};
+
+/// The parameters of the study; `None` when a problem was noted.
+pub(super) fn template(
+    file: &StudyFile,
+    workload: &WorkloadFile,
+    settings: &mut Settings<'_>,
+) -> Option<ParametersTemplate> {
+    let defaults = workload::defaults(workload);
+    let names: Vec<&str> = defaults.keys().map(String::as_str).collect();
+    let mut set = Some(Vec::new());
+    for (name, value) in file.parameters.iter() {
+        if !names.contains(&name.value.as_str()) {
+            let (message, help) = unknown_name("parameter", &name.value, &names);
+            let help = match names.is_empty() {
+                true => "the workload has none: it lists them under `parameters`".to_owned(),
+                false => help,
+            };
+            let problem = name.span.problem(message, "here");
+            settings.problems.push(Problem {
+                help: Some(help),
+                ..problem
+            });
+            set = None;
+            continue;
+        }
+        let setting = settings.required(&format!("parameter {}", name.value), value);
+        match (&mut set, setting) {
+            (Some(list), Some(setting)) => list.push((name.value.clone(), setting)),
+            (list, _) => *list = None,
+        }
+    }
+    Some(ParametersTemplate {
+        defaults,
+        set: set?,
+    })
+}
+
+/// Works out every cell, so that a plan finds nothing new. A setting is reported once.
+pub(super) fn check_cells(
+    file: &StudyFile,
+    cells: &[Cell],
+    template: &CellTemplate,
+    own: (&Arc<Workload>, &WorkloadFile),
+    problems: &mut Problems,
+) {
+    let mut workloads = Workloads {
+        file: own.1,
+        known: vec![(
+            template.parameters.defaults.clone(),
+            Some(Arc::clone(own.0)),
+        )],
+    };
+    let mut reported = HashSet::new();
+    for cell in cells {
+        let system = template.system.of(cell).system(cell).map(drop);
+        let host = template.system.of(cell).host(cell).map(drop);
+        let parameters = template.parameters.parameters(cell);
+        let workload = match &parameters {
+            Ok(parameters) => workloads.of(parameters, problems),
+            Err(_) => Some(Arc::clone(own.0)),
+        };
+        let load = match workload {
+            Some(workload) => template.load.load(cell, workload.session.pace).map(drop),
+            None => Ok(()),
+        };
+        let results = [system, host, parameters.map(drop), load];
+        for error in results.into_iter().filter_map(Result::err) {
+            if !reported.contains(&error.field) {
+                problems.push(cell_problem(file, &error));
+                reported.insert(error.field);
+            }
+        }
+    }
+}
+
+/// Workloads by their parameters; cells mostly share a few.
+struct Workloads<'f> {
+    file: &'f WorkloadFile,
+    known: Vec<(Cell, Option<Arc<Workload>>)>,
+}
+
+impl Workloads<'_> {
+    /// The workload, or `None` where it makes no sense: noted for the first such parameters.
+    fn of(&mut self, parameters: &Cell, problems: &mut Problems) -> Option<Arc<Workload>> {
+        if let Some((_, known)) = self.known.iter().find(|(known, _)| known == parameters) {
+            return known.clone();
+        }
+        let all_well = self.known.iter().all(|(_, workload)| workload.is_some());
+        let made = match workload_with(self.file, parameters) {
+            Ok(workload) => Some(Arc::new(workload)),
+            Err(error) => {
+                if all_well {
+                    let found = error.problems().iter().cloned();
+                    found.for_each(|problem| problems.push(problem));
+                }
+                None
+            }
+        };
+        self.known.push((parameters.clone(), made.clone()));
+        made
+    }
+}
+
+fn cell_problem(file: &StudyFile, error: &CellError) -> Problem {
+    let span = &error.at.span;
+    let written = error.at.text();
+    if written == error.text {
+        return span.text_problem(&error.field, &error.text, &error.cause);
+    }
+    let message = format!("{}: {}", error.field, error.cause.message);
+    if let Some(level) = level_of(file, &written, &error.text) {
+        let problem = level.span.first_line().problem(message, "this level");
+        return Problem {
+            help: error.cause.help.clone(),
+            ..problem
+        };
+    }
+    // The text is made of factors, so a place in it is no place in the file.
+    let label = format!("`{}` in one of the cells", error.text);
+    let problem = span.first_line().problem(message, label);
+    Problem {
+        help: error.cause.help.clone(),
+        ..problem
+    }
+}
+
+/// The level that a setting like `{{ users }}` has its text from.
+fn level_of<'f>(file: &'f StudyFile, written: &str, text: &str) -> Option<&'f At<Scalar>> {
+    let name = written
+        .trim()
+        .strip_prefix("{{")?
+        .strip_suffix("}}")?
+        .trim();
+    let factors = &file.matrix.as_ref()?.value;
+    let (_, levels) = factors.iter().find(|(factor, _)| factor.value == name)?;
+    levels.value.iter().find(|level| level.text() == text)
+}

@@ -1,0 +1,107 @@
+//! Sizes with shares: `500 B 10%, 2 KB 80%, 10 MB 10%`, drawn so that the shares come true.
+//!
+//! A draw at random would let one trial have no 10 MB mail and the next one three: the rarest size
+//! would be the noise. Here all draws of a block have numbers, those of one round (each user's k-th
+//! draw) in a row, and draw n is the size at the fraction {s + nφ} of all sizes, φ being the golden
+//! ratio: Kronecker's sequence, whose share in any stretch is off by the order of log N ÷ N where a
+//! random one is off by 1 ÷ √N (Niederreiter, *Random Number Generation and Quasi-Monte Carlo
+//! Methods*, 1992, section 3.1). Who begins a round is drawn, lest one user has all large mails.
+
+use crate::scope::UserScope;
+use crate::units;
+
+/// Largest size.
+const MAX_BYTES: u64 = super::MAX_RENDERED_BYTES as u64;
+/// Most sizes of a profile.
+const MAX_SIZES: usize = 100;
+/// Sizes and where the share of each ends, the last at 1.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Profile(Vec<(u64, f64)>);
+
+impl Profile {
+    /// Reads `size share%, …`; what is wrong, as a sentence.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut sizes = Vec::new();
+        let mut total = 0.0;
+        for entry in text.split(',') {
+            let entry = entry.trim();
+            let (size, share) = entry
+                .strip_suffix('%')
+                .and_then(|entry| entry.trim_end().rsplit_once([' ', ':']))
+                .ok_or_else(|| format!("`{entry}` is not a size with a share"))?;
+            let size = size.trim_end_matches([' ', ':']);
+            let bytes = units::size(size, MAX_BYTES).map_err(|error| error.to_string())?;
+            let share: f64 = match share.trim().parse() {
+                Ok(share) if (0.0..=100.0).contains(&share) => share,
+                _ => return Err(format!("`{share}%` is not a share")),
+            };
+            total += share;
+            sizes.push((bytes, total));
+        }
+        if sizes.len() > MAX_SIZES {
+            return Err(format!("a profile has at most {MAX_SIZES} sizes"));
+        }
+        if (total - 100.0).abs() > 0.01 {
+            return Err(format!("the shares add up to {total}%, not to 100%"));
+        }
+        for (_, end) in &mut sizes {
+            *end /= total;
+        }
+        Ok(Self(sizes))
+    }
+
+    /// The next size of a user.
+    pub(super) fn draw(&self, scope: &mut UserScope) -> u64 {
+        self.at(scope.next_stratum())
+    }
+
+    fn at(&self, place: f64) -> u64 {
+        let found = self.0.iter().find(|(_, end)| place < *end);
+        found.or(self.0.last()).map_or(0, |(size, _)| *size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timing::stratum;
+
+    #[test]
+    fn sizes_and_shares_are_read() {
+        let profile = Profile::parse("500 B 10%, 2 KB: 80 %, 10 MB 10%").unwrap();
+        let sizes: Vec<u64> = profile.0.iter().map(|(size, _)| *size).collect();
+        assert_eq!(sizes, [500, 2_000, 10_000_000]);
+        assert_eq!(profile.at(0.05), 500);
+        assert_eq!(profile.at(0.5), 2_000);
+        assert_eq!(profile.at(0.95), 10_000_000);
+        for wrong in [
+            "",
+            "500 B",
+            "500 B 10",
+            "500 B 10%",
+            "10%",
+            "500 parsecs 100%",
+            "1 GB 100%",
+            "1 B 60%, 2 B 60%",
+            "1 B -5%, 2 B 105%",
+        ] {
+            assert!(Profile::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    /// 30 users with 7 draws each: 1% of 210 draws is two, always; at random it is 0 to 6.
+    #[test]
+    fn a_rare_size_is_as_rare_as_it_says() {
+        let profile = Profile::parse("1 KB 99%, 10 MB 1%").unwrap();
+        for block in 0..200 {
+            let mut large = 0;
+            for user in 0..30 {
+                for draw in 0..7 {
+                    let place = stratum(1, block, (user, 30), draw);
+                    large += u32::from(profile.at(place) > 1000);
+                }
+            }
+            assert!((1..=4).contains(&large), "{large} of 210 in block {block}");
+        }
+    }
+}
