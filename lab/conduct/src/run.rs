@@ -274,7 +274,7 @@ impl Run<'_> {
         let Some(cell) = cells.and_then(|cells| cells.get(chosen.cell)) else {
             return Ok(false);
         };
-        let workload = self.workload(cell);
+        let workload = self.workload(cell)?;
         let trial = plan.search_trial(&workload, chosen.cell, chosen.users, (id, chosen.block));
         plan.trials.extend(trial);
         let value = serde_json::to_value(&*plan).map_err(ConductError::Plan)?;
@@ -296,9 +296,12 @@ impl Run<'_> {
     }
 
     /// What the users of a trial do, at the plan's speed.
-    fn workload(&self, _trial: &Trial) -> Workload {
-        let workload = &self.request.loaded.study.workload;
-        workload.at_speed(self.request.plan.speed)
+    fn workload(&self, trial: &Trial) -> Result<Workload, ConductError> {
+        let study = &self.request.loaded.study;
+        let workload = study.workload_with(&trial.parameters);
+        // A plan of this study has such parameters only as make sense.
+        let workload = workload.map_err(|error| ConductError::Unsupported(error.to_string()))?;
+        Ok(workload.at_speed(self.request.plan.speed))
     }
 
     /// False when it was interrupted.
@@ -324,7 +327,7 @@ impl Run<'_> {
             program: &self.request.program,
             plan,
             trial,
-            workload: &Arc::new(self.workload(trial)),
+            workload: &Arc::new(self.workload(trial)?),
             workload_text: workload_text(&self.request.loaded),
             pinning: &pinning,
             scratch: &scratch,
