@@ -33,7 +33,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a study: start the system, drive the users, report
     Run(RunArgs),
-    /// Show what a study will do: trials, order, time, limits of this machine
+    /// Show what a study will do: trials, order, time, disk, and what differences it can show
     Plan(PlanArgs),
     /// Validate study and workload files
     Check(CheckArgs),
@@ -96,6 +96,10 @@ pub(crate) struct RunArgs {
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) study: StudyArgs,
+    /// An earlier run of this study or one like it, whose spread tells how many blocks a difference
+    /// needs
+    #[arg(long, value_name = "RUN")]
+    pub(crate) from: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

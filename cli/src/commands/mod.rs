@@ -11,6 +11,7 @@ pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod serve;
+pub(crate) mod shows;
 
 use std::io::{self, Write};
 

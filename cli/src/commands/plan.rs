@@ -10,7 +10,7 @@ use lab_study::plan::{Plan, Search, Trial};
 
 use crate::args::PlanArgs;
 use crate::commands::run::failure;
-use crate::commands::{load, print, request};
+use crate::commands::{load, print, request, shows};
 use crate::exit::{Exit, Failure};
 
 /// What starting, provisioning, and setting up cost beside ramp and hold; measured at 1000 to 3000
@@ -20,7 +20,12 @@ const SETUP_ALLOWANCE_PER_USER: Duration = Duration::from_millis(6);
 
 pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let (loaded, plan) = load::study(&args.study)?;
+    let earlier = match &args.from {
+        Some(dir) => Some(shows::earlier(dir, &plan)?),
+        None => None,
+    };
     print(&describe(&plan))?;
+    print(&shows::describe(&loaded.study, &plan, earlier.as_ref()))?;
     let request = request::new(&args.study, (loaded, plan), PathBuf::from("runs"), false)?;
     preflight(&request).map_err(|error| failure(&error))?;
     print("this machine's limits allow it\n")
@@ -61,7 +66,11 @@ pub(crate) fn describe(plan: &Plan) -> String {
             "{:>5}  {:>5}  {:<22}{:>8}{:>9}{:>9}{:>12}{:>8}",
             trial.id,
             trial.block + 1,
-            cell_words(&trial.cell),
+            if trial.control {
+                "control".to_owned()
+            } else {
+                cell_words(&trial.cell)
+            },
             trial.load.users,
             duration(Duration::from_millis(trial.load.ramp_ms)),
             duration(Duration::from_millis(trial.load.hold_ms)),
@@ -72,10 +81,25 @@ pub(crate) fn describe(plan: &Plan) -> String {
     let _ = writeln!(text);
     let _ = writeln!(
         text,
-        "about {} for all trials, setup included",
-        duration(total(plan))
+        "about {} for all trials, setup included\n{}",
+        duration(total(plan)),
+        disk(plan)
     );
     text
+}
+
+/// The disk that the run needs, and how that is known.
+fn disk(plan: &Plan) -> String {
+    let gib = lab_conduct::disk_needed(plan) as f64 / f64::from(1 << 30);
+    let needed = if gib < 1.0 {
+        format!("{:.0} MiB", (gib * 1024.0).ceil())
+    } else {
+        format!("{gib:.1} GiB")
+    };
+    format!(
+        "at most {needed} of free disk: windows and histograms at the sizes of past runs,\n\
+         and the largest trial's data as far as the lab fills it"
+    )
 }
 
 /// What a search will do, as far as it can be told before.

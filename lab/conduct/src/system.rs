@@ -245,6 +245,9 @@ fn flags(spec: &GroupwareSpec) -> Vec<String> {
             spec.mailbox_pad_bytes.to_string(),
         ]);
     }
+    if let Some(layout) = spec.lookup_layout {
+        flags.extend(["--lookup-layout".to_owned(), layout.name().to_owned()]);
+    }
     flags
 }
 

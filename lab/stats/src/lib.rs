@@ -12,6 +12,7 @@ pub mod isotonic;
 pub mod little;
 pub mod mser;
 pub mod paired;
+pub mod power;
 pub mod queue;
 pub mod search;
 pub mod signs;

@@ -27,6 +27,9 @@ pub use file::{schema_study, schema_workload};
 pub use load::{Files, Loaded, LoadedAny, load_any, load_study, load_workload};
 pub use model::{Study, Workload};
 pub use scope::{PASSWORD, Slot, User, UserScope};
-pub use system::{AttachSpec, Cpus, Engine, GroupwareSpec, HostSpec, KernelSetting, SystemSpec};
+pub use system::{
+    AttachSpec, Cpus, Engine, GroupwareSpec, HostSpec, KernelSetting, LookupLayout, MailSpec,
+    SystemSpec,
+};
 pub use template::{RenderError, Template};
 pub use text_error::TextError;

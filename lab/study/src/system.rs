@@ -13,9 +13,13 @@ use crate::text_error::TextError;
 use crate::units;
 
 /// Most worker threads of a system.
-const HTTP_THREADS: std::ops::RangeInclusive<u64> = 1..=10_000;
+/// As the server has it.
+const HTTP_THREADS: std::ops::RangeInclusive<u64> = 1..=1024;
 /// Most padding of one mailbox.
-const MAX_PAD_BYTES: u64 = 10 * 1024 * 1024 * 1024;
+/// As the server has it.
+const MAX_PAD_BYTES: u64 = 1024 * 1024 * 1024;
+/// Most messages that a mailbox is filled with.
+const MAIL_MESSAGES: std::ops::RangeInclusive<u64> = 1..=100_000;
 /// More cores than any machine has.
 const MAX_CORES: u64 = 4096;
 /// Longest value of a kernel setting: what one page of the kernel's takes.
@@ -59,6 +63,43 @@ pub struct GroupwareSpec {
     pub mailbox_pad_bytes: u64,
     /// Where it keeps its records.
     pub engine: Engine,
+    /// How its lookup service keeps registrations; `None` = its own default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookup_layout: Option<LookupLayout>,
+    /// What is in each mailbox before the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mail: Option<MailSpec>,
+}
+
+/// How the lookup service of the groupware server keeps registrations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LookupLayout {
+    /// All in one document, rewritten for each change.
+    SingleDocument,
+    /// A document for each, all of which a query reads.
+    DocumentPerRegistration,
+    /// A document for each, found by an index.
+    Indexed,
+}
+
+impl LookupLayout {
+    /// As settings and flags call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SingleDocument => "single-document",
+            Self::DocumentPerRegistration => "document-per-registration",
+            Self::Indexed => "indexed",
+        }
+    }
+}
+
+/// What is in each mailbox before a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MailSpec {
+    /// Messages in the inbox; their sizes are those of the server's own profile.
+    pub messages: u32,
 }
 
 /// A store engine of the groupware server.
@@ -164,6 +205,8 @@ pub(crate) struct GroupwareTemplate {
     pub(crate) http_threads: Option<Setting>,
     pub(crate) mailbox_pad: Option<Setting>,
     pub(crate) engine: Option<Setting>,
+    pub(crate) lookup_layout: Option<Setting>,
+    pub(crate) mail_messages: Option<Setting>,
 }
 
 /// A kernel setting, its value still with references to factors.
@@ -210,12 +253,27 @@ impl GroupwareTemplate {
             .mailbox_pad
             .value(cell, |text| units::size(text, MAX_PAD_BYTES))?;
         let engine = self.engine.value(cell, units::engine)?;
+        let lookup_layout = self.lookup_layout.value(cell, lookup_layout)?;
+        let messages = self
+            .mail_messages
+            .value(cell, |text| units::whole_number(text, MAIL_MESSAGES))?;
         Ok(GroupwareSpec {
             http_threads: http_threads.map(|n| n as u32),
             mailbox_pad_bytes: pad.unwrap_or(0),
             engine: engine.unwrap_or_default(),
+            lookup_layout,
+            mail: messages.map(|n| MailSpec { messages: n as u32 }),
         })
     }
+}
+
+fn lookup_layout(text: &str) -> Result<LookupLayout, TextError> {
+    let all = [
+        LookupLayout::SingleDocument,
+        LookupLayout::DocumentPerRegistration,
+        LookupLayout::Indexed,
+    ];
+    units::one_named("layout", text, &all.map(|layout| (layout.name(), layout)))
 }
 
 fn kernel_value(text: &str) -> Result<String, TextError> {

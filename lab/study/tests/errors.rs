@@ -98,6 +98,15 @@ fn faults_of_a_study() {
         ("bad seed", "published:", "seed: lucky\npublished:"),
         ("unknown engine", "http_threads: 4", "engine: sqllite"),
         ("bad size", "http_threads: 4", "mailbox_pad: huge"),
+        ("too many threads", "http_threads: 4", "http_threads: 1025"),
+        ("too much padding", "http_threads: 4", "mailbox_pad: 2 GiB"),
+        ("unknown layout", "http_threads: 4", "lookup_layout: index"),
+        ("no mail", "http_threads: 4", "mail: { messages: 0 }"),
+        (
+            "unknown key of mail",
+            "http_threads: 4",
+            "mail: { message: 5 }",
+        ),
         (
             "duplicate key",
             "title: Pages at two levels",

@@ -315,7 +315,7 @@ fn a_profile_draws_its_sizes() {
         draws.push(out);
     }
     let small = draws.iter().filter(|size| *size == "500").count();
-    assert!((4..=6).contains(&small), "{draws:?}");
+    assert!((1..=9).contains(&small), "{draws:?}");
     assert!(draws.iter().all(|size| size == "500" || size == "2000"));
     let sized = render_as(Escape::None, "{{ text_of_size(profile('2 KB 100%')) }}").unwrap();
     assert_eq!(sized.len(), 2000);

@@ -56,6 +56,34 @@ pub(crate) struct GroupwareFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) engine: Option<At<Scalar>>,
+    /// How the lookup service keeps registrations: `single-document` (all in one, rewritten),
+    /// `document-per-registration` (all read by a query), or `indexed` (unless said).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) lookup_layout: Option<At<Scalar>>,
+    /// What each mailbox is filled with before the trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mail: Option<MailFile>,
+}
+
+/// What each mailbox is filled with.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct MailFile {
+    /// Messages in the inbox, 1 to 100,000; their sizes are those of the server's own profile.
+    #[schemars(with = "Count")]
+    pub(crate) messages: At<Scalar>,
+}
+
+impl Decode for MailFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "the mail of a groupware system", problems)?;
+        let messages = fields.required("messages", problems);
+        fields.finish(problems);
+        Some(Self {
+            messages: messages?,
+        })
+    }
 }
 
 impl Container for SystemFile {}
@@ -110,6 +138,8 @@ impl Decode for GroupwareFile {
             http_threads: fields.optional("http_threads", problems),
             mailbox_pad: fields.optional("mailbox_pad", problems),
             engine: fields.optional("engine", problems),
+            lookup_layout: fields.optional("lookup_layout", problems),
+            mail: fields.optional("mail", problems),
         };
         fields.finish(problems);
         Some(file)

@@ -9,7 +9,7 @@ use super::command::{CommandFile, ReadyFile, StopFile};
 use super::find::{FindFile, UsersFile};
 use super::load::{ArrivalFile, LoadFile, SequenceFile};
 use super::parts::OneOrMany;
-use super::system::{GroupwareFile, SystemFile};
+use super::system::{GroupwareFile, MailFile, SystemFile};
 use super::workload::{BasicFile, SessionFile};
 use super::*;
 use crate::error::{Problems, SourceFile};
@@ -217,10 +217,14 @@ prop_compose! {
         http_threads in option::of(scalar()),
         mailbox_pad in option::of(scalar()),
         engine in option::of(scalar()),
+        lookup_layout in option::of(scalar()),
+        mail in option::of(scalar().prop_map(|messages| MailFile { messages })),
         kernel in table(scalar()),
         (cpus, storage) in (option::of(scalar()), option::of(scalar())),
     ) -> SystemFile {
-        let groupware = Some(GroupwareFile { http_threads, mailbox_pad, engine });
+        let groupware = Some(GroupwareFile {
+            http_threads, mailbox_pad, engine, lookup_layout, mail,
+        });
         SystemFile { groupware, command: None, attach: None, kernel, cpus, storage }
     }
 }

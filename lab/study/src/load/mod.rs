@@ -11,6 +11,7 @@ mod find;
 mod matrix;
 mod overrides;
 mod parameters;
+mod published;
 mod request;
 mod steps;
 mod study;

@@ -11,7 +11,7 @@ use super::{
     Files, Loaded, beside, check_short_name, decode, near_file, overrides, unknown_name,
     unreadable, workload_from,
 };
-use super::{demand, find, matrix, parameters};
+use super::{demand, find, matrix, parameters, published};
 use crate::cell::CellTemplate;
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Scalar, StudyFile, WorkloadFile};
@@ -40,7 +40,7 @@ pub(super) fn load(
     let mut archived = vec![("study.yaml".to_owned(), bytes)];
     let mut problems = Problems::default();
     let workload = read_workload(path, &file.workload, files, &mut archived, &mut problems)?;
-    let published = published(path, &file, files, &mut archived, &mut problems);
+    let published = published::published(path, &file, files, &mut archived, &mut problems);
     let study = workload.and_then(|(workload, written)| {
         let workload = (Arc::new(workload), Arc::new(written));
         validate(&file, workload, published, &mut problems)
@@ -81,7 +81,7 @@ fn read_workload(
 }
 
 /// The first of several places where a file named in the study is.
-fn first_file(
+pub(super) fn first_file(
     what: &str,
     path: &str,
     name: &At<Scalar>,
@@ -108,39 +108,6 @@ fn first_file(
     problem.help = near.or_else(|| Some(format!("looked for {}", paths.join(" and "))));
     problems.push(problem);
     None
-}
-
-fn published(
-    path: &str,
-    file: &StudyFile,
-    files: &dyn Files,
-    archived: &mut Vec<(String, Vec<u8>)>,
-    problems: &mut Problems,
-) -> Vec<Published> {
-    let mut found = Vec::new();
-    for name in file.published.iter().flat_map(|p| p.as_slice()) {
-        let text = name.text();
-        let candidates = match text.contains('/') {
-            true => vec![text.clone()],
-            false => vec![format!("../published/{text}"), text.clone()],
-        };
-        let place = first_file("published file", path, name, &candidates, files, problems);
-        let Some((place, bytes)) = place else {
-            continue;
-        };
-        match node::text_file(&place, &bytes) {
-            Ok(source) => {
-                let name = place.rsplit('/').next().unwrap_or(&place).to_owned();
-                found.push(Published {
-                    name: name.clone(),
-                    text: source.text.to_string(),
-                });
-                archived.push((name, bytes));
-            }
-            Err(problem) => problems.push(problem),
-        }
-    }
-    found
 }
 
 fn validate(

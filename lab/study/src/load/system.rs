@@ -136,10 +136,15 @@ fn groupware(groupware: &GroupwareFile, settings: &mut Settings<'_>) -> Option<G
     let http_threads = settings.optional("http_threads", groupware.http_threads.as_ref());
     let mailbox_pad = settings.optional("mailbox_pad", groupware.mailbox_pad.as_ref());
     let engine = settings.optional("engine", groupware.engine.as_ref());
+    let lookup_layout = settings.optional("lookup_layout", groupware.lookup_layout.as_ref());
+    let mail = groupware.mail.as_ref();
+    let mail_messages = settings.optional("messages", mail.map(|mail| &mail.messages));
     Some(GroupwareTemplate {
         http_threads: http_threads?,
         mailbox_pad: mailbox_pad?,
         engine: engine?,
+        lookup_layout: lookup_layout?,
+        mail_messages: mail_messages?,
     })
 }
 
