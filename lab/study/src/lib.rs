@@ -24,7 +24,7 @@ mod units;
 pub use command::{CommandSpec, Ready, StopSignal};
 pub use error::{LoadError, Problem};
 pub use file::{schema_study, schema_workload};
-pub use load::{Files, Loaded, LoadedAny, load_any, load_study, load_workload};
+pub use load::{Files, Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
 pub use model::{Study, Workload};
 pub use scope::{PASSWORD, Slot, User, UserScope};
 pub use system::{

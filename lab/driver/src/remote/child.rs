@@ -139,7 +139,8 @@ impl WorkloadText {
         if !(self.speed.is_finite() && self.speed > 0.0) {
             return Err(nonsense(&format!("a speed of {}", self.speed)));
         }
-        let workload = lab_study::load_workload("workload.yaml", self).map_err(|e| nonsense(&e))?;
+        let workload = lab_study::load_workload_with("workload.yaml", self, &self.parameters)
+            .map_err(|e| nonsense(&e))?;
         Ok(workload.at_speed(self.speed))
     }
 }

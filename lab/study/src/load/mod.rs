@@ -81,6 +81,25 @@ pub fn load_workload(path: &str, files: &dyn Files) -> Result<Workload, LoadErro
     workload_from(&root).map(|(workload, _)| workload)
 }
 
+/// Loads a workload with these values of its parameters; what is missing has the workload's own.
+///
+/// # Errors
+/// As [`load_workload`]; or that a value makes no sense in it.
+pub fn load_workload_with(
+    path: &str,
+    files: &dyn Files,
+    parameters: &Cell,
+) -> Result<Workload, LoadError> {
+    let (_, root) = read_yaml(path, files)?;
+    let (own, file) = workload_from(&root)?;
+    if parameters.is_empty() {
+        return Ok(own);
+    }
+    let mut values = workload::defaults(&file);
+    values.extend(parameters.clone());
+    workload_with(&file, &values)
+}
+
 /// Loads a study or a workload, whichever the file is: its first key says so.
 ///
 /// # Errors
