@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab_conduct::preflight;
 use lab_study::model::{Cell, Level};
-use lab_study::plan::{Plan, Search, Trial};
+use lab_study::plan::{LoadKind, Plan, Search, Trial};
 
 use crate::args::PlanArgs;
 use crate::commands::run::failure;
@@ -17,6 +17,9 @@ use crate::exit::{Exit, Failure};
 /// users with the built-in server, rounded up.
 const START_ALLOWANCE: Duration = Duration::from_secs(5);
 const SETUP_ALLOWANCE_PER_USER: Duration = Duration::from_millis(6);
+
+/// What 80 columns leave for the words of a cell.
+const CELL_WIDTH: usize = 30;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let (loaded, plan) = load::study(&args.study)?;
@@ -48,36 +51,7 @@ pub(crate) fn describe(plan: &Plan) -> String {
         text.push_str(&searches(plan, search));
         return text;
     }
-    let _ = writeln!(
-        text,
-        "{:>5}  {:>5}  {:<22}{:>8}{:>9}{:>9}{:>12}{:>8}",
-        "trial", "block", "cell", "users", "ramp", "hold", "expected tx", "tx/s"
-    );
-    for trial in &plan.trials {
-        let (transactions, offered) = match &trial.prediction {
-            Some(p) => (
-                format!("{:.0}", p.transactions),
-                format!("{:.0}", p.offered_per_s),
-            ),
-            None => ("-".to_owned(), "-".to_owned()),
-        };
-        let _ = writeln!(
-            text,
-            "{:>5}  {:>5}  {:<22}{:>8}{:>9}{:>9}{:>12}{:>8}",
-            trial.id,
-            trial.block + 1,
-            if trial.control {
-                "control".to_owned()
-            } else {
-                cell_words(&trial.cell)
-            },
-            trial.load.users,
-            duration(Duration::from_millis(trial.load.ramp_ms)),
-            duration(Duration::from_millis(trial.load.hold_ms)),
-            transactions,
-            offered
-        );
-    }
+    text.push_str(&table(plan));
     let _ = writeln!(text);
     let _ = writeln!(
         text,
@@ -86,6 +60,65 @@ pub(crate) fn describe(plan: &Plan) -> String {
         disk(plan)
     );
     text
+}
+
+/// The trials in order. Ramp and hold stand above them where all have the same.
+fn table(plan: &Plan) -> String {
+    let times = |trial: &Trial| (trial.load.ramp_ms, trial.load.hold_ms);
+    let alike = plan
+        .trials
+        .windows(2)
+        .all(|two| times(&two[0]) == times(&two[1]));
+    let time = |ms| duration(Duration::from_millis(ms));
+    let mut text = String::new();
+    if let Some(first) = plan.trials.first().filter(|_| alike) {
+        let (ramp, hold) = times(first);
+        let _ = writeln!(text, "each: ramp {}, hold {}\n", time(ramp), time(hold));
+    }
+    let _ = writeln!(
+        text,
+        "{:>5}{:>6}{:>8}{:>12}{:>10}{:>7}  cell",
+        "trial", "block", "users", "ramp + hold", "requests", "per s"
+    );
+    for trial in &plan.trials {
+        let (requests, offered) = expected(trial);
+        let mut cell = cell_words(&trial.cell);
+        if trial.control {
+            cell.push_str(if cell.is_empty() {
+                "control"
+            } else {
+                " (control)"
+            });
+        }
+        // A long cell has a line of its own.
+        if cell.chars().count() > CELL_WIDTH {
+            cell = format!("\n{:>17}{cell}", "");
+        }
+        let line = format!(
+            "{:>5}{:>6}{:>8}{:>12}{requests:>10}{offered:>7}  {cell}",
+            trial.id,
+            trial.block + 1,
+            trial.load.users,
+            time(trial.load.ramp_ms.saturating_add(trial.load.hold_ms)),
+        );
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Requests of a trial and their rate in the hold, as far as they can be told.
+fn expected(trial: &Trial) -> (String, String) {
+    match &trial.prediction {
+        None => ("-".to_owned(), "-".to_owned()),
+        Some(p) => {
+            let rate = match trial.load.kind {
+                LoadKind::Sequence { .. } => "-".to_owned(),
+                _ => format!("{:.0}", p.offered_per_s),
+            };
+            (format!("{:.0}", p.transactions), rate)
+        }
+    }
 }
 
 /// The disk that the run needs, and how that is known.
@@ -176,8 +209,54 @@ pub(crate) fn duration(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::duration;
     use std::time::Duration;
+
+    use lab_study::plan::{PlanOptions, plan};
+    use lab_study::{Files, load_study};
+
+    use super::{describe, duration};
+
+    struct Folder(String);
+
+    impl Files for Folder {
+        fn read(&self, path: &str) -> Result<Vec<u8>, std::io::Error> {
+            Ok(match path.ends_with(".study.yaml") {
+                true => self.0.clone().into_bytes(),
+                false => {
+                    b"workload: w\nsession: { steps: [{ step: s, wait: 1s, request: GET / }] }\n"
+                        .to_vec()
+                }
+            })
+        }
+    }
+
+    fn described(extra: &str) -> String {
+        let study = format!("study: s\ntitle: A title\nworkload: w\n{extra}");
+        let study = load_study("s.study.yaml", &Folder(study), &[])
+            .unwrap()
+            .study;
+        let text = describe(&plan(&study, &PlanOptions::default()).unwrap());
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        text
+    }
+
+    #[test]
+    fn plans_fit_a_terminal() {
+        let plans = [
+            "system: { groupware: {} }\nmatrix: { users: [100, 20000], a_factor_of_long_name: \
+             [some, more] }\nload: { users: \"{{ users }}\", ramp: 95s, hold: 5m }\n",
+            "variants: { before: { groupware: {} }, after: { groupware: {} } }\ncontrol: true\n\
+             trials: 2\nload: { arrival: { rate: 100/s, spacing: constant }, hold: 10s }\n",
+            "system: { groupware: {} }\nmatrix: { limit: [10s, 20s] }\n\
+             load: { sequence: { sessions: 50 }, hold: \"{{ limit }}\" }\n",
+            "system: { groupware: {} }\nload: { ramp: 10s, hold: 1m }\nfind:\n  users: { max: 5000 }\n  \
+             subject_to: { response_time: [\"p(95) < 100ms\"] }\n",
+        ];
+        insta::assert_snapshot!(plans.map(described).join("\n---\n\n"));
+    }
 
     #[test]
     fn durations_read_well() {
