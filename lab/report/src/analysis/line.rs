@@ -121,7 +121,7 @@ fn line(find: &Find, seed: u64, cell: &Cell, label: String, trials: &[&TrialAnal
         ceiling: ceiling.map(|ceiling| match ceiling {
             Ceiling::Asked => "the study asks for no more".to_owned(),
             Ceiling::Generator { users } => format!(
-                "the generator is the limit: at {} users the measurement is not valid",
+                "the generator is the limit (at {} users the measurement is not valid)",
                 count(u64::from(users))
             ),
         }),
@@ -214,8 +214,8 @@ pub(super) fn differences(lines: &[LoadLine]) -> Vec<LineDifference> {
     others.iter().filter_map(difference).collect()
 }
 
-/// The line in words, as it stands above the report: `carried 900 users (800 to 999 at 95 %) with
-/// response time p(95) < 100ms`.
+/// The line in words, as it stands above the report: `With response time p(95) < 100ms, the load line
+/// is 900 users (95 % sure: 800 to 999).`
 pub(super) fn headline(lines: &[LoadLine]) -> Option<String> {
     let first = lines.first()?;
     let each: Vec<String> = lines
@@ -229,10 +229,11 @@ pub(super) fn headline(lines: &[LoadLine]) -> Option<String> {
             format!("the load line{of} is {}", figure(line))
         })
         .collect();
-    let text = format!("{}, with {}.", list(&each), list(&first.thresholds));
-    let mut letters = text.chars();
-    let first = letters.next()?.to_uppercase();
-    Some(first.chain(letters).collect())
+    Some(format!(
+        "With {}, {}.",
+        list(&first.thresholds),
+        list(&each)
+    ))
 }
 
 /// `900 users (95 % sure: 800 to 999)`, or `≥ 60,000 users: the generator is the limit…`.
@@ -275,37 +276,6 @@ pub(crate) fn figure(line: &LoadLine) -> String {
 
 fn percent_text(part: f64) -> String {
     percent(part * 100.0).replace(".0 %", " %")
-}
-
-/// What the search says besides, in sentences.
-pub(super) fn sentences(lines: &[LoadLine], differences: &[LineDifference]) -> Vec<String> {
-    let tried = lines.iter().map(|line| {
-        let numbers: Vec<String> = line
-            .levels
-            .iter()
-            .map(|level| {
-                let all = level.carried + level.not_carried;
-                let invalid = match level.invalid {
-                    0 => String::new(),
-                    n => format!(" and {n} invalid"),
-                };
-                let users = count(u64::from(level.users));
-                format!("{users} ({} of {all}{invalid})", level.carried)
-            })
-            .collect();
-        let of = if lines.len() > 1 {
-            format!(" with {}", line.label)
-        } else {
-            String::new()
-        };
-        format!(
-            "Tried{of}, and how many trials carried it: {}.",
-            list(&numbers)
-        )
-    });
-    tried
-        .chain(differences.iter().map(difference_sentence))
-        .collect()
 }
 
 /// One line beside another.

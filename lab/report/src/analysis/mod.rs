@@ -95,7 +95,8 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let headline = line::headline(&load_lines)
         .filter(|_| summary.valid > 0)
         .unwrap_or_else(|| findings::headline(&facts, &summary, &cells, &trials));
-    let mut findings = line::sentences(&load_lines, &line_differences);
+    let beside = line_differences.iter().map(line::difference_sentence);
+    let mut findings: Vec<String> = beside.collect();
     findings.extend(findings::findings(&findings::Facts {
         study: &facts,
         environment: &run.manifest.environment,

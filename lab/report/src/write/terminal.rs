@@ -48,8 +48,8 @@ fn load_lines(page: &mut Page, analysis: &Analysis) {
             _ => format!("Load line · {}", line.label),
         };
         page.section(&title);
-        page.paragraph(&format!("──( )──  {}", load_line_figure(line)), 9);
-        page.paragraph(&format!("with {}", line.thresholds.join(", ")), 9);
+        page.paragraph(&format!("──⊖──  {}", load_line_figure(line)), 6);
+        page.paragraph(&format!("with {}", line.thresholds.join(", ")), 6);
         page.line("");
         for at in line.levels.iter().rev() {
             let users = format!("{} users", count(u64::from(at.users)));

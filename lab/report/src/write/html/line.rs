@@ -33,15 +33,9 @@ pub(super) fn marks(page: &mut Page, analysis: &Analysis) {
             page.element("figcaption", "", &line.label);
         }
         page.raw(&mark(line));
-        page.element(
-            "figcaption",
-            "class=\"meta\"",
-            &format!(
-                "{}; with {}",
-                load_line_figure(line),
-                line.thresholds.join(", ")
-            ),
-        );
+        if analysis.load_lines.len() > 1 {
+            page.element("figcaption", "class=\"meta\"", &load_line_figure(line));
+        }
         page.raw("</figure>\n");
     }
     page.raw("</div>\n");
