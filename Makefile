@@ -3,7 +3,7 @@ CARGO ?= cargo
 STUDY ?= studies/calendar.study.yaml
 SPEED ?= 60
 
-.PHONY: test fmt lint docs tests bench demo deny fuzz help
+.PHONY: browser test fmt lint docs tests bench demo deny fuzz help
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -21,9 +21,12 @@ docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
 # The whole-product tests start the real program, so it is built first. Tidy is one of the tests.
-tests:
+tests: browser
 	$(CARGO) build --locked --package plimsoll
 	$(CARGO) test --workspace --locked
+
+browser: ## install the browser that tests of the pages drive, where that is possible
+	@tests/browser.sh
 
 demo: ## run the calendar study at 60 times real speed and print where its report is
 	$(CARGO) run --release --locked -- run $(STUDY) --speed $(SPEED)

@@ -1,5 +1,6 @@
 //! Helpers shared by the whole-product tests: start the product, wait on conditions, clean up.
 
+pub mod browser;
 pub mod server;
 
 use std::path::{Path, PathBuf};
