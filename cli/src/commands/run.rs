@@ -73,7 +73,7 @@ fn judged(dir: &Path, id: u32, find: Option<&Find>) -> TrialJudgement {
     let Some(find) = find else {
         return invalid("the study searches for nothing".to_owned());
     };
-    let run = match Run::open(dir) {
+    let run = match Run::open_trial(dir, id) {
         Ok(run) => run,
         Err(error) => return invalid(error.to_string()),
     };

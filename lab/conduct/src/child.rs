@@ -62,20 +62,25 @@ impl Child {
         Ok(self.ended)
     }
 
-    /// Asks it to end by `signal`, and kills it with its group after `grace`. Whether it ended by itself.
-    pub(crate) fn stop(mut self, signal: Signal, grace: Duration) -> io::Result<bool> {
+    /// Asks it to end by `signal`, and kills it with its group after `grace`. How it
+    /// ended; `None` if it had to be killed.
+    pub(crate) fn stop(
+        mut self,
+        signal: Signal,
+        grace: Duration,
+    ) -> io::Result<Option<ExitStatus>> {
         let asked = Stopwatch::start();
         // One that has just ended can't be asked; the loop finds it.
         if let Ok(id) = i32::try_from(self.id()) {
             let _ = kill(Pid::from_raw(id), signal);
         }
         while asked.elapsed() < grace {
-            if self.ended()?.is_some() {
-                return Ok(true);
+            if let Some(status) = self.ended()? {
+                return Ok(Some(status));
             }
             pause(LOOK);
         }
-        Ok(false)
+        Ok(None)
     }
 
     fn end(&mut self) {
@@ -182,7 +187,7 @@ mod tests {
         let child = Child::start(sleeper(), &all_cores()).unwrap();
         let pid = child.id();
         assert!(
-            child.stop(Signal::SIGTERM, DEADLINE).unwrap(),
+            child.stop(Signal::SIGTERM, DEADLINE).unwrap().is_some(),
             "sleep ends on SIGTERM"
         );
         assert!(is_gone(pid));
@@ -207,11 +212,8 @@ mod tests {
             .unwrap();
         let grandchild: u32 = line.trim().parse().unwrap();
         let pid = child.id();
-        assert!(
-            !child
-                .stop(Signal::SIGTERM, Duration::from_millis(100))
-                .unwrap()
-        );
+        let stopped = child.stop(Signal::SIGTERM, Duration::from_millis(100));
+        assert_eq!(stopped.unwrap(), None);
         assert!(is_gone(pid));
         until("the grandchild ends", || is_gone(grandchild));
     }

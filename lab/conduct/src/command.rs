@@ -68,6 +68,13 @@ fn missing(program: &str, spec: &CommandSpec) -> Option<String> {
     (!found).then(|| format!("there is no program `{program}` in PATH"))
 }
 
+/// What programs of a trial are started with.
+pub(crate) struct Runner<'a> {
+    pub(crate) start: &'a SystemStart<'a>,
+    pub(crate) env: &'a [(String, String)],
+    pub(crate) folder: &'a Path,
+}
+
 /// A command about to start in a trial.
 struct Starter<'a> {
     start: &'a SystemStart<'a>,
@@ -112,16 +119,17 @@ pub(crate) fn start(
         folder,
         address,
     };
-    starter.reset(interrupt)?;
+    starter.runner().reset(&starter.spec.reset, interrupt)?;
     starter.run(interrupt)
 }
 
-impl Starter<'_> {
-    fn reset(&self, interrupt: &AtomicBool) -> Result<(), Stop> {
-        if self.spec.reset.is_empty() {
+impl Runner<'_> {
+    /// Runs the reset command, if there is one, to its end.
+    pub(crate) fn reset(&self, argv: &[String], interrupt: &AtomicBool) -> Result<(), Stop> {
+        if argv.is_empty() {
             return Ok(());
         }
-        let mut child = self.child(&self.spec.reset, "reset command")?;
+        let mut child = self.child(argv, "reset command")?;
         let output = &self.start.output;
         let began = Stopwatch::start();
         let failure = loop {
@@ -144,8 +152,42 @@ impl Starter<'_> {
         Err(system::failure(&failure, output))
     }
 
+    fn child(&self, argv: &[String], what: &str) -> Result<Child, Stop> {
+        let Some((program, arguments)) = argv.split_first() else {
+            return Err(Stop::System(format!("the {what} names no program")));
+        };
+        let open = || OpenOptions::new().append(true).open(&self.start.output);
+        let (output, errors) = open()
+            .and_then(|output| Ok((output, open()?)))
+            .map_err(|e| self.start.scratch_error(e))?;
+        let mut command = Command::new(program);
+        system::without_own_environment(&mut command);
+        command
+            .args(arguments)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.folder)
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors);
+        Child::start(command, self.start.cores).map_err(|error| {
+            let folder = self.folder.display();
+            let said = format!("the {what} can't be started: {program} in {folder}: {error}");
+            Stop::System(said)
+        })
+    }
+}
+
+impl Starter<'_> {
+    fn runner(&self) -> Runner<'_> {
+        Runner {
+            start: self.start,
+            env: &self.spec.env,
+            folder: &self.folder,
+        }
+    }
+
     fn run(&self, interrupt: &AtomicBool) -> Result<System, Stop> {
-        let child = self.child(&self.spec.start, "system")?;
+        let child = self.runner().child(&self.spec.start, "system")?;
         let expression = match &self.spec.ready {
             Ready::Log(expression) => Some(
                 Regex::new(expression)
@@ -170,30 +212,6 @@ impl Starter<'_> {
                 _ => TcpStream::connect_timeout(&self.address, CONNECT).is_ok(),
             };
             ready.then_some(self.address)
-        })
-    }
-
-    fn child(&self, argv: &[String], what: &str) -> Result<Child, Stop> {
-        let Some((program, arguments)) = argv.split_first() else {
-            return Err(Stop::System(format!("the {what} names no program")));
-        };
-        let open = || OpenOptions::new().append(true).open(&self.start.output);
-        let (output, errors) = open()
-            .and_then(|output| Ok((output, open()?)))
-            .map_err(|e| self.start.scratch_error(e))?;
-        let mut command = Command::new(program);
-        system::without_own_environment(&mut command);
-        command
-            .args(arguments)
-            .envs(self.spec.env.iter().map(|(name, value)| (name, value)))
-            .current_dir(&self.folder)
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(errors);
-        Child::start(command, self.start.cores).map_err(|error| {
-            let folder = self.folder.display();
-            let said = format!("the {what} can't be started: {program} in {folder}: {error}");
-            Stop::System(said)
         })
     }
 

@@ -26,6 +26,9 @@ pub enum ConductError {
         /// At least one, each a sentence with its cause.
         problems: Vec<String>,
     },
+    /// The thread that asks another machine's exporter could not be started.
+    #[error("the thread that reads the node_exporter could not be started")]
+    Scraper(#[source] io::Error),
     /// The kernel refused a value.
     #[error("the kernel setting {name} can't be set to `{value}`")]
     Kernel {

@@ -12,6 +12,7 @@
 //!   each trial, and by the next run where this one was killed.
 //! - A system that fails is a fact of its trial, never an error of the run.
 
+mod attach;
 mod child;
 mod clock;
 mod command;
@@ -29,6 +30,7 @@ mod progress;
 mod provision;
 mod record;
 mod run;
+mod scrape;
 mod scratch;
 mod search;
 mod surroundings;

@@ -12,6 +12,7 @@ use crate::event::{Event, Phase};
 use crate::health::{Health, thread_times};
 use crate::progress::Rolling;
 use crate::record;
+use crate::scrape::Scraper;
 
 /// Longest wait between two looks at the interrupt and the system.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
@@ -27,6 +28,7 @@ const TELL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Measuring {
     monitor: Monitor,
+    scraper: Option<Scraper>,
     columns: Columns,
     /// Files that the generator had open before its load.
     files_before: f64,
@@ -63,7 +65,8 @@ impl Columns {
             resident: find("generator.rss_mb"),
             generator_files: find("generator.open_files"),
             system_files: find("system.open_files"),
-            time_wait: find("host.tcp_time_wait"),
+            // Where the host is another machine, this one is the generator's.
+            time_wait: find("generator_host.tcp_time_wait").or_else(|| find("host.tcp_time_wait")),
         }
     }
 }
@@ -136,6 +139,7 @@ impl Measuring {
         Self {
             columns: Columns::of(&monitor),
             monitor,
+            scraper: None,
             files_before: files_before as f64,
             peaks: Peaks::default(),
             threads,
@@ -151,6 +155,16 @@ impl Measuring {
             health: Health::default(),
             unanswered: lab_driver::Unanswered::default(),
         }
+    }
+
+    /// Another machine's counters come from here.
+    pub(crate) fn scrape(&mut self, scraper: Scraper) {
+        self.scraper = Some(scraper);
+    }
+
+    /// A sentence about what of them is missing.
+    pub(crate) fn scraper_note(&self) -> Option<String> {
+        self.scraper.as_ref()?.note()
     }
 
     /// Names of the counters.
@@ -195,6 +209,12 @@ impl Measuring {
     }
 
     fn sample(&mut self, now: Duration, writer: &mut TrialWriter) -> Result<(), ArchiveError> {
+        if let Some(scraper) = &mut self.scraper {
+            scraper.take(|at, answer| {
+                let taken = self.monitor.take_remote(at, answer);
+                taken.map_err(|error| error.to_string())
+            });
+        }
         let row = self.monitor.sample(now);
         self.peaks.add(&self.columns, self.files_before, &row);
         if let Some(rss_mb) = self.columns.resident.and_then(|column| row[column]) {

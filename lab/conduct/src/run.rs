@@ -19,7 +19,7 @@ use crate::machine;
 use crate::scratch::{self, Work};
 use crate::search::{self, Judge, Searching, trials_of};
 use crate::trial::Conductor;
-use crate::{ConductError, command, preflight as limits};
+use crate::{ConductError, attach, command, preflight as limits, system};
 
 /// The name of the workload's file in an archive.
 const WORKLOAD_FILE: &str = "workload.yaml";
@@ -64,6 +64,7 @@ pub struct Outcome {
 /// [`ConductError::Settings`] or [`ConductError::Preflight`] with all that is in the way, in words.
 pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     let mut problems = command::check(&request.plan);
+    problems.extend(attach::check(&request.plan));
     problems.extend(kernel::check(&request.plan));
     problems.extend(scratch::check(&request.plan));
     let cores = cores::allowed().map_err(ConductError::Cores)?;
@@ -103,7 +104,10 @@ pub fn run(
     machine::raise_open_files().map_err(ConductError::OpenFiles)?;
     let cores = cores::allowed().map_err(ConductError::Cores)?;
     let allotment = Allotment::new(&cores, &request.plan);
-    let pinning = allotment.pinning(None);
+    let mut pinning = allotment.pinning(None);
+    if trials_of(&request.plan).all(|trial| system::is_attached(&trial.system)) {
+        not_pinned(&mut pinning);
+    }
     let archive = open(request, &pinning)?;
     let _on_generator_cores = Pinned::to(&pinning.generator).map_err(ConductError::Cores)?;
     let run = Run {
@@ -320,7 +324,10 @@ impl Run<'_> {
             load: trial.load,
         });
         let scratch = self.work[&trial.host.storage].trial(trial.id)?;
-        let pinning = self.allotment.pinning(trial.host.cpus.as_ref());
+        let mut pinning = self.allotment.pinning(trial.host.cpus.as_ref());
+        if system::is_attached(&trial.system) {
+            not_pinned(&mut pinning);
+        }
         let writer = self.archive.trial(trial.id)?;
         let kernel = self.kernel.apply(&trial.host.kernel)?;
         let conductor = Conductor {
@@ -344,6 +351,12 @@ impl Run<'_> {
         }
         put_back.and(done)
     }
+}
+
+/// An attached system is on whatever cores it is.
+fn not_pinned(pinning: &mut Pinning) {
+    pinning.system.clear();
+    pinning.shared = false;
 }
 
 /// Where in the run a trial stands.

@@ -6,15 +6,18 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lab_driver::BaseUrl;
 use lab_study::{Engine, GroupwareSpec, SystemSpec};
 use nix::sys::signal::Signal;
 
 use crate::ConductError;
+use crate::attach::{self, Watched};
 use crate::child::Child;
 use crate::clock::{Stopwatch, pause};
 use crate::command;
@@ -50,11 +53,20 @@ pub(crate) struct SystemStart<'a> {
 /// A running system that accepts requests.
 #[derive(Debug)]
 pub(crate) struct System {
-    child: Child,
-    address: SocketAddr,
-    token: Option<String>,
-    output: PathBuf,
-    end: End,
+    pub(crate) process: Process,
+    pub(crate) base: BaseUrl,
+    pub(crate) address: SocketAddr,
+    pub(crate) token: Option<String>,
+    pub(crate) output: PathBuf,
+}
+
+/// Whose process it is.
+#[derive(Debug)]
+pub(crate) enum Process {
+    /// One that the trial started.
+    Own { child: Child, end: End },
+    /// One that ran before and runs on; `None` where the study does not say which.
+    Attached(Option<Watched>),
 }
 
 /// How a system is ended.
@@ -72,6 +84,7 @@ impl SystemStart<'_> {
         match self.spec {
             SystemSpec::Groupware(spec) => self.groupware(spec, interrupt),
             SystemSpec::Command(spec) => command::start(self, spec, interrupt),
+            SystemSpec::Attach(spec) => attach::start(self, spec, interrupt),
             _ => {
                 let problem = "this version can't start such a system".to_owned();
                 Err(Stop::Fatal(ConductError::Unsupported(problem)))
@@ -157,11 +170,18 @@ impl Starting {
             }
             if let Some(address) = ready() {
                 return Ok(System {
-                    child: self.child,
+                    process: Process::Own {
+                        child: self.child,
+                        end: self.end,
+                    },
+                    base: BaseUrl {
+                        secure: false,
+                        host: address.ip().to_string(),
+                        port: address.port(),
+                    },
                     address,
                     token: self.token,
                     output: self.output,
-                    end: self.end,
                 });
             }
             if began.elapsed() > self.deadline {
@@ -197,12 +217,21 @@ pub(crate) fn without_own_environment(command: &mut Command) {
 }
 
 impl System {
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+    /// Its first process, where it is known.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match &self.process {
+            Process::Own { child, .. } => Some(child.id()),
+            Process::Attached(watched) => watched.map(|watched| watched.pid),
+        }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where its users send their requests.
+    pub(crate) fn base(&self) -> &BaseUrl {
+        &self.base
     }
 
     /// What the admin API asks for, where there is one.
@@ -212,21 +241,38 @@ impl System {
 
     /// An error with its last lines, if it has ended.
     pub(crate) fn check(&mut self) -> Result<(), Stop> {
-        match ended(&mut self.child) {
-            Some(end) => Err(failure(
-                &format!("the system {end} during the trial"),
-                &self.output,
-            )),
-            None => Ok(()),
+        match &mut self.process {
+            Process::Own { child, .. } => match ended(child) {
+                Some(end) => Err(failure(
+                    &format!("the system {end} during the trial"),
+                    &self.output,
+                )),
+                None => Ok(()),
+            },
+            Process::Attached(watched) => match watched.and_then(|watched| watched.ended()) {
+                Some(end) => Err(Stop::System(format!("the system {end} during the trial"))),
+                None => Ok(()),
+            },
         }
     }
 
-    /// Ends it; a sentence if it had to be killed.
+    /// Ends it, where the trial started it; a sentence if that did not go well.
     pub(crate) fn stop(self) -> Option<String> {
-        let End { signal, grace } = self.end;
-        let by_itself = self.child.stop(signal, grace).unwrap_or(false);
-        let killed = || format!("The system did not end within {grace:?} and was killed.");
-        (!by_itself).then(killed)
+        let Process::Own { child, end } = self.process else {
+            return None;
+        };
+        let End { signal, grace } = end;
+        match child.stop(signal, grace).ok().flatten() {
+            None => Some(format!(
+                "The system did not end within {grace:?} and was killed."
+            )),
+            // One that has no handler ends by the signal itself.
+            Some(status) if status.signal() == Some(signal as i32) => None,
+            Some(status) if status.success() => None,
+            Some(status) => Some(format!(
+                "The system ended with {status} when it was asked to end by {signal}."
+            )),
+        }
     }
 }
 
@@ -276,7 +322,28 @@ pub(crate) fn settings(spec: &SystemSpec) -> BTreeMap<String, String> {
             set(&format!("env {name}"), value.clone());
         }
     }
+    if let SystemSpec::Attach(spec) = spec {
+        set("system", "attached".to_owned());
+        set("url", spec.url.clone());
+        set("cpus", "not pinned: attached".to_owned());
+        if let Some(pid) = spec.pid {
+            set("pid", pid.to_string());
+        }
+    }
     settings
+}
+
+/// Whether the lab did not start it.
+pub(crate) fn is_attached(spec: &SystemSpec) -> bool {
+    matches!(spec, SystemSpec::Attach(_))
+}
+
+/// The address of the exporter of its machine, where it has one.
+pub(crate) fn exporter(spec: &SystemSpec) -> Option<&str> {
+    match spec {
+        SystemSpec::Attach(spec) => spec.node_exporter.as_deref(),
+        _ => None,
+    }
 }
 
 /// The bound on requests worked on at once, where the study sets one.

@@ -14,7 +14,7 @@ use lab_archive::{
 };
 use lab_driver::remote::{Generators, WorkloadText};
 use lab_driver::{
-    BaseUrl, Clock, Drive, DriveSummary, Driver, DriverError, DriverEvent, Part, TlsOptions,
+    Clock, Drive, DriveSummary, Driver, DriverError, DriverEvent, Part, TlsOptions,
 };
 use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::{LoadKind, Plan, Trial};
@@ -24,6 +24,7 @@ use crate::clock::{Stopwatch, calendar};
 use crate::event::{Event, Phase};
 use crate::measuring::{LOOK, Measured, Measuring, Spans};
 use crate::provision::{self, Registry, UserExtra};
+use crate::scrape::{Exporter, Scraper};
 use crate::scratch::Scratch;
 use crate::surroundings::{self, Look, Surroundings};
 use crate::system::{self, System, SystemStart};
@@ -128,7 +129,11 @@ impl Conductor<'_> {
         let start = SystemStart {
             program: self.program,
             spec: &self.trial.system,
-            cores: &self.pinning.system,
+            cores: if self.pinning.system.is_empty() {
+                &self.pinning.generator
+            } else {
+                &self.pinning.system
+            },
             scratch: self.scratch,
             output: writer.output_path(),
         };
@@ -156,7 +161,7 @@ impl Conductor<'_> {
         let driver = self.driver(self.drive(system, user_extra), sender)?;
         facts.workers = driver.worker_threads().len();
         let result = self.setup(&events, system, facts).and_then(|()| {
-            let pid = Some(system.pid());
+            let pid = system.pid();
             let around = Surroundings::begin(before, pid, &mut facts.circumstances);
             let result = self.measure(&driver, &events, system, writer, facts);
             let ports = machine::ports().unwrap_or(u64::MAX);
@@ -224,15 +229,10 @@ impl Conductor<'_> {
 
     fn drive(&self, system: &System, user_extra: UserExtra) -> Drive {
         let load = &self.trial.load;
-        let address = system.address();
         let cores = self.pinning.generator.iter().map(|core| *core as usize);
         Drive {
             workload: Arc::clone(self.workload),
-            base: BaseUrl {
-                secure: false,
-                host: address.ip().to_string(),
-                port: address.port(),
-            },
+            base: system.base().clone(),
             tls: TlsOptions::default(),
             kind: load.kind,
             users: load.users,
@@ -356,7 +356,14 @@ impl Conductor<'_> {
         facts.started = Some(calendar());
         let clock = driver.begin();
         self.tell(Event::Phase(Phase::Ramp));
+        if let Some(url) = system::exporter(&self.trial.system) {
+            let exporter = Exporter::new(url)
+                .map_err(|problem| Stop::Fatal(ConductError::Unsupported(problem)))?;
+            let scraper = Scraper::start(exporter, clock).map_err(ConductError::Scraper)?;
+            measuring.scrape(scraper);
+        }
         let result = self.loop_until_done(clock, &mut measuring, events, system, writer, facts);
+        facts.notes.extend(measuring.scraper_note());
         facts.measured = measuring.finish();
         result
     }
@@ -392,10 +399,13 @@ impl Conductor<'_> {
     fn monitor(&self, system: &System) -> Monitor {
         Monitor::new(&MonitorSpec {
             data_dir: Some(self.scratch.data()),
-            processes: vec![
-                ("system".to_owned(), system.pid()),
-                ("generator".to_owned(), std::process::id()),
-            ],
+            processes: system
+                .pid()
+                .map(|pid| ("system".to_owned(), pid))
+                .into_iter()
+                .chain([("generator".to_owned(), std::process::id())])
+                .collect(),
+            remote: system::exporter(&self.trial.system).is_some(),
             roots: Roots::default(),
         })
     }
@@ -424,6 +434,10 @@ impl Conductor<'_> {
         let mut notes = facts.notes;
         if matches!(end, TrialEnd::Complete) {
             notes.extend(note);
+        }
+        if system::is_attached(&self.trial.system) {
+            let not = "The system is not pinned: it is attached to, and on whatever cores it is.";
+            notes.push(not.to_owned());
         }
         if self.pinning.shared {
             notes.push("The generator and the system share a core.".to_owned());

@@ -26,6 +26,7 @@
 //! | `host.tcp_sockets`, `host.tcp_time_wait` | open now; waiting for their end now |
 //! | `host.listen_overflows_per_s`, `…drops…` | connections that a listener's full queue, or a listener, turned away |
 //! | `host.cpu_others_percent` | work of all that is none of the processes below; 100 = all cores |
+//! | `generator_host.*` | where `host.*` is another machine, as node_exporter tells it (see below): this one |
 //! | `NAME.cpu_percent` … | of the process and its descendants; 100 = one core |
 //! | `NAME.cpu_ms_total` | user and system time since the processes began |
 //! | `NAME.rss_mb` | resident memory; pages shared within the tree count more than once |
@@ -35,11 +36,13 @@
 //! | `NAME.run_queue_percent` | time that its threads were runnable without a core; 100 = one thread all the time |
 
 mod device;
+pub mod exporter;
 mod host;
 mod ledger;
 mod limits;
 mod others;
 mod process;
+mod remote;
 mod tree;
 
 use std::path::PathBuf;
@@ -49,9 +52,11 @@ pub use limits::{
     ListenFailures, Throttling, listen_failures, open_files_limit, thermal_throttles, throttling,
 };
 pub use others::{Program, Programs};
+pub use remote::NotAnExporter;
 
 use crate::host::{Host, HostRates};
 use crate::process::Process;
+use crate::remote::Remote;
 use crate::tree::ProcessTable;
 
 /// Column of what is none of the processes.
@@ -65,6 +70,9 @@ pub struct MonitorSpec {
     /// Processes by the name that their columns get. A process that is below another one of these
     /// counts for itself only.
     pub processes: Vec<(String, u32)>,
+    /// The `host.` columns are of another machine, whose answers come by [`Monitor::take_remote`];
+    /// those of this one are `generator_host.` then.
+    pub remote: bool,
     /// Where the kernel's files are.
     pub roots: Roots,
 }
@@ -94,6 +102,7 @@ pub struct Monitor {
     host: Host,
     table: ProcessTable,
     processes: Vec<Process>,
+    remote: Option<Remote>,
     previous: Option<Duration>,
 }
 
@@ -110,11 +119,20 @@ impl Monitor {
             .iter()
             .filter_map(|(_, pid)| i32::try_from(*pid).ok())
             .collect();
-        let mut columns: Vec<String> = HostRates::COLUMNS
-            .iter()
-            .chain([&OTHERS])
-            .map(|name| format!("host.{name}"))
-            .collect();
+        let named = |host: &str, names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| format!("{host}.{name}")).collect()
+        };
+        let own = if spec.remote {
+            "generator_host"
+        } else {
+            "host"
+        };
+        let mut columns = Vec::new();
+        if spec.remote {
+            columns.extend(named("host", &HostRates::COLUMNS));
+        }
+        columns.extend(named(own, &HostRates::COLUMNS));
+        columns.extend(named(own, &[OTHERS]));
         for (name, _) in &spec.processes {
             columns.extend(
                 process::COLUMNS
@@ -131,7 +149,20 @@ impl Monitor {
                 .iter()
                 .map(|(_, pid)| Process::new(*pid))
                 .collect(),
+            remote: spec.remote.then(Remote::default),
             previous: None,
+        }
+    }
+
+    /// Takes in what the other machine's node_exporter answered at `at`, on the clock of the
+    /// samples. The next sample has it; further ones have gaps until there is another answer.
+    ///
+    /// # Errors
+    /// [`NotAnExporter`]: the answer holds none of its metrics.
+    pub fn take_remote(&mut self, at: Duration, answer: &str) -> Result<(), NotAnExporter> {
+        match &mut self.remote {
+            Some(remote) => remote.take(at, answer),
+            None => Ok(()),
         }
     }
 
@@ -156,6 +187,7 @@ impl Monitor {
             .filter(|passed| !passed.is_zero());
         self.previous = Some(at);
         let mut values = Vec::with_capacity(self.columns.len());
+        values.extend(self.remote.iter_mut().flat_map(Remote::sample));
         let host = self.host.sample(passed);
         values.extend(host.values());
         let others = values.len();

@@ -200,6 +200,7 @@ fn machine_at_first() -> (Machine, Monitor) {
     let monitor = Monitor::new(&MonitorSpec {
         data_dir,
         processes,
+        remote: false,
         roots: machine.roots(),
     });
     (machine, monitor)
@@ -489,6 +490,7 @@ fn nothing_at_all_is_all_gaps() {
     let spec = MonitorSpec {
         data_dir: Some(machine.dir.path().join("none")),
         processes: vec![("system".to_owned(), u32::MAX)],
+        remote: false,
         roots: machine.roots(),
     };
     let mut monitor = Monitor::new(&spec);
@@ -513,6 +515,7 @@ fn this_machine(processes: Vec<(String, u32)>) -> Monitor {
     Monitor::new(&MonitorSpec {
         data_dir,
         processes,
+        remote: false,
         roots: Roots::default(),
     })
 }

@@ -1,0 +1,214 @@
+//! A system that runs already: brought back to its first state, and watched. It is never started,
+//! pinned, or stopped.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lab_driver::BaseUrl;
+use lab_study::plan::Plan;
+use lab_study::{AttachSpec, SystemSpec};
+
+use crate::clock::{Stopwatch, pause};
+use crate::command::Runner;
+use crate::scrape::Exporter;
+use crate::search::trials_of;
+use crate::system::{LOOK, Process, System, SystemStart};
+use crate::trial::Stop;
+
+/// How long it may take to accept connections, after its reset too.
+const READY_DEADLINE: Duration = Duration::from_secs(30);
+/// Longest wait for one connection.
+const CONNECT: Duration = Duration::from_secs(1);
+
+/// What is wrong with the attached systems of a plan; one sentence each.
+pub(crate) fn check(plan: &Plan) -> Vec<String> {
+    let problems = trials_of(plan).flat_map(|trial| match &trial.system {
+        SystemSpec::Attach(spec) => problems(spec),
+        _ => vec![],
+    });
+    let mut seen = BTreeSet::new();
+    problems.filter(|said| seen.insert(said.clone())).collect()
+}
+
+fn problems(spec: &AttachSpec) -> Vec<String> {
+    let mut problems = Vec::new();
+    if spec.url.parse::<BaseUrl>().is_err() {
+        let what = "the address of the attached system is not of the form http://host:port";
+        problems.push(what.to_owned());
+    }
+    if let Some(url) = &spec.node_exporter {
+        problems.extend(Exporter::new(url).err());
+    }
+    if let Some(pid) = spec.pid {
+        problems.extend(unusable(pid));
+    }
+    problems
+}
+
+/// Why a process can't be watched, if so.
+fn unusable(pid: u32) -> Option<String> {
+    let folder = PathBuf::from("/proc").join(pid.to_string());
+    if Watched::find(pid).is_none() {
+        return Some(format!(
+            "there is no process {pid}, which the study attaches to"
+        ));
+    }
+    // Its counters of storage and its open files are for its owner and root only.
+    let readable = File::open(folder.join("io"))
+        .and_then(|mut io| std::io::copy(&mut io, &mut std::io::sink()))
+        .and_then(|_| fs::read_dir(folder.join("fd")));
+    readable.err().map(|error| {
+        format!(
+            "process {pid}, which the study attaches to, can't be watched: {error} (its owner or \
+             root may)"
+        )
+    })
+}
+
+/// A process, told from another one that gets its number later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Watched {
+    pub(crate) pid: u32,
+    /// Ticks after the machine's start.
+    started: u64,
+}
+
+impl Watched {
+    fn find(pid: u32) -> Option<Self> {
+        let process = procfs::process::Process::new(i32::try_from(pid).ok()?).ok()?;
+        let stat = process.stat().ok()?;
+        // A zombie has ended; nobody has asked for its status yet.
+        (stat.state != 'Z').then_some(Self {
+            pid,
+            started: stat.starttime,
+        })
+    }
+
+    /// What happened to it, if it is no more.
+    pub(crate) fn ended(&self) -> Option<String> {
+        let same = Self::find(self.pid) == Some(*self);
+        (!same).then(|| format!("(process {}) ended", self.pid))
+    }
+}
+
+/// Runs the reset and waits until the system accepts connections.
+pub(crate) fn start(
+    start: &SystemStart<'_>,
+    spec: &AttachSpec,
+    interrupt: &AtomicBool,
+) -> Result<System, Stop> {
+    let base: BaseUrl = spec
+        .url
+        .parse()
+        .map_err(|_| Stop::System("its address is not of the form http://host:port".to_owned()))?;
+    File::create(&start.output).map_err(|e| start.scratch_error(e))?;
+    if let Some(argv) = &spec.reset {
+        let folder = std::path::absolute(start.scratch.data());
+        let runner = Runner {
+            start,
+            env: &[],
+            folder: &folder.map_err(|e| start.scratch_error(e))?,
+        };
+        runner.reset(argv, interrupt)?;
+    }
+    let watched = match spec.pid {
+        None => None,
+        Some(pid) => {
+            let gone = || format!("process {pid}, which the study attaches to, is gone");
+            Some(Watched::find(pid).ok_or_else(|| Stop::System(gone()))?)
+        }
+    };
+    let address = reach(&base, interrupt)?;
+    Ok(System {
+        process: Process::Attached(watched),
+        base,
+        address,
+        token: None,
+        output: start.output.clone(),
+    })
+}
+
+/// An address of the server that accepts connections.
+fn reach(base: &BaseUrl, interrupt: &AtomicBool) -> Result<SocketAddr, Stop> {
+    let began = Stopwatch::start();
+    loop {
+        if interrupt.load(Ordering::Relaxed) {
+            return Err(Stop::Interrupted);
+        }
+        let problem = match (base.host.as_str(), base.port).to_socket_addrs() {
+            Err(error) => error.to_string(),
+            Ok(addresses) => {
+                let mut problem = "it has no address".to_owned();
+                for address in addresses {
+                    match TcpStream::connect_timeout(&address, CONNECT) {
+                        Ok(_) => return Ok(address),
+                        Err(error) => problem = error.to_string(),
+                    }
+                }
+                problem
+            }
+        };
+        if began.elapsed() > READY_DEADLINE {
+            let seconds = READY_DEADLINE.as_secs();
+            return Err(Stop::System(format!(
+                "nothing accepts connections at {base} within {seconds} s: {problem}"
+            )));
+        }
+        pause(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(url: &str) -> AttachSpec {
+        AttachSpec {
+            url: url.to_owned(),
+            pid: None,
+            node_exporter: None,
+            reset: None,
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_attached_to_is_said_without_secrets() {
+        assert_eq!(problems(&spec("http://127.0.0.1:80")), [] as [String; 0]);
+        let said = problems(&spec("http://user:secret@host")).join("");
+        assert!(
+            said.contains("http://host:port") && !said.contains("secret"),
+            "{said}"
+        );
+        let mut remote = spec("https://host");
+        remote.node_exporter = Some("https://host:9100/metrics?key=secret".to_owned());
+        let said = problems(&remote).join("");
+        assert!(
+            said.contains("over https") && !said.contains("secret"),
+            "{said}"
+        );
+        let mut gone = spec("http://host");
+        gone.pid = Some(4_194_304);
+        let said = problems(&gone).join("");
+        assert_eq!(
+            said,
+            "there is no process 4194304, which the study attaches to"
+        );
+        gone.pid = Some(std::process::id());
+        assert_eq!(problems(&gone), [] as [String; 0]);
+    }
+
+    #[test]
+    fn a_process_is_told_from_its_successor() {
+        let me = Watched::find(std::process::id()).unwrap();
+        assert_eq!(me.ended(), None);
+        let other = Watched {
+            started: me.started + 1,
+            ..me
+        };
+        assert!(other.ended().is_some());
+    }
+}
