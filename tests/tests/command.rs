@@ -265,6 +265,76 @@ fn a_system_that_does_not_listen_is_killed_and_an_interrupt_leaves_nothing() {
 }
 
 #[test]
+fn a_system_that_dies_or_ends_badly_is_a_fact_of_its_trial() {
+    let trap = "trap 'kill $server; echo bye; exit 0' TERM";
+    let badly = Stage::with("300ms", trap, "trap 'kill $server; exit 7' TERM");
+    badly.run();
+    let record = badly.record("001");
+    assert_eq!(
+        record["end"]["how"], "complete",
+        "what was measured before counts"
+    );
+    let notes = record["notes"].to_string();
+    let said = "ended with exit status: 7 when it was asked to end by SIGTERM";
+    assert!(notes.contains(said), "{notes}");
+
+    let dies = Stage::with(
+        "5m",
+        "sleep 600 &",
+        "(sleep 2; echo worn out; kill -9 $$) &",
+    );
+    let output = dies.run();
+    assert_eq!(output.status.code(), Some(110), "{}", text(&output.stderr));
+    let message = dies.record("001")["end"]["message"].to_string();
+    let parts = [
+        "ended with signal: 9 (SIGKILL) during the trial",
+        "worn out",
+    ];
+    assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+}
+
+#[test]
+fn an_interrupt_is_heard_in_a_reset_that_hangs() {
+    let stage = Stage::with("1s", "echo cleaned", "sleep 600");
+    let mut command = stage.command("run");
+    command.arg("--out").arg(stage.path("run"));
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().expect("it runs");
+    wait_until(DEADLINE, "the reset runs", || stage.path("resets").exists());
+    kill(Pid::from_raw(run.id().cast_signed()), Signal::SIGTERM).expect("it is there");
+    assert_eq!(run.wait().expect("it ends").code(), Some(105));
+    stage.nothing_is_left();
+}
+
+#[test]
+fn an_attached_system_that_can_not_be_had_is_said() {
+    let stage = Stage::new("1s");
+    let put = |attach: &str| {
+        let study = format!(
+            "study: command\ntitle: Attached\nworkload: hello.workload.yaml\nsystem:\n  attach: \
+             {attach}\nload: {{ users: 2, hold: 1s }}\n"
+        );
+        fs::write(stage.study(), study).expect("written");
+    };
+    put("{ url: 'http://127.0.0.1:1', pid: 4194303 }");
+    let output = stage.command("plan").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(104));
+    let said = text(&output.stderr);
+    assert!(said.contains("there is no process 4194303"), "{said}");
+    put("{ url: 'http://user:secret@127.0.0.1:1' }");
+    let output = stage.command("plan").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(104));
+    put("{ url: 'http://127.0.0.1:1', reset: [sh, -c, 'echo no way; exit 9'] }");
+    let output = stage.run();
+    assert_eq!(output.status.code(), Some(110), "{}", text(&output.stderr));
+    let message = stage.record("001")["end"]["message"].to_string();
+    assert!(
+        message.contains("exit status: 9") && message.contains("no way"),
+        "{message}"
+    );
+}
+
+#[test]
 fn cores_and_storage_are_factors() {
     let levels = "  threads: [1, 2]\n  cores: [1, \"0-0\"]\n  store: [STORAGE]\n";
     let levels = levels.replace("threads: [1, 2]", "threads: [1]");

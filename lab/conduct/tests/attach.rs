@@ -1,0 +1,308 @@
+//! Systems that run already, and searches, against servers in this program.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use lab_archive::{Run, TrialEnd, TrialRecord};
+use lab_conduct::{ConductError, Event, Outcome, RunRequest, TrialJudgement, run};
+use lab_study::plan::{PlanOptions, plan};
+use lab_study::{Files, load_study};
+
+const WORKLOAD: &str = "\
+workload: small
+about: A request and a pause.
+session:
+  steps:
+    - step: Look
+      wait: 20ms
+      request: GET /look
+";
+
+struct Texts(BTreeMap<&'static str, String>);
+
+impl Files for Texts {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        let found = self.0.iter().find(|(name, _)| path.ends_with(*name));
+        found
+            .map(|(_, text)| text.clone().into_bytes())
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+/// A server whose answers a function makes, from the number of the request on.
+fn server(answer: impl Fn(u64) -> (&'static str, String) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (answer, asked) = (Arc::new(answer), Arc::new(AtomicU64::new(0)));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let (answer, asked) = (Arc::clone(&answer), Arc::clone(&asked));
+            std::thread::spawn(move || {
+                let next = || answer(asked.fetch_add(1, Ordering::Relaxed));
+                while one(&stream, &next).unwrap_or(false) {}
+            });
+        }
+    });
+    address
+}
+
+/// Answers one request; false when the connection is to close.
+fn one(stream: &TcpStream, answer: &dyn Fn() -> (&'static str, String)) -> io::Result<bool> {
+    let mut first = String::new();
+    let mut reader = BufReader::new(stream);
+    reader.read_line(&mut first)?;
+    let mut line = first.clone();
+    while !line.trim().is_empty() {
+        line.clear();
+        reader.read_line(&mut line)?;
+    }
+    if first.is_empty() {
+        return Ok(false);
+    }
+    let (status, body) = answer();
+    let length = body.len();
+    let text = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+    (&*stream).write_all(text.as_bytes())?;
+    Ok(first.trim_end().ends_with("HTTP/1.1"))
+}
+
+fn plain() -> SocketAddr {
+    server(|_| ("200 OK", "fine".to_owned()))
+}
+
+/// Room for an archive.
+struct Stage {
+    dir: tempfile::TempDir,
+    study: String,
+}
+
+impl Stage {
+    /// `system` is the study's lines below `system:` and what follows them.
+    fn new(system: &str) -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            study: format!("study: s\ntitle: A study\nworkload: small\nsystem:\n{system}"),
+        }
+    }
+
+    fn attached(lines: &str) -> Self {
+        let load = "load: { users: 4, ramp: 100ms, hold: 2500ms }\ntrials: 1\n";
+        Self::new(&format!("  attach:\n{lines}{load}"))
+    }
+
+    fn out(&self) -> PathBuf {
+        self.dir.path().join("run")
+    }
+
+    fn run(
+        &self,
+        resume: bool,
+        judge: &mut dyn FnMut(&Run) -> TrialJudgement,
+        stop_after: usize,
+    ) -> Result<Outcome, ConductError> {
+        let files = Texts(BTreeMap::from([
+            ("s.study.yaml", self.study.clone()),
+            ("small.workload.yaml", WORKLOAD.to_owned()),
+        ]));
+        let loaded = load_study("s.study.yaml", &files, &[]).unwrap();
+        let options = PlanOptions {
+            speed: 1.0,
+            seed: Some(5),
+        };
+        let request = RunRequest {
+            plan: plan(&loaded.study, &options).unwrap(),
+            loaded,
+            out: self.out(),
+            resume,
+            overrides: vec![],
+            program: PathBuf::from("/nowhere"),
+            state: self.dir.path().join("state"),
+        };
+        let interrupt = AtomicBool::new(false);
+        let mut done = 0;
+        let mut tell = |event: Event| {
+            done += usize::from(matches!(event, Event::TrialDone { .. }));
+            interrupt.store(done >= stop_after, Ordering::Relaxed);
+        };
+        let mut judge = |dir: &std::path::Path, id| {
+            let run = Run::open_trial(dir, id).unwrap();
+            assert_eq!(run.trials[0].record.id, id);
+            judge(&run)
+        };
+        let outcome = run(&request, &mut tell, &mut judge, &interrupt);
+        assert!(!self.out().join("work").exists(), "no data is left");
+        outcome
+    }
+
+    fn one(&self) -> (TrialRecord, Run) {
+        let outcome = self
+            .run(false, &mut |_| unreachable!(), usize::MAX)
+            .unwrap();
+        assert_eq!((outcome.completed, outcome.interrupted), (1, false));
+        let run = Run::open(&self.out()).unwrap();
+        (run.trials[0].record.clone(), run)
+    }
+
+    fn failure(&self) -> String {
+        match self.one().0.end {
+            TrialEnd::SystemFailed { message } => message,
+            TrialEnd::Complete => panic!("it completed"),
+        }
+    }
+}
+
+/// A process to attach to; ended with the test.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn new() -> Self {
+        let mut sleep = Command::new("sleep");
+        Self(sleep.arg("600").stdin(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn an_attached_system_is_watched_and_left_alone() {
+    let mut process = Sleeper::new();
+    let exporter = server(|asked| match asked {
+        1 => ("500 Internal Server Error", "no".to_owned()),
+        _ => (
+            "200 OK",
+            format!("node_context_switches_total {}\n", 1000 * asked),
+        ),
+    });
+    let (url, pid) = (plain(), process.0.id());
+    let stage = Stage::attached(&format!(
+        "    url: http://{url}\n    pid: {pid}\n    reset: [sh, -c, 'echo as it was']\n    \
+         node_exporter: http://{exporter}/metrics?key=secret\n"
+    ));
+    let (record, run) = stage.one();
+    assert_eq!(record.end, TrialEnd::Complete);
+    assert_eq!(record.system_settings["cpus"], "not pinned: attached");
+    assert_eq!(run.manifest.environment.pinning.system, [] as [u32; 0]);
+    let notes = record.notes.join("\n");
+    assert!(notes.contains("not pinned"), "{notes}");
+    assert!(
+        notes.contains("1 of ") && notes.contains("status 500"),
+        "{notes}"
+    );
+    assert!(!notes.contains("secret"), "{notes}");
+    let trial = &run.trials[0];
+    assert_eq!(trial.output.as_deref(), Some(&b"as it was\n"[..]));
+    let seen = |column: &str| trial.monitor.series(column).count();
+    assert!(seen("host.context_switches_per_s") >= 1);
+    assert_eq!(seen("host.memory_available_mb"), 0, "it does not tell");
+    assert_eq!(
+        seen("generator_host.memory_available_mb"),
+        trial.monitor.rows.len()
+    );
+    assert_eq!(seen("system.rss_mb"), trial.monitor.rows.len());
+    assert!(process.0.try_wait().unwrap().is_none(), "it still runs");
+}
+
+#[test]
+fn what_goes_wrong_with_an_attached_system_is_said() {
+    let url = plain();
+    let reset = "[sh, -c, 'echo no such table; exit 3']";
+    let failed = Stage::attached(&format!("    url: http://{url}\n    reset: {reset}\n"));
+    let said = failed.failure();
+    assert!(
+        said.contains("the reset command ended with exit status: 3"),
+        "{said}"
+    );
+    assert!(said.contains("no such table"), "{said}");
+
+    let mut process = Sleeper::new();
+    let pid = process.0.id();
+    let ends = Stage::attached(&format!(
+        "    url: http://{url}\n    pid: {pid}\n    reset: [sh, -c, 'setsid sh -c \"sleep 1; kill {pid}\" & :']\n"
+    ));
+    let said = ends.failure();
+    let expected = format!("the system (process {pid}) ended during the trial");
+    assert_eq!(said, expected);
+    process.0.wait().unwrap();
+    let gone = Stage::attached(&format!("    url: http://{url}\n    pid: {pid}\n"));
+    let error = gone.run(false, &mut |_| unreachable!(), usize::MAX);
+    let Err(ConductError::Settings { problems }) = error else {
+        panic!("{error:?}");
+    };
+    assert!(problems[0].contains("there is no process"), "{problems:?}");
+    assert!(!gone.out().exists(), "nothing was begun");
+}
+
+/// Carried up to 6 users, told from the windows.
+fn up_to_six(run: &Run) -> TrialJudgement {
+    let most = run.trials[0].windows.iter().map(|w| w.users).max();
+    if most.unwrap_or(0) <= 6 {
+        TrialJudgement::Carried
+    } else {
+        TrialJudgement::NotCarried
+    }
+}
+
+fn searching() -> Stage {
+    Stage::new(&format!(
+        "  attach: {{ url: 'http://{}' }}\nload: {{ ramp: 50ms, hold: 250ms }}\nfind:\n  users: \
+         {{ min: 2, max: 32 }}\n  trials: 2\n  subject_to: {{ error_rate: ['rate < 1%'] }}\n",
+        plain()
+    ))
+}
+
+/// Users of the plan's trials, as the archive has them.
+fn chosen(stage: &Stage) -> Vec<u64> {
+    let plan = Run::open(&stage.out()).unwrap().plan;
+    let trials = plan["trials"].as_array().unwrap();
+    trials
+        .iter()
+        .map(|t| t["load"]["users"].as_u64().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_search_runs_to_its_end_and_resumes_where_it_was_cut() {
+    let whole = searching();
+    let outcome = whole.run(false, &mut up_to_six, usize::MAX).unwrap();
+    assert_eq!((outcome.completed, outcome.trials), (7, 7));
+    assert_eq!(chosen(&whole)[..5], [2, 4, 8, 6, 7]);
+
+    let cut = searching();
+    let outcome = cut.run(false, &mut up_to_six, 4).unwrap();
+    assert_eq!((outcome.completed, outcome.interrupted), (4, true));
+    // What a kill in a chosen trial leaves: the trial is in the plan already.
+    assert_eq!(chosen(&cut), [2, 4, 8, 6, 7]);
+    fs::create_dir_all(cut.out().join("trials/005.partial")).unwrap();
+    let mut judged = 0;
+    let mut judge = |run: &Run| {
+        judged += 1;
+        up_to_six(run)
+    };
+    let outcome = cut.run(true, &mut judge, usize::MAX).unwrap();
+    assert_eq!((outcome.completed, outcome.interrupted), (7, false));
+    assert_eq!((judged, chosen(&cut)), (7, chosen(&whole)));
+}
+
+#[test]
+fn two_invalid_trials_are_the_generators_limit() {
+    let stage = searching();
+    let mut judge = |run: &Run| match up_to_six(run) {
+        TrialJudgement::Carried => TrialJudgement::Carried,
+        _ => TrialJudgement::Invalid {
+            reason: "too much".to_owned(),
+        },
+    };
+    stage.run(false, &mut judge, usize::MAX).unwrap();
+    assert_eq!(chosen(&stage), [2, 4, 8, 8, 6, 7, 7, 6]);
+}
