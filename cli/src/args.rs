@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Compare two runs of one workload: did anything get better or worse?
     Compare(CompareArgs),
+    /// Measure what this machine's generator can be trusted with
+    Calibrate(CalibrateArgs),
     /// Put back kernel settings that a killed run left changed
     Restore(RestoreArgs),
     /// Serve the groupware: calendar with invitations, and mail
@@ -151,6 +153,28 @@ pub(crate) struct RestoreArgs {
     /// Folder that remembers kernel settings while they are changed; as in `plimsoll run`
     #[arg(long, env = "PLIMSOLL_STATE", value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It drives a server that does nothing, on another core where there is one: first as fast as answers
+come, then with 1000 users who mostly wait. Stop other work on the machine meanwhile.")]
+pub(crate) struct CalibrateArgs {
+    /// Length of each of the two measurements
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub(crate) seconds: u32,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = CalibrateFormat::Terminal)]
+    pub(crate) format: CalibrateFormat,
+    /// Be the server that does nothing, on this port of loopback
+    #[arg(long, hide = true, value_name = "PORT")]
+    pub(crate) null_server: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CalibrateFormat {
+    Terminal,
+    Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -37,6 +37,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(args) => commands::run::run(args),
         Command::Plan(args) => commands::plan::run(args),
+        Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Compare(args) => commands::compare::run(args),

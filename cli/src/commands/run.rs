@@ -39,7 +39,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 
 /// Runs the trials with the progress display on stderr. The first Ctrl-C ends the trial under way
 /// cleanly; a second one ends the program at once (the server follows by itself).
-fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
+pub(crate) fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
     let interrupt = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let at_once =
