@@ -13,9 +13,7 @@ use lab_archive::{
     Circumstances, ErrorExample, Pinning, TRIAL_SCHEMA, TrialEnd, TrialRecord, TrialWriter,
 };
 use lab_driver::remote::{Generators, WorkloadText};
-use lab_driver::{
-    Clock, Drive, DriveSummary, Driver, DriverError, DriverEvent, Part, TlsOptions,
-};
+use lab_driver::{Clock, Drive, DriveSummary, Driver, DriverError, DriverEvent, Part, TlsOptions};
 use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::{LoadKind, Plan, Trial};
 use lab_study::{User, Workload};

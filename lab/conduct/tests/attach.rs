@@ -152,7 +152,7 @@ impl Stage {
     fn failure(&self) -> String {
         match self.one().0.end {
             TrialEnd::SystemFailed { message } => message,
-            TrialEnd::Complete => panic!("it completed"),
+            other => panic!("{other:?}"),
         }
     }
 }
