@@ -376,7 +376,7 @@ fn what_is_no_message_is_refused() {
         "<E:Envelope xmlns:E='http://schemas.xmlsoap.org/soap/envelope/'/>",
         "<E:Envelope xmlns:E='http://schemas.xmlsoap.org/soap/envelope/'><E:Body/></E:Envelope>",
         "<message xmlns='http://ggf.org/ns/nmwg/base/2.0/' type='Other'/>",
-        "<message xmlns='http://ggf.org/ns/nmwg/base/2.0/' type='LSKeyRequest'/><more/>",
+        "<message xmlns='http://ggf.org/ns/nmwg/base/2.0/' type='LSKeyRequest'/> <more/>",
         "<message type='LSKeyRequest'/>",
         "<a:b xmlns:a='x' a:c='1' a:c='2'/>",
     ] {

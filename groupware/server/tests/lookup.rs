@@ -322,8 +322,8 @@ fn registrations_outlive_a_restart_and_removed_ones_are_cleared_away() {
         line.and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
             .unwrap()
     };
-    // The old index has 3000 entries, of which a sweep clears 512: six batches.
-    wait_for("the sweeps", || commits() >= 8);
+    // The old index has 3000 entries, of which a sweep clears 256: twelve batches.
+    wait_for("the sweeps", || commits() >= 14);
     assert_eq!(
         ask(&server, "GET", query, "")
             .json()

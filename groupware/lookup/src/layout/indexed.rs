@@ -49,8 +49,8 @@ const FIELDS: [&str; 14] = [
 const INDEXED_BYTES: usize = 200;
 /// Entries of the index read at a time.
 const CHUNK: usize = 256;
-/// Most rows that one sweep deletes: some milliseconds of the writer's time.
-const SWEPT_ROWS: usize = 512;
+/// Most rows that one sweep deletes: about a millisecond of the writer's time.
+const SWEPT_ROWS: usize = 256;
 /// Most ended registrations that one sweep removes.
 const SWEPT: usize = 32;
 

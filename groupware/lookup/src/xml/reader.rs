@@ -151,11 +151,13 @@ impl<'a> Walk<'a> {
         while self.depth > 0 {
             self.next()?;
         }
-        match self.next() {
-            Err(XmlError::Truncated) => Ok(()),
-            Ok(Next::Text(text)) if text.trim().is_empty() => Ok(()),
-            Ok(_) => Err(XmlError::Message("something follows the message".into())),
-            Err(error) => Err(error),
+        loop {
+            match self.next() {
+                Err(XmlError::Truncated) => return Ok(()),
+                Ok(Next::Text(text)) if text.trim().is_empty() => {}
+                Ok(_) => return Err(XmlError::Message("something follows the message".into())),
+                Err(error) => return Err(error),
+            }
         }
     }
 

@@ -13,6 +13,11 @@ use crate::clock;
 
 /// How long the sweeper leaves the writer to others between two batches.
 const BREATH: Duration = Duration::from_millis(10);
+/// How long it gives way to somebody who writes.
+const GIVE_WAY: Duration = Duration::from_millis(100);
+/// How often it does so in a row. Then it sweeps all the same: a server that is never idle has to be
+/// swept, too.
+const COURTESY: u32 = 50;
 
 /// The sweeping thread, which ends with it.
 pub(crate) struct Sweeper {
@@ -52,14 +57,26 @@ fn every(layout: Layout) -> Duration {
 
 fn sweep(store: &Store, layout: Layout, stopped: &Receiver<()>) {
     let mut pause = every(layout);
+    let mut seen = store.stats().groups;
+    let mut given_way = 0;
     while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+        let written = store.stats().groups;
+        if written != seen && given_way < COURTESY {
+            (seen, pause) = (written, GIVE_WAY);
+            given_way += 1;
+            continue;
+        }
         // A batch that meets a change of the same registrations is decided anew at the next look,
         // as is one that the store could not take.
         let batch = store.read(|snapshot| layout.sweep(snapshot, clock::unix_seconds()));
         let batch = batch.ok().flatten();
         pause = match batch.map(|batch| store.commit_blocking(batch)) {
             Some(Ok(_)) => BREATH,
-            _ => every(layout),
+            _ => {
+                given_way = 0;
+                every(layout)
+            }
         };
+        seen = store.stats().groups;
     }
 }
