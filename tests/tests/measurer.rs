@@ -1,0 +1,269 @@
+//! The measurer measured, as a whole product: load from several processes, a generator that dies, one
+//! that gets no CPU, and a server that is slow under a healthy one. The server is a small program in
+//! Python.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use plimsoll_tests::{program, wait_until};
+use serde_json::Value;
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// The tests would disturb each other: one of them takes a core.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `DELAY` is how long each answer takes, in seconds.
+const STUDY: &str = "\
+study: measured
+title: A load on a small server
+workload: measured.workload.yaml
+system:
+  command:
+    start: [python3, server.py, \"{{ port }}\", \"DELAY\"]
+    files:
+      server.py: |
+        import http.server, sys, time
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = 'HTTP/1.1'
+            disable_nagle_algorithm = True
+            def do_GET(self):
+                time.sleep(float(sys.argv[2]))
+                self.send_response(200)
+                self.send_header('Content-Length', '2')
+                self.end_headers()
+                self.wfile.write(b'ok')
+            def log_message(self, *words):
+                pass
+        class Server(http.server.ThreadingHTTPServer):
+            request_queue_size = 128
+        Server(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
+    ready: { within: 30s }
+load: LOAD
+trials: 1
+";
+
+const WORKLOAD: &str = "\
+workload: measured
+session:
+  steps:
+    - { step: Look, wait: WAIT, request: GET / }
+";
+
+struct Stage {
+    folder: tempfile::TempDir,
+}
+
+impl Stage {
+    fn new(load: &str, wait: &str, delay: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let study = STUDY.replace("LOAD", load).replace("DELAY", delay);
+        fs::write(folder.path().join("measured.study.yaml"), study).expect("written");
+        let workload = WORKLOAD.replace("WAIT", wait);
+        fs::write(folder.path().join("measured.workload.yaml"), workload).expect("written");
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(program());
+        command
+            .arg("run")
+            .arg(self.path("measured.study.yaml"))
+            .arg("--state")
+            .arg(self.path("state"))
+            .arg("--out")
+            .arg(self.path("run"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self) -> Output {
+        self.command().output().expect("it runs")
+    }
+
+    /// What the report says of the one trial.
+    fn trial(&self) -> Value {
+        let result = json(&self.path("run/result.json"));
+        result["trials"][0].clone()
+    }
+}
+
+fn json(path: &Path) -> Value {
+    let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The outcome of a check, by name.
+fn outcome(trial: &Value, name: &str) -> String {
+    let checks = trial["checks"].as_array().expect("checks");
+    let check = checks.iter().find(|check| check["name"] == name);
+    let check = check.unwrap_or_else(|| panic!("no check {name}: {trial:#}"));
+    check["outcome"].as_str().expect("a text").to_owned()
+}
+
+/// Generator processes of a run.
+fn generators_of(run: u32) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_generator = |pid: &i32| {
+        let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}"));
+        let command = read("cmdline").unwrap_or_default();
+        let status = read("status").unwrap_or_default();
+        command.ends_with("plimsoll\0generate\0") && status.contains(&format!("\nPPid:\t{run}\n"))
+    };
+    pids.filter(is_generator).collect()
+}
+
+#[test]
+fn several_generators_are_one_load() {
+    let _alone = alone();
+    let stage = Stage::new("{ users: 9, hold: 3s, generators: 3 }", "50ms", "0.001");
+    let output = stage.run();
+    let record = json(&stage.path("run/trials/001/trial.json"));
+    let errors = text(&output.stderr);
+    assert_eq!(record["end"]["how"], "complete", "{record:#} {errors}");
+    assert_eq!(record["generator"]["workers"], 3, "{record:#}");
+    let trial = stage.trial();
+    assert_eq!(trial["errors"], 0, "{trial:#}");
+    // 9 users × 3 s ÷ 51 ms, less what a busy machine delays.
+    let transactions = trial["transactions"].as_u64().expect("a count");
+    assert!((50..=540).contains(&transactions), "{transactions}");
+    assert!(record["generator"]["cpu_fraction"].is_number());
+}
+
+#[test]
+fn a_generator_that_dies_fails_its_trial_and_leaves_nothing() {
+    let _alone = alone();
+    let stage = Stage::new("{ users: 4, hold: 60s, generators: 2 }", "20ms", "0.001");
+    let run = stage.command().spawn().expect("it runs");
+    let pid = run.id();
+    let windows = stage.path("run/trials/001.partial/windows.jsonl");
+    wait_until(DEADLINE, "the load begins", || {
+        fs::metadata(&windows).is_ok_and(|file| file.len() > 0)
+    });
+    let generators = generators_of(pid);
+    assert_eq!(generators.len(), 2);
+    kill(Pid::from_raw(generators[1]), Signal::SIGKILL).expect("it lives");
+    let output = run.wait_with_output().expect("it ends");
+    let record = json(&stage.path("run/trials/001/trial.json"));
+    assert_eq!(record["end"]["how"], "generator_failed", "{record:#}");
+    let message = record["end"]["message"].as_str().expect("a text");
+    assert!(message.contains("was ended by signal 9"), "{message}");
+    assert_eq!(output.status.code(), Some(120), "{}", text(&output.stderr));
+    let trial = stage.trial();
+    assert_eq!(trial["verdict"], "invalid");
+    assert_eq!(outcome(&trial, "load generator"), "invalid");
+    for pid in generators {
+        assert!(!PathBuf::from(format!("/proc/{pid}/task")).exists());
+    }
+}
+
+/// Programs that take all the CPU they get, on some cores; they end with this, or by themselves.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn on(cores: &CpuSet, count: usize) -> Self {
+        let start = |_| {
+            let mut command = Command::new("timeout");
+            command.args(["60", "sh", "-c", "while :; do :; done"]);
+            command.stdin(Stdio::null()).spawn().expect("it starts")
+        };
+        let before = sched_getaffinity(Pid::from_raw(0)).expect("this thread's cores");
+        // What is started begins on the cores of the thread that starts it.
+        sched_setaffinity(Pid::from_raw(0), cores).expect("these cores are there");
+        let busy = Self((0..count).map(start).collect());
+        sched_setaffinity(Pid::from_raw(0), &before).expect("these cores were there");
+        busy
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // `timeout` passes it on to the loop.
+            let _gone = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+            let _status = child.wait();
+        }
+    }
+}
+
+/// The generator's cores: a quarter of those that there are, rounded up.
+fn generator_cores() -> CpuSet {
+    let all = sched_getaffinity(Pid::from_raw(0)).expect("this thread's cores");
+    let allowed = (0..CpuSet::count()).filter(|core| all.is_set(*core).unwrap_or(false));
+    let allowed: Vec<usize> = allowed.collect();
+    let mut cores = CpuSet::new();
+    for core in &allowed[..allowed.len().div_ceil(4)] {
+        cores.set(*core).expect("a core");
+    }
+    cores
+}
+
+#[test]
+fn a_generator_without_cpu_is_no_measurement() {
+    let _alone = alone();
+    // Twenty users without pause keep the generator's worker busy; so do the other programs on its
+    // core, which leave it a sixth of the time.
+    let stage = Stage::new("{ users: 20, hold: 5s }", "0s..1ms", "0");
+    let cores = generator_cores();
+    let count = (0..CpuSet::count()).filter(|c| cores.is_set(*c).unwrap_or(false));
+    let busy = Busy::on(&cores, 5 * count.count());
+    let output = stage.run();
+    drop(busy);
+    let trial = stage.trial();
+    assert_eq!(trial["verdict"], "invalid", "{trial:#}");
+    assert_eq!(outcome(&trial, "run-queue delay"), "invalid", "{trial:#}");
+    assert_eq!(output.status.code(), Some(120), "{}", text(&output.stderr));
+}
+
+/// Checks that others' work on the machine can fail; a slow server fails none of them.
+const ENVIRONMENT: [&str; 5] = [
+    "lateness of sends",
+    "run-queue delay",
+    "generator CPU",
+    "other programs",
+    "stolen CPU",
+];
+
+#[test]
+fn a_slow_server_under_a_healthy_generator_is_one() {
+    let _alone = alone();
+    let mut trial = Value::Null;
+    for _ in 0..3 {
+        // Each answer takes four times the wait: a fifth of the planned load is delivered.
+        let stage = Stage::new("{ users: 10, hold: 6s }", "100ms", "0.4");
+        stage.run();
+        trial = stage.trial();
+        let checks = trial["checks"].as_array().expect("checks").iter();
+        let invalid = checks.filter(|check| check["outcome"] == "invalid");
+        let mut names = invalid.filter_map(|check| check["name"].as_str());
+        if names.all(|name| ENVIRONMENT.contains(&name)) {
+            let times = &trial["response_ms"];
+            let median = times["p50"].as_f64().expect("a median");
+            assert!(median >= 400.0, "{times}");
+            return;
+        }
+    }
+    // So disturbed a generator can't do its work: then its own checks say so.
+    let disturbed = ENVIRONMENT.iter().any(|n| outcome(&trial, n) != "pass");
+    assert!(disturbed, "{:#}", trial["checks"]);
+}
