@@ -91,11 +91,12 @@ fn table(plan: &Plan) -> String {
             });
         }
         // A long cell has a line of its own.
-        if cell.chars().count() > CELL_WIDTH {
-            cell = format!("\n{:>17}{cell}", "");
-        }
+        let gap = match cell.chars().count() > CELL_WIDTH {
+            true => format!("\n{:>17}", ""),
+            false => "  ".to_owned(),
+        };
         let line = format!(
-            "{:>5}{:>6}{:>8}{:>12}{requests:>10}{offered:>7}  {cell}",
+            "{:>5}{:>6}{:>8}{:>12}{requests:>10}{offered:>7}{gap}{cell}",
             trial.id,
             trial.block + 1,
             trial.load.users,
