@@ -14,6 +14,9 @@ const BATCH: usize = 1000;
 /// Padding of one call; any disk writes that within the time an answer may take.
 const BATCH_PAD_BYTES: u64 = 256 << 20;
 
+/// Messages of one call: some hundred megabytes.
+const BATCH_MESSAGES: usize = 5000;
+
 /// Variables of each user that provisioning gave, by index.
 pub(crate) type UserExtra = Vec<Vec<(String, String)>>;
 
@@ -91,6 +94,31 @@ impl Registry<'_> {
         Ok(extra)
     }
 
+    /// Fills each user's mailbox with so many messages, the same ones for the same seed.
+    pub(crate) fn fill(
+        &self,
+        names: &[String],
+        messages: u32,
+        seed: u64,
+        interrupt: &AtomicBool,
+    ) -> Result<(), Stop> {
+        let batch = (BATCH_MESSAGES / messages.max(1) as usize).clamp(1, BATCH);
+        for (number, users) in names.chunks(batch).enumerate() {
+            let first = number * batch;
+            let body = serde_json::json!({
+                "users": users, "messages": messages, "seed": seed, "first": first,
+            });
+            let filled = self.post("/admin/mail/fill", body.to_string().as_bytes(), interrupt);
+            if interrupt.load(Ordering::Relaxed) {
+                return Err(Stop::Interrupted);
+            }
+            filled.map_err(|problem| {
+                Stop::System(format!("the system did not fill mailboxes: {problem}"))
+            })?;
+        }
+        Ok(())
+    }
+
     fn batch(&self) -> usize {
         let padded = BATCH_PAD_BYTES.checked_div(self.mailbox_pad_bytes);
         padded.map_or(BATCH, |users| {
@@ -106,22 +134,8 @@ impl Registry<'_> {
             mailbox_pad_bytes: self.mailbox_pad_bytes,
         };
         let body = serde_json::to_vec(&register).map_err(|e| e.to_string())?;
-        let ask = Ask {
-            method: "POST",
-            path: "/admin/users",
-            token: Some(self.token),
-            body: &body,
-            within: ANSWER,
-        };
-        let answer = exchange(self.server, &ask, interrupt).map_err(|e| e.to_string())?;
-        if answer.status != 200 {
-            let start: String = String::from_utf8_lossy(&answer.body)
-                .chars()
-                .take(200)
-                .collect();
-            return Err(format!("status {} ({})", answer.status, start.trim()));
-        }
-        let registered: Registered = serde_json::from_slice(&answer.body)
+        let answer = self.post("/admin/users", &body, interrupt)?;
+        let registered: Registered = serde_json::from_slice(&answer)
             .map_err(|e| format!("an answer that makes no sense ({e})"))?;
         let same = registered.users.len() == batch.len()
             && registered
@@ -133,5 +147,23 @@ impl Registry<'_> {
             return Err("an answer for other users than those asked for".to_owned());
         }
         Ok(registered.users)
+    }
+
+    /// The body of an answer that says it went well.
+    fn post(&self, path: &str, body: &[u8], interrupt: &AtomicBool) -> Result<Vec<u8>, String> {
+        let ask = Ask {
+            method: "POST",
+            path,
+            token: Some(self.token),
+            body,
+            within: ANSWER,
+        };
+        let answer = exchange(self.server, &ask, interrupt).map_err(|e| e.to_string())?;
+        if answer.status == 200 {
+            return Ok(answer.body);
+        }
+        let text = String::from_utf8_lossy(&answer.body);
+        let start: String = text.chars().take(200).collect();
+        Err(format!("status {} ({})", answer.status, start.trim()))
     }
 }

@@ -314,6 +314,9 @@ pub(crate) fn settings(spec: &SystemSpec) -> BTreeMap<String, String> {
         };
         set("engine", engine.to_owned());
         set("mailbox_pad_bytes", spec.mailbox_pad_bytes.to_string());
+        if let Some(mail) = spec.mail {
+            set("mail_messages", mail.messages.to_string());
+        }
     }
     if let SystemSpec::Command(spec) = spec {
         set("system", "command".to_owned());
@@ -357,6 +360,14 @@ pub(crate) fn http_threads(spec: &SystemSpec) -> Option<u32> {
 /// Whether it is the groupware server that comes with the lab.
 pub(crate) fn is_groupware(spec: &SystemSpec) -> bool {
     matches!(spec, SystemSpec::Groupware(_))
+}
+
+/// Messages that each mailbox is filled with.
+pub(crate) fn mail_messages(spec: &SystemSpec) -> Option<u32> {
+    match spec {
+        SystemSpec::Groupware(spec) => spec.mail.map(|mail| mail.messages),
+        _ => None,
+    }
 }
 
 /// Bytes by which each mailbox is padded.

@@ -217,7 +217,12 @@ impl Conductor<'_> {
             token: &token,
             mailbox_pad_bytes,
         };
-        let registered = registry.register(&names, self.interrupt);
+        let registered = registry.register(&names, self.interrupt).and_then(|extra| {
+            if let Some(messages) = system::mail_messages(&self.trial.system) {
+                registry.fill(&names, messages, self.plan.seed, self.interrupt)?;
+            }
+            Ok(extra)
+        });
         // A dead server says more by its last lines than by a refused connection.
         if let Err(Stop::System(_)) = &registered {
             system.check()?;
@@ -453,6 +458,10 @@ impl Conductor<'_> {
         if pad > 0 {
             notes.push(format!(
                 "Each mailbox is padded by {pad} bytes before the trial."
+            ));
+        } else if let Some(messages) = system::mail_messages(&self.trial.system) {
+            notes.push(format!(
+                "Each mailbox holds {messages} messages before the trial."
             ));
         } else if system::is_groupware(&self.trial.system) {
             let not = "Mailboxes are not padded: they hold what the workload puts into them.";
