@@ -1,8 +1,9 @@
 //! Side-by-side benchmarks against peers, reported as ratios: `make bench`.
 //!
 //! Each pair is taken in turn in one run; the machine's drift touches both sides. Pass the name of
-//! a part (`monitor`, `store`, `driver`, `memory`) to run only that.
+//! a part (`monitor`, `store`, `driver`, `memory`, `attachments`) to run only that.
 
+mod attachments;
 mod clock;
 mod disk;
 mod driver;
@@ -44,6 +45,9 @@ fn main() -> ExitCode {
         }
         if wanted("driver") {
             driver::compare()?;
+        }
+        if wanted("attachments") {
+            attachments::compare(Path::new("target"))?;
         }
         if wanted("memory") {
             memory::measure()?;

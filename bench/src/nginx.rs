@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -24,10 +25,31 @@ pub(crate) struct Nginx {
 impl Nginx {
     /// Starts one on a free port, pinned to `core`.
     pub(crate) fn start(core: usize) -> Result<Self, Error> {
-        let folder = tempfile::tempdir()?;
+        let body = format!("{{\"text\":\"{}\"}}", "x".repeat(1000));
+        let location = format!("location / {{ return 200 '{body}'; }}");
+        Self::start_with(&location, &["-c", &core.to_string()], None)
+    }
+
+    /// Starts one that stores files in `folder` by WebDAV, on all cores, and with its temporary
+    /// files on the same disk.
+    pub(crate) fn start_dav(folder: &Path) -> Result<Self, Error> {
+        let root = folder.canonicalize()?;
+        let location = format!(
+            "location = / {{ return 200 ready; }}\n\
+             location / {{ root {}; dav_methods PUT DELETE; client_max_body_size 16m; }}",
+            root.display()
+        );
+        let all = "0-1023".to_owned();
+        Self::start_with(&location, &["-c", &all], root.parent())
+    }
+
+    fn start_with(location: &str, cores: &[&str], temporary: Option<&Path>) -> Result<Self, Error> {
+        let folder = match temporary {
+            Some(beside) => tempfile::tempdir_in(beside)?,
+            None => tempfile::tempdir()?,
+        };
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let root = folder.path().display();
-        let body = format!("{{\"text\":\"{}\"}}", "x".repeat(1000));
         let config = format!(
             "daemon off; master_process off; worker_processes 1; pid {root}/pid; error_log {root}/error.log;\n\
              worker_rlimit_nofile 20000; events {{ worker_connections 19000; }}\n\
@@ -35,12 +57,13 @@ impl Nginx {
              client_body_temp_path {root}/b; proxy_temp_path {root}/p; fastcgi_temp_path {root}/f;\n\
              uwsgi_temp_path {root}/u; scgi_temp_path {root}/s;\n\
              server {{ listen 127.0.0.1:{port} backlog=4096; default_type application/json;\n\
-             location / {{ return 200 '{body}'; }} }} }}\n"
+             {location} }} }}\n"
         );
         let path = folder.path().join("nginx.conf");
         fs::write(&path, config)?;
         let child = Command::new("taskset")
-            .args(["-c", &core.to_string(), "nginx", "-c"])
+            .args(cores)
+            .args(["nginx", "-c"])
             .arg(&path)
             .stdout(Stdio::null())
             .stderr(Stdio::null())

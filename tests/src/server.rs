@@ -67,6 +67,11 @@ impl ServerProcess {
         self.address
     }
 
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends it in the middle of whatever it does. What it has written is still with the system,
     /// flushed or not: unlike a power failure, this doesn't show whether it flushes.
     pub fn kill(mut self) {
@@ -101,6 +106,24 @@ pub struct Answer {
     pub location: Option<String>,
     /// The body; null if it is empty.
     pub body: Value,
+}
+
+/// An answer as it came.
+#[derive(Debug)]
+pub struct RawAnswer {
+    /// The status code.
+    pub status: u16,
+    headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl RawAnswer {
+    /// A header, by its lower-case name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
 }
 
 impl Client {
@@ -151,35 +174,89 @@ impl Client {
         self.read_answer()
     }
 
-    fn read_answer(&mut self) -> io::Result<Answer> {
+    /// Sends a request with any body and waits for its answer.
+    ///
+    /// # Errors
+    /// When the connection ends before the whole answer is there.
+    pub fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> io::Result<RawAnswer> {
+        self.send_head((method, path), headers, body.len())?;
+        self.stream.get_mut().write_all(body)?;
+        self.read_raw(method != "HEAD")
+    }
+
+    /// Sends a request whose body comes in parts, `length` bytes in all, and waits for its answer.
+    ///
+    /// # Errors
+    /// When the connection ends before the whole answer is there.
+    pub fn send_stream(
+        &mut self,
+        method: &str,
+        path: &str,
+        length: usize,
+        parts: impl Iterator<Item = Vec<u8>>,
+    ) -> io::Result<RawAnswer> {
+        self.send_head((method, path), &[], length)?;
+        for part in parts {
+            self.stream.get_mut().write_all(&part)?;
+        }
+        self.read_raw(true)
+    }
+
+    fn send_head(
+        &mut self,
+        (method, path): (&str, &str),
+        headers: &[(&str, &str)],
+        length: usize,
+    ) -> io::Result<()> {
+        let mut head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: {}\r\n\
+             content-length: {length}\r\n",
+            self.authorization,
+        );
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += "\r\n";
+        self.stream.get_mut().write_all(head.as_bytes())
+    }
+
+    fn read_raw(&mut self, has_body: bool) -> io::Result<RawAnswer> {
         let status = self
             .read_line()?
             .split(' ')
             .nth(1)
             .and_then(|code| code.parse().ok());
-        let status = status.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let (mut length, mut location) = (0, None);
-        loop {
-            let line = self.read_line()?;
-            match line.trim_end().split_once(": ") {
-                Some(("content-length", value)) => {
-                    length = value.parse().map_err(io::Error::other)?;
-                }
-                Some(("location", value)) => location = Some(value.to_owned()),
-                Some(_) => {}
-                None => break,
-            }
+        let mut answer = RawAnswer {
+            status: status.ok_or(io::ErrorKind::UnexpectedEof)?,
+            headers: Vec::new(),
+            body: Vec::new(),
+        };
+        while let Some((name, value)) = self.read_line()?.trim_end().split_once(": ") {
+            answer.headers.push((name.to_owned(), value.to_owned()));
         }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body)?;
-        let body = if body.is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_slice(&body)?
+        if let (true, Some(length)) = (has_body, answer.header("content-length")) {
+            let length = length.parse().map_err(io::Error::other)?;
+            answer.body.resize(length, 0);
+            self.stream.read_exact(&mut answer.body)?;
+        }
+        Ok(answer)
+    }
+
+    fn read_answer(&mut self) -> io::Result<Answer> {
+        let raw = self.read_raw(true)?;
+        let body = match raw.body.is_empty() {
+            true => Value::Null,
+            false => serde_json::from_slice(&raw.body)?,
         };
         Ok(Answer {
-            status,
-            location,
+            status: raw.status,
+            location: raw.header("location").map(str::to_owned),
             body,
         })
     }
