@@ -209,7 +209,7 @@ Examples:
   plimsoll serve --check --data plimsoll-data      verify the store of a server that is stopped")]
 pub(crate) struct ServeArgs {
     /// Start with a few users, mails, and meetings, in memory, and print how to sign in
-    #[arg(long, conflicts_with_all = ["mailbox_pad", "expose_without_tls"])]
+    #[arg(long, conflicts_with_all = ["data", "engine", "mailbox_pad", "expose_without_tls"])]
     pub(crate) demo: bool,
     /// Look through the data folder instead: do the records fit each other, is all content right
     #[arg(long, conflicts_with = "demo")]

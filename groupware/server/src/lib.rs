@@ -62,6 +62,7 @@ pub fn check(folder: &std::path::Path) -> Result<Checked, CheckError> {
 /// Parsers of what comes from the network, apart from what hyper and axum parse: for fuzzing.
 pub mod parse {
     pub use crate::credentials::{Authorization, authorization, login_form, session_cookie};
+    pub use crate::pages::clean_html;
     pub use crate::smtp::command::{Command, Mechanism, command as smtp_command};
     pub use crate::smtp::data::{Flaw, Text};
 }

@@ -7,6 +7,8 @@ mod list;
 mod message;
 mod write;
 
+pub use clean::clean_html;
+
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};

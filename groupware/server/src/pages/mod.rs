@@ -29,6 +29,8 @@ use axum::extract::DefaultBodyLimit;
 use axum::response::Redirect;
 use axum::routing::{get, post};
 
+pub use mail::clean_html;
+
 pub(crate) use failure::{are_asked_for, dressed};
 
 use crate::AppState;

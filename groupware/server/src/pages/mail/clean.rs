@@ -121,6 +121,11 @@ pub(super) fn clean(html: &str, images: Vec<(String, String)>) -> Cleaned {
     }
 }
 
+/// Cleans a mail's HTML of which no image came along.
+pub fn clean_html(html: &str) -> String {
+    clean(html, Vec::new()).markup.into_string()
+}
+
 /// The path of an image by its `Content-ID` as a link has it.
 fn path_of(images: &[(String, String)], id: &str) -> Option<String> {
     let id = id.replace("%40", "@");

@@ -1,0 +1,79 @@
+//! `plimsoll serve --demo`: one command, something to look at, nothing left.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use plimsoll_tests::program;
+use plimsoll_tests::server::Client;
+use serde_json::Value;
+
+/// A child that ends, by SIGKILL, with this value, if it hasn't ended in order.
+struct Demo(Child);
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn it_says_how_to_sign_in_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder to start it in");
+    let mut demo = Demo(
+        Command::new(program())
+            .args(["serve", "--demo", "--listen", "127.0.0.1:0"])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts"),
+    );
+    let output = demo.0.stderr.take().expect("it is piped");
+    let mut said = String::new();
+    for line in BufReader::new(output).lines() {
+        let line = line.expect("it is text");
+        said += &format!("{line}\n");
+        if line.contains("Ctrl-C") {
+            break;
+        }
+    }
+    let address = said
+        .split_once("Open http://")
+        .and_then(|(_, rest)| rest.split('/').next()?.parse().ok())
+        .unwrap_or_else(|| panic!("no address in {said}"));
+    let users: Vec<(&str, &str)> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split_once(' '))
+        .map(|(name, password)| (name, password.trim()))
+        .collect();
+    assert_eq!(users.len(), 4, "{said}");
+    assert!(!said.contains("admin token"), "{said}");
+    let (name, password) = users[0];
+    let mut client = Client::user(address, name, password).expect("it accepts connections");
+    for (path, least) in [
+        ("mail/inbox?count=100", 10),
+        ("calendar/events?count=100", 5),
+    ] {
+        let path = format!("/mail/{name}/api/{path}");
+        let answer = client
+            .request("GET", &path, &Value::Null)
+            .expect("an answer");
+        let list = match answer.body {
+            Value::Object(mut body) => body.remove("events").unwrap_or_default(),
+            body => body,
+        };
+        let found = list.as_array().map_or(0, Vec::len);
+        assert!(found >= least, "{path}: {found}");
+    }
+    let id = Pid::from_raw(demo.0.id().try_into().expect("an id"));
+    kill(id, Signal::SIGINT).expect("it runs");
+    let ended = demo.0.wait().expect("it ends");
+    assert!(ended.success(), "{ended}");
+    let left = std::fs::read_dir(folder.path())
+        .expect("the folder")
+        .count();
+    assert_eq!(left, 0);
+}
