@@ -1,12 +1,14 @@
 //! Side-by-side benchmarks against peers, reported as ratios: `make bench`.
 //!
 //! Each pair is taken in turn in one run; the machine's drift touches both sides. Pass the name of
-//! a part (`monitor`, `store`, `driver`, `memory`, `attachments`) to run only that.
+//! a part (`monitor`, `store`, `driver`, `memory`, `attachments`) to run only that; `mail`, which
+//! needs Dovecot and root, runs only when it is named (`bench/mail.sh`).
 
 mod attachments;
 mod clock;
 mod disk;
 mod driver;
+mod mail;
 mod memory;
 mod monitor;
 mod nginx;
@@ -51,6 +53,9 @@ fn main() -> ExitCode {
         }
         if wanted("memory") {
             memory::measure()?;
+        }
+        if parts.iter().any(|part| part == "mail") {
+            mail::compare()?;
         }
         Ok(())
     })();

@@ -25,6 +25,11 @@ pub struct ServerProcess {
 impl ServerProcess {
     /// Starts a server on the data in `folder` and waits until it accepts connections.
     pub fn start(folder: &Path) -> Self {
+        Self::start_with(folder, &[])
+    }
+
+    /// The same with further arguments.
+    pub fn start_with(folder: &Path, arguments: &[&str]) -> Self {
         let port_file = folder.join("port");
         let _ = std::fs::remove_file(&port_file);
         let mut child = Command::new(program())
@@ -40,6 +45,7 @@ impl ServerProcess {
             .arg("--port-file")
             .arg(&port_file)
             .args(["--parent-pid", &std::process::id().to_string()])
+            .args(arguments)
             .env("PLIMSOLL_ADMIN_TOKEN", ADMIN_TOKEN)
             .stdin(Stdio::null())
             .stderr(Stdio::null())

@@ -1,0 +1,168 @@
+//! Mail beside Dovecot: opening an inbox, sending, deleting, each durable on both sides, one thread
+//! per connection for both. And our listing of a small and of a large mailbox.
+
+mod client;
+mod dovecot;
+mod ours;
+
+use std::sync::Barrier;
+use std::time::Duration;
+
+use crate::clock::now;
+use crate::{Error, median};
+
+const ROUNDS: usize = 3;
+const SPAN: Duration = Duration::from_secs(2);
+const CONNECTIONS: [usize; 2] = [1, 16];
+/// Messages of an inbox that is opened, and how many of them are listed.
+const MESSAGES: u32 = 100;
+const LISTED: u32 = 50;
+const MESSAGE_BYTES: usize = 10_000;
+const LARGE_INBOX: u32 = 100_000;
+/// What is asked at 16 connections, as multiples of Dovecot's rates: list, send, delete.
+const GOALS: [f64; 3] = [3.0, 5.0, 5.0];
+const STEPS: [&str; 3] = ["open inbox", "send 10 KB", "delete"];
+
+/// What one user does on a connection of its own.
+pub(crate) trait User: Send {
+    /// Lists the newest [`LISTED`] messages of the inbox.
+    fn list(&mut self) -> Result<(), Error>;
+    /// Sends a message to this user; it is durable when this returns.
+    fn send(&mut self, message: &str) -> Result<(), Error>;
+    /// The names of all messages in the inbox, as [`User::delete`] takes them.
+    fn all(&mut self) -> Result<Vec<String>, Error>;
+    /// Deletes a message for good.
+    fn delete(&mut self, name: &str) -> Result<(), Error>;
+}
+
+/// A server whose users are made as they are needed.
+pub(crate) trait Server {
+    /// Connects users of these names, each with [`MESSAGES`] messages in the inbox.
+    fn users(&self, names: &[String]) -> Result<Vec<Box<dyn User>>, Error>;
+}
+
+/// Prints the comparison.
+pub(crate) fn compare() -> Result<(), Error> {
+    let ours = ours::Ours::start()?;
+    let dovecot = dovecot::Dovecot::start()?;
+    println!(
+        "mail: plimsoll over HTTP beside Dovecot {} over IMAP and LMTP (sdbox, mail_fsync=always)",
+        dovecot.version()
+    );
+    println!("  a send also keeps the sender's copy here, and none there");
+    for connections in CONNECTIONS {
+        let (mut our_rates, mut their_rates) = (Vec::new(), Vec::new());
+        // The first round warms up.
+        for round in 0..=ROUNDS {
+            let names: Vec<_> = (0..connections)
+                .map(|user| format!("r{round}c{connections}u{user}"))
+                .collect();
+            let our = rates(ours.users(&names)?)?;
+            let their = rates(dovecot.users(&names)?)?;
+            if round > 0 {
+                our_rates.push(our);
+                their_rates.push(their);
+            }
+        }
+        print(connections, &our_rates, &their_rates);
+    }
+    large_inbox(&ours)
+}
+
+fn print(connections: usize, ours: &[[f64; 3]], theirs: &[[f64; 3]]) {
+    println!("  {connections} connection(s)               plimsoll    dovecot");
+    for (at, step) in STEPS.iter().enumerate() {
+        let column = |rates: &[[f64; 3]]| rates.iter().map(|rates| rates[at]).collect::<Vec<_>>();
+        let ratios = column(ours)
+            .iter()
+            .zip(column(theirs))
+            .map(|(a, b)| a / b)
+            .collect();
+        let goal = match connections {
+            16 => format!("   (target >= {:.0})", GOALS[at]),
+            _ => String::new(),
+        };
+        println!(
+            "  {step:<24} {:>9.0} /s {:>9.0} /s   {:.2} x dovecot{goal}",
+            median(column(ours)),
+            median(column(theirs)),
+            median(ratios),
+        );
+    }
+}
+
+/// Each step's rate per second over all users.
+fn rates(mut users: Vec<Box<dyn User>>) -> Result<[f64; 3], Error> {
+    let text = message();
+    let list = together(&mut users, &|user, _| user.list().map(|()| true))?;
+    let send = together(&mut users, &|user, _| user.send(&text).map(|()| true))?;
+    let names: Result<Vec<_>, _> = users.iter_mut().map(|user| user.all()).collect();
+    let names = names?;
+    let delete = together(
+        &mut users,
+        &|user, (number, done)| match names[number].get(done) {
+            Some(name) => user.delete(name).map(|()| true),
+            None => Ok(false),
+        },
+    )?;
+    Ok([list, send, delete])
+}
+
+/// One thing a user does: with the user's number and how often it was done; whether it was done.
+type Step<'a> = &'a (dyn Fn(&mut dyn User, (usize, usize)) -> Result<bool, Error> + Sync);
+
+/// Has all users do the same, over and over, for the span or until there is nothing left to do.
+fn together(users: &mut [Box<dyn User>], step: Step<'_>) -> Result<f64, Error> {
+    let start = Barrier::new(users.len());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = users
+            .iter_mut()
+            .enumerate()
+            .map(|(number, user)| {
+                let start = &start;
+                scope.spawn(move || {
+                    start.wait();
+                    let (begin, mut done) = (now(), 0);
+                    while begin.elapsed() < SPAN && step(user.as_mut(), (number, done))? {
+                        done += 1;
+                    }
+                    Ok::<_, Error>(done as f64 / begin.elapsed().as_secs_f64())
+                })
+            })
+            .collect();
+        let rates = threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| Error::Thread)?);
+        rates.sum()
+    })
+}
+
+fn message() -> String {
+    let line = "All work and no play makes a dull mailbox, whoever reads it and why.\r\n";
+    line.repeat(MESSAGE_BYTES / line.len())
+}
+
+fn large_inbox(ours: &ours::Ours) -> Result<(), Error> {
+    let small = ["small".to_owned()];
+    let mut small = ours.users(&small)?;
+    let mut large = ours.filled(&["large".to_owned()], LARGE_INBOX, 500)?;
+    let (mut rates, mut ratios) = (Vec::new(), Vec::new());
+    let list: Step<'_> = &|user, _| user.list().map(|()| true);
+    for round in 0..=ROUNDS {
+        let pair = (together(&mut small, list)?, together(&mut large, list)?);
+        if round > 0 {
+            ratios.push(pair.0 / pair.1);
+            rates.push(pair);
+        }
+    }
+    println!(
+        "  the same list of an inbox of {MESSAGES} and of {LARGE_INBOX} messages, 1 connection"
+    );
+    println!(
+        "  {:>9.0} /s and {:>9.0} /s: {:.2} x as long   (target < 2)",
+        median(rates.iter().map(|pair| pair.0).collect()),
+        median(rates.iter().map(|pair| pair.1).collect()),
+        median(ratios)
+    );
+    Ok(())
+}
