@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lab_study::{PASSWORD, User, UserScope, Workload};
+use lab_study::{MailSpec, PASSWORD, User, UserScope, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::http::{ANSWER, Ask, exchange};
@@ -94,20 +94,24 @@ impl Registry<'_> {
         Ok(extra)
     }
 
-    /// Fills each user's mailbox with so many messages, the same ones for the same seed.
+    /// Fills each user's mailbox, with the same messages for the same seed.
     pub(crate) fn fill(
         &self,
         names: &[String],
-        messages: u32,
+        mail: MailSpec,
         seed: u64,
         interrupt: &AtomicBool,
     ) -> Result<(), Stop> {
+        let messages = mail.messages;
         let batch = (BATCH_MESSAGES / messages.max(1) as usize).clamp(1, BATCH);
         for (number, users) in names.chunks(batch).enumerate() {
             let first = number * batch;
-            let body = serde_json::json!({
+            let mut body = serde_json::json!({
                 "users": users, "messages": messages, "seed": seed, "first": first,
             });
+            if let Some(bytes) = mail.message_bytes {
+                body["profile"] = serde_json::json!([{ "text_bytes": bytes, "permille": 1000 }]);
+            }
             let filled = self.post("/admin/mail/fill", body.to_string().as_bytes(), interrupt);
             if interrupt.load(Ordering::Relaxed) {
                 return Err(Stop::Interrupted);

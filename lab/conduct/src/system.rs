@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_driver::BaseUrl;
-use lab_study::{Engine, GroupwareSpec, SystemSpec};
+use lab_study::{Engine, GroupwareSpec, MailSpec, SystemSpec};
 use nix::sys::signal::Signal;
 
 use crate::ConductError;
@@ -316,6 +316,9 @@ pub(crate) fn settings(spec: &SystemSpec) -> BTreeMap<String, String> {
         set("mailbox_pad_bytes", spec.mailbox_pad_bytes.to_string());
         if let Some(mail) = spec.mail {
             set("mail_messages", mail.messages.to_string());
+            if let Some(bytes) = mail.message_bytes {
+                set("mail_message_bytes", bytes.to_string());
+            }
         }
     }
     if let SystemSpec::Command(spec) = spec {
@@ -362,10 +365,10 @@ pub(crate) fn is_groupware(spec: &SystemSpec) -> bool {
     matches!(spec, SystemSpec::Groupware(_))
 }
 
-/// Messages that each mailbox is filled with.
-pub(crate) fn mail_messages(spec: &SystemSpec) -> Option<u32> {
+/// What each mailbox is filled with.
+pub(crate) fn mail(spec: &SystemSpec) -> Option<MailSpec> {
     match spec {
-        SystemSpec::Groupware(spec) => spec.mail.map(|mail| mail.messages),
+        SystemSpec::Groupware(spec) => spec.mail,
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ use lab_driver::remote::{Generators, WorkloadText};
 use lab_driver::{Clock, Drive, DriveSummary, Driver, DriverError, DriverEvent, Part, TlsOptions};
 use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::{LoadKind, Plan, Trial};
-use lab_study::{User, Workload};
+use lab_study::{MailSpec, User, Workload};
 
 use crate::clock::{Stopwatch, calendar};
 use crate::event::{Event, Phase};
@@ -218,8 +218,8 @@ impl Conductor<'_> {
             mailbox_pad_bytes,
         };
         let registered = registry.register(&names, self.interrupt).and_then(|extra| {
-            if let Some(messages) = system::mail_messages(&self.trial.system) {
-                registry.fill(&names, messages, self.plan.seed, self.interrupt)?;
+            if let Some(mail) = system::mail(&self.trial.system) {
+                registry.fill(&names, mail, self.plan.seed, self.interrupt)?;
             }
             Ok(extra)
         });
@@ -459,7 +459,7 @@ impl Conductor<'_> {
             notes.push(format!(
                 "Each mailbox is padded by {pad} bytes before the trial."
             ));
-        } else if let Some(messages) = system::mail_messages(&self.trial.system) {
+        } else if let Some(MailSpec { messages, .. }) = system::mail(&self.trial.system) {
             notes.push(format!(
                 "Each mailbox holds {messages} messages before the trial."
             ));

@@ -20,6 +20,8 @@ const HTTP_THREADS: std::ops::RangeInclusive<u64> = 1..=1024;
 const MAX_PAD_BYTES: u64 = 1024 * 1024 * 1024;
 /// Most messages that a mailbox is filled with.
 const MAIL_MESSAGES: std::ops::RangeInclusive<u64> = 1..=100_000;
+/// Most text of such a message; the server takes a little more.
+const MAX_MESSAGE_BYTES: u64 = 15 * 1024 * 1024;
 /// More cores than any machine has.
 const MAX_CORES: u64 = 4096;
 /// Longest value of a kernel setting: what one page of the kernel's takes.
@@ -98,8 +100,11 @@ impl LookupLayout {
 /// What is in each mailbox before a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MailSpec {
-    /// Messages in the inbox; their sizes are those of the server's own profile.
+    /// Messages in the inbox.
     pub messages: u32,
+    /// The text of each; `None` = the sizes of the server's own profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_bytes: Option<u64>,
 }
 
 /// A store engine of the groupware server.
@@ -207,6 +212,7 @@ pub(crate) struct GroupwareTemplate {
     pub(crate) engine: Option<Setting>,
     pub(crate) lookup_layout: Option<Setting>,
     pub(crate) mail_messages: Option<Setting>,
+    pub(crate) mail_size: Option<Setting>,
 }
 
 /// A kernel setting, its value still with references to factors.
@@ -257,12 +263,18 @@ impl GroupwareTemplate {
         let messages = self
             .mail_messages
             .value(cell, |text| units::whole_number(text, MAIL_MESSAGES))?;
+        let message_bytes = self
+            .mail_size
+            .value(cell, |text| units::size(text, MAX_MESSAGE_BYTES))?;
         Ok(GroupwareSpec {
             http_threads: http_threads.map(|n| n as u32),
             mailbox_pad_bytes: pad.unwrap_or(0),
             engine: engine.unwrap_or_default(),
             lookup_layout,
-            mail: messages.map(|n| MailSpec { messages: n as u32 }),
+            mail: messages.map(|n| MailSpec {
+                messages: n as u32,
+                message_bytes,
+            }),
         })
     }
 }

@@ -70,18 +70,25 @@ pub(crate) struct GroupwareFile {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct MailFile {
-    /// Messages in the inbox, 1 to 100,000; their sizes are those of the server's own profile.
+    /// Messages in the inbox, 1 to 100,000.
     #[schemars(with = "Count")]
     pub(crate) messages: At<Scalar>,
+    /// The text of each message, such as `10 KB`; unless said, sizes are dealt out as Domino's
+    /// `SendMessage profile` has them, 97 KB on average.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Scalar>")]
+    pub(crate) size: Option<At<Scalar>>,
 }
 
 impl Decode for MailFile {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         let mut fields = Fields::of(node, "the mail of a groupware system", problems)?;
         let messages = fields.required("messages", problems);
+        let size = fields.optional("size", problems);
         fields.finish(problems);
         Some(Self {
             messages: messages?,
+            size,
         })
     }
 }

@@ -218,7 +218,7 @@ prop_compose! {
         mailbox_pad in option::of(scalar()),
         engine in option::of(scalar()),
         lookup_layout in option::of(scalar()),
-        mail in option::of(scalar().prop_map(|messages| MailFile { messages })),
+        mail in option::of((scalar(), option::of(scalar())).prop_map(|(messages, size)| MailFile { messages, size })),
         kernel in table(scalar()),
         (cpus, storage) in (option::of(scalar()), option::of(scalar())),
     ) -> SystemFile {

@@ -139,12 +139,14 @@ fn groupware(groupware: &GroupwareFile, settings: &mut Settings<'_>) -> Option<G
     let lookup_layout = settings.optional("lookup_layout", groupware.lookup_layout.as_ref());
     let mail = groupware.mail.as_ref();
     let mail_messages = settings.optional("messages", mail.map(|mail| &mail.messages));
+    let mail_size = settings.optional("size", mail.and_then(|mail| mail.size.as_ref()));
     Some(GroupwareTemplate {
         http_threads: http_threads?,
         mailbox_pad: mailbox_pad?,
         engine: engine?,
         lookup_layout: lookup_layout?,
         mail_messages: mail_messages?,
+        mail_size: mail_size?,
     })
 }
 
