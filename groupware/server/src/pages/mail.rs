@@ -5,6 +5,7 @@ mod draft;
 mod folders;
 mod list;
 mod message;
+mod shape;
 mod write;
 
 pub use clean::clean_html;

@@ -72,7 +72,7 @@ pub(super) struct Cleaned {
     pub(super) left_out: usize,
 }
 
-/// Cleans a mail's HTML. `images` are those that came with the mail: their `Content-ID`s without
+/// Cleans a mail's HTML, whose [shape](super::shape) is modest. `images` are those that came with the mail: their `Content-ID`s without
 /// brackets, and their paths here.
 pub(super) fn clean(html: &str, images: Vec<(String, String)>) -> Cleaned {
     let left_out = Arc::new(AtomicUsize::new(0));
@@ -121,9 +121,12 @@ pub(super) fn clean(html: &str, images: Vec<(String, String)>) -> Cleaned {
     }
 }
 
-/// Cleans a mail's HTML of which no image came along.
+/// Cleans a mail's HTML of which no image came along; none is left of what costs too much.
 pub fn clean_html(html: &str) -> String {
-    clean(html, Vec::new()).markup.into_string()
+    match super::shape::is_modest(html) {
+        true => clean(html, Vec::new()).markup.into_string(),
+        false => String::new(),
+    }
 }
 
 /// The path of an image by its `Content-ID` as a link has it.
@@ -227,6 +230,15 @@ mod tests {
     fn images_from_elsewhere_are_counted() {
         let html = "<img src=cid:logo><img src=cid:other><img src=https://a/b><img alt=x>";
         assert_eq!(cleaned(html).left_out, 2);
+    }
+
+    #[test]
+    fn deep_html_needs_no_deep_stack() {
+        let html = "<div>".repeat(900) + &"<p><b id=1>".repeat(50);
+        assert!(super::super::shape::is_modest(&html));
+        let thread = std::thread::Builder::new().stack_size(256 << 10);
+        let cleaning = thread.spawn(move || cleaned(&html).markup.into_string().len());
+        assert!(cleaning.unwrap().join().unwrap() > 900);
     }
 
     proptest! {

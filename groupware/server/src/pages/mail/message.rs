@@ -4,10 +4,11 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use groupware_mail::{self as mail, Folder, Held, MailError, Part, Person, Unid, View};
+use mail_parser::decoders::html::html_to_text;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{clean, file_path, list, message_path, path, size_text};
+use super::{clean, file_path, list, message_path, path, shape, size_text};
 use crate::AppState;
 use crate::mail::decide::{change as commit, read};
 use crate::mail::reply;
@@ -160,6 +161,10 @@ fn person(person: &Person) -> Markup {
 fn body(unid: Unid, view: &View<'_>, as_text: bool) -> Markup {
     let (text, markup) = (view.text(), view.html());
     match (markup, text) {
+        (Some(markup), text) if !shape::is_modest(&markup) => html! {
+            p.left-out { "The formatting of this mail is too intricate to be shown. This is its text." }
+            (plain(&text.unwrap_or_else(|| html_to_text(&markup))))
+        },
         (Some(markup), text) if !as_text || text.is_none() => {
             html_body(unid, view, &markup, text.is_some())
         }
