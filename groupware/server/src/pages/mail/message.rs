@@ -217,7 +217,7 @@ fn plain(text: &str) -> Markup {
     html! {
         div.plain-mail {
             @for (is_quote, block) in &blocks {
-                @if *is_quote { blockquote { (links(block)) } } @else { div { (links(block)) } }
+                @if *is_quote { blockquote { (links(block)) } } @else { div { (links(block.trim_end())) } }
             }
         }
     }
