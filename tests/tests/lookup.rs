@@ -48,7 +48,7 @@ fn write(server: SocketAddr, next: &AtomicUsize, acknowledged: &AtomicUsize) -> 
         assert_eq!(answer.status, 200, "{}", answer.body);
         told.registered.insert(service);
         acknowledged.fetch_add(1, Ordering::Relaxed);
-        if service % 3 == 0 {
+        if service.is_multiple_of(3) {
             told.registered.remove(&service);
             let uri = format!(
                 "/{}",
