@@ -274,6 +274,9 @@ fn growth(cells: &[CellSummary]) -> Option<String> {
 
 fn slowest_step(cells: &[CellSummary]) -> Option<String> {
     let cell = most_loaded(cells)?;
+    if cell.steps.len() < 2 {
+        return None;
+    }
     let all = cell.response_ms.mean?.mean;
     let mean = |step: &crate::model::StepSummary| step.response_ms.mean.map(|mean| mean.mean);
     let slowest = cell

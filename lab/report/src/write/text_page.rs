@@ -92,3 +92,32 @@ pub(crate) fn clip(text: &str, width: usize) -> String {
         .chain(['…'])
         .collect()
 }
+
+/// A cell's label as the head of a column: whole where it fits, else the levels without the names
+/// of their factors, as those are what tells columns apart.
+pub(crate) fn head(label: &str, width: usize) -> String {
+    if label.chars().count() <= width {
+        return label.to_owned();
+    }
+    let level = |part: &str| {
+        part.split_once(' ')
+            .map_or_else(|| part.to_owned(), |(_, level)| level.to_owned())
+    };
+    let levels: Vec<String> = label.split(" · ").map(level).collect();
+    match levels.len() {
+        1 => format!("… {}", levels[0]),
+        _ => levels.join(" · "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::head;
+
+    #[test]
+    fn heads_that_are_too_long_keep_their_levels() {
+        assert_eq!(head("1,000 users", 16), "1,000 users");
+        assert_eq!(head("worker_processes 2", 16), "… 2");
+        assert_eq!(head("http_threads 80 · users 2000", 16), "80 · 2000");
+    }
+}

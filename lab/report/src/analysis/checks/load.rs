@@ -93,15 +93,20 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
         .as_ref()
         .map_or(0.0, |plan| plan.transactions);
     let whole = &facts.sums.whole;
-    let sent = as_f64(whole.sent());
+    let under_way = under_way_at_the_end(facts);
+    let sent = as_f64(whole.sent() + under_way);
     if !is_offer(predicted) {
         return not_judged(
             name,
             format!("{}; the plan predicts none", count(whole.sent())),
         );
     }
+    let cut = match under_way {
+        0 => String::new(),
+        n => format!(", {} under way at the end,", count(n)),
+    };
     let evidence = format!(
-        "{} transactions and errors of {} predicted ({})",
+        "{} transactions and errors{cut} of {} predicted ({})",
         count(whole.sent()),
         rate(predicted),
         signed_percent((sent / predicted - 1.0) * 100.0)
@@ -116,6 +121,16 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
         counts: whole,
     };
     judge(name, evidence, &load, health)
+}
+
+/// Requests that were sent, as planned, but cut off before their answers. Of arrivals, sessions that
+/// never got a connection are among them, which sent nothing.
+fn under_way_at_the_end(facts: &Facts<'_>) -> u64 {
+    let left = facts.data.record.unanswered.as_ref();
+    match facts.planned.load.kind {
+        LoadKind::Arrival { .. } => 0,
+        LoadKind::Users | LoadKind::Sequence { .. } => left.map_or(0, |left| left.count),
+    }
 }
 
 /// Three standard errors of a Poisson process's count; none of other loads, whose draws are planned.
