@@ -9,7 +9,7 @@ use crate::format::{count, duration, figure, or_none, ratio};
 use crate::model::{Check, CheckOutcome, Comparison, Entry, LoadLine, TrialAnalysis, Verdict};
 use crate::write::differences::{control_lead, grids, groups, lead, spread, texts};
 use crate::write::rows::{Row, level_rows, published_notes, published_step, published_text};
-use crate::write::text_page::{Page, clip, head, left, right};
+use crate::write::text_page::{Page, clip, column_head, left, right};
 use crate::write::words::{
     millis, outcome, pinning, service_note, setups, threshold_value, threshold_words, trial_notes,
     verdict,
@@ -158,7 +158,10 @@ fn column_heads(page: &mut Page, analysis: &Analysis, from: usize, to: usize) {
     let mut states = heads.clone();
     let mut any_invalid = false;
     for cell in &analysis.cells[from..to] {
-        heads.push_str(&right(&clip(&head(&cell.label, CELL - 1), CELL - 1), CELL));
+        heads.push_str(&right(
+            &clip(&column_head(&cell.label, CELL - 1), CELL - 1),
+            CELL,
+        ));
         any_invalid |= cell.valid_trials < cell.trials;
         let state = match (cell.valid_trials, cell.trials) {
             (0, _) => "INVALID".to_owned(),
@@ -269,7 +272,7 @@ fn two_factors(page: &mut Page, analysis: &Analysis) {
             let to = (from + across).min(grid.columns.len());
             let heads: String = grid.columns[from..to]
                 .iter()
-                .map(|name| right(&clip(&head(name, CELL - 1), CELL - 1), CELL))
+                .map(|name| right(&clip(&column_head(name, CELL - 1), CELL - 1), CELL))
                 .collect();
             page.line("");
             named_line(page, &grid.title, width, &heads);

@@ -95,7 +95,7 @@ pub(crate) fn clip(text: &str, width: usize) -> String {
 
 /// A cell's label as the head of a column: whole where it fits, else the levels without the names
 /// of their factors, as those are what tells columns apart.
-pub(crate) fn head(label: &str, width: usize) -> String {
+pub(crate) fn column_head(label: &str, width: usize) -> String {
     if label.chars().count() <= width {
         return label.to_owned();
     }
@@ -112,12 +112,12 @@ pub(crate) fn head(label: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::head;
+    use super::column_head;
 
     #[test]
     fn heads_that_are_too_long_keep_their_levels() {
-        assert_eq!(head("1,000 users", 16), "1,000 users");
-        assert_eq!(head("worker_processes 2", 16), "… 2");
-        assert_eq!(head("http_threads 80 · users 2000", 16), "80 · 2000");
+        assert_eq!(column_head("1,000 users", 16), "1,000 users");
+        assert_eq!(column_head("worker_processes 2", 16), "… 2");
+        assert_eq!(column_head("http_threads 80 · users 2000", 16), "80 · 2000");
     }
 }

@@ -20,8 +20,9 @@ const QUEUE_INVALID: f64 = 0.20;
 /// A worker core busier than this over five seconds is under 20 % idle (Hyperfoil's limit).
 const BUSY_WARN: f64 = 0.80;
 
-/// The generator's checks, and whether missing load can be laid to the server: all of them pass, but
-/// for single late sends, which lose no load.
+/// The generator's checks, and whether missing load can be laid to the server: sends were in time but
+/// for single late ones, which lose no load; its threads did not starve, since a wait for a CPU that
+/// makes no send late loses none either; and it had CPU to spare.
 pub(super) struct Health {
     pub(super) checks: [Check; 3],
     pub(super) healthy: bool,
@@ -30,10 +31,10 @@ pub(super) struct Health {
 pub(super) fn health(facts: &Facts<'_>) -> Health {
     let (lateness, in_time) = lateness(facts);
     let checks = [lateness, run_queue(facts), cpu(facts)];
+    let [_, queue, cpu] = &checks;
     let healthy = in_time
-        && checks[1..]
-            .iter()
-            .all(|check| check.outcome == CheckOutcome::Pass);
+        && matches!(queue.outcome, CheckOutcome::Pass | CheckOutcome::Warn)
+        && cpu.outcome == CheckOutcome::Pass;
     Health { checks, healthy }
 }
 
