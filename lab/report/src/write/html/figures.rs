@@ -220,8 +220,18 @@ fn chart(page: &mut Page, name: &str, unit: &str, lines: &[Line]) {
     {
         return;
     }
-    let Some((svg, logarithmic)) = charts::against_users(&format!("{name} against users"), lines)
-    else {
+    lines_card(page, (name, "users"), unit, lines);
+}
+
+/// A card with one chart: `name` against `across`, in `unit`.
+pub(super) fn lines_card(
+    page: &mut Page,
+    (name, across): (&str, &str),
+    unit: &str,
+    lines: &[Line],
+) {
+    let title = format!("{name} against {across}");
+    let Some((svg, logarithmic)) = charts::against_users(&title, lines) else {
         return;
     };
     let unit = if logarithmic {

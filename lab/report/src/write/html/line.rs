@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::charts::{self, Ink, Line, multiples, nice_end, nice_step};
+use super::charts::{Ink, Line, multiples, nice_end, nice_step};
 use super::escape::escape;
 use super::{Page, figures};
 use crate::Analysis;
@@ -11,6 +11,8 @@ use crate::analysis::load_line_figure;
 use crate::format::{count, figure, times};
 use crate::model::{LineLevel, LoadLine, Scaling, UslPoint, Verdict};
 
+/// What charts of arrivals are drawn against.
+const ARRIVALS: &str = "the rate of arrivals";
 /// Height of a level's row.
 const ROW: f64 = 24.0;
 /// Where the hull's scale stands.
@@ -326,12 +328,22 @@ pub(super) fn arrivals(page: &mut Page, analysis: &Analysis) {
         line(Ink::Second, &|at| cells[at].1),
         line(Ink::First, &|at| cells[at].2),
     ];
-    card(page, "Requests offered and delivered", "per s", &load);
+    figures::lines_card(
+        page,
+        ("Requests offered and delivered", ARRIVALS),
+        "per s",
+        &load,
+    );
     let sessions = [
         line(Ink::Second, &|at| Some(cells[at].0.planned_per_s)),
         line(Ink::First, &|at| Some(cells[at].0.arrived_per_s)),
     ];
-    card(page, "Sessions planned and arrived", "per s", &sessions);
+    figures::lines_card(
+        page,
+        ("Sessions planned and arrived", ARRIVALS),
+        "per s",
+        &sessions,
+    );
     let times = [
         line(Ink::Second, &|at| {
             cells[at].3.service_ms?.p95.map(|p95| p95.mean)
@@ -340,24 +352,6 @@ pub(super) fn arrivals(page: &mut Page, analysis: &Analysis) {
             cells[at].3.response_ms.p95.map(|p95| p95.mean)
         }),
     ];
-    card(page, "p95 response and service", "ms", &times);
+    figures::lines_card(page, ("p95 response and service", ARRIVALS), "ms", &times);
     page.raw("</div>\n");
-}
-
-fn card(page: &mut Page, name: &str, unit: &str, lines: &[Line]) {
-    let title = format!("{name} against the rate of arrivals");
-    let Some((svg, logarithmic)) = charts::against_users(&title, lines) else {
-        return;
-    };
-    let unit = if logarithmic {
-        format!("{unit}, logarithmic")
-    } else {
-        unit.to_owned()
-    };
-    page.raw("<section class=\"card\"><h3>");
-    page.raw(&escape(name));
-    page.element("span", "class=\"unit\"", &unit);
-    page.raw("</h3>\n");
-    page.raw(&svg);
-    page.raw("</section>\n");
 }
