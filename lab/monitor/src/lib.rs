@@ -202,9 +202,11 @@ impl Monitor {
                 .map(|(all, own)| (all - own).max(0.0));
             values.extend(sampled);
         }
+        // One tick of the kernel's count may be longer than a short sample.
         values[others] = values[others]
             .map(|percent| percent / host.cores as f64)
-            .filter(|percent| percent.is_finite());
+            .filter(|percent| percent.is_finite())
+            .map(|percent| percent.min(100.0));
         values
     }
 }
