@@ -34,7 +34,7 @@ pub use error::ArchiveError;
 pub use hlog::Interval;
 pub use model::{
     Environment, ErrorClass, ErrorExample, GeneratorHealth, LatenessLine, Manifest, Pinning,
-    StepLine, TrialEnd, TrialRecord, Unanswered, WindowLine,
+    RawBaseline, StepLine, TrialEnd, TrialRecord, Unanswered, WindowLine,
 };
 pub use monitor::MonitorTable;
 pub use reader::{Run, TrialData};

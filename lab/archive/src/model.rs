@@ -98,6 +98,9 @@ pub struct TrialRecord {
     /// for a connection; they are in no other figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,
+    /// What the disk alone did with what the sessions carry, where the study asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<RawBaseline>,
     /// What the generator used during the hold.
     pub generator: GeneratorHealth,
     /// Size of the system's data before the ramp.
@@ -127,6 +130,20 @@ pub enum TrialEnd {
         /// Which, how it ended, and its last words.
         message: String,
     },
+}
+
+/// New files written to the disk that holds the system's data, chunk by chunk, each synced before the
+/// next: a pass before the sessions, and one after.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RawBaseline {
+    /// Files of a pass.
+    pub files: u64,
+    /// Bytes of a file.
+    pub file_bytes: u64,
+    /// Bytes of a chunk but, perhaps, the last.
+    pub chunk_bytes: u64,
+    /// How long each pass took.
+    pub passes_ms: Vec<f64>,
 }
 
 /// Requests under way at the end of the hold.

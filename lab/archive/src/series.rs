@@ -17,6 +17,8 @@ pub enum Series {
     },
     /// How much later than meant requests were sent: `lateness`.
     Lateness,
+    /// How long sessions of a sequence took, those in which a request failed left out: `session`.
+    Session,
 }
 
 /// Whether a request met its `expect`.
@@ -39,13 +41,14 @@ pub enum Kind {
 
 impl fmt::Display for Series {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Step {
-            step,
-            outcome,
-            kind,
-        } = self
-        else {
-            return f.write_str("lateness");
+        let (step, outcome, kind) = match self {
+            Self::Lateness => return f.write_str("lateness"),
+            Self::Session => return f.write_str("session"),
+            Self::Step {
+                step,
+                outcome,
+                kind,
+            } => (step, outcome, kind),
         };
         let outcome = match outcome {
             Outcome::Ok => "ok",
@@ -73,8 +76,10 @@ impl FromStr for Series {
 }
 
 fn parse(tag: &str) -> Option<Series> {
-    if tag == "lateness" {
-        return Some(Series::Lateness);
+    match tag {
+        "lateness" => return Some(Series::Lateness),
+        "session" => return Some(Series::Session),
+        _ => {}
     }
     let mut parts = tag.split('/');
     let (step, outcome, kind) = (parts.next()?, parts.next()?, parts.next()?);
@@ -116,7 +121,9 @@ mod tests {
                 }
             }
         }
-        assert_eq!("lateness".parse(), Ok(Series::Lateness));
+        for series in [Series::Lateness, Series::Session] {
+            assert_eq!(series.to_string().parse(), Ok(series));
+        }
         let first = Series::Step {
             step: 3,
             outcome: Outcome::Ok,

@@ -111,6 +111,7 @@ fn record(id: u32) -> TrialRecord {
             detail: "503, \"busy\"\n".to_owned(),
         }],
         unanswered: None,
+        raw: None,
         generator: GeneratorHealth {
             workers: 1,
             cpu_fraction: Some(0.25),

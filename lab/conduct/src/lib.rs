@@ -28,6 +28,7 @@ mod measuring;
 mod preflight;
 mod progress;
 mod provision;
+mod raw;
 mod record;
 mod run;
 mod scrape;

@@ -291,6 +291,7 @@ mod tests {
             speed: 1.0,
             dates_from: jiff::civil::date(2026, 1, 5),
             search: None,
+            raw_baseline: false,
             trials: (1..).zip(users).map(trial).collect(),
         }
     }

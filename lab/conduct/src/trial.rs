@@ -10,7 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use lab_archive::{
-    Circumstances, ErrorExample, Pinning, TRIAL_SCHEMA, TrialEnd, TrialRecord, TrialWriter,
+    Circumstances, ErrorExample, Pinning, RawBaseline, TRIAL_SCHEMA, TrialEnd, TrialRecord,
+    TrialWriter,
 };
 use lab_driver::remote::{Generators, WorkloadText};
 use lab_driver::{Clock, Drive, DriveSummary, Driver, DriverError, DriverEvent, Part, TlsOptions};
@@ -22,6 +23,7 @@ use crate::clock::{Stopwatch, calendar};
 use crate::event::{Event, Phase};
 use crate::measuring::{LOOK, Measured, Measuring, Spans};
 use crate::provision::{self, Registry, UserExtra};
+use crate::raw;
 use crate::scrape::{Exporter, Scraper};
 use crate::scratch::Scratch;
 use crate::surroundings::{self, Look, Surroundings};
@@ -92,6 +94,7 @@ struct Facts {
     files_before: usize,
     workers: usize,
     measured: Measured,
+    raw: Option<RawBaseline>,
     notes: Vec<String>,
 }
 
@@ -159,17 +162,47 @@ impl Conductor<'_> {
         let driver = self.driver(self.drive(system, user_extra), sender)?;
         facts.workers = driver.worker_threads().len();
         let result = self.setup(&events, system, facts).and_then(|()| {
+            self.raw_pass(facts)?;
             let pid = system.pid();
             let around = Surroundings::begin(before, pid, &mut facts.circumstances);
             let result = self.measure(&driver, &events, system, writer, facts);
             let ports = machine::ports().unwrap_or(u64::MAX);
             around.end(&facts.measured.peaks, ports, &mut facts.circumstances);
-            result
+            result.and_then(|()| self.raw_pass(facts))
         });
         if result.is_err() {
             driver.stop();
         }
         end_driver(driver, &events, result.is_ok()).and(result)
+    }
+
+    /// What the disk alone does now, where the study asks for it. The system is idle meanwhile.
+    fn raw_pass(&self, facts: &mut Facts) -> Result<(), Stop> {
+        let LoadKind::Sequence { sessions } = self.trial.load.kind else {
+            return Ok(());
+        };
+        let Some(transfer) = self.workload.transfer.as_ref() else {
+            return Ok(());
+        };
+        if !self.plan.raw_baseline {
+            return Ok(());
+        }
+        let pass = raw::Pass::of(transfer, sessions);
+        let raw = facts.raw.get_or_insert_with(|| RawBaseline {
+            files: pass.files,
+            file_bytes: pass.file_bytes,
+            chunk_bytes: pass.chunk_bytes,
+            passes_ms: Vec::new(),
+        });
+        let folder = self.scratch.file(&format!("raw-{}", raw.passes_ms.len()));
+        let took = pass.write(&folder, self.interrupt);
+        let took = took.map_err(|source| ConductError::Scratch {
+            path: folder,
+            source,
+        })?;
+        raw.passes_ms
+            .push(record::ms(took.ok_or(Stop::Interrupted)?));
+        Ok(())
     }
 
     /// Starts the driver: in this process, or as several where the load is spread over them. A
@@ -504,6 +537,7 @@ impl Conductor<'_> {
                 count: unanswered.count,
                 oldest_ms: record::ms(unanswered.oldest),
             }),
+            raw: facts.raw,
             generator,
             start_data_bytes: facts.start_data_bytes,
             circumstances: facts.circumstances,

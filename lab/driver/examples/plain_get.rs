@@ -137,6 +137,7 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
             steps: vec![step],
         },
         probe: None,
+        transfer: None,
         variables: Arc::from([]),
     }
 }

@@ -328,6 +328,7 @@ mod tests {
                 steps,
             },
             probe: None,
+            transfer: None,
             variables: Arc::from([]),
         };
         Drive {

@@ -141,6 +141,9 @@ pub struct Window {
     pub unanswered: Unanswered,
     /// How much later than meant requests were sent, µs (0 counts as 1).
     pub lateness: Histogram<u64>,
+    /// Of a sequence: how long sessions took that ended here and in which no request failed, µs.
+    /// Empty for other loads.
+    pub sessions: Histogram<u64>,
     /// The steps of the session in order; the probe, if there is one, comes last.
     pub steps: Vec<StepWindow>,
 }
@@ -204,6 +207,7 @@ impl Window {
             stale_retries: 0,
             unanswered: Unanswered::default(),
             lateness: new_histogram(),
+            sessions: new_histogram(),
             steps: (0..steps).map(|_| StepWindow::empty()).collect(),
         }
     }

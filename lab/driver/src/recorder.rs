@@ -26,6 +26,7 @@ pub(crate) struct WorkerWindow {
     pub(crate) client: ClientCounts,
     pub(crate) unanswered: Unanswered,
     pub(crate) lateness: Histogram<u64>,
+    pub(crate) sessions: Histogram<u64>,
     pub(crate) steps: Vec<StepWindow>,
 }
 
@@ -80,6 +81,7 @@ impl WorkerWindow {
             client: ClientCounts::default(),
             unanswered: Unanswered::default(),
             lateness: new_histogram(),
+            sessions: new_histogram(),
             steps: (0..steps).map(|_| StepWindow::empty()).collect(),
         }
     }
@@ -95,6 +97,7 @@ impl WorkerWindow {
         self.client = ClientCounts::default();
         self.unanswered = Unanswered::default();
         reset(&mut self.lateness);
+        reset(&mut self.sessions);
         self.steps.iter_mut().for_each(StepWindow::reset);
     }
 }
@@ -201,6 +204,13 @@ impl Recorder {
     pub(crate) fn cycle(&mut self, now: Nanos) {
         if let Some(window) = self.at(now) {
             window.cycles += 1;
+        }
+    }
+
+    /// A session of a sequence ended, all of whose requests met their `expect`.
+    pub(crate) fn session(&mut self, now: Nanos, took: Nanos) {
+        if let Some(window) = self.at(now) {
+            record(&mut window.sessions, took);
         }
     }
 

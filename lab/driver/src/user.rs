@@ -95,6 +95,8 @@ pub(crate) struct Progress {
     pub(crate) arrived: Option<Nanos>,
     /// Whether anything took time; a cycle in which nothing does must not spin.
     pub(crate) moved: bool,
+    /// Whether every request of the session so far met its `expect`.
+    pub(crate) well: bool,
 }
 
 impl Progress {
@@ -104,6 +106,7 @@ impl Progress {
             not_before: 0,
             arrived: None,
             moved: true,
+            well: true,
         }
     }
 }
@@ -131,6 +134,7 @@ impl<C: Client> Shared<C> {
     /// All steps of a session, once.
     pub(crate) async fn cycle(&self, user: &mut User<C>, state: &mut Progress, clocks: &Clocks) {
         user.scope.next_cycle();
+        state.well = true;
         let mut choice = SessionChoice::default();
         for index in 0..self.script.session.len() {
             let ScriptStep { repeat, chance, .. } = &self.script.session[index];
@@ -164,6 +168,7 @@ impl<C: Client> Shared<C> {
                 None => state.arrived = due.planned,
             }
             if !ended.well {
+                state.well = false;
                 self.forget_rest(step, request, &mut user.scope);
                 return;
             }

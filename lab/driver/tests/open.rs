@@ -154,7 +154,7 @@ fn a_sequence_ends_with_its_last_session() {
         .step(Wait::Constant(ms(1)), "GET /b");
     make.workload.probe = Some(Probe {
         request: make.request("GET /probe"),
-        every: ms(500),
+        every: ms(3),
     });
     let mut drive = make.drive(&server.base());
     (drive.kind, drive.cores) = (LoadKind::Sequence { sessions: 7 }, vec![0, 1]);
@@ -168,8 +168,34 @@ fn a_sequence_ends_with_its_last_session() {
     let service: u64 = told.windows.iter().map(|w| w.steps[0].service.len()).sum();
     assert_eq!(service, 0, "in a closed loop both times are the same");
     let lines: Vec<String> = server.lines();
-    let own = lines.iter().filter(|line| !line.contains("probe"));
-    assert_eq!(own.count(), 14);
+    let (probes, own): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.contains("probe"));
+    assert_eq!(own.len(), 14);
+    // Each of the seven sessions waits for 1 ms.
+    assert!(sum.probe_transactions >= 1 && probes.len() as u64 >= sum.probe_transactions);
+    let answered: u64 = told.windows.iter().map(|w| w.steps[2].ok.len()).sum();
+    assert_eq!(answered, sum.probe_transactions);
+    let mut sessions = new_histogram();
+    let of_windows = told.windows.iter().map(|window| &window.sessions);
+    of_windows.for_each(|part| sessions.add(part).unwrap());
+    assert_eq!(sessions.len(), 7);
+    assert!(sessions.min() >= 1_000, "{} us", sessions.min());
+    assert!(u128::from(sessions.max()) <= sum.elapsed.as_micros() + 1_000);
+}
+
+#[test]
+fn a_session_in_which_a_request_failed_has_no_time() {
+    let server = Server::answering(|seen| match seen.line.contains("/bad") {
+        true => "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        false => ok(""),
+    });
+    let make = Make::new(&[])
+        .step(Wait::None, "GET /bad")
+        .step(Wait::None, "GET /");
+    let mut drive = make.drive(&server.base());
+    drive.kind = LoadKind::Sequence { sessions: 3 };
+    let told = run(drive);
+    assert_eq!((told.summary.transactions, told.summary.errors), (3, 3));
+    assert!(told.windows.iter().all(|window| window.sessions.is_empty()));
 }
 
 #[test]

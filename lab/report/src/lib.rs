@@ -11,6 +11,7 @@ mod model_comparison;
 mod model_line;
 mod model_published;
 mod model_runs;
+mod model_transfer;
 mod model_trial;
 pub mod write;
 

@@ -15,6 +15,7 @@ pub use crate::model_published::{Entry, PublishedTable};
 pub use crate::model_runs::{
     COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference,
 };
+pub use crate::model_transfer::{PublishedTransfer, Transfer, TransferSummary};
 pub use crate::model_trial::{
     Arrivals, Check, CheckOutcome, Generator, Lateness, Point, ProbeCounts, Sample, Series,
     StepAnalysis, ThresholdResult, Times, TrialAnalysis, Verdict,
@@ -192,6 +193,9 @@ pub struct CellSummary {
     pub probe_ms: Option<TimesSummary>,
     /// Answers to the probe in all valid trials together.
     pub probe: Option<ProbeCounts>,
+    /// What its sessions carried, where the workload says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<TransferSummary>,
     /// Counters of the system's processes.
     pub system: Counters,
     /// Counters of the host.
@@ -243,6 +247,12 @@ impl Analysis {
     #[must_use]
     pub fn cell_of(&self, cell: &Cell) -> Option<&CellSummary> {
         self.cells.iter().find(|summary| summary.cell == *cell)
+    }
+
+    /// Whether published figures stand beside those of any cell.
+    #[must_use]
+    pub fn has_published(&self) -> bool {
+        self.published.iter().any(|table| !table.entries.is_empty())
     }
 
     /// What is said beside published figures when the run was sped up; `None` at speed 1.

@@ -162,6 +162,12 @@ pub enum Measure {
     /// p99 of responses.
     #[serde(rename = "response_p99_ms")]
     P99,
+    /// What sessions carried per second.
+    #[serde(rename = "transfer_mb_per_s")]
+    Transfer,
+    /// Mean response of the probe.
+    #[serde(rename = "probe_mean_ms")]
+    Probe,
     /// CPU of the system per transaction.
     #[serde(rename = "cpu_ms_per_transaction")]
     Cpu,
@@ -172,12 +178,14 @@ pub enum Measure {
 
 impl Measure {
     /// All, in the order that reports show.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Throughput,
         Self::Mean,
         Self::P50,
         Self::P95,
         Self::P99,
+        Self::Transfer,
+        Self::Probe,
         Self::Cpu,
         Self::Memory,
     ];
@@ -191,6 +199,8 @@ impl Measure {
             Self::P50 => "p50 response",
             Self::P95 => "p95 response",
             Self::P99 => "p99 response",
+            Self::Transfer => "transfer rate",
+            Self::Probe => "mean probe response",
             Self::Cpu => "CPU per transaction",
             Self::Memory => "peak memory",
         }
@@ -201,7 +211,8 @@ impl Measure {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Throughput => "per s",
-            Self::Mean | Self::P50 | Self::P95 | Self::P99 | Self::Cpu => "ms",
+            Self::Mean | Self::P50 | Self::P95 | Self::P99 | Self::Probe | Self::Cpu => "ms",
+            Self::Transfer => "MB/s",
             Self::Memory => "MB",
         }
     }
@@ -216,7 +227,7 @@ impl Measure {
     #[must_use]
     pub fn better(self) -> Better {
         match self {
-            Self::Throughput => Better::Higher,
+            Self::Throughput | Self::Transfer => Better::Higher,
             _ => Better::Lower,
         }
     }
@@ -231,6 +242,8 @@ impl Measure {
             Self::P50 => trial.response_ms.p50,
             Self::P95 => trial.response_ms.p95,
             Self::P99 => trial.response_ms.p99,
+            Self::Transfer => trial.transfer.as_ref()?.mb_per_s,
+            Self::Probe => trial.probe_ms?.mean,
             Self::Cpu => counter("cpu_ms_per_transaction"),
             Self::Memory => counter("rss_mb_max"),
         }

@@ -3,6 +3,8 @@
 use lab_study::model::Cell;
 use serde::Serialize;
 
+use crate::model_transfer::PublishedTransfer;
+
 /// One file of published figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedTable {
@@ -14,6 +16,9 @@ pub struct PublishedTable {
     pub notes: Vec<String>,
     /// One per published figure that belongs to a cell of this study.
     pub entries: Vec<Entry>,
+    /// Its rows, where they are about what sessions carried.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<PublishedTransfer>,
     /// Parts of the file that could not be set beside anything, in sentences.
     pub left_out: Vec<String>,
 }

@@ -9,7 +9,7 @@ use lab_stats::quantile;
 use lab_study::model::{Cell, Metric};
 use serde::Serialize;
 
-use crate::model::{Counters, ErrorCounts, ErrorExamples};
+use crate::model::{Counters, ErrorCounts, ErrorExamples, Transfer};
 
 /// One trial. `transactions`, `errors`, and `skipped` count the whole trial, ramp included; times,
 /// throughput, and counters count the hold after its warm-up.
@@ -88,6 +88,9 @@ pub struct TrialAnalysis {
     pub probe_ms: Option<Times>,
     /// What it came to, ramp included; `None` without a probe.
     pub probe: Option<ProbeCounts>,
+    /// What its sessions carried, where the workload says it and the load is a sequence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<Transfer>,
     /// How much later than meant the generator sent.
     pub lateness_ms: Lateness,
     /// Counters of the system's processes.

@@ -48,6 +48,8 @@ pub struct Study {
     /// Whether the first of `cells` runs a second time in each block, as a control: the same under
     /// two labels, whose spread bounds what the study can claim.
     pub control: bool,
+    /// Whether each trial also measures what the disk alone does with what its sessions carry.
+    pub raw_baseline: bool,
     /// The search for the load line, instead of given numbers of users.
     pub find: Option<Find>,
     /// The system and load as written, still with references to factors; see [`crate::plan`].
@@ -148,6 +150,8 @@ pub struct Workload {
     pub session: Session,
     /// A single request measured beside the load.
     pub probe: Option<Probe>,
+    /// What a session carries, if its rate is of interest.
+    pub transfer: Option<Transfer>,
     /// Every variable a template may see, by slot: `user:` variables, `password`, captures, and
     /// what `set:` sets.
     pub variables: Arc<[String]>,
@@ -273,6 +277,17 @@ pub struct Probe {
     pub request: Request,
     /// Planned sends are this far apart.
     pub every: Duration,
+}
+
+/// What a session carries from one end to the other.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Transfer {
+    /// Where to, or where from.
+    pub place: String,
+    /// Its size, above zero.
+    pub bytes: u64,
+    /// The size of its chunks but, perhaps, the last; above zero and at most `bytes`.
+    pub chunk_bytes: u64,
 }
 
 /// A judgement on the server, as k6 spells it: `response_time: ["p(95) < 300ms"]`.

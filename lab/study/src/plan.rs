@@ -57,6 +57,9 @@ pub struct Plan {
     pub speed: f64,
     /// Day 0 of the date functions.
     pub dates_from: jiff::civil::Date,
+    /// Whether each trial also measures what the disk alone does with what its sessions carry.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub raw_baseline: bool,
     /// In run order; of a study that searches for the load line, those that have been chosen.
     pub trials: Vec<Trial>,
     /// The search that chooses trials as it goes.
@@ -216,6 +219,7 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
         seed,
         speed: options.speed,
         dates_from: study.dates_from,
+        raw_baseline: study.raw_baseline,
         trials: Vec::new(),
         search: None,
     };

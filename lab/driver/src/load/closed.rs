@@ -33,6 +33,10 @@ pub(crate) async fn run_session<C: Client>(
         shared.recorder.borrow_mut().cycle(begun.max(start));
         state.moved = false;
         shared.cycle(&mut user, &mut state, &clocks).await;
+        if sessions.is_some() && state.moved && state.well {
+            let took = state.at.saturating_sub(begun.max(start));
+            shared.recorder.borrow_mut().session(state.at, took);
+        }
         if let Some(pace) = pace.filter(|_| left != Some(0)) {
             let next = begun.saturating_add(pace);
             if state.at > next {

@@ -48,6 +48,7 @@ pub(crate) struct WireWindow {
     client: ClientCounts,
     unanswered: Unanswered,
     lateness: WireHistogram,
+    sessions: WireHistogram,
     steps: Vec<WireStep>,
 }
 
@@ -179,6 +180,7 @@ impl WireWindow {
             client: window.client,
             unanswered: window.unanswered,
             lateness: WireHistogram::new(&window.lateness),
+            sessions: WireHistogram::new(&window.sessions),
             steps: window.steps.iter().map(step).collect(),
         }
     }
@@ -206,6 +208,7 @@ impl WireWindow {
             client: self.client,
             unanswered: self.unanswered,
             lateness: self.lateness.read()?,
+            sessions: self.sessions.read()?,
             steps: self
                 .steps
                 .iter()
@@ -282,6 +285,7 @@ mod tests {
         window.client.stale_retries = 8;
         window.unanswered.count = 9;
         window.unanswered.oldest = std::time::Duration::from_nanos(10);
+        window.sessions.record(15).unwrap();
         let step = &mut window.steps[1];
         (step.errors, step.skipped) = ([1, 2, 3, 4, 5], 11);
         (step.waits, step.wait_sum_us, step.bytes) = (12, 13, 14);

@@ -232,6 +232,7 @@ impl Make {
                     steps: Vec::new(),
                 },
                 probe: None,
+                transfer: None,
                 variables: variables.into(),
             },
         }

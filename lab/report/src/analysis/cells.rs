@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use lab_stats::{WeightedMean, mean_interval};
 use lab_study::model::{Cell, Level, Study};
 
+use super::transfer;
 use super::trial::as_f64;
 use crate::model::{
     Arrivals, CellSummary, Counters, Estimate, ProbeCounts, StepAnalysis, StepSummary, Times,
@@ -86,6 +87,7 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
             .collect(),
         probe_ms: (!probes.is_empty()).then(|| times(probes)),
         probe: probe(&valid),
+        transfer: transfer::of_cell(&valid),
         system: counters(valid.iter().map(|trial| &trial.system)),
         host: counters(valid.iter().map(|trial| &trial.host)),
     }
@@ -138,7 +140,7 @@ fn mean_of(counts: impl Iterator<Item = u64>) -> Option<f64> {
 }
 
 /// One value per trial; a trial without one leaves the cell without one.
-fn estimate(values: impl IntoIterator<Item = Option<f64>>) -> Option<Estimate> {
+pub(super) fn estimate(values: impl IntoIterator<Item = Option<f64>>) -> Option<Estimate> {
     let values: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
     let interval = mean_interval(&values)?;
     Some(Estimate {

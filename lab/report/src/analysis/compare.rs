@@ -14,7 +14,7 @@ use crate::model::{
     CellSummary, Claim, Comparison, Difference, Inference, Measure, TrialAnalysis, Verdict,
 };
 
-/// Most pairs of cells that are compared: seven measures each.
+/// Most pairs of cells that are compared: nine measures each at most.
 const MOST_PAIRS: usize = 40;
 
 /// All that is said of differences.

@@ -5,6 +5,7 @@ use lab_stats::{WeightedMean, ratio};
 use lab_study::model::Level;
 
 use super::capacity;
+use super::transfer;
 use super::trial::as_f64;
 use crate::format::{
     count, figure, list, ms, percent, plural, ratio as ratio_text, times as times_text,
@@ -194,6 +195,7 @@ pub(super) fn findings(facts: &Facts<'_>) -> Vec<String> {
     findings.extend(invalid_trials(trials));
     findings.extend(incomplete(summary));
     findings.extend(errors(cells));
+    findings.extend(transfer::sentence(cells));
     findings.extend(growth(cells));
     findings.extend(slowest_step(cells));
     findings.extend(headroom(facts));

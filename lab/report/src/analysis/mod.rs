@@ -20,6 +20,7 @@ mod runs;
 mod source;
 mod sums;
 mod thresholds;
+mod transfer;
 mod trial;
 mod warmup;
 

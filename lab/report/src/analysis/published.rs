@@ -8,6 +8,7 @@
 use jiff::SignedDuration;
 use lab_study::model::{Cell, Published, Study};
 
+use super::transfer;
 use super::trial::as_f64;
 use crate::format::{duration, level};
 use crate::model::{
@@ -68,6 +69,7 @@ fn table(ours: &Ours<'_>, published: &Published) -> PublishedTable {
         source: source_lines(&published.text),
         notes: speed_note(ours.speed).into_iter().collect(),
         entries: Vec::new(),
+        transfers: Vec::new(),
         left_out: Vec::new(),
     };
     match read(&published.text) {
@@ -77,7 +79,12 @@ fn table(ours: &Ours<'_>, published: &Published) -> PublishedTable {
         Ok((header, rows)) if header.first().is_some_and(|name| name == "step") => {
             by_step(ours, &header, &rows, &mut table);
         }
-        Ok((header, rows)) => by_level(ours, &header, &rows, &mut table),
+        Ok((header, rows)) => {
+            table.transfers = transfer::published(&header, &rows);
+            if table.transfers.is_empty() {
+                by_level(ours, &header, &rows, &mut table);
+            }
+        }
     }
     table
 }

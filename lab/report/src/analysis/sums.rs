@@ -181,6 +181,8 @@ pub(crate) struct Sums {
     pub(crate) failed: Histogram<u64>,
     pub(crate) probe: Option<Histogram<u64>>,
     pub(crate) lateness: Histogram<u64>,
+    /// Times of a sequence's sessions.
+    pub(crate) sessions: Histogram<u64>,
     /// Answered requests in all histograms of the trial, the probe's left out: ok, error.
     pub(crate) recorded: (u64, u64),
     /// What all of these took together, s.
@@ -321,6 +323,7 @@ struct Merge {
     failed: Merger,
     probe: Option<Merger>,
     lateness: Merger,
+    sessions: Merger,
     recorded: (u64, u64),
     answered_s: f64,
     window_response: BTreeMap<u64, (f64, u64)>,
@@ -342,17 +345,15 @@ impl Merge {
         histogram: &Histogram<u64>,
     ) -> Result<(), MergeError> {
         let in_hold = hold.contains(span.0 as f64, span.1 as f64);
-        let Series::Step {
-            step,
-            outcome,
-            kind,
-        } = series
-        else {
-            return if in_hold {
-                self.lateness.add(histogram)
-            } else {
-                Ok(())
-            };
+        let (step, outcome, kind) = match series {
+            Series::Step {
+                step,
+                outcome,
+                kind,
+            } => (step, outcome, kind),
+            Series::Lateness if in_hold => return self.lateness.add(histogram),
+            Series::Session => return self.sessions.add(histogram),
+            Series::Lateness => return Ok(()),
         };
         if names.is_probe(step) {
             let ok = in_hold && outcome == Outcome::Ok && kind == Kind::Response;
@@ -417,6 +418,7 @@ impl Merge {
             failed: self.failed.into_merged(),
             probe: self.probe.map(Merger::into_merged),
             lateness: self.lateness.into_merged(),
+            sessions: self.sessions.into_merged(),
             recorded: self.recorded,
             answered_s: self.answered_s,
             window_response: self.window_response,

@@ -10,11 +10,11 @@ use lab_study::plan::{LoadKind, Trial};
 
 use super::sums::{Names, StepSum, Sums, hold, sum_over};
 use super::warmup::{Batch, Warmup, batches};
-use super::{ReportError, capacity, checks, counters, thresholds};
+use super::{ReportError, capacity, checks, counters, thresholds, transfer};
 use crate::format::{cell_label, plural_count};
 use crate::model::{
     Arrivals, Check, CheckOutcome, Counters, Generator, Lateness, Point, ProbeCounts, Series,
-    StepAnalysis, Times, TrialAnalysis, Verdict,
+    StepAnalysis, Times, Transfer, TrialAnalysis, Verdict,
 };
 
 /// What one trial is judged from.
@@ -161,6 +161,7 @@ pub(super) fn figures(
             transactions: sums.whole.probe.0,
             errors: sums.whole.probe.1,
         }),
+        transfer: transfer_of(input, &sums),
         lateness_ms: Lateness::of(&sums.lateness),
         system: with_demand(monitored.system, throughput_per_s),
         host: with_transfers(monitored.host, throughput_per_s),
@@ -205,6 +206,18 @@ fn arrivals(planned: &Trial, sums: &Sums) -> Option<Arrivals> {
         waiting_max: sums.hold.waiting_max,
         dropped: sums.whole.dropped,
     })
+}
+
+/// What the sessions of a sequence carried; other loads have no times of sessions.
+fn transfer_of(input: &Input<'_>, sums: &Sums) -> Option<Transfer> {
+    if !matches!(input.planned.load.kind, LoadKind::Sequence { .. }) {
+        return None;
+    }
+    // A plan of this study has such parameters only as make sense.
+    let workload = input.study.workload_with(&input.planned.parameters).ok()?;
+    let carried = workload.transfer.as_ref()?;
+    let raw = input.data.record.raw.as_ref();
+    Some(transfer::of_trial(carried, &sums.sessions, raw))
 }
 
 fn with_demand(mut system: Counters, throughput_per_s: Option<f64>) -> Counters {

@@ -10,6 +10,7 @@ use crate::format::{count, figure, or_none, plain, ratio};
 use crate::model::{Check, Comparison, Entry, Verdict};
 use crate::write::differences::{control_lead, grids, groups, lead, spread, texts};
 use crate::write::rows::{level_rows, published_notes, published_step, published_text};
+use crate::write::transfers::{LEGEND, transfers};
 use crate::write::words::{
     outcome, pinning, service_note, setups, threshold_value, threshold_words, trial_notes, verdict,
 };
@@ -20,6 +21,7 @@ pub fn markdown(analysis: &Analysis) -> String {
     let mut text = String::new();
     head(&mut text, analysis);
     load_lines(&mut text, analysis);
+    carried(&mut text, analysis);
     if !analysis.cells.is_empty() {
         two_factors(&mut text, analysis);
         levels(&mut text, analysis);
@@ -98,6 +100,29 @@ fn beside(ours: &str, entry: Option<&Entry>) -> String {
     }
 }
 
+fn carried(text: &mut String, analysis: &Analysis) {
+    let Some(carried) = transfers(analysis) else {
+        return;
+    };
+    line(text, &format!("\n## {}\n", carried.title));
+    line(text, &format!("{} {LEGEND}\n", carried.lead));
+    let heads: Vec<String> = std::iter::once(String::new())
+        .chain(carried.heads)
+        .collect();
+    let rows: Vec<Vec<String>> = carried
+        .rows
+        .into_iter()
+        .map(|(name, texts)| std::iter::once(name.to_owned()).chain(texts).collect())
+        .collect();
+    table(text, &heads, &rows, true);
+    if !carried.notes.is_empty() {
+        line(text, "");
+    }
+    for note in &carried.notes {
+        line(text, &format!("- {}", escape(note)));
+    }
+}
+
 fn levels(text: &mut String, analysis: &Analysis) {
     line(text, "\n## Per level\n");
     line(
@@ -108,7 +133,7 @@ fn levels(text: &mut String, analysis: &Analysis) {
     if let Some(note) = service_note(analysis) {
         line(text, &note);
     }
-    if !analysis.published.is_empty() {
+    if analysis.has_published() {
         let speed = analysis
             .speed_note()
             .map_or_else(String::new, |note| format!("; {note}"));
@@ -135,10 +160,7 @@ fn levels(text: &mut String, analysis: &Analysis) {
 fn steps(text: &mut String, analysis: &Analysis) {
     line(text, "\n## Per step\n");
     line(text, "Mean response, ms; p95 after the slash.");
-    if let Some(note) = analysis
-        .speed_note()
-        .filter(|_| !analysis.published.is_empty())
-    {
+    if let Some(note) = analysis.speed_note().filter(|_| analysis.has_published()) {
         line(
             text,
             &format!("In brackets the published mean and ours ÷ published; {note}."),

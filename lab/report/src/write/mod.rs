@@ -11,6 +11,7 @@ mod rows;
 mod runs;
 mod terminal;
 mod text_page;
+mod transfers;
 mod words;
 
 pub use csv::{comparisons_csv, runs_csv, steps_csv};

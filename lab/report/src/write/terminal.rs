@@ -10,6 +10,7 @@ use crate::model::{Check, CheckOutcome, Comparison, Entry, LoadLine, TrialAnalys
 use crate::write::differences::{control_lead, grids, groups, lead, spread, texts};
 use crate::write::rows::{Row, level_rows, published_notes, published_step, published_text};
 use crate::write::text_page::{Page, clip, column_head, left, right};
+use crate::write::transfers::{LEGEND, transfers};
 use crate::write::words::{
     millis, outcome, pinning, service_note, setups, threshold_value, threshold_words, trial_notes,
     verdict,
@@ -17,6 +18,8 @@ use crate::write::words::{
 
 /// The width of one cell's column.
 const CELL: usize = 17;
+/// The same in the table of what sessions carried.
+const CARRIED: usize = 14;
 
 /// The report in `width` columns (80 suits most terminals).
 #[must_use]
@@ -24,6 +27,7 @@ pub fn terminal(analysis: &Analysis, width: usize) -> String {
     let mut page = Page::new(width);
     head(&mut page, analysis);
     load_lines(&mut page, analysis);
+    carried(&mut page, analysis);
     if !analysis.cells.is_empty() {
         two_factors(&mut page, analysis);
         levels(&mut page, analysis);
@@ -37,6 +41,40 @@ pub fn terminal(analysis: &Analysis, width: usize) -> String {
     page.section("Verdict");
     page.paragraph(&verdict(analysis), 0);
     page.finish()
+}
+
+/// What the sessions carried, in columns narrow enough for two cells and two published rows.
+fn carried(page: &mut Page, analysis: &Analysis) {
+    let Some(table) = transfers(analysis) else {
+        return;
+    };
+    page.section(table.title);
+    page.paragraph(&table.lead, 0);
+    page.paragraph(LEGEND, 0);
+    let names = 22;
+    let across = ((page.width - names) / CARRIED).max(1);
+    for from in (0..table.heads.len()).step_by(across) {
+        let to = (from + across).min(table.heads.len());
+        let line = |name: &str, texts: &[String]| {
+            let texts = texts.iter().map(|text| {
+                let text = if text.is_empty() {
+                    String::new()
+                } else {
+                    clip(&column_head(text, CARRIED - 1), CARRIED - 1)
+                };
+                right(&text, CARRIED)
+            });
+            format!("{}{}", left(name, names), texts.collect::<String>())
+        };
+        page.line("");
+        page.line(&line("", &table.heads[from..to]));
+        for (name, texts) in &table.rows {
+            page.line(&line(name, &texts[from..to]));
+        }
+    }
+    for note in &table.notes {
+        page.paragraph(&format!("- {note}"), 2);
+    }
 }
 
 /// The ship's mark: the ring, the line through it, and how many users it stands for; then what was
@@ -131,7 +169,7 @@ fn levels(page: &mut Page, analysis: &Analysis) {
     if let Some(note) = service_note(analysis) {
         page.paragraph(&note, 0);
     }
-    if !analysis.published.is_empty() {
+    if analysis.has_published() {
         page.paragraph(&published_legend(analysis), 0);
     }
     let rows = level_rows(analysis);
@@ -221,10 +259,7 @@ fn published_line(page: &mut Page, entries: &[Option<Entry>], width: usize) {
 
 fn steps(page: &mut Page, analysis: &Analysis) {
     page.section("Per step: mean and p95 response, ms");
-    if let Some(note) = analysis
-        .speed_note()
-        .filter(|_| !analysis.published.is_empty())
-    {
+    if let Some(note) = analysis.speed_note().filter(|_| analysis.has_published()) {
         page.paragraph(&format!("Published means: {note}."), 0);
     }
     let across = cells_across(page);

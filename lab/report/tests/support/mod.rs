@@ -8,12 +8,12 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use lab_archive::{
     Environment, ErrorClass, ErrorExample, GeneratorHealth, Kind, LatenessLine, Manifest, Outcome,
-    Pinning, Run, RunWriter, Series, StepLine, TrialEnd, TrialRecord, TrialWriter, Unanswered,
-    WindowLine,
+    Pinning, RawBaseline, Run, RunWriter, Series, StepLine, TrialEnd, TrialRecord, TrialWriter,
+    Unanswered, WindowLine,
 };
 use lab_report::model::{CheckOutcome, TrialAnalysis};
 use lab_report::{Analysis, analyse};
-use lab_study::plan::{Plan, PlanOptions, Trial, plan};
+use lab_study::plan::{LoadKind, Plan, PlanOptions, Trial, plan};
 use lab_study::{Files, load_study};
 
 pub(crate) const STUDY: &str = "\
@@ -90,6 +90,9 @@ pub(crate) struct Shape {
     pub(crate) scheduling: bool,
     pub(crate) stale_retries: u64,
     pub(crate) unanswered: Option<(u64, f64)>,
+    pub(crate) raw: Option<RawBaseline>,
+    /// Of each session of a sequence.
+    pub(crate) session_us: u64,
     pub(crate) cpu_max: f64,
     pub(crate) overruns: u64,
     pub(crate) setup_errors: u64,
@@ -130,6 +133,8 @@ impl Default for Shape {
             scheduling: true,
             stale_retries: 0,
             unanswered: Some((0, 0.0)),
+            raw: None,
+            session_us: 80_000,
             cpu_max: 0.31,
             overruns: 0,
             setup_errors: 0,
@@ -342,6 +347,7 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
         unanswered: shape
             .unanswered
             .map(|(count, oldest_ms)| Unanswered { count, oldest_ms }),
+        raw: shape.raw.clone(),
         generator: GeneratorHealth {
             workers: 1,
             cpu_fraction: shape.scheduling.then_some(shape.cpu_max / 2.0),
@@ -361,7 +367,14 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
 fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
     let prediction = trial.prediction.as_ref().unwrap();
     let (ramp, hold) = (trial.load.ramp_ms, trial.load.hold_ms);
-    let in_hold = prediction.hold_transactions / prediction.transactions;
+    let sessions = match trial.load.kind {
+        LoadKind::Sequence { sessions } => Some(sessions),
+        _ => None,
+    };
+    let in_hold = match sessions {
+        Some(_) => 1.0,
+        None => prediction.hold_transactions / prediction.transactions,
+    };
     let delayed = (1.0 - in_hold) * shape.delayed;
     let (mut late_left, mut cycles) = (shape.late_few.0, 0.0_f64);
     let mut spent = vec![0.0_f64; prediction.steps.len()];
@@ -380,7 +393,8 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         let users = (f64::from(trial.load.users) * (end as f64 / ramp as f64).min(1.0)) as u32;
         // The hold has four cycles.
         let begun = cycles.round();
-        cycles += f64::from(users) * span / (hold as f64 / 4.0);
+        let in_all = sessions.map_or(4.0, f64::from);
+        cycles += f64::from(users) * span / (hold as f64 / in_all);
         let mut line = WindowLine {
             start_ms: start as f64,
             end_ms: end as f64,
@@ -452,6 +466,13 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
                 max_us: shape.late_us,
             };
             line.steps.insert(at as u16, entry);
+        }
+        if let (Some(sessions), true) = (sessions, end == ramp + hold) {
+            let mut took = Histogram::<u64>::new(3).unwrap();
+            took.record_n(shape.session_us, u64::from(sessions))
+                .unwrap();
+            out.histogram(Series::Session, ms(start), ms(end), &took)
+                .unwrap();
         }
         if !missing {
             out.window(&line).unwrap();

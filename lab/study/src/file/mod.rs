@@ -22,7 +22,9 @@ pub(crate) use matrix::{CellFile, MatrixFile};
 pub(crate) use parts::{At, Json, Scalar, Table};
 pub(crate) use study::StudyFile;
 pub(crate) use system::{GroupwareFile, SystemFile};
-pub(crate) use workload::{ProbeFile, RequestFile, RequestItem, StepFile, WorkloadFile};
+pub(crate) use workload::{
+    ProbeFile, RequestFile, RequestItem, StepFile, TransferFile, WorkloadFile,
+};
 
 /// The JSON Schema of study files.
 #[must_use]

@@ -90,6 +90,12 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) control: Option<At<Scalar>>,
+    /// `true` has each trial also write what its sessions carry straight to the disk that holds the
+    /// system's data, chunk by chunk, each synced: reports then tell how close the system comes to
+    /// it. The workload says what that is under `transfer`, and the load is a `sequence`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<bool>")]
+    pub(crate) raw_baseline: Option<At<Scalar>>,
     /// CSV files of published figures to set beside the new ones, from `../published/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) published: Option<OneOrMany>,
@@ -136,6 +142,7 @@ impl Decode for StudyFile {
         let thresholds = fields.optional("thresholds", problems);
         let smallest_difference = fields.optional("smallest_difference", problems);
         let control = fields.optional("control", problems);
+        let raw_baseline = fields.optional("raw_baseline", problems);
         let published = fields.optional("published", problems);
         fields.finish(problems);
         one_of_two(node, &systems, problems);
@@ -157,6 +164,7 @@ impl Decode for StudyFile {
             thresholds: thresholds.unwrap_or_default(),
             smallest_difference,
             control,
+            raw_baseline,
             published,
         })
     }

@@ -205,10 +205,12 @@ prop_compose! {
         pace in option::of(scalar()),
         steps in vec(step(), 0..4),
         probe in option::of((scalar(), request())),
+        transfer in option::of((scalar(), scalar(), option::of(scalar()))),
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
         let session = SessionFile { pace, steps: at(steps) };
-        WorkloadFile { workload, about, parameters, user, setup, session, probe }
+        let transfer = transfer.map(|(place, bytes, chunk)| TransferFile { place, bytes, chunk });
+        WorkloadFile { workload, about, parameters, user, setup, session, probe, transfer }
     }
 }
 
@@ -341,12 +343,14 @@ prop_compose! {
         ),
         thresholds in table(vec(scalar(), 0..3)),
         published in option::of(one_or_many()),
-        (smallest_difference, control) in (option::of(scalar()), option::of(scalar())),
+        (smallest_difference, control, raw_baseline) in (
+            option::of(scalar()), option::of(scalar()), option::of(scalar()),
+        ),
     ) -> StudyFile {
         StudyFile {
             study, title, about, workload, matrix, parameters, system, variants, find,
             load: at(load), trials, order, seed,
-            dates_from, thresholds, smallest_difference, control, published,
+            dates_from, thresholds, smallest_difference, control, raw_baseline, published,
         }
     }
 }

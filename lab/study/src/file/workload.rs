@@ -43,6 +43,35 @@ pub(crate) struct WorkloadFile {
     /// A single request measured beside the load and reported apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) probe: Option<ProbeFile>,
+    /// What a session carries from one end to the other, such as an attachment: reports then tell
+    /// its rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) transfer: Option<TransferFile>,
+}
+
+/// What a session carries.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct TransferFile {
+    /// Where to, or where from: the name of a database or folder, for reports.
+    #[schemars(with = "String")]
+    pub(crate) place: At<Scalar>,
+    /// Its size, such as `2 MiB`.
+    #[schemars(with = "Size")]
+    pub(crate) bytes: At<Scalar>,
+    /// The size of the chunks that it goes in; `bytes` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Size>")]
+    pub(crate) chunk: Option<At<Scalar>>,
+}
+
+/// A number of bytes, or a text with a unit, or a template that gives one.
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[expect(dead_code, reason = "describes the schema only")]
+enum Size {
+    Bytes(u64),
+    Text(String),
 }
 
 /// A session.
@@ -192,6 +221,7 @@ impl Decode for WorkloadFile {
         let setup = fields.optional("setup", problems);
         let session = fields.required("session", problems);
         let probe = fields.optional("probe", problems);
+        let transfer = fields.optional("transfer", problems);
         fields.finish(problems);
         Some(Self {
             workload: workload?,
@@ -201,6 +231,7 @@ impl Decode for WorkloadFile {
             setup: setup.unwrap_or_default(),
             session: session?,
             probe,
+            transfer,
         })
     }
 }
@@ -286,6 +317,21 @@ impl Decode for BasicFile {
         Some(Self {
             username: username?,
             password: password?,
+        })
+    }
+}
+
+impl Decode for TransferFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a transfer", problems)?;
+        let place = fields.required("place", problems);
+        let bytes = fields.required("bytes", problems);
+        let chunk = fields.optional("chunk", problems);
+        fields.finish(problems);
+        Some(Self {
+            place: place?,
+            bytes: bytes?,
+            chunk,
         })
     }
 }

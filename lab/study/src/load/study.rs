@@ -14,7 +14,7 @@ use super::{
 use super::{demand, find, matrix, parameters, published};
 use crate::cell::CellTemplate;
 use crate::error::{LoadError, Problem, Problems};
-use crate::file::{At, Scalar, StudyFile, WorkloadFile};
+use crate::file::{At, Scalar, StudyFile, SystemFile, WorkloadFile};
 use crate::model::{
     DEFAULT_DATES_FROM, Factor, Order, Published, SMALLEST_DIFFERENCE, Study, Workload,
 };
@@ -129,7 +129,8 @@ fn validate(
     let dates_from = dates_from(file.dates_from.as_ref(), problems);
     let thresholds = thresholds(&file.thresholds, &workload, problems);
     let smallest_difference = smallest_difference(file.smallest_difference.as_ref(), problems);
-    let control = control(file.control.as_ref(), problems);
+    let control = switch(file.control.as_ref(), problems);
+    let raw_baseline = raw_baseline(file, &workload, problems);
     let matrix = matrix?;
     let trials = trials.map_or(1, |n| n as u32);
     check_count(file, &matrix, trials, control, problems)?;
@@ -161,6 +162,7 @@ fn validate(
         dates_from,
         smallest_difference,
         control,
+        raw_baseline,
         find,
         cell_template,
         workload_file: written,
@@ -192,7 +194,43 @@ fn smallest_difference(at: Option<&At<Scalar>>, problems: &mut Problems) -> f64 
     })
 }
 
-fn control(at: Option<&At<Scalar>>, problems: &mut Problems) -> bool {
+/// What the disk alone does is asked of a sequence of transfers that a server here stores.
+fn raw_baseline(file: &StudyFile, workload: &Workload, problems: &mut Problems) -> bool {
+    let at = file.raw_baseline.as_ref();
+    if !switch(at, problems) {
+        return false;
+    }
+    let (message, help) = if workload.transfer.is_none() {
+        let help = "the workload says under `transfer` what a session carries";
+        ("there is nothing to write", help)
+    } else if file.load.value.sequence.is_none() {
+        let help = "write `load: { sequence: { sessions: 10 } }`";
+        ("only a sequence has a raw baseline", help)
+    } else if systems(file).any(|system| system.attach.is_some()) {
+        let help = "only a system that the study starts has its data on a disk of this machine";
+        ("a system that is attached to has no raw baseline", help)
+    } else {
+        return true;
+    };
+    if let Some(at) = at {
+        problems.push(Problem {
+            help: Some(help.to_owned()),
+            ..at.span.first_line().problem(message, "here")
+        });
+    }
+    false
+}
+
+fn systems(file: &StudyFile) -> impl Iterator<Item = &SystemFile> {
+    let variants = file.variants.iter().flat_map(|table| table.value.iter());
+    let variants = variants.map(|(_, system)| &system.value);
+    file.system
+        .iter()
+        .map(|system| &system.value)
+        .chain(variants)
+}
+
+fn switch(at: Option<&At<Scalar>>, problems: &mut Problems) -> bool {
     match at.map(|at| (&at.value, &at.span)) {
         None => false,
         Some((Scalar::Bool(on), _)) => *on,

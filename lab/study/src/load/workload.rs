@@ -8,14 +8,16 @@ use super::matrix;
 use super::request::Compiler;
 use super::steps;
 use crate::error::{Problem, Problems};
-use crate::file::{At, ProbeFile, RequestItem, Scalar, Table, WorkloadFile};
-use crate::model::{Cell, Probe, Session, Workload};
+use crate::file::{At, ProbeFile, RequestItem, Scalar, Table, TransferFile, WorkloadFile};
+use crate::model::{Cell, Probe, Session, Transfer, Workload};
 use crate::scope::PASSWORD;
 use crate::template::{Escape, Template};
 use crate::units;
 
 /// Most variables; their places are 16-bit numbers, and users are many.
 const MAX_VARIABLES: usize = 1_000;
+/// Most bytes that a session says that it carries.
+const MAX_TRANSFER: u64 = 1 << 40;
 /// Names that templates know without a workload's doing.
 const RESERVED: &[&str] = &[
     "index", "users", "round", "cycle", "loop", "true", "false", "none", "range", "dict",
@@ -73,6 +75,7 @@ pub(super) fn validate_with(
     let setup_steps: Vec<_> = file.setup.iter().collect();
     steps::check_names(&setup_steps, compiler.problems);
     let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
+    let transfer = file.transfer.as_ref().map(|t| transfer(t, &mut compiler));
     Some(Workload {
         name: file.workload.text(),
         about: file
@@ -86,6 +89,7 @@ pub(super) fn validate_with(
             steps: session?,
         },
         probe: transposed(probe)?,
+        transfer: transposed(transfer)?,
         variables: variables.into(),
     })
 }
@@ -216,6 +220,26 @@ fn probe(file: &ProbeFile, compiler: &mut Compiler) -> Option<Probe> {
             None
         }
     }
+}
+
+fn transfer(file: &TransferFile, compiler: &mut Compiler) -> Option<Transfer> {
+    let place = compiler.setting("place", &file.place, |text| Ok(text.trim().to_owned()));
+    let mut size = |what: &str, at: &At<Scalar>| {
+        compiler.setting(what, at, |text| match units::size(text, MAX_TRANSFER)? {
+            0 => Err(crate::TextError::new("it is zero", 0..text.len())),
+            bytes => Ok(bytes),
+        })
+    };
+    let bytes = size("bytes", &file.bytes);
+    let chunk_bytes = match &file.chunk {
+        Some(chunk) => size("chunk", chunk),
+        None => bytes,
+    };
+    Some(Transfer {
+        place: place?,
+        bytes: bytes?,
+        chunk_bytes: chunk_bytes?.min(bytes?),
+    })
 }
 
 /// A duration that is not zero.

@@ -76,10 +76,7 @@ pub(super) fn tiles(page: &mut Page, analysis: &Analysis) {
     page.raw("<dd class=\"value\">");
     page.raw(&escape(&or_none(cell.errors_per_trial, whole)));
     page.raw("</dd>\n<dd class=\"than\"></dd></div>\n</dl>\n");
-    if let Some(note) = analysis
-        .speed_note()
-        .filter(|_| !analysis.published.is_empty())
-    {
+    if let Some(note) = analysis.speed_note().filter(|_| analysis.has_published()) {
         page.element(
             "p",
             "class=\"meta\"",
@@ -127,12 +124,10 @@ pub(super) fn against_users(page: &mut Page, analysis: &Analysis) {
     if distinct.len() < 2 || !one_line {
         return;
     }
-    let lead = analysis
-        .speed_note()
-        .filter(|_| !analysis.published.is_empty());
+    let lead = analysis.speed_note().filter(|_| analysis.has_published());
     let lead = lead.map_or_else(String::new, |note| format!("Published figures: {note}."));
     page.section("Against users", &lead);
-    let any = !analysis.published.is_empty();
+    let any = analysis.has_published();
     key(
         page,
         &[("", "here (response: mean)"), ("second", "here, p95")],
@@ -277,10 +272,7 @@ pub(super) fn steps(page: &mut Page, analysis: &Analysis) {
         return;
     }
     let lead = "Mean response of each step in ms, with a whisker to p95.";
-    let lead = match analysis
-        .speed_note()
-        .filter(|_| !analysis.published.is_empty())
-    {
+    let lead = match analysis.speed_note().filter(|_| analysis.has_published()) {
         Some(note) => format!("{lead} Published means: {note}."),
         None => lead.to_owned(),
     };

@@ -48,6 +48,7 @@ pub fn html(analysis: &Analysis) -> String {
     line::scaling(&mut page, analysis);
     line::arrivals(&mut page, analysis);
     differences::two_factors(&mut page, analysis);
+    tables::carried(&mut page, analysis);
     tables::levels(&mut page, analysis);
     differences::comparisons(&mut page, analysis);
     figures::steps(&mut page, analysis);

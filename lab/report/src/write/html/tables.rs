@@ -6,6 +6,7 @@ use crate::Analysis;
 use crate::format::{count, figure, or_none, plural, ratio};
 use crate::model::{Check, CheckOutcome, Entry, TrialAnalysis, Verdict};
 use crate::write::rows::{level_rows, published_step, published_text, whole as mean_count};
+use crate::write::transfers::{LEGEND, transfers};
 use crate::write::words::{outcome, threshold_value, threshold_words};
 
 /// A cell of a table.
@@ -143,7 +144,7 @@ pub(super) fn levels(page: &mut Page, analysis: &Analysis) {
         &lead(analysis, "Means over the valid trials of each level."),
     );
     open(page, "", "Figures per level");
-    let with_published = !analysis.published.is_empty();
+    let with_published = analysis.has_published();
     if with_published {
         groups(page, analysis, 3, "", &["here", "published", "×"]);
     } else {
@@ -162,11 +163,26 @@ pub(super) fn levels(page: &mut Page, analysis: &Analysis) {
     close(page);
 }
 
+/// What the sessions carried: figures down, cells and published rows across.
+pub(super) fn carried(page: &mut Page, analysis: &Analysis) {
+    let Some(table) = transfers(analysis) else {
+        return;
+    };
+    page.section(table.title, &format!("{} {LEGEND}", table.lead));
+    open(page, "", table.title);
+    let columns = table.heads.iter().map(|head| ("", head.as_str()));
+    let names: Vec<(&str, &str)> = std::iter::once(("", "")).chain(columns).collect();
+    heads(page, &names);
+    for (name, texts) in table.rows {
+        let cells: Vec<Cell> = texts.into_iter().map(plain).collect();
+        row(page, "", name, &cells);
+    }
+    close(page);
+    page.list("notes", &table.notes);
+}
+
 fn lead(analysis: &Analysis, words: &str) -> String {
-    match analysis
-        .speed_note()
-        .filter(|_| !analysis.published.is_empty())
-    {
+    match analysis.speed_note().filter(|_| analysis.has_published()) {
         Some(note) => format!("{words} Published figures: {note}."),
         None => words.to_owned(),
     }
@@ -293,7 +309,7 @@ fn trial_figures(trial: &TrialAnalysis) -> Vec<Cell> {
 
 /// Every published figure with ours, sortable by ratio.
 pub(super) fn published(page: &mut Page, analysis: &Analysis) {
-    if analysis.published.is_empty() {
+    if !analysis.has_published() {
         return;
     }
     let words = "Every published figure that belongs to a level of this run.";
