@@ -12,7 +12,9 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
-use groupware_documents::{self as documents, Context, Decision, DocumentError, Fields, ListQuery};
+use groupware_documents::{
+    self as documents, Context, DatabaseName, Decision, DocumentError, Fields, ListQuery, Unid,
+};
 use http::header::{CONTENT_TYPE, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE};
 use http::{HeaderMap, Method, StatusCode};
 
@@ -158,13 +160,7 @@ async fn replace(
     headers: HeaderMap,
     body: Bytes,
 ) -> Reply {
-    let (database, unid) = (params.database()?, params.unid()?);
-    let (fields, since) = (fields(&headers, &body)?, unmodified_since(&headers)?);
-    change(&state, &owner, |context| {
-        documents::replace(context, (&database, &unid), &fields, since)
-    })
-    .await?;
-    Ok(reply::nothing())
+    write((state, owner, params), (headers, body), documents::replace).await
 }
 
 async fn patch(
@@ -174,10 +170,26 @@ async fn patch(
     headers: HeaderMap,
     body: Bytes,
 ) -> Reply {
+    write((state, owner, params), (headers, body), documents::patch).await
+}
+
+/// A rule by which fields that are sent change a document.
+type Rule = fn(
+    &Context<'_>,
+    (&DatabaseName, &Unid),
+    &Fields,
+    Option<i64>,
+) -> Result<Decision<()>, DocumentError>;
+
+async fn write(
+    (state, owner, params): (AppState, Owner, Params),
+    (headers, body): (HeaderMap, Bytes),
+    rule: Rule,
+) -> Reply {
     let (database, unid) = (params.database()?, params.unid()?);
     let (fields, since) = (fields(&headers, &body)?, unmodified_since(&headers)?);
     change(&state, &owner, |context| {
-        documents::patch(context, (&database, &unid), &fields, since)
+        rule(context, (&database, &unid), &fields, since)
     })
     .await?;
     Ok(reply::nothing())

@@ -37,6 +37,7 @@ pub(crate) struct Metrics {
     requests: Family<Labels, Histogram, NewHistogram>,
     pub(crate) connections: Gauge,
     pub(crate) connections_refused: Counter,
+    pub(crate) sweep_failures: Counter,
     sessions: Gauge,
     registry: Registry,
 }
@@ -46,7 +47,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix("plimsoll");
         let requests = Family::new_with_constructor(NewHistogram);
         let (connections, sessions) = (Gauge::default(), Gauge::default());
-        let connections_refused = Counter::default();
+        let (connections_refused, sweep_failures) = (Counter::default(), Counter::default());
         let help = "Answered requests by the time from the end of the head to the response";
         registry.register("http_request_seconds", help, Family::clone(&requests));
         registry.register("http_connections", "Open connections", connections.clone());
@@ -56,12 +57,15 @@ impl Metrics {
             help,
             connections_refused.clone(),
         );
+        let help = "Failures to remove content, or files of uploads, that nothing refers to";
+        registry.register("content_sweep_failures", help, sweep_failures.clone());
         registry.register("sessions", "Signed-in sessions", sessions.clone());
         registry.register_collector(Box::new(StoreMetrics(store)));
         Self {
             requests,
             connections,
             connections_refused,
+            sweep_failures,
             sessions,
             registry,
         }

@@ -2,7 +2,8 @@
 //! up, and content.
 
 use std::collections::HashMap;
-use std::io;
+use std::error::Error;
+use std::io::{self, Write};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,12 +25,59 @@ pub(crate) struct Sweeper {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What went wrong is left to the next sweep.
-struct Failed;
+/// What went wrong, in words, is left to the next sweep.
+struct Failed(String);
 
-impl<E: std::error::Error> From<E> for Failed {
-    fn from(_: E) -> Self {
-        Self
+impl<E: Error> From<E> for Failed {
+    fn from(error: E) -> Self {
+        let mut words = error.to_string();
+        let mut source = error.source();
+        while let Some(error) = source {
+            words += &format!(": {error}");
+            source = error.source();
+        }
+        Self(words)
+    }
+}
+
+/// Counts failures, and tells the first one since a sweep without any: a disk that is broken would
+/// fill the log otherwise.
+struct Failures<'a> {
+    state: &'a AppState,
+    out: &'a mut dyn Write,
+    /// Of this sweep.
+    count: u32,
+    is_told: bool,
+}
+
+impl<'a> Failures<'a> {
+    fn new(state: &'a AppState, out: &'a mut dyn Write) -> Self {
+        Self {
+            state,
+            out,
+            count: 0,
+            is_told: false,
+        }
+    }
+
+    fn note(&mut self, result: Result<(), Failed>) {
+        let Err(Failed(words)) = result else { return };
+        self.count += 1;
+        self.state.metrics.sweep_failures.inc();
+        if !self.is_told {
+            self.is_told = true;
+            // Nobody may be there to read it.
+            let _ = writeln!(
+                self.out,
+                "what nothing refers to can't be removed, and takes room until the next try: {words}"
+            );
+        }
+    }
+
+    /// A sweep is over.
+    fn end(&mut self) {
+        self.is_told &= self.count > 0;
+        self.count = 0;
     }
 }
 
@@ -40,10 +88,13 @@ impl Sweeper {
         let (stop, stopped) = sync_channel(0);
         let run = move || {
             let mut orphan_age = Duration::ZERO;
+            let mut out = io::stderr();
+            let mut failures = Failures::new(&state, &mut out);
             loop {
-                sweep(&state, orphan_age, &|| {
+                sweep(&state, orphan_age, &mut failures, &|| {
                     stopped.recv_timeout(Duration::ZERO) != Err(RecvTimeoutError::Timeout)
                 });
+                failures.end();
                 orphan_age = ORPHAN_AGE;
                 if stopped.recv_timeout(interval) != Err(RecvTimeoutError::Timeout) {
                     return;
@@ -68,13 +119,18 @@ impl Drop for Sweeper {
     }
 }
 
-fn sweep(state: &AppState, orphan_age: Duration, is_stopped: &dyn Fn() -> bool) {
-    let _ = sweep_uploads(state, orphan_age);
+fn sweep(
+    state: &AppState,
+    orphan_age: Duration,
+    failures: &mut Failures<'_>,
+    is_stopped: &dyn Fn() -> bool,
+) {
+    failures.note(sweep_uploads(state, orphan_age));
     for first in 0..=u8::MAX {
         if is_stopped() {
             return;
         }
-        let _ = sweep_content(state, first);
+        failures.note(sweep_content(state, first));
     }
 }
 
@@ -131,7 +187,9 @@ fn give_up(state: &AppState, mailbox: &str, id: &UploadId) -> Result<(), Failed>
             Err(error) => return Err(error.into()),
         }
     }
-    Err(Failed)
+    Err(Failed(format!(
+        "upload {id} of {mailbox} keeps being changed"
+    )))
 }
 
 /// Whoever registers meanwhile can refer to nothing but what is pinned.
@@ -156,4 +214,37 @@ fn sweep_content(state: &AppState, first: u8) -> Result<(), Failed> {
 fn unix_seconds(moment: SystemTime) -> i64 {
     let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use groupware_store::{Store, StoreOptions};
+
+    use super::*;
+    use crate::{Config, Data};
+
+    #[test]
+    fn failures_are_counted_and_told_once_until_all_is_well() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let state = crate::server::state_for_tests(&Config::new(Data::Memory), store);
+        let mut out = Vec::new();
+        let mut failures = Failures::new(&state, &mut out);
+        let broken = || Err(Failed::from(io::Error::other("the disk is gone")));
+        for results in [
+            vec![broken(), broken(), Ok(())],
+            vec![broken()],
+            vec![Ok(())],
+            vec![broken()],
+        ] {
+            results.into_iter().for_each(|result| failures.note(result));
+            failures.end();
+        }
+        assert_eq!(state.metrics.sweep_failures.get(), 4);
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(
+            text.lines()
+                .all(|line| line.ends_with(": the disk is gone"))
+        );
+    }
 }
