@@ -123,6 +123,9 @@ pub(crate) struct Measured {
 pub(crate) struct Spans {
     pub(crate) ramp: Duration,
     pub(crate) hold: Duration,
+    /// The length by which counters are sampled: the hold, but of a sequence, which mostly ends long
+    /// before its time is up.
+    pub(crate) sampled_as: Duration,
     /// Ramps and holds of the trials that follow.
     pub(crate) after: Duration,
 }
@@ -147,7 +150,7 @@ impl Measuring {
             steps,
             hold_at: spans.ramp,
             end_at,
-            every: sample_interval(spans.hold),
+            every: sample_interval(spans.sampled_as),
             sample_at: Duration::ZERO,
             tell_at: TELL,
             holding: false,

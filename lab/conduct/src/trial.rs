@@ -37,6 +37,8 @@ const SETUP_SILENCE: Duration = Duration::from_secs(300);
 /// How long a driver may take to end: when told to, and after the end of its hold.
 const DRIVER_GRACE: Duration = Duration::from_secs(30);
 
+/// A sequence is sampled as often as a hold of this length, since it may be over as soon.
+const SHORT_SEQUENCE: Duration = Duration::from_secs(6);
 /// A request may take a quarter of the hold, but never less than this is granted.
 const TIMEOUTS_PER_HOLD: u32 = 4;
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
@@ -377,6 +379,10 @@ impl Conductor<'_> {
         let spans = Spans {
             ramp: self.ramp(),
             hold: self.hold(),
+            sampled_as: match self.trial.load.kind {
+                LoadKind::Sequence { .. } => self.hold().min(SHORT_SEQUENCE),
+                LoadKind::Users | LoadKind::Arrival { .. } => self.hold(),
+            },
             after: self.after,
         };
         let steps = self.workload.session.steps.len();
