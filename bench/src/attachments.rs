@@ -41,7 +41,7 @@ pub(crate) fn compare(base: &Path) -> Result<(), Error> {
         let our = server.rate(round)?;
         let nginx = rate_on(nginx_at, |connection, worker, number| {
             let path = format!("/{round}-{worker}-{number}");
-            let body: Vec<u8> = chunks(round, worker, number).flatten().collect();
+            let body = chunks(round, worker, number).collect::<Vec<_>>().concat();
             connection.expect(&["201", "204"], "PUT", &path, "", &body)
         })?;
         fs::remove_dir_all(&dav)?;
