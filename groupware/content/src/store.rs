@@ -158,11 +158,9 @@ impl ContentStore {
     ) -> Result<(), ContentError> {
         let (hash, target) = (pin.hash(), self.path_of(pin.hash()));
         let io = |error| ContentError::of(&target, error);
-        let linked = fs::hard_link(from, &target);
-        file.sync_data()
-            .map_err(|error| ContentError::of(from, error))?;
-        match linked {
-            Ok(()) => {}
+        let folder = self.folder_of(hash.folder());
+        match fs::hard_link(from, &target) {
+            Ok(()) => return sync_both((from, file), &folder),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let found = File::open(&target).map_err(io)?;
                 if is_whole(found.try_clone().map_err(io)?, hash, bytes).map_err(io)? {
@@ -175,7 +173,7 @@ impl ContentStore {
             }
             Err(error) => return Err(io(error)),
         }
-        sync_folder(&self.folder_of(hash.folder()))
+        sync_both((from, file), &folder)
     }
 }
 
@@ -195,6 +193,21 @@ fn is_whole(file: File, hash: ContentHash, bytes: u64) -> io::Result<bool> {
             read => hasher.update(&buffer[..read]),
         };
     }
+}
+
+/// Makes the bytes of a file and the names in a folder durable, both at once: a file system with a
+/// journal commits it once for the two.
+pub(crate) fn sync_both((path, file): (&Path, &File), folder: &Path) -> Result<(), ContentError> {
+    std::thread::scope(|scope| {
+        let names = std::thread::Builder::new().spawn_scoped(scope, || sync_folder(folder));
+        let bytes = file.sync_data();
+        bytes.map_err(|error| ContentError::of(path, error))?;
+        match names.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(synced)) => synced,
+            // No thread to be had, or it failed: then one after the other.
+            Ok(Err(_)) | Err(_) => sync_folder(folder),
+        }
+    })
 }
 
 /// Makes the names in a folder durable.

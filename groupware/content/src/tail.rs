@@ -18,6 +18,8 @@ use crate::ContentHash;
 const SLOT_BYTES: usize = 88;
 /// Slots lie this far apart: a disk writes no more than this at once, or all of it.
 const PAGE_BYTES: u64 = 4096;
+/// Both pages without a slot.
+pub(crate) const BLANK: [u8; 2 * PAGE_BYTES as usize] = [0; 2 * PAGE_BYTES as usize];
 /// Says what it is, and of which version.
 const MARK: &[u8; 8] = b"PLUPLD01";
 

@@ -2,15 +2,32 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
-use crate::store::{reserve, sync_folder};
-use crate::tail::{self, Slot, slot_at, with_tail};
+use nix::fcntl::OFlag;
+
+use crate::store::{reserve, sync_both};
+use crate::tail::{self, BLANK, Slot, slot_at, with_tail};
 use crate::{ContentError, ContentHash, ContentStore, Pin, decode_slot};
 
 /// Bytes that are read at once to hash what is there.
 const READ_BYTES: usize = 256 << 10;
+/// What a write that passes the page cache by must be a multiple of, in memory and in the file: no disk
+/// asks for more.
+const BLOCK_BYTES: usize = 4096;
+
+fn open_direct(path: &Path) -> Option<File> {
+    let mut options = File::options();
+    let options = options.write(true).custom_flags(OFlag::O_DIRECT.bits());
+    options.open(path).ok()
+}
+
+/// Writes the slots' pages once, so that no slot is the first to use its block: that would have to be
+/// noted in the file system's journal, at every chunk.
+fn blank(file: &File, length: u64) -> io::Result<()> {
+    file.write_all_at(&BLANK, slot_at(length, 0))
+}
 
 /// Content under way. Bytes are [appended](Upload::append), and become durable when they are
 /// [settled](Upload::settle), as a chunk.
@@ -19,6 +36,8 @@ pub struct Upload {
     store: ContentStore,
     path: PathBuf,
     file: File,
+    /// The same file, for writes that pass the page cache by; `None` where it can't be done.
+    direct: Option<File>,
     length: u64,
     /// So much is written; behind `settled`, it may still be discarded.
     written: u64,
@@ -43,7 +62,7 @@ impl ContentStore {
         let mut options = File::options();
         let file = options.create_new(true).read(true).write(true);
         let file = file.open(&path).map_err(io)?;
-        if let Err(error) = reserve(&file, with_tail(length)) {
+        if let Err(error) = reserve(&file, with_tail(length)).and_then(|()| blank(&file, length)) {
             let _ = fs::remove_file(&path);
             return Err(io(error));
         }
@@ -92,6 +111,7 @@ impl Upload {
     fn new(store: ContentStore, path: PathBuf, file: File, length: u64) -> Self {
         Self {
             store,
+            direct: open_direct(&path),
             path,
             file,
             length,
@@ -128,12 +148,33 @@ impl Upload {
         if bytes.len() as u64 > self.length - self.written {
             return Err(ContentError::TooLong);
         }
+        let past = self.write_direct(bytes);
         self.file
-            .write_all_at(bytes, self.written)
+            .write_all_at(&bytes[past..], self.written + past as u64)
             .map_err(|error| ContentError::of(&self.path, error))?;
         self.hasher.update(bytes);
         self.written += bytes.len() as u64;
         Ok(())
+    }
+
+    /// Writes whole blocks straight to the disk, where they lie as that asks for: what is synced
+    /// within the same breath gains nothing by being copied into the page cache first. How many bytes
+    /// were written; the rest, or all where it can't be done, is left to the cache.
+    fn write_direct(&mut self, bytes: &[u8]) -> usize {
+        let whole = bytes.len() - bytes.len() % BLOCK_BYTES;
+        let lies_well = bytes.as_ptr().align_offset(BLOCK_BYTES) == 0
+            && self.written.is_multiple_of(BLOCK_BYTES as u64);
+        let Some(direct) = self.direct.as_ref().filter(|_| whole > 0 && lies_well) else {
+            return 0;
+        };
+        match direct.write_all_at(&bytes[..whole], self.written) {
+            Ok(()) => whole,
+            // Some file systems only say so now; a full disk says it again.
+            Err(_) => {
+                self.direct = None;
+                0
+            }
+        }
     }
 
     /// Forgets the bytes that were appended since the last settling.
@@ -148,10 +189,11 @@ impl Upload {
     /// The disk's. What is on it is unknown then: drop the upload and resume it.
     pub fn settle(&mut self) -> Result<(), ContentError> {
         self.write_slot()?;
-        self.sync(File::sync_data)?;
-        if !self.is_named {
-            // Mostly there already: the sync of a new file takes its name along.
-            sync_folder(self.store.uploads())?;
+        if self.is_named {
+            let synced = self.file.sync_data();
+            synced.map_err(|error| ContentError::of(&self.path, error))?;
+        } else {
+            sync_both((&self.path, &self.file), self.store.uploads())?;
             self.is_named = true;
         }
         self.note_settled();
@@ -196,10 +238,6 @@ impl Upload {
         self.sequence = self.sequence.wrapping_add(1);
         self.settled = self.written;
         self.settled_hasher = self.hasher.clone();
-    }
-
-    fn sync(&self, sync: impl Fn(&File) -> io::Result<()>) -> Result<(), ContentError> {
-        sync(&self.file).map_err(|error| ContentError::of(&self.path, error))
     }
 
     /// Goes to the largest offset that a slot can prove.

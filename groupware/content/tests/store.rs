@@ -81,6 +81,37 @@ fn what_is_not_settled_can_be_discarded_and_is_lost_with_the_process() {
 }
 
 #[test]
+fn blocks_that_lie_well_pass_the_page_cache_by_and_nothing_is_lost_between() {
+    let (_folder, store) = open();
+    let content = bytes(9, 40_000);
+    // Whether a write can pass the cache by depends on its place in memory and in the file.
+    let mut memory = vec![0; content.len() + 4096];
+    let at = memory.as_ptr().align_offset(4096);
+    memory[at..at + content.len()].copy_from_slice(&content);
+    let aligned = &memory[at..at + content.len()];
+    let mut upload = store.create_upload("u", content.len() as u64).unwrap();
+    for (from, to) in [
+        (0, 8192),
+        (8192, 12_388),
+        (12_388, 20_480),
+        (20_480, 32_768),
+    ] {
+        upload.append(&aligned[from..to]).unwrap();
+        upload.settle().unwrap();
+    }
+    upload.append(&aligned[32_768..36_864]).unwrap();
+    upload.discard();
+    drop(upload);
+    let mut upload = store.resume_upload("u", content.len() as u64).unwrap();
+    assert_eq!(upload.offset(), 32_768);
+    upload.append(&aligned[32_768..]).unwrap();
+    let hash = upload.finish().unwrap().hash();
+    assert_eq!(hash, ContentHash::of(&content));
+    assert_eq!(store.verify(hash, 40_000).unwrap(), Found::Whole);
+    assert_eq!(read(&store, hash, content.len()), content);
+}
+
+#[test]
 fn a_finished_upload_that_was_not_retired_finishes_again() {
     let (folder, store) = open();
     let content = bytes(4, 9000);

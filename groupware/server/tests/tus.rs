@@ -247,6 +247,28 @@ fn what_does_not_fit_is_refused() {
     assert_error(&ada.send("PATCH", &path, &typed, b"x"), 415);
     assert_error(&ada.patch(&path, 3, &[], b"12345678"), 413);
     assert_eq!(ada.offset(&path), 3);
+    // A body that doesn't announce its length is held to the upload's; one with a length below zero
+    // is none.
+    let lengths = [
+        (
+            "transfer-encoding: chunked",
+            "8\r\n12345678\r\n0\r\n\r\n",
+            413,
+        ),
+        ("content-length: -1", "12345678", 400),
+        ("content-length: 99999999999999999999", "12345678", 400),
+    ];
+    for (length, body, expected) in lengths {
+        let mut stream = connect(ada.address);
+        let head = format!(
+            "PATCH {path} HTTP/1.1\r\nhost: x\r\nauthorization: {}\r\ntus-resumable: 1.0.0\r\n\
+             content-type: {}\r\nupload-offset: 3\r\n{length}\r\n\r\n{body}",
+            ada.auth, CHUNK.1
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        assert_eq!(read_reply(stream).unwrap().status, expected, "{length}");
+        assert_eq!(ada.offset(&path), 3);
+    }
     for id in ["0".repeat(32), "..%2F..%2Fx".into(), "x".into()] {
         let reply = ada.send("HEAD", &format!("/tus/ada/{id}"), &[VERSION], b"");
         assert_eq!(reply.status, 404, "{reply:?}");
@@ -402,7 +424,7 @@ fn uploads_outlive_the_server_and_can_be_terminated() {
         204
     );
     assert_eq!(ada.attached(), b"abcdefgh");
-    assert_eq!(files(), 0);
+    wait_for("the file of the upload to go", || files() == 0);
     server.shutdown();
     let checked = groupware_server::check(folder.path()).unwrap();
     assert!(checked.wrong.is_empty(), "{:?}", checked.wrong);

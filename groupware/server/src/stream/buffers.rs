@@ -7,6 +7,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Bytes of a buffer: a chunk as uploads mostly have them.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
+/// Where a buffer's bytes begin in memory: at a multiple of this, as writes past the page cache ask
+/// for.
+const ALIGN_BYTES: usize = 4096;
+
 /// So many buffers. They are made when they are needed first, and then kept.
 #[derive(Debug)]
 pub(crate) struct Buffers {
@@ -17,7 +21,9 @@ pub(crate) struct Buffers {
 /// A buffer; dropping it gives it to the next.
 #[derive(Debug)]
 pub(crate) struct Buffer {
+    /// Its bytes begin at `start`.
     bytes: Vec<u8>,
+    start: usize,
     of: Arc<Buffers>,
     _permit: OwnedSemaphorePermit,
 }
@@ -38,8 +44,12 @@ impl Buffers {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
+        let mut bytes = free.unwrap_or_else(|| Vec::with_capacity(BUFFER_BYTES + ALIGN_BYTES));
+        let start = bytes.as_ptr().align_offset(ALIGN_BYTES).min(ALIGN_BYTES);
+        bytes.resize(start, 0);
         Buffer {
-            bytes: free.unwrap_or_else(|| Vec::with_capacity(BUFFER_BYTES)),
+            bytes,
+            start,
             of: Arc::clone(self),
             _permit: permit.expect("the room is never closed"),
         }
@@ -49,12 +59,12 @@ impl Buffers {
 impl Buffer {
     /// The bytes in it.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.bytes[self.start..]
     }
 
     /// Bytes that still fit in.
     pub(crate) fn room(&self) -> usize {
-        BUFFER_BYTES - self.bytes.len()
+        BUFFER_BYTES - self.bytes().len()
     }
 
     /// Adds as many of these bytes as fit in; their number.
@@ -66,7 +76,7 @@ impl Buffer {
 
     /// Drops the first bytes.
     pub(crate) fn drop_front(&mut self, count: usize) {
-        self.bytes.drain(..count);
+        self.bytes.drain(self.start..self.start + count);
     }
 
     /// Has `fill` write so many bytes, which replace what was in it.
@@ -75,14 +85,14 @@ impl Buffer {
         count: usize,
         fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.bytes.resize(count.min(BUFFER_BYTES), 0);
-        fill(&mut self.bytes)
+        self.bytes.resize(self.start + count.min(BUFFER_BYTES), 0);
+        fill(&mut self.bytes[self.start..])
     }
 }
 
 impl AsRef<[u8]> for Buffer {
     fn as_ref(&self) -> &[u8] {
-        &self.bytes
+        self.bytes()
     }
 }
 
@@ -119,7 +129,8 @@ mod tests {
             }
             drop(first);
             let third = third.await;
-            assert!(third.bytes().is_empty() && third.bytes.capacity() >= BUFFER_BYTES);
+            assert!(third.bytes().is_empty() && third.room() == BUFFER_BYTES);
+            assert_eq!(third.bytes().as_ptr().align_offset(ALIGN_BYTES), 0);
             drop((second, third));
             assert_eq!(buffers.free.lock().unwrap().len(), 2);
         });

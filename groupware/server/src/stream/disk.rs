@@ -19,6 +19,18 @@ impl Disk {
         Self(Arc::new(Semaphore::new(AT_ONCE)))
     }
 
+    /// Does a piece of work that nobody waits for, when those who came before have had their turn.
+    pub(crate) fn later(&self, work: impl FnOnce() + Send + 'static) {
+        let places = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            let permit = places.acquire_owned().await;
+            tokio::task::spawn_blocking(move || {
+                let _permit = permit;
+                work();
+            });
+        });
+    }
+
     /// Does a piece of work and waits for it. If the caller stops waiting, it is done all the same.
     ///
     /// # Errors

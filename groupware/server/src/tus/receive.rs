@@ -206,11 +206,12 @@ pub(super) async fn finish(
         documents::finish(context, id, pin.hash())
     })
     .await?;
-    if let Some(upload) = claimed.take() {
-        state.streams.disk.work(move || upload.retire()).await?;
-    }
+    let upload = claimed.take();
     drop(claimed);
     state.uploads.forget(&key(owner.mailbox(), id));
+    if let Some(upload) = upload {
+        state.streams.disk.later(move || upload.retire());
+    }
     Ok(())
 }
 
