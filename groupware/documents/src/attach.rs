@@ -4,9 +4,10 @@ use groupware_content::ContentHash;
 use groupware_store::Snapshot;
 
 use crate::mailbox::{self, Changes};
+use crate::write::require_changeable;
 use crate::{
     Attachment, Context, DatabaseName, Decision, Document, DocumentError, FileName, ItemName,
-    Place, Unid, limits,
+    Place, Unid, Who, access, limits,
 };
 
 /// A file whose content is in its place.
@@ -28,14 +29,14 @@ pub struct NewAttachment {
 /// whether all of them are new.
 ///
 /// # Errors
-/// 404 if there is no such document; 400 if it has too many attachments; 507 if the owner's share is
+/// 403 if the user may not; 404 if there is no such document; 400 if it has too many attachments; 507 if the owner's share is
 /// used up.
 pub fn attach(
     context: &Context<'_>,
     (database, unid): (&DatabaseName, &Unid),
     files: &[NewAttachment],
 ) -> Result<Decision<bool>, DocumentError> {
-    let held = mailbox::require(context.snapshot, context.mailbox, database, unid)?;
+    let held = require_changeable(context.snapshot, context.who, (database, unid))?;
     let mut document = held.document.clone();
     let mut all_new = true;
     for file in files {
@@ -93,14 +94,15 @@ fn media_type(text: &str) -> String {
 /// The record of an attachment.
 ///
 /// # Errors
-/// 404 if there is no such document or attachment.
+/// 403 if the user may not; 404 if there is no such document or attachment.
 pub fn attachment(
     snapshot: &dyn Snapshot,
-    mailbox: &str,
+    who: Who<'_>,
     place: &Place,
     name: &FileName,
 ) -> Result<Attachment, DocumentError> {
-    let held = mailbox::require(snapshot, mailbox, &place.database, &place.unid)?;
+    access::may_read(snapshot, who, &place.database)?;
+    let held = mailbox::require(snapshot, who.mailbox, &place.database, &place.unid)?;
     let at = held.document.position(&place.item, name);
     at.and_then(|at| held.document.attachments.into_iter().nth(at))
         .ok_or_else(missing)
@@ -109,14 +111,14 @@ pub fn attachment(
 /// Takes an attachment off its document.
 ///
 /// # Errors
-/// 404 if there is no such document or attachment.
+/// 403 if the user may not; 404 if there is no such document or attachment.
 pub fn detach(
     context: &Context<'_>,
     place: &Place,
     name: &FileName,
 ) -> Result<Decision<()>, DocumentError> {
     let (database, unid) = (&place.database, &place.unid);
-    let held = mailbox::require(context.snapshot, context.mailbox, database, unid)?;
+    let held = require_changeable(context.snapshot, context.who, (database, unid))?;
     let at = held
         .document
         .position(&place.item, name)

@@ -2,14 +2,16 @@
 
 use groupware_store::{Batch, Snapshot};
 
-/// What a decision reads: one consistent state of the store, the owner, the moment, and random bits
+use crate::Who;
+
+/// What a decision reads: one consistent state of the store, who asks, the moment, and random bits
 /// for new identifiers.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The state of the store.
     pub snapshot: &'a dyn Snapshot,
-    /// Whose documents: the name of the partition and in paths.
-    pub mailbox: &'a str,
+    /// Who asks, and whose documents they are.
+    pub who: Who<'a>,
     /// The moment of the request, seconds since 1970.
     pub now: i64,
     /// 128 random bits. Deciding again may start from the same.

@@ -19,6 +19,9 @@ pub struct Document {
     /// When it, or one of its attachments, was last changed.
     #[serde(rename = "m")]
     pub modified: i64,
+    /// Who added it, where that wasn't the owner.
+    #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// Its fields.
     #[serde(rename = "f")]
     pub fields: Fields,
@@ -113,6 +116,7 @@ impl Document {
         let shown = Shown {
             document: self,
             path: &path,
+            mailbox,
             unid,
             only,
         };
@@ -123,6 +127,7 @@ impl Document {
 struct Shown<'a> {
     document: &'a Document,
     path: &'a str,
+    mailbox: &'a str,
     unid: &'a Unid,
     only: Option<&'a [String]>,
 }
@@ -135,6 +140,10 @@ impl Serialize for Shown<'_> {
         map.serialize_entry("@unid", self.unid.as_str())?;
         map.serialize_entry("@created", &json_date(document.created))?;
         map.serialize_entry("@modified", &json_date(document.modified))?;
+        map.serialize_entry(
+            "@author",
+            document.author.as_deref().unwrap_or(self.mailbox),
+        )?;
         if let Some(form) = document.fields.form() {
             map.serialize_entry("@form", form)?;
         }

@@ -43,6 +43,11 @@ impl DocumentError {
         Self::refused(400, message)
     }
 
+    /// A 403.
+    pub(crate) fn forbidden(message: &'static str) -> Self {
+        Self::refused(403, message)
+    }
+
     /// A 404.
     pub(crate) fn not_found(message: &'static str) -> Self {
         Self::refused(404, message)

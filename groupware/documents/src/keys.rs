@@ -5,6 +5,7 @@
 //! d/l/{database}/{modified}/{unid}    derived: the document's line in the list, rendered JSON
 //! d/c/{hash}/{database}/{unid}/{item}/{file}   derived: a reference to content, and its length
 //! d/u/{id}                            an upload under way, or finished lately
+//! d/a/{database}                      whom the database is granted to, and when
 //! d/q                                 what all of it takes, and the number of documents
 //! ```
 //! Names have no slash in them. Every key starts with `d/`.
@@ -80,6 +81,14 @@ pub(crate) fn upload(id: &UploadId) -> Vec<u8> {
 
 pub(crate) fn uploads() -> (Vec<u8>, Vec<u8>) {
     family("d/u")
+}
+
+pub(crate) fn access(database: &DatabaseName) -> Vec<u8> {
+    format!("d/a/{database}").into_bytes()
+}
+
+pub(crate) fn all_access() -> (Vec<u8>, Vec<u8>) {
+    family("d/a")
 }
 
 fn family(prefix: &str) -> (Vec<u8>, Vec<u8>) {

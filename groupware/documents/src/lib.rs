@@ -9,12 +9,13 @@
 //! records that refer to it. A document and all that is derived from it, the references among them,
 //! change in one batch.
 //!
-//! Databases belong to their owner, and to nobody else. A database is there as soon as it has a
-//! document.
+//! Databases belong to their owner, who may grant them to others ([`Access`]). Every decision and
+//! every read is told who asks, and checks it. A database is there as soon as it has a document.
 //!
 //! [`Snapshot`]: groupware_store::Snapshot
 //! [`Batch`]: groupware_store::Batch
 
+mod access;
 mod attach;
 mod check;
 mod context;
@@ -34,6 +35,7 @@ mod upload;
 mod usage;
 mod write;
 
+pub use access::{Access, Who, access, grant, may_add};
 pub use attach::{NewAttachment, attach, attachment, detach};
 pub use check::{Found, check, kept_content};
 pub use context::{Context, Decision};
@@ -47,4 +49,6 @@ pub use range::{ByteRange, Ranged};
 pub use time::{http_date, parse_http_date};
 pub use upload::{NewUpload, Upload, UploadId, begin, finish, give_up, upload, uploads};
 pub use usage::{Usage, room};
-pub use write::{attachment_path, create, delete, document, document_path, patch, replace};
+pub use write::{
+    attachment_path, check_change, create, delete, document, document_path, patch, replace,
+};

@@ -20,8 +20,12 @@ pub const FILE_NAME_BYTES: usize = 255;
 pub const MEDIA_TYPE_BYTES: usize = 128;
 /// Most documents of a user, over all databases.
 pub const DOCUMENTS: u64 = 1_000_000;
-/// Most databases of a user.
+/// Most databases of a user, and most that are granted to others.
 pub const DATABASES: usize = 1000;
+/// Most users that a database is granted to by name, as readers and as authors each.
+pub const GRANTED_NAMES: usize = 100;
+/// Largest body that grants a database.
+pub const ACCESS_BYTES: usize = 32 * 1024;
 /// Most uploads of a user that are under way, or were finished lately.
 pub const UPLOADS: u64 = 10_000;
 /// Documents of a page that asks for no number, as Domino has it.

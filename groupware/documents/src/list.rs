@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use groupware_store::Snapshot;
 
 use crate::time::parse_date;
-use crate::{DatabaseName, DocumentError, keys, limits, usage};
+use crate::{DatabaseName, DocumentError, Who, access, keys, limits, usage};
 
 /// Which part of a list is asked for. Unknown parameters are ignored, as Domino does; known ones are
 /// read strictly.
@@ -72,13 +72,15 @@ pub struct Page {
 /// The documents of a database, those changed longest ago first.
 ///
 /// # Errors
-/// The store's.
+/// 403 if the user may not read the database; the store's.
 pub fn list(
     snapshot: &dyn Snapshot,
-    mailbox: &str,
+    who: Who<'_>,
     database: &DatabaseName,
     query: &ListQuery,
 ) -> Result<Page, DocumentError> {
+    access::may_read(snapshot, who, database)?;
+    let mailbox = who.mailbox;
     let total = usage::load(snapshot, mailbox)?.usage;
     let total = total.documents.get(database.as_str()).copied().unwrap_or(0);
     let from = keys::lines_from(database, query.since.unwrap_or(i64::MIN));

@@ -51,9 +51,9 @@ pub(crate) struct Changes {
 
 impl Changes {
     pub(crate) fn new(context: &Context<'_>) -> Result<Self, DocumentError> {
-        let before = usage::load(context.snapshot, context.mailbox)?;
+        let before = usage::load(context.snapshot, context.who.mailbox)?;
         Ok(Self {
-            partition: context.mailbox.into(),
+            partition: context.who.mailbox.into(),
             batch: Batch::new(),
             quota_bytes: context.quota_bytes,
             usage: before.usage.clone(),

@@ -1,5 +1,5 @@
 //! Uploads in chunks: what is recorded of them. How much of one has come in is not: that lies with
-//! its content, so that a chunk needs no record.
+//! its content, so that a chunk needs no record. Only the owner of a database uploads to it.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::mailbox::{self, Changes};
 use crate::{
     Context, DatabaseName, Decision, DocumentError, FileName, ItemName, NewAttachment, Place, Unid,
-    attach, keys, limits,
+    access, attach, keys, limits,
 };
 
 /// The name of an upload: 32 lower-case hexadecimal digits.
@@ -100,7 +100,8 @@ pub fn begin(context: &Context<'_>, new: &NewUpload) -> Result<Decision<UploadId
         unid,
         item,
     } = &new.place;
-    mailbox::require(context.snapshot, context.mailbox, database, unid)?;
+    access::owner_only(context.who)?;
+    mailbox::require(context.snapshot, context.who.mailbox, database, unid)?;
     let id = UploadId::from_bits(context.bits);
     let upload = Upload {
         length: new.length,
@@ -161,7 +162,8 @@ pub fn finish(
     id: &UploadId,
     hash: ContentHash,
 ) -> Result<Decision<()>, DocumentError> {
-    let (mut upload, revision) = load(context.snapshot, context.mailbox, id)?;
+    access::owner_only(context.who)?;
+    let (mut upload, revision) = load(context.snapshot, context.who.mailbox, id)?;
     if upload.finished.is_some() {
         return Ok(Decision {
             batch: Batch::new(),
@@ -170,7 +172,7 @@ pub fn finish(
     }
     let (place, file) = upload.attachment(id, hash)?;
     let (database, unid) = (&place.database, &place.unid);
-    let held = mailbox::require(context.snapshot, context.mailbox, database, unid)?;
+    let held = mailbox::require(context.snapshot, context.who.mailbox, database, unid)?;
     let mut document = held.document.clone();
     attach::put(&mut document, &file, context.now)?;
     let mut changes = Changes::new(context)?;
@@ -190,7 +192,8 @@ pub fn finish(
 /// # Errors
 /// 404 if there is none of this name.
 pub fn give_up(context: &Context<'_>, id: &UploadId) -> Result<Decision<()>, DocumentError> {
-    let (upload, revision) = load(context.snapshot, context.mailbox, id)?;
+    access::owner_only(context.who)?;
+    let (upload, revision) = load(context.snapshot, context.who.mailbox, id)?;
     let mut changes = Changes::new(context)?;
     if upload.finished.is_none() {
         changes.change_usage(upload.length, 0)?;

@@ -5,7 +5,8 @@ use groupware_store::Snapshot;
 use crate::document::percent_encoded;
 use crate::mailbox::{self, Changes, Held};
 use crate::{
-    Context, DatabaseName, Decision, Document, DocumentError, Fields, FileName, Place, Unid,
+    Context, DatabaseName, Decision, Document, DocumentError, Fields, FileName, Place, Unid, Who,
+    access,
 };
 
 /// The path that names a document.
@@ -29,16 +30,19 @@ pub fn attachment_path(mailbox: &str, place: &Place, name: Option<&FileName>) ->
 /// Makes a document.
 ///
 /// # Errors
-/// 507 if the owner's share is used up.
+/// 403 if the user may not add to the database; 507 if the owner's share is used up.
 pub fn create(
     context: &Context<'_>,
     database: &DatabaseName,
     fields: Fields,
 ) -> Result<Decision<Unid>, DocumentError> {
+    let who = context.who;
+    access::may_add(context.snapshot, who, database)?;
     let unid = Unid::from_bits(context.bits);
     let document = Document {
         created: context.now,
         modified: context.now,
+        author: (!who.is_owner()).then(|| who.user.to_owned()),
         fields,
         attachments: Vec::new(),
     };
@@ -53,22 +57,35 @@ pub fn create(
 /// A document as JSON, and when it was last changed. `only` names the fields wanted.
 ///
 /// # Errors
-/// 404 if there is no such document.
+/// 403 if the user may not read the database; 404 if there is no such document.
 pub fn document(
     snapshot: &dyn Snapshot,
-    mailbox: &str,
+    who: Who<'_>,
     (database, unid): (&DatabaseName, &Unid),
     only: Option<&[String]>,
 ) -> Result<(Vec<u8>, i64), DocumentError> {
-    let held = mailbox::require(snapshot, mailbox, database, unid)?;
-    let body = held.document.render((mailbox, database, unid), only);
+    access::may_read(snapshot, who, database)?;
+    let held = mailbox::require(snapshot, who.mailbox, database, unid)?;
+    let body = held.document.render((who.mailbox, database, unid), only);
     Ok((body, held.document.modified))
+}
+
+/// Passes those who may change a document, before they send what may be large.
+///
+/// # Errors
+/// 403 if the user may not; 404 if there is no such document.
+pub fn check_change(
+    snapshot: &dyn Snapshot,
+    who: Who<'_>,
+    place: (&DatabaseName, &Unid),
+) -> Result<(), DocumentError> {
+    require_changeable(snapshot, who, place).map(drop)
 }
 
 /// Puts these fields in place of all that the document has. Attachments stay.
 ///
 /// # Errors
-/// 404 if there is no such document; 412 if it was changed since; 507.
+/// 403 if the user may not; 404 if there is no such document; 412 if it was changed since; 507.
 pub fn replace(
     context: &Context<'_>,
     place: (&DatabaseName, &Unid),
@@ -105,7 +122,7 @@ pub fn delete(
     place: (&DatabaseName, &Unid),
     unmodified_since: Option<i64>,
 ) -> Result<Decision<()>, DocumentError> {
-    let held = mailbox::require(context.snapshot, context.mailbox, place.0, place.1)?;
+    let held = require_changeable(context.snapshot, context.who, place)?;
     check_unmodified(&held, unmodified_since)?;
     let mut changes = Changes::new(context)?;
     changes.replace(place, Some(&held), None)?;
@@ -121,7 +138,7 @@ fn change(
     unmodified_since: Option<i64>,
     edit: impl FnOnce(&mut Document) -> Result<(), DocumentError>,
 ) -> Result<Decision<()>, DocumentError> {
-    let held = mailbox::require(context.snapshot, context.mailbox, place.0, place.1)?;
+    let held = require_changeable(context.snapshot, context.who, place)?;
     check_unmodified(&held, unmodified_since)?;
     let mut document = held.document.clone();
     edit(&mut document)?;
@@ -132,6 +149,18 @@ fn change(
         batch: changes.into_batch(),
         outcome: (),
     })
+}
+
+/// A document that the user may change.
+pub(crate) fn require_changeable(
+    snapshot: &dyn Snapshot,
+    who: Who<'_>,
+    (database, unid): (&DatabaseName, &Unid),
+) -> Result<Held, DocumentError> {
+    access::may_add(snapshot, who, database)?;
+    let held = mailbox::require(snapshot, who.mailbox, database, unid)?;
+    access::may_change(who, &held.document)?;
+    Ok(held)
 }
 
 fn check_unmodified(held: &Held, since: Option<i64>) -> Result<(), DocumentError> {

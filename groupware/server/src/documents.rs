@@ -1,6 +1,7 @@
 //! The routes of documents, in the shape of Domino's data service: read the request, let
 //! `groupware-documents` decide, answer. Knows no rule of documents.
 
+mod access;
 mod attachments;
 mod check;
 mod params;
@@ -13,8 +14,9 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 use groupware_documents::{
-    self as documents, Context, DatabaseName, Decision, DocumentError, Fields, ListQuery, Unid,
+    self as documents, Context, DatabaseName, Decision, DocumentError, Fields, ListQuery, Unid, Who,
 };
+use groupware_store::Snapshot;
 use http::header::{CONTENT_TYPE, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE};
 use http::{HeaderMap, Method, StatusCode};
 
@@ -24,11 +26,13 @@ pub(crate) use self::params::{MethodOverride, Params, Query};
 pub(crate) use self::sweep::Sweeper as ContentSweeper;
 use crate::change::{self, ChangeError};
 use crate::error::ApiError;
+use crate::owner::Visitor;
 use crate::{AppState, Owner};
 
 pub(crate) type Reply = Result<Response, ApiError>;
 
-/// The routes under `/docs/{mailbox}`, which is the owner of the databases below.
+/// The routes under `/docs/{mailbox}`, which is the owner of the databases below. Whoever is signed in
+/// may ask; what the owner has not granted is refused where it is decided.
 pub(crate) fn routes() -> Router<AppState> {
     let at = |rest: &str| format!("/docs/{{mailbox}}/{{database}}/api/data/documents{rest}");
     Router::new()
@@ -42,6 +46,7 @@ pub(crate) fn routes() -> Router<AppState> {
                 .delete(delete)
                 .post(overridden),
         )
+        .merge(access::routes())
         .merge(attachments::routes())
 }
 
@@ -59,17 +64,17 @@ pub(crate) fn is_streamed(method: &Method, path: &str) -> bool {
 /// Decides on a fresh snapshot and commits, until nobody else was faster.
 pub(crate) async fn change<T>(
     state: &AppState,
-    owner: &Owner,
+    who: Who<'_>,
     decide: impl Fn(&Context<'_>) -> Result<Decision<T>, DocumentError>,
 ) -> Result<T, ApiError> {
     let bits = state.random_bits();
-    change_with(state, owner.mailbox(), bits, decide).await
+    change_with(state, who, bits, decide).await
 }
 
 /// As [`change`], with these random bits.
 pub(crate) async fn change_with<T>(
     state: &AppState,
-    mailbox: &str,
+    who: Who<'_>,
     bits: u128,
     decide: impl Fn(&Context<'_>) -> Result<Decision<T>, DocumentError>,
 ) -> Result<T, ApiError> {
@@ -77,7 +82,7 @@ pub(crate) async fn change_with<T>(
     let changed = change::change(state, |snapshot| {
         let decision = decide(&Context {
             snapshot,
-            mailbox,
+            who,
             now,
             bits,
             quota_bytes: state.settings.quota_bytes,
@@ -101,39 +106,45 @@ async fn list_databases(State(state): State<AppState>, owner: Owner) -> Reply {
     Ok(reply::json(body))
 }
 
-async fn list(State(state): State<AppState>, owner: Owner, params: Params, query: Query) -> Reply {
+async fn list(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    params: Params,
+    query: Query,
+) -> Reply {
     let query = ListQuery::parse(query.pairs())?;
     let database = params.database()?;
     let page = state
         .store()
-        .read(|snapshot| documents::list(snapshot, owner.mailbox(), &database, &query))?;
+        .read(|snapshot| documents::list(snapshot, visitor.who(), &database, &query))?;
     Ok(reply::page(page))
 }
 
 async fn create(
     State(state): State<AppState>,
-    owner: Owner,
+    visitor: Visitor,
     params: Params,
     query: Query,
     headers: HeaderMap,
     body: Bytes,
 ) -> Reply {
     let database = params.database()?;
+    may_write(&state, &visitor, &database)?;
     let mut fields = fields(&headers, &body)?;
     if let Some(form) = query.last("form") {
         fields.set_form(form)?;
     }
-    let unid = change(&state, &owner, |context| {
+    let unid = change(&state, visitor.who(), |context| {
         documents::create(context, &database, fields.clone())
     })
     .await?;
-    let path = documents::document_path(owner.mailbox(), &database, &unid);
+    let path = documents::document_path(visitor.mailbox(), &database, &unid);
     Ok(reply::created_document(&path, &unid))
 }
 
 async fn read(
     State(state): State<AppState>,
-    owner: Owner,
+    visitor: Visitor,
     params: Params,
     query: Query,
     headers: HeaderMap,
@@ -144,7 +155,7 @@ async fn read(
     });
     let (body, modified) = state.store().read(|snapshot| {
         let place = (&database, &unid);
-        documents::document(snapshot, owner.mailbox(), place, only.as_deref())
+        documents::document(snapshot, visitor.who(), place, only.as_deref())
     })?;
     let since = params::date(&headers, IF_MODIFIED_SINCE);
     if since.is_some_and(|since| modified <= since) {
@@ -155,22 +166,27 @@ async fn read(
 
 async fn replace(
     State(state): State<AppState>,
-    owner: Owner,
+    visitor: Visitor,
     params: Params,
     headers: HeaderMap,
     body: Bytes,
 ) -> Reply {
-    write((state, owner, params), (headers, body), documents::replace).await
+    write(
+        (state, visitor, params),
+        (headers, body),
+        documents::replace,
+    )
+    .await
 }
 
 async fn patch(
     State(state): State<AppState>,
-    owner: Owner,
+    visitor: Visitor,
     params: Params,
     headers: HeaderMap,
     body: Bytes,
 ) -> Reply {
-    write((state, owner, params), (headers, body), documents::patch).await
+    write((state, visitor, params), (headers, body), documents::patch).await
 }
 
 /// A rule by which fields that are sent change a document.
@@ -182,13 +198,14 @@ type Rule = fn(
 ) -> Result<Decision<()>, DocumentError>;
 
 async fn write(
-    (state, owner, params): (AppState, Owner, Params),
+    (state, visitor, params): (AppState, Visitor, Params),
     (headers, body): (HeaderMap, Bytes),
     rule: Rule,
 ) -> Reply {
     let (database, unid) = (params.database()?, params.unid()?);
+    may_write(&state, &visitor, &database)?;
     let (fields, since) = (fields(&headers, &body)?, unmodified_since(&headers)?);
-    change(&state, &owner, |context| {
+    change(&state, visitor.who(), |context| {
         rule(context, (&database, &unid), &fields, since)
     })
     .await?;
@@ -197,13 +214,13 @@ async fn write(
 
 async fn delete(
     State(state): State<AppState>,
-    owner: Owner,
+    visitor: Visitor,
     params: Params,
     headers: HeaderMap,
 ) -> Reply {
     let (database, unid) = (params.database()?, params.unid()?);
     let since = unmodified_since(&headers)?;
-    change(&state, &owner, |context| {
+    change(&state, visitor.who(), |context| {
         documents::delete(context, (&database, &unid), since)
     })
     .await?;
@@ -213,21 +230,30 @@ async fn delete(
 /// For clients, or proxies, that know no other methods than GET and POST.
 async fn overridden(
     state: State<AppState>,
-    owner: Owner,
+    visitor: Visitor,
     params: Params,
     MethodOverride(method): MethodOverride,
     headers: HeaderMap,
     body: Bytes,
 ) -> Reply {
     match method {
-        Some(Method::PATCH) => patch(state, owner, params, headers, body).await,
-        Some(Method::PUT) => replace(state, owner, params, headers, body).await,
-        Some(Method::DELETE) => delete(state, owner, params, headers).await,
+        Some(Method::PATCH) => patch(state, visitor, params, headers, body).await,
+        Some(Method::PUT) => replace(state, visitor, params, headers, body).await,
+        Some(Method::DELETE) => delete(state, visitor, params, headers).await,
         _ => Err(ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "X-HTTP-Method-Override is PATCH, PUT, or DELETE here.",
         )),
     }
+}
+
+/// Who may not write to a database is told so before anything about the body.
+fn may_write(state: &AppState, visitor: &Visitor, database: &DatabaseName) -> Result<(), ApiError> {
+    if visitor.who().is_owner() {
+        return Ok(());
+    }
+    let allowed = |snapshot: &dyn Snapshot| documents::may_add(snapshot, visitor.who(), database);
+    Ok(state.store().read(allowed)?)
 }
 
 fn fields(headers: &HeaderMap, body: &[u8]) -> Result<Fields, ApiError> {

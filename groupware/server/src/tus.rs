@@ -112,7 +112,7 @@ async fn make(
     // Who has no room, or no such document, is told before the disk has any work.
     state.store().read(|snapshot| {
         let place = (&new.place.database, &new.place.unid);
-        documents::document(snapshot, owner.mailbox(), place, Some(&[])).map(drop)
+        documents::document(snapshot, owner.who(), place, Some(&[])).map(drop)
     })?;
     let (content, name, length) = (state.content.clone(), id.to_string(), new.length);
     let room = state
@@ -124,7 +124,7 @@ async fn make(
     }
     let create = move || content.create_upload(&name, length);
     let upload = state.streams.disk.work(create).await??;
-    let begun = change_with(state, owner.mailbox(), bits, |context| {
+    let begun = change_with(state, owner.who(), bits, |context| {
         documents::begin(context, new)
     });
     if let Err(error) = begun.await {
@@ -249,7 +249,10 @@ async fn remove(
     check_version(&headers)?;
     let id = params.upload()?;
     let mut claimed = state.uploads.claim(&key(owner.mailbox(), &id)).await?;
-    change(&state, &owner, |context| documents::give_up(context, &id)).await?;
+    change(&state, owner.who(), |context| {
+        documents::give_up(context, &id)
+    })
+    .await?;
     drop(claimed.take());
     let content = state.content.clone();
     let removed = move || content.remove_upload(id.as_str());

@@ -18,9 +18,10 @@ use http::{HeaderMap, StatusCode};
 
 use super::params::{Params, text};
 use super::{Reply, change, reply};
+use crate::AppState;
 use crate::error::ApiError;
+use crate::owner::Visitor;
 use crate::stream::{Buffer, FileBody, Flow, Inflow, Streamed};
-use crate::{AppState, Owner};
 
 const BYTES: &str = "application/octet-stream";
 
@@ -36,13 +37,13 @@ pub(super) fn routes() -> Router<AppState> {
 /// Takes a whole file as it is.
 async fn put(
     State(state): State<AppState>,
-    owner: Owner,
+    visitor: Visitor,
     params: Params,
     request: Request,
 ) -> Reply {
     let (place, name) = (params.place()?, params.file()?);
     let (parts, body) = request.into_parts();
-    let mut inbox = Inbox::open(&state, &owner, &place, (&parts.headers, body)).await?;
+    let mut inbox = Inbox::open(&state, &visitor, &place, (&parts.headers, body)).await?;
     let media_type = text(&parts.headers, CONTENT_TYPE)
         .unwrap_or(BYTES)
         .to_owned();
@@ -61,7 +62,7 @@ async fn put(
         }
     }
     inbox.end_file().await?;
-    let (path, all_new) = inbox.attach_all(&owner, &place).await?;
+    let (path, all_new) = inbox.attach_all(&visitor, &place).await?;
     Ok(match all_new {
         true => reply::created(&path),
         false => reply::nothing(),
@@ -71,11 +72,15 @@ async fn put(
 /// Takes the files of a form, all or none.
 async fn attach_form(
     State(state): State<AppState>,
-    owner: Owner,
+    visitor: Visitor,
     params: Params,
     request: Request,
 ) -> Reply {
     let place = params.place()?;
+    let at = (&place.database, &place.unid);
+    state
+        .store()
+        .read(|snapshot| documents::check_change(snapshot, visitor.who(), at))?;
     let (parts, body) = request.into_parts();
     let boundary = text(&parts.headers, CONTENT_TYPE).and_then(documents::boundary);
     let boundary = boundary.ok_or_else(|| {
@@ -84,12 +89,12 @@ async fn attach_form(
             "Files are sent as multipart/form-data.",
         )
     })?;
-    let mut inbox = Inbox::open(&state, &owner, &place, (&parts.headers, body)).await?;
+    let mut inbox = Inbox::open(&state, &visitor, &place, (&parts.headers, body)).await?;
     inbox.read_form(Multipart::new(&boundary)).await?;
     if inbox.files.is_empty() {
         return Err(ApiError::bad_request("The form has no file."));
     }
-    let (path, _) = inbox.attach_all(&owner, &place).await?;
+    let (path, _) = inbox.attach_all(&visitor, &place).await?;
     Ok(reply::created(&path))
 }
 
@@ -111,16 +116,16 @@ impl Inbox {
     /// Refuses what can be known to fail before anything is sent.
     async fn open(
         state: &AppState,
-        owner: &Owner,
+        visitor: &Visitor,
         place: &Place,
         (headers, body): (&HeaderMap, Body),
     ) -> Result<Self, ApiError> {
         let announced = text(headers, CONTENT_LENGTH).and_then(|length| length.parse().ok());
         let settings = &state.settings;
         let room = state.store().read(|snapshot| {
-            let (mailbox, unid) = (owner.mailbox(), &place.unid);
-            documents::document(snapshot, mailbox, (&place.database, unid), Some(&[]))?;
-            documents::room(snapshot, mailbox, settings.quota_bytes)
+            let at = (&place.database, &place.unid);
+            documents::check_change(snapshot, visitor.who(), at)?;
+            documents::room(snapshot, visitor.mailbox(), settings.quota_bytes)
         })?;
         let room = room.min(settings.attachment_bytes);
         if announced.is_some_and(|length: u64| length > settings.attachment_bytes) {
@@ -249,17 +254,21 @@ impl Inbox {
     }
 
     /// Commits the attachments; the path of the first one, and whether all are new.
-    async fn attach_all(self, owner: &Owner, place: &Place) -> Result<(String, bool), ApiError> {
+    async fn attach_all(
+        self,
+        visitor: &Visitor,
+        place: &Place,
+    ) -> Result<(String, bool), ApiError> {
         // The pins hold until the commit is through.
         let (files, _pins): (Vec<_>, Vec<_>) = self.files.into_iter().unzip();
         let at = (&place.database, &place.unid);
-        let all_new = change(&self.state, owner, |context| {
+        let all_new = change(&self.state, visitor.who(), |context| {
             documents::attach(context, at, &files)
         })
         .await?;
         let first = files.first().map(|file| &file.name);
         Ok((
-            documents::attachment_path(owner.mailbox(), place, first),
+            documents::attachment_path(visitor.mailbox(), place, first),
             all_new,
         ))
     }
@@ -269,9 +278,9 @@ fn media_type(head: &PartHead) -> String {
     head.media_type.clone().unwrap_or_else(|| BYTES.to_owned())
 }
 
-async fn remove(State(state): State<AppState>, owner: Owner, params: Params) -> Reply {
+async fn remove(State(state): State<AppState>, visitor: Visitor, params: Params) -> Reply {
     let (place, name) = (params.place()?, params.file()?);
-    change(&state, &owner, |context| {
+    change(&state, visitor.who(), |context| {
         documents::detach(context, &place, &name)
     })
     .await?;
@@ -282,14 +291,14 @@ async fn remove(State(state): State<AppState>, owner: Owner, params: Params) -> 
 /// in it was written by whoever sent it.
 async fn read(
     State(state): State<AppState>,
-    owner: Owner,
+    visitor: Visitor,
     params: Params,
     headers: HeaderMap,
 ) -> Reply {
     let (place, name) = (params.place()?, params.file()?);
     let attachment = state
         .store()
-        .read(|snapshot| documents::attachment(snapshot, owner.mailbox(), &place, &name))?;
+        .read(|snapshot| documents::attachment(snapshot, visitor.who(), &place, &name))?;
     let tag = format!("\"{}\"", attachment.hash);
     let has_it = text(&headers, IF_NONE_MATCH)
         .is_some_and(|tags| tags.trim() == "*" || tags.split(',').any(|it| it.trim() == tag));

@@ -174,7 +174,7 @@ fn give_up(state: &AppState, mailbox: &str, id: &UploadId) -> Result<(), Failed>
         let decision = state.store().read(|snapshot| {
             let context = Context {
                 snapshot,
-                mailbox,
+                who: documents::Who::owner(mailbox),
                 now: state.now_s(),
                 bits: 0,
                 quota_bytes: u64::MAX,

@@ -202,7 +202,7 @@ pub(super) async fn finish(
         ));
     };
     let pin = finished?;
-    change(state, owner, |context| {
+    change(state, owner.who(), |context| {
         documents::finish(context, id, pin.hash())
     })
     .await?;
