@@ -125,6 +125,7 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         wait,
         repeat: 1,
         chance: None,
+        once: false,
         requests: vec![request],
     };
     Workload {

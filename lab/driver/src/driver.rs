@@ -313,6 +313,7 @@ mod tests {
             wait: Wait::None,
             repeat: 1,
             chance: None,
+            once: false,
             requests,
         }
     }

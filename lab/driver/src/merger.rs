@@ -360,6 +360,7 @@ mod tests {
             wait: Wait::None,
             repeat: 1,
             chance: None,
+            once: false,
             requests: 0..1,
         };
         let script = Script {

@@ -22,6 +22,8 @@ pub(crate) struct ScriptStep {
     pub(crate) wait: Wait,
     pub(crate) repeat: u32,
     pub(crate) chance: Option<Chance>,
+    /// Of a setup: for the first user only.
+    pub(crate) once: bool,
     pub(crate) requests: std::ops::Range<RequestId>,
 }
 
@@ -64,6 +66,7 @@ fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
         wait: step.wait,
         repeat: step.repeat,
         chance: step.chance,
+        once: step.once,
         requests: first..*next,
     }
 }

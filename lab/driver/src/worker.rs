@@ -385,7 +385,13 @@ impl<C: Client> SetupRun<C> {
                 None => return,
             };
             let Some(mut user) = user else { continue };
-            for round in 0..self.shared.script.setup[self.step].repeat {
+            let step = &self.shared.script.setup[self.step];
+            let rounds = if step.once && user.index > 0 {
+                0
+            } else {
+                step.repeat
+            };
+            for round in 0..rounds {
                 user.scope.set_round(round);
                 self.step(&mut user).await;
             }

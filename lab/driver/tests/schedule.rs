@@ -250,6 +250,31 @@ fn setup_steps_have_a_barrier_over_all_workers() {
 }
 
 #[test]
+fn a_setup_step_for_one_is_done_by_the_first_user_alone() {
+    let server = Server::answering(|_| ok("{}"));
+    let make = Make::new(&[])
+        .setup("POST /all")
+        .setup("POST /once/{{ index }}");
+    let mut drive = make.step(Wait::None, "GET /").drive(&server.base());
+    drive.users = 5;
+    drive.cores = vec![0, 0];
+    let workload = Arc::get_mut(&mut drive.workload).unwrap();
+    workload.setup[1].once = true;
+    workload.setup[1].repeat = 3;
+    let told = run_until(drive, |told| told.done() > 0);
+    assert_eq!(told.setup, Some((8, 0, 0)));
+    let lines = server.lines();
+    let once: Vec<_> = lines
+        .iter()
+        .filter(|line| line.contains("/once/"))
+        .collect();
+    assert!(
+        once.len() == 3 && once.iter().all(|line| line.contains("/once/0")),
+        "{once:?}"
+    );
+}
+
+#[test]
 fn setup_goes_on_after_failures_and_shows_examples() {
     let server = Server::answering(|_| "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n".to_owned());
     let make = Make::new(&[])

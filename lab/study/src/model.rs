@@ -179,6 +179,8 @@ pub struct Step {
     pub requests: Vec<Request>,
     /// In which sessions it is done; `None` in all.
     pub chance: Option<Chance>,
+    /// Of a setup: the first user does it, and nobody else.
+    pub once: bool,
 }
 
 /// The part of the sessions that does a step: see [`crate::timing::SessionChoice`].

@@ -410,6 +410,11 @@ fn faults_of_a_workload() {
         ),
         ("duplicate step names", "step: Open a page", "step: Log in"),
         (
+            "a step of a session for one user",
+            "step: Open a page",
+            "step: Open a page\n      once: true",
+        ),
+        (
             "probe without a request",
             "session:",
             "probe: { every: 1s }\nsession:",

@@ -336,6 +336,7 @@ fn one(request: Request, wait: Wait) -> Step {
         wait,
         repeat: 1,
         chance: None,
+        once: false,
         requests: vec![request],
     }
 }

@@ -191,7 +191,7 @@ prop_compose! {
         only in request().boxed(),
     ) -> At<StepFile> {
         at(StepFile {
-            step, wait, repeat, set, share, weight, one_of: None, steps: None, requests, only,
+            step, wait, repeat, once: None, set, share, weight, one_of: None, steps: None, requests, only,
         })
     }
 }

@@ -104,6 +104,10 @@ pub(crate) struct StepFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) repeat: Option<At<Scalar>>,
+    /// Of the setup: `true` where the first user does it for all, and nobody else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<bool>")]
+    pub(crate) once: Option<At<Scalar>>,
     /// Variables set before its first request, for this step and later ones.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
@@ -256,6 +260,7 @@ impl Decode for StepFile {
             step: fields.optional("step", problems),
             wait: fields.optional("wait", problems),
             repeat: fields.optional("repeat", problems),
+            once: fields.optional("once", problems),
             set: fields.optional("set", problems).unwrap_or_default(),
             share: fields.optional("share", problems),
             weight: fields.optional("weight", problems),

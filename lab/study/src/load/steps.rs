@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::choice;
 use super::request::Compiler;
+use super::{choice, study};
 use crate::error::Problems;
 use crate::file::{At, RequestFile, RequestItem, Scalar, StepFile, Table};
 use crate::model::{Request, Step, Wait};
@@ -43,6 +43,12 @@ pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<Vec<Step
         compiler.problems.push(problem);
     }
     check_names(&leaves, compiler.problems);
+    for once in leaves.iter().filter_map(|file| file.value.once.as_ref()) {
+        let place = once.span.first_line();
+        let mut problem = place.problem("a session has no step for one user only", "here");
+        problem.help = Some("`once` belongs to steps of the setup".to_owned());
+        compiler.problems.push(problem);
+    }
     let steps = choice::flat(&files.value, compiler)?;
     compile(&steps, "the session", compiler)
 }
@@ -128,6 +134,7 @@ fn step(
         }),
         None => Some(1),
     };
+    let once = study::switch(file.once.as_ref(), compiler.problems);
     let sets = sets(&file.set, compiler);
     let which = format!("the {} step of {of}", nth(at));
     let requests = requests(file, &which, &place, compiler);
@@ -146,6 +153,7 @@ fn step(
         repeat: repeat? as u32,
         requests,
         chance,
+        once,
     })
 }
 

@@ -230,7 +230,8 @@ fn systems(file: &StudyFile) -> impl Iterator<Item = &SystemFile> {
         .chain(variants)
 }
 
-fn switch(at: Option<&At<Scalar>>, problems: &mut Problems) -> bool {
+/// `true` or `false`; nothing said is `false`.
+pub(super) fn switch(at: Option<&At<Scalar>>, problems: &mut Problems) -> bool {
     match at.map(|at| (&at.value, &at.span)) {
         None => false,
         Some((Scalar::Bool(on), _)) => *on,
