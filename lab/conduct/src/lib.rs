@@ -5,7 +5,8 @@
 //! - The system under test is a process of its own, on cores of its own where there are two, and
 //!   never outlives this process, however that ends.
 //! - Each trial has a fresh server on a fresh data folder (`RUN/work/`, removed with the trial), so
-//!   that nothing is left over from the one before.
+//!   that nothing is left over from the one before. Where mailboxes are filled, it begins with a copy
+//!   of data that was filled once for all trials of that state.
 //! - The archive is complete after every trial. An interrupted or killed run resumes with the
 //!   trials that are missing.
 //! - The old value of a changed kernel setting is on disk before the change. It is put back after
@@ -34,6 +35,7 @@ mod run;
 mod scrape;
 mod scratch;
 mod search;
+mod snapshot;
 mod surroundings;
 mod system;
 mod trial;

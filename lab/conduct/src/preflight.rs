@@ -1,12 +1,14 @@
 //! Whether a plan fits this machine, said in words before anything starts. Judges no measurement.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use lab_study::SystemSpec;
 use lab_study::plan::{Plan, Search, Trial};
+use lab_study::{MailSpec, SystemSpec};
 
 use crate::machine::{self, Limits};
+use crate::snapshot;
 
 /// Open files beside the users' connections: listeners, the store, the archive, libraries.
 const FILE_RESERVE: u64 = 200;
@@ -16,6 +18,10 @@ const USER_BYTES: u64 = 20 << 10;
 const USER_DISK_BYTES: u64 = 64 << 10;
 /// Of the archive for each window: 3000 users for an hour write some 20 MB in 3600 of them.
 const WINDOW_BYTES: u64 = 8 << 10;
+/// A message on disk beside its text: headers, list entry, counters, half-empty pages.
+const MESSAGE_DISK_BYTES: u64 = 4 << 10;
+/// Mean of a message where the study sets no size: the profile's sizes by their shares.
+const MEAN_MESSAGE_BYTES: u64 = 98 << 10;
 /// More than most searches make.
 const TRIALS_OF_A_SEARCH: u64 = 40;
 /// The rest of the archive and the write-ahead log of an idle store.
@@ -138,7 +144,9 @@ fn check_against(plan: &Plan, limits: &Limits, free: &dyn Fn(&str) -> u64) -> Ve
     let archive = archive_bytes(plan);
     for trial in &trials {
         let own = trial.host.storage.as_deref().map(free);
-        for excess in excesses(trial, limits, archive, own) {
+        let beside = |other: &Trial| other.host.storage == trial.host.storage;
+        let data = data_bytes(trial).saturating_add(snapshot_bytes(&trials, beside));
+        for excess in excesses(trial, limits, (archive, data), own) {
             let same =
                 |p: &Problem| std::mem::discriminant(&p.excess) == std::mem::discriminant(&excess);
             if !problems.iter().any(same) {
@@ -169,11 +177,24 @@ fn largest(plan: &Plan) -> Vec<Trial> {
 }
 
 /// Free disk that a run of the plan needs at most, in its folder and in the storage that its study
-/// names: the archive of all trials, and the data of the largest one.
+/// names: the archive of all trials, the data of the largest one, and the filled mailboxes that
+/// trials begin with.
 #[must_use]
 pub fn disk_needed(plan: &Plan) -> u64 {
-    let data = largest(plan).iter().map(data_bytes).max().unwrap_or(0);
-    archive_bytes(plan).saturating_add(data)
+    let trials = largest(plan);
+    let data = trials.iter().map(data_bytes).max().unwrap_or(0);
+    let kept = snapshot_bytes(&trials, |_| true);
+    archive_bytes(plan)
+        .saturating_add(data)
+        .saturating_add(kept)
+}
+
+/// What is kept of filled mailboxes, once for each state that trials begin in.
+fn snapshot_bytes(trials: &[Trial], is_meant: impl Fn(&Trial) -> bool) -> u64 {
+    let meant = trials.iter().filter(|trial| is_meant(trial));
+    let states = meant.filter_map(|trial| Some((snapshot::state(trial)?, data_bytes(trial))));
+    let states: BTreeMap<String, u64> = states.collect();
+    states.into_values().fold(0, u64::saturating_add)
 }
 
 /// What the archive grows to. The trials that a search will choose are guessed.
@@ -194,19 +215,30 @@ fn data_bytes(trial: &Trial) -> u64 {
     let SystemSpec::Groupware(spec) = &trial.system else {
         return 0;
     };
-    let user = USER_DISK_BYTES.saturating_add(spec.mailbox_pad_bytes);
+    let mail = spec.mail.map_or(
+        0,
+        |MailSpec {
+             messages,
+             message_bytes,
+         }| {
+            let text = message_bytes.unwrap_or(MEAN_MESSAGE_BYTES);
+            u64::from(messages).saturating_mul(text.saturating_add(MESSAGE_DISK_BYTES))
+        },
+    );
+    let user = USER_DISK_BYTES
+        .saturating_add(spec.mailbox_pad_bytes)
+        .saturating_add(mail);
     u64::from(trial.load.users).saturating_mul(user)
 }
 
 fn excesses(
     trial: &Trial,
     limits: &Limits,
-    archive: u64,
+    (archive, data): (u64, u64),
     storage: Option<u64>,
 ) -> impl Iterator<Item = Excess> + use<> {
     let users = u64::from(trial.load.users);
     let memory = users.saturating_mul(USER_BYTES);
-    let data = data_bytes(trial);
     let in_run = if storage.is_some() { 0 } else { data };
     let disk = archive.saturating_add(in_run);
     let files = users > limits.open_files.saturating_sub(FILE_RESERVE);

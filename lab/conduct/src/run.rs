@@ -18,6 +18,7 @@ use crate::kernel::{self, Kernel};
 use crate::machine;
 use crate::scratch::{self, Work};
 use crate::search::{self, Judge, Searching, trials_of};
+use crate::snapshot::Snapshots;
 use crate::trial::Conductor;
 use crate::{ConductError, attach, command, preflight as limits, system};
 
@@ -116,6 +117,7 @@ pub fn run(
         work: work(request)?,
         archive,
         interrupt,
+        snapshots: Snapshots::default(),
         kernel: Kernel::begin(&request.state, &request.plan)?,
     };
     let outcome = match Searching::of(&request.plan) {
@@ -186,6 +188,7 @@ struct Run<'a> {
     allotment: Allotment,
     /// By storage; `None` = the run's own folder.
     work: BTreeMap<Option<String>, Work>,
+    snapshots: Snapshots,
     archive: RunWriter,
     interrupt: &'a AtomicBool,
     kernel: Kernel,
@@ -323,7 +326,8 @@ impl Run<'_> {
             control: trial.control,
             load: trial.load,
         });
-        let scratch = self.work[&trial.host.storage].trial(trial.id)?;
+        let work = &self.work[&trial.host.storage];
+        let scratch = work.trial(trial.id)?;
         let mut pinning = self.allotment.pinning(trial.host.cpus.as_ref());
         if system::is_attached(&trial.system) {
             not_pinned(&mut pinning);
@@ -338,6 +342,8 @@ impl Run<'_> {
             workload_text: workload_text(&self.request.loaded),
             pinning: &pinning,
             scratch: &scratch,
+            work,
+            snapshots: &self.snapshots,
             kernel,
             after: place.after,
             events,

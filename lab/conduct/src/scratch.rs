@@ -70,7 +70,21 @@ impl Work {
 
     /// A fresh folder for one trial.
     pub(crate) fn trial(&self, id: u32) -> Result<Scratch, ConductError> {
-        let dir = self.dir.join(format!("{id:03}"));
+        self.fresh(&format!("{id:03}"))
+    }
+
+    /// A fresh folder for a system whose mailboxes are filled.
+    pub(crate) fn filling(&self) -> Result<Scratch, ConductError> {
+        self.fresh("filling")
+    }
+
+    /// Where a snapshot is kept.
+    pub(crate) fn snapshot(&self, number: usize) -> PathBuf {
+        self.dir.join("snapshots").join(number.to_string())
+    }
+
+    fn fresh(&self, name: &str) -> Result<Scratch, ConductError> {
+        let dir = self.dir.join(name);
         let create = || {
             match fs::remove_dir_all(&dir) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),

@@ -25,7 +25,8 @@ use crate::measuring::{LOOK, Measured, Measuring, Spans};
 use crate::provision::{self, Registry, UserExtra};
 use crate::raw;
 use crate::scrape::{Exporter, Scraper};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, Work};
+use crate::snapshot::{self, Snapshots};
 use crate::surroundings::{self, Look, Surroundings};
 use crate::system::{self, System, SystemStart};
 use crate::{ConductError, cores, journal, machine, record};
@@ -73,6 +74,9 @@ pub(crate) struct Conductor<'a> {
     pub(crate) workload_text: &'a str,
     pub(crate) pinning: &'a Pinning,
     pub(crate) scratch: &'a Scratch,
+    /// The folder that the trial's is in.
+    pub(crate) work: &'a Work,
+    pub(crate) snapshots: &'a Snapshots,
     /// Kernel settings in force.
     pub(crate) kernel: BTreeMap<String, String>,
     /// Ramps and holds of the trials that follow.
@@ -127,9 +131,21 @@ impl Conductor<'_> {
     }
 
     fn attempt(&mut self, writer: &mut TrialWriter, facts: &mut Facts) -> Result<(), Stop> {
+        let watch = Stopwatch::start();
+        let filled = self.restore()?;
+        facts.provision = watch.elapsed();
         self.tell(Event::Phase(Phase::Starting));
         let before = Look::now();
-        let start = SystemStart {
+        let start = self.system(self.scratch, writer.output_path());
+        let mut system = start.start(self.interrupt)?;
+        let result = self.with_system(&mut system, (&before, filled), writer, facts);
+        self.tell(Event::Phase(Phase::Stopping));
+        facts.notes.extend(system.stop());
+        result
+    }
+
+    fn system<'s>(&'s self, scratch: &'s Scratch, output: std::path::PathBuf) -> SystemStart<'s> {
+        SystemStart {
             program: self.program,
             spec: &self.trial.system,
             cores: if self.pinning.system.is_empty() {
@@ -137,27 +153,47 @@ impl Conductor<'_> {
             } else {
                 &self.pinning.system
             },
-            scratch: self.scratch,
-            output: writer.output_path(),
+            scratch,
+            output,
+        }
+    }
+
+    /// Puts filled mailboxes in the trial's folder, and gives what their users sign in with. The
+    /// first trial that begins so has them filled. `None` where there are none to fill.
+    fn restore(&mut self) -> Result<Option<UserExtra>, Stop> {
+        let Some(state) = snapshot::state(self.trial) else {
+            return Ok(None);
         };
-        let mut system = start.start(self.interrupt)?;
-        let result = self.with_system(&mut system, &before, writer, facts);
-        self.tell(Event::Phase(Phase::Stopping));
-        facts.notes.extend(system.stop());
-        result
+        self.tell(Event::Phase(Phase::Provisioning));
+        if !self.snapshots.has(&state) {
+            let scratch = self.work.filling()?;
+            let start = self.system(&scratch, scratch.file("output"));
+            let mut system = start.start(self.interrupt)?;
+            let users = self.provision(&mut system)?;
+            if let Some(problem) = system.stop() {
+                let what = "the mailboxes that trials begin with can't be kept";
+                return Err(Stop::System(format!("{what}: {problem}")));
+            }
+            let filled = (self.work, &scratch);
+            self.snapshots.keep(state.clone(), filled, users)?;
+        }
+        Ok(Some(self.snapshots.restore(&state, self.scratch)?))
     }
 
     fn with_system(
         &mut self,
         system: &mut System,
-        before: &Look,
+        (before, filled): (&Look, Option<UserExtra>),
         writer: &mut TrialWriter,
         facts: &mut Facts,
     ) -> Result<(), Stop> {
         self.tell(Event::Phase(Phase::Provisioning));
         let watch = Stopwatch::start();
-        let user_extra = self.provision(system)?;
-        facts.provision = watch.elapsed();
+        let user_extra = match filled {
+            Some(users) => users,
+            None => self.provision(system)?,
+        };
+        facts.provision += watch.elapsed();
         self.tell(Event::Phase(Phase::Setup));
         let (sender, events) = sync_channel(QUEUE);
         facts.files_before = machine::own_open_files();
@@ -500,7 +536,8 @@ impl Conductor<'_> {
             ));
         } else if let Some(MailSpec { messages, .. }) = system::mail(&self.trial.system) {
             notes.push(format!(
-                "Each mailbox holds {messages} messages before the trial."
+                "Each mailbox holds {messages} messages before the trial, which begins with a copy of \
+                 data that was filled once."
             ));
         } else if system::is_groupware(&self.trial.system) {
             let not = "Mailboxes are not padded: they hold what the workload puts into them.";

@@ -41,9 +41,9 @@ session:
       request: GET /look/{{ name }}/{{ password }}
 ";
 
-struct Texts(BTreeMap<&'static str, &'static str>);
+struct Texts<'a>(BTreeMap<&'static str, &'a str>);
 
-impl Files for Texts {
+impl Files for Texts<'_> {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         let found = self.0.iter().find(|(name, _)| path.ends_with(*name));
         found
@@ -55,6 +55,7 @@ impl Files for Texts {
 /// A folder with a made-up `plimsoll` and room for an archive.
 struct Stage {
     dir: tempfile::TempDir,
+    study: String,
 }
 
 impl Stage {
@@ -62,6 +63,7 @@ impl Stage {
     fn new(mode: &str) -> Self {
         let stage = Self {
             dir: tempfile::tempdir().unwrap(),
+            study: STUDY.to_owned(),
         };
         Self::script(&stage.program(), mode);
         stage
@@ -88,7 +90,7 @@ impl Stage {
 
     fn request(&self, resume: bool) -> RunRequest {
         let files = Texts(BTreeMap::from([
-            ("s.study.yaml", STUDY),
+            ("s.study.yaml", &*self.study),
             ("small.workload.yaml", WORKLOAD),
         ]));
         let loaded = load_study("s.study.yaml", &files, &[]).unwrap();
@@ -267,6 +269,35 @@ fn a_plan_runs_and_every_trial_is_recorded() {
     );
 }
 
+#[test]
+fn mailboxes_are_filled_once_and_each_trial_begins_with_a_copy() {
+    let mut stage = Stage::new("");
+    stage.study = STUDY
+        .replace("http_threads: 3", "http_threads: 3, mail: { messages: 2 }")
+        .replace("trials: 1", "trials: 2");
+    // Interrupted in the second block, nothing of it stays; resumed, it is filled anew.
+    let holds = AtomicU64::new(0);
+    let (outcome, _) = stage.run(false, |event| {
+        let hold = matches!(event, Event::Phase(Phase::Hold));
+        hold && holds.fetch_add(1, Ordering::Relaxed) == 2
+    });
+    assert!(outcome.unwrap().interrupted);
+    let fills = || fs::read(stage.dir.path().join("fills")).unwrap().len();
+    assert_eq!(fills(), 2, "once for 4 users, once for 8");
+    let (outcome, _) = stage.run(true, |_| false);
+    assert_eq!(outcome.unwrap().completed, 4);
+    assert_eq!(fills(), 4);
+    for trial in Run::open(&stage.out()).unwrap().trials {
+        let state = trial.record.circumstances.starting_state.unwrap();
+        assert_eq!((state.data_bytes, state.data_files), (1004, 2));
+        let output = String::from_utf8(trial.output.unwrap()).unwrap();
+        assert!(output.contains("2 files of others"), "{output}");
+        let note = "begins with a copy of data that was filled once";
+        let notes = trial.record.notes.join(" ");
+        assert!(notes.contains(note), "{notes}");
+    }
+}
+
 fn check_circumstances(found: &Circumstances, users: u64) {
     let state = found.starting_state.as_ref().unwrap();
     assert_eq!((state.data_bytes, state.data_files), (1000, 1));
@@ -363,6 +394,7 @@ fn runs_until_it_is_killed() {
     };
     let stage = Stage {
         dir: tempfile::TempDir::new_in(dir).unwrap(),
+        study: STUDY.to_owned(),
     };
     Stage::script(&stage.program(), "");
     println!("stage={}", stage.dir.path().display());
@@ -413,6 +445,7 @@ fn a_killed_run_leaves_no_process_and_resumes() {
 
     let stage = Stage {
         dir: tempfile::TempDir::new_in(&home).unwrap(),
+        study: STUDY.to_owned(),
     };
     Stage::script(&stage.program(), "");
     fs::rename(home.join("run"), stage.out()).unwrap();
@@ -538,6 +571,7 @@ fn plays_the_server() {
     let server: &'static Server = Box::leak(Box::new(Server {
         mode,
         token,
+        data: data.to_path_buf(),
         served: AtomicU64::new(0),
     }));
     for stream in listener.incoming() {
@@ -549,6 +583,7 @@ fn plays_the_server() {
 struct Server {
     mode: String,
     token: String,
+    data: PathBuf,
     served: AtomicU64,
 }
 
@@ -599,6 +634,18 @@ impl Server {
                     format!("secret-of-{}", user["name"].as_str().unwrap()).into();
             }
             return ("200 OK", accounts.to_string());
+        }
+        if lines[0].starts_with("post /admin/mail/fill") {
+            fs::write(self.data.join("mail"), "mail").unwrap();
+            // Beside the archive: data, its folder, the work, the run.
+            let fills = self.data.ancestors().nth(4).unwrap().join("fills");
+            let mut fills = fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(fills)
+                .unwrap();
+            fills.write_all(b"x").unwrap();
+            return ("200 OK", "{}".to_owned());
         }
         self.load(&lines[0])
     }

@@ -1,0 +1,143 @@
+//! Filled mailboxes, kept to begin trials from: users are registered and their mailboxes filled once
+//! for each state that trials begin in, the system is ended as it should be, and its data folder is
+//! kept. Each trial of that state, the first one too, begins with a copy of it.
+//!
+//! Snapshots lie in the work folder of their storage and go with it, however the run ends.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use lab_study::plan::Trial;
+use lab_study::{Engine, SystemSpec};
+
+use crate::ConductError;
+use crate::provision::UserExtra;
+use crate::scratch::{Scratch, Work};
+
+/// The snapshots of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshots(RefCell<BTreeMap<String, Snapshot>>);
+
+#[derive(Debug)]
+struct Snapshot {
+    dir: PathBuf,
+    /// What the users of this state sign in with.
+    users: UserExtra,
+}
+
+/// What tells the state that a trial begins in from others; `None` where nothing is filled, or not
+/// on disk. Settings that leave no trace in the data, such as threads, are no part of it.
+pub(crate) fn state(trial: &Trial) -> Option<String> {
+    let SystemSpec::Groupware(spec) = &trial.system else {
+        return None;
+    };
+    let mail = spec.mail?;
+    let on_disk = spec.engine != Engine::Memory;
+    on_disk.then(|| {
+        format!(
+            "{} users, {} messages of {:?} bytes, padded by {}, {:?}, {:?}, in {:?}",
+            trial.load.users,
+            mail.messages,
+            mail.message_bytes,
+            spec.mailbox_pad_bytes,
+            spec.lookup_layout,
+            trial.parameters,
+            trial.host.storage,
+        )
+    })
+}
+
+impl Snapshots {
+    pub(crate) fn has(&self, state: &str) -> bool {
+        self.0.borrow().contains_key(state)
+    }
+
+    /// Keeps the data of a system that has ended.
+    pub(crate) fn keep(
+        &self,
+        state: String,
+        (work, filled): (&Work, &Scratch),
+        users: UserExtra,
+    ) -> Result<(), ConductError> {
+        let mut kept = self.0.borrow_mut();
+        let dir = work.snapshot(kept.len());
+        let moved = dir
+            .parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| fs::rename(filled.data(), &dir));
+        moved.map_err(|source| failed(&dir, source))?;
+        kept.insert(state, Snapshot { dir, users });
+        Ok(())
+    }
+
+    /// Puts a copy in the data folder of a trial, and gives what its users sign in with. The copy is
+    /// on the disk, so that the trial does not begin beside its writing.
+    pub(crate) fn restore(
+        &self,
+        state: &str,
+        scratch: &Scratch,
+    ) -> Result<UserExtra, ConductError> {
+        let kept = self.0.borrow();
+        let Some(snapshot) = kept.get(state) else {
+            return Ok(UserExtra::new());
+        };
+        copy(&snapshot.dir, &scratch.data()).map_err(|source| failed(&scratch.data(), source))?;
+        Ok(snapshot.users.clone())
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> ConductError {
+    ConductError::Scratch {
+        path: path.to_path_buf(),
+        source,
+    }
+}
+
+/// Copies a folder with all in it; the kernel shares the blocks where the file system can.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+            File::open(&target)?.sync_all()?;
+        }
+    }
+    File::open(to)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_trial_begins_with_a_copy_and_leaves_the_snapshot_alone() {
+        let run = tempfile::tempdir().unwrap();
+        let work = Work::in_run(run.path()).unwrap();
+        let filled = work.filling().unwrap();
+        fs::create_dir(filled.data().join("deep")).unwrap();
+        fs::write(filled.data().join("deep/file"), "content").unwrap();
+        let users = vec![vec![("password".to_owned(), "secret".to_owned())]];
+        let snapshots = Snapshots::default();
+        snapshots
+            .keep("a".to_owned(), (&work, &filled), users.clone())
+            .unwrap();
+        drop(filled);
+        assert!(snapshots.has("a") && !snapshots.has("b"));
+        for id in 1..3 {
+            let trial = work.trial(id).unwrap();
+            assert_eq!(snapshots.restore("a", &trial).unwrap(), users);
+            let file = trial.data().join("deep/file");
+            assert_eq!(fs::read_to_string(&file).unwrap(), "content");
+            fs::write(file, "changed").unwrap();
+        }
+        drop(work);
+        assert_eq!(fs::read_dir(run.path()).unwrap().count(), 0);
+    }
+}
