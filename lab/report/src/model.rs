@@ -11,7 +11,7 @@ use serde::Serialize;
 
 pub use crate::model_comparison::{Claim, Comparison, Difference, Inference, Measure};
 pub use crate::model_line::{LineDifference, LineLevel, LoadLine, Scaling, UslPoint};
-pub use crate::model_published::{Entry, PublishedTable};
+pub use crate::model_published::{AsIs, Entry, PublishedTable};
 pub use crate::model_runs::{
     COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference,
 };
@@ -179,6 +179,8 @@ pub struct CellSummary {
     pub skipped_per_trial: Option<f64>,
     /// Transactions per second in the hold.
     pub throughput_per_s: Option<Estimate>,
+    /// The same per minute, which the reports of Domino call NotesMark.
+    pub notesmark_per_min: Option<Estimate>,
     /// Response times in the hold.
     pub response_ms: TimesSummary,
     /// The same from the actual send; `None` where there is no plan to be late by.

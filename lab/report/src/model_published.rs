@@ -19,8 +19,20 @@ pub struct PublishedTable {
     /// Its rows, where they are about what sessions carried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<PublishedTransfer>,
+    /// The file's figures as a table, where none of them belongs to a cell of this study.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_is: Option<AsIs>,
     /// Parts of the file that could not be set beside anything, in sentences.
     pub left_out: Vec<String>,
+}
+
+/// Published figures as they are.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AsIs {
+    /// Names of the columns, with units.
+    pub heads: Vec<String>,
+    /// A text per column.
+    pub rows: Vec<Vec<String>>,
 }
 
 /// One published figure and ours.

@@ -74,6 +74,8 @@ pub struct TrialAnalysis {
     pub unanswered: Option<Unanswered>,
     /// Transactions per second in the hold.
     pub throughput_per_s: Option<f64>,
+    /// The same per minute, which the reports of Domino call NotesMark.
+    pub notesmark_per_min: Option<f64>,
     /// Answered requests per second in the hold, failed ones included: the load that the server had.
     pub delivered_per_s: Option<f64>,
     /// What the plan offers; `None` as above.

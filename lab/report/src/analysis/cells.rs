@@ -77,6 +77,7 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
         errors_per_trial: mean_of(valid.iter().map(|trial| trial.errors)),
         skipped_per_trial: mean_of(valid.iter().map(|trial| trial.skipped)),
         throughput_per_s: estimate(valid.iter().map(|trial| trial.throughput_per_s)),
+        notesmark_per_min: estimate(valid.iter().map(|trial| trial.notesmark_per_min)),
         response_ms: times(valid.iter().map(|trial| trial.response_ms)),
         service_ms: has_plan.then(|| times(valid.iter().map(|trial| trial.service_ms))),
         arrivals: arrivals(&valid),

@@ -1,7 +1,7 @@
 //! What the comparisons say, in sentences: one per level of a factor, by the mean response.
 
 use super::compare::Differences;
-use crate::format::{list, ratio_or_percent, signed_percent, times};
+use crate::format::{figure, list, ratio_or_percent, signed_percent, times};
 use crate::model::{Comparison, Difference, Measure};
 
 /// More sentences than this aren't read; the tables have all.
@@ -21,7 +21,12 @@ pub(super) fn sentences(differences: &Differences) -> Vec<String> {
         .take(MOST)
         .map(|one| sentence(one, of))
         .collect();
-    if said.is_empty() && differences.inference.asked {
+    let no_verdict = said.is_empty();
+    if no_verdict {
+        said.extend(by_factor(main_effects).filter_map(|levels| unjudged(&levels)));
+    }
+    said.extend(by_factor(main_effects).filter_map(|levels| memory(&levels)));
+    if no_verdict && differences.inference.asked {
         let most = comparisons.iter().max_by_key(|one| one.blocks);
         let reason = most.and_then(|one| one.reason.as_ref());
         said.extend(
@@ -30,6 +35,59 @@ pub(super) fn sentences(differences: &Differences) -> Vec<String> {
     }
     said.extend(claim(differences));
     said
+}
+
+/// The main effects of each factor, level after level.
+fn by_factor(effects: &[Comparison]) -> impl Iterator<Item = Vec<&Comparison>> {
+    effects
+        .chunk_by(|one, next| one.factor == next.factor)
+        .map(|levels| levels.iter().collect())
+}
+
+/// What a factor does to the mean response, where no verdict is possible.
+fn unjudged(levels: &[&Comparison]) -> Option<String> {
+    let means: Vec<&&Comparison> = levels
+        .iter()
+        .filter(|one| one.metric == Measure::Mean)
+        .collect();
+    let (last, between) = means.split_last()?;
+    let ratios = || between.iter().map(|one| one.ratio);
+    let (low, high) = (
+        ratios().fold(f64::INFINITY, f64::min),
+        ratios().fold(0.0, f64::max),
+    );
+    let between = match between.len() {
+        0 => String::new(),
+        1 => format!(" ({} at the level between)", ratio_or_percent(low)),
+        _ => format!(
+            " ({} to {} at the levels between)",
+            ratio_or_percent(low),
+            ratio_or_percent(high)
+        ),
+    };
+    Some(format!(
+        "{} → {}, over all cells and without a verdict: mean response {}{between}.",
+        last.a,
+        last.b,
+        ratio_or_percent(last.ratio)
+    ))
+}
+
+/// What each one more of a factor that is a number costs in memory.
+fn memory(levels: &[&Comparison]) -> Option<String> {
+    let mut memory = levels.iter().filter(|one| one.metric == Measure::Memory);
+    let last = memory.next_back()?;
+    let number = |name: &str| name.rsplit(' ').next()?.parse::<f64>().ok();
+    let more = number(&last.b)? - number(&last.a)?;
+    let each_kb = lab_stats::ratio(last.difference * 1024.0, more)?;
+    Some(format!(
+        "Peak memory over all cells: {} MB at {}, {} MB at {}: {} KB for each one more.",
+        figure(last.mean_a),
+        last.a,
+        figure(last.mean_b),
+        last.b,
+        figure(each_kb)
+    ))
 }
 
 /// What the control says of the study.

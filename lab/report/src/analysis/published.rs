@@ -10,9 +10,9 @@ use lab_study::model::{Cell, Published, Study};
 
 use super::transfer;
 use super::trial::as_f64;
-use crate::format::{duration, level};
+use crate::format::{duration, figure, level, or_none};
 use crate::model::{
-    CellSummary, Entry, PublishedTable, StepSummary, TrialAnalysis, Verdict, speed_note,
+    AsIs, CellSummary, Entry, PublishedTable, StepSummary, TrialAnalysis, Verdict, speed_note,
 };
 
 /// Published and planned lengths that differ by more than this differ by construction.
@@ -33,6 +33,8 @@ const HOST: [&str; 11] = [
 ];
 /// Columns that Linux counts otherwise than the reports' system.
 const COMMITTED: [&str; 2] = ["memory_committed_percent", "memory_committed_mb"];
+/// Columns that hold a mean response.
+const RESPONSES: [&str; 3] = ["response_mean_ms", "response_ms", "response_s"];
 /// Columns that follow from the length of a run.
 const BY_LENGTH: [&str; 3] = ["elapsed", "tps", "average_tps"];
 
@@ -70,6 +72,7 @@ fn table(ours: &Ours<'_>, published: &Published) -> PublishedTable {
         notes: speed_note(ours.speed).into_iter().collect(),
         entries: Vec::new(),
         transfers: Vec::new(),
+        as_is: None,
         left_out: Vec::new(),
     };
     match read(&published.text) {
@@ -83,6 +86,12 @@ fn table(ours: &Ours<'_>, published: &Published) -> PublishedTable {
             table.transfers = transfer::published(&header, &rows);
             if table.transfers.is_empty() {
                 by_level(ours, &header, &rows, &mut table);
+                if table.entries.is_empty() && !rows.is_empty() {
+                    let none =
+                        "nothing of it stands beside figures of this run, whose levels are others";
+                    table.left_out = vec![none.to_owned()];
+                    table.as_is = Some(as_is(&header, &rows));
+                }
             }
         }
     }
@@ -178,6 +187,31 @@ fn names_cell(study: &Study, column: &str, cell: &Cell) -> bool {
                 .is_some_and(|value| level(value) == rest)
         })
     })
+}
+
+/// The file as a table. After a mean response stands the same as a multiple of the first row's.
+fn as_is(header: &[String], rows: &Rows) -> AsIs {
+    let response = header.iter().position(|name| RESPONSES.contains(&&**name));
+    let first = response.and_then(|at| parse(rows.first()?.get(at)?));
+    let mut heads: Vec<String> = header.iter().map(|name| name_of(name)).collect();
+    if let Some(at) = response {
+        heads.insert(at + 1, "÷ first row's".to_owned());
+    }
+    let row = |row: &Vec<String>| {
+        let mut row = row.clone();
+        if let Some(at) = response {
+            let own = row.get(at).and_then(|text| parse(text));
+            let times = own
+                .zip(first)
+                .and_then(|(own, first)| lab_stats::ratio(own, first));
+            row.insert(row.len().min(at + 1), or_none(times, figure));
+        }
+        row
+    };
+    AsIs {
+        heads,
+        rows: rows.iter().map(row).collect(),
+    }
 }
 
 fn by_level(ours: &Ours<'_>, header: &[String], rows: &Rows, table: &mut PublishedTable) {
@@ -318,7 +352,7 @@ fn counterpart(ours: &Ours<'_>, cell: &CellSummary, column: &str) -> Option<Opti
         "tps" => elapsed_s(ours, cell)
             .zip(mean(cell.transactions))
             .and_then(|(elapsed, n)| lab_stats::ratio(n, elapsed)),
-        "notesmark_tpm" => throughput.map(|per_s| per_s * 60.0),
+        "notesmark_tpm" => mean(cell.notesmark_per_min),
         "elapsed" => elapsed_s(ours, cell),
         "response_mean_ms" | "response_ms" => response,
         "response_s" => response.map(|ms| ms / 1000.0),
@@ -349,7 +383,7 @@ fn name_of(column: &str) -> String {
         "average_tps" => "throughput, per s",
         "tps" => "transactions/elapsed, per s",
         "elapsed" => "elapsed, s",
-        "notesmark_tpm" => "throughput, per min",
+        "notesmark_tpm" => "NotesMark, per min",
         "response_mean_ms" | "response_ms" => "mean response, ms",
         "response_s" => "mean response, s",
         "probe_ms" => "mean probe response, ms",

@@ -151,6 +151,7 @@ pub(super) fn figures(
         stale_retries: sums.whole.stale_retries,
         unanswered: record.unanswered.clone(),
         throughput_per_s,
+        notesmark_per_min: throughput_per_s.map(|per_s| per_s * 60.0),
         delivered_per_s: sums.hold.per_s(sums.hold.sent()),
         offered_per_s: prediction.map(|plan| plan.offered_per_s),
         response_ms: Times::of(&sums.response),

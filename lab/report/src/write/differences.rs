@@ -1,12 +1,8 @@
-//! Differences as text, shared by all writers: comparisons line by line, and studies of two factors
-//! as one table per measure. It knows no layout.
-
-use lab_stats::mean_interval;
-use lab_study::model::Level;
+//! Comparisons as text, line by line, shared by all writers. It knows no layout.
 
 use crate::Analysis;
-use crate::format::{NONE, figure, level, plural, ratio_or_percent, signed_percent, times};
-use crate::model::{Comparison, Difference, Estimate, Measure, Verdict};
+use crate::format::{NONE, figure, plural, ratio_or_percent, signed_percent, times};
+use crate::model::{Comparison, Difference};
 
 /// The texts of one comparison.
 pub(crate) struct Texts {
@@ -145,88 +141,4 @@ pub(crate) fn lead(analysis: &Analysis) -> String {
         ));
     }
     text
-}
-
-/// One measure over two factors.
-pub(crate) struct Grid {
-    /// `mean response, ms`.
-    pub(crate) title: String,
-    pub(crate) rows: Vec<String>,
-    pub(crate) columns: Vec<String>,
-    /// Row by row.
-    pub(crate) figures: Vec<Vec<Option<Estimate>>>,
-}
-
-/// One table per measure; none unless the study has exactly two factors of two levels or more.
-pub(crate) fn grids(analysis: &Analysis) -> Vec<Grid> {
-    let [down, across] = analysis.study.factors.as_slice() else {
-        return Vec::new();
-    };
-    // A search varies the users within a cell, so that a mean over the cell says nothing.
-    if !analysis.load_lines.is_empty() {
-        return Vec::new();
-    }
-    let (rows, columns) = (levels(analysis, down), levels(analysis, across));
-    if rows.len() < 2 || columns.len() < 2 {
-        return Vec::new();
-    }
-    let name = |factor: &str, of: &[&Level]| -> Vec<String> {
-        of.iter()
-            .map(|one| format!("{factor} {}", level(one)))
-            .collect()
-    };
-    let estimate = |measure: Measure, row: &Level, column: &Level| {
-        let valid = analysis.trials.iter().filter(|trial| {
-            trial.verdict == Verdict::Valid
-                && !trial.control
-                && trial.cell.get(down) == Some(row)
-                && trial.cell.get(across) == Some(column)
-        });
-        let values: Option<Vec<f64>> = valid.map(|trial| measure.of(trial)).collect();
-        let interval = mean_interval(&values?)?;
-        Some(Estimate {
-            mean: interval.mean,
-            low: interval.bounds.map(|bounds| bounds.0),
-            high: interval.bounds.map(|bounds| bounds.1),
-        })
-    };
-    let grid = |measure: Measure| Grid {
-        title: format!("{}, {}", measure.name(), measure.unit()),
-        rows: name(down, &rows),
-        columns: name(across, &columns),
-        figures: rows
-            .iter()
-            .map(|row| {
-                let across = columns.iter();
-                across
-                    .map(|column| estimate(measure, row, column))
-                    .collect()
-            })
-            .collect(),
-    };
-    let grids = Measure::ALL.into_iter().map(grid);
-    grids
-        .filter(|grid| grid.figures.iter().flatten().any(Option::is_some))
-        .collect()
-}
-
-/// A factor's levels, in the order of the cells.
-fn levels<'a>(analysis: &'a Analysis, factor: &str) -> Vec<&'a Level> {
-    let mut levels: Vec<&Level> = Vec::new();
-    for cell in &analysis.cells {
-        if let Some(level) = cell.cell.get(factor)
-            && !levels.contains(&level)
-        {
-            levels.push(level);
-        }
-    }
-    levels
-}
-
-/// `10.9…11.6`, or nothing of a single trial.
-pub(crate) fn spread(estimate: Option<Estimate>) -> String {
-    let bounds = estimate.and_then(|estimate| Some((estimate.low?, estimate.high?)));
-    bounds.map_or_else(String::new, |(low, high)| {
-        format!("{}…{}", figure(low), figure(high))
-    })
 }

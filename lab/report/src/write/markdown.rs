@@ -8,7 +8,8 @@ use crate::Analysis;
 use crate::analysis::load_line_figure;
 use crate::format::{count, figure, or_none, plain, ratio};
 use crate::model::{Check, Comparison, Entry, Verdict};
-use crate::write::differences::{control_lead, grids, groups, lead, spread, texts};
+use crate::write::differences::{control_lead, groups, lead, texts};
+use crate::write::grids::{Grid, grids, spread};
 use crate::write::rows::{level_rows, published_notes, published_step, published_text};
 use crate::write::transfers::{LEGEND, transfers};
 use crate::write::words::{
@@ -199,29 +200,40 @@ fn two_factors(text: &mut String, analysis: &Analysis) {
     let names = &analysis.study.factors;
     let title = format!("By {} and {}", names[0], names[1]);
     line(text, &format!("\n## {}\n", escape(&title)));
-    line(text, "Means over valid trials, with their 95 % intervals.");
+    line(
+        text,
+        "Means over valid trials, with their 95 % intervals; after a semicolon the published figure.",
+    );
     for grid in grids {
-        let heads: Vec<String> = std::iter::once(grid.title).chain(grid.columns).collect();
-        let rows: Vec<Vec<String>> = grid
-            .rows
-            .into_iter()
-            .zip(&grid.figures)
-            .map(|(name, figures)| {
-                let figures = figures.iter().map(|one| {
-                    let mean = or_none(one.map(|one| one.mean), figure);
-                    let spread = spread(*one);
-                    if spread.is_empty() {
-                        mean
-                    } else {
-                        format!("{mean} ({spread})")
-                    }
-                });
-                std::iter::once(name).chain(figures).collect()
-            })
-            .collect();
         line(text, "");
-        table(text, &heads, &rows, true);
+        let heads: Vec<String> = std::iter::once(&grid.title)
+            .chain(&grid.columns)
+            .cloned()
+            .collect();
+        table(text, &heads, &grid_rows(&grid), true);
     }
+}
+
+fn grid_rows(grid: &Grid) -> Vec<Vec<String>> {
+    let text = |row: usize, column: usize| {
+        let one = grid.figures[row][column];
+        let mean = or_none(one.map(|one| one.mean), figure);
+        let mut text = match spread(one) {
+            none if none.is_empty() => mean,
+            spread => format!("{mean} ({spread})"),
+        };
+        let published = grid.published.get(row).and_then(|row| row.get(column));
+        if let Some(published) = published.filter(|text| !text.is_empty()) {
+            text.push_str(&format!("; {published}"));
+        }
+        text
+    };
+    let rows = grid.rows.iter().enumerate();
+    rows.map(|(row, name)| {
+        let texts = (0..grid.columns.len()).map(|column| text(row, column));
+        std::iter::once(name.clone()).chain(texts).collect()
+    })
+    .collect()
 }
 
 /// The load line with what was tried.
@@ -318,6 +330,10 @@ fn published(text: &mut String, analysis: &Analysis) {
     }
     for note in published_notes(analysis) {
         line(text, &format!("- {}", escape(&note)));
+    }
+    for as_is in analysis.published.iter().filter_map(|it| it.as_is.as_ref()) {
+        line(text, "");
+        table(text, &as_is.heads, &as_is.rows, true);
     }
 }
 

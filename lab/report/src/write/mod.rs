@@ -3,6 +3,7 @@
 
 mod csv;
 mod differences;
+mod grids;
 mod html;
 mod json;
 mod junit;
@@ -11,6 +12,7 @@ mod rows;
 mod runs;
 mod terminal;
 mod text_page;
+mod text_tables;
 mod transfers;
 mod words;
 

@@ -18,7 +18,7 @@ pub(crate) struct Row {
 type Figure = fn(&CellSummary) -> Option<f64>;
 
 /// Name, figure, whether it is a count, published columns that mean the same.
-const ROWS: [(&str, Figure, bool, &[&str]); 32] = [
+const ROWS: [(&str, Figure, bool, &[&str]); 36] = [
     (
         "transactions",
         |cell| mean(cell.transactions),
@@ -32,6 +32,12 @@ const ROWS: [(&str, Figure, bool, &[&str]); 32] = [
         |cell| mean(cell.throughput_per_s),
         false,
         &["average_tps", "throughput_per_s"],
+    ),
+    (
+        "NotesMark, per min",
+        |cell| mean(cell.notesmark_per_min),
+        false,
+        &["notesmark_tpm"],
     ),
     (
         "mean response, ms",
@@ -153,6 +159,12 @@ const ROWS: [(&str, Figure, bool, &[&str]); 32] = [
         &["disk_queue_length"],
     ),
     (
+        "disk service time, ms",
+        |cell| host(cell, "disk_service_ms"),
+        false,
+        &["disk_service_ms"],
+    ),
+    (
         "memory of the system, MB",
         |cell| system(cell, "rss_mb_max"),
         false,
@@ -165,10 +177,22 @@ const ROWS: [(&str, Figure, bool, &[&str]); 32] = [
         &["memory_available_mb"],
     ),
     (
+        "memory committed, MB",
+        |cell| host(cell, "memory_committed_mb"),
+        false,
+        &["memory_committed_mb"],
+    ),
+    (
         "memory committed, %",
         |cell| host(cell, "memory_committed_percent"),
         false,
         &["memory_committed_percent"],
+    ),
+    (
+        "page scans, per s",
+        |cell| host(cell, "scan_rate_pages_per_s"),
+        false,
+        &["scan_rate_pages_per_s"],
     ),
     (
         "network, KB per s",

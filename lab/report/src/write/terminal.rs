@@ -7,9 +7,10 @@ use crate::Analysis;
 use crate::analysis::load_line_figure;
 use crate::format::{count, duration, figure, or_none, ratio};
 use crate::model::{Check, CheckOutcome, Comparison, Entry, LoadLine, TrialAnalysis, Verdict};
-use crate::write::differences::{control_lead, grids, groups, lead, spread, texts};
+use crate::write::differences::{control_lead, groups, lead, texts};
 use crate::write::rows::{Row, level_rows, published_notes, published_step, published_text};
 use crate::write::text_page::{Page, clip, column_head, left, right};
+use crate::write::text_tables::{published_as_is, two_factors};
 use crate::write::transfers::{LEGEND, transfers};
 use crate::write::words::{
     millis, outcome, pinning, service_note, setups, threshold_value, threshold_words, trial_notes,
@@ -289,46 +290,6 @@ fn steps(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-/// One table per measure, the first factor down, the second across; intervals below their means.
-fn two_factors(page: &mut Page, analysis: &Analysis) {
-    let grids = grids(analysis);
-    if grids.is_empty() {
-        return;
-    }
-    let names = &analysis.study.factors;
-    page.section(&format!("By {} and {}", names[0], names[1]));
-    page.paragraph(
-        "Means over valid trials; below them their 95 % intervals.",
-        0,
-    );
-    let (across, width) = (cells_across(page), name_width(page));
-    for grid in grids {
-        for from in (0..grid.columns.len()).step_by(across) {
-            let to = (from + across).min(grid.columns.len());
-            let heads: String = grid.columns[from..to]
-                .iter()
-                .map(|name| right(&clip(&column_head(name, CELL - 1), CELL - 1), CELL))
-                .collect();
-            page.line("");
-            named_line(page, &grid.title, width, &heads);
-            for (name, figures) in grid.rows.iter().zip(&grid.figures) {
-                let figures = &figures[from..to];
-                let means = figures
-                    .iter()
-                    .map(|one| right(&or_none(one.map(|one| one.mean), figure), CELL));
-                named_line(page, name, width, &means.collect::<String>());
-                let spreads: String = figures
-                    .iter()
-                    .map(|one| right(&clip(&spread(*one), CELL - 1), CELL))
-                    .collect();
-                if !spreads.trim().is_empty() {
-                    page.line(&format!("{}{spreads}", " ".repeat(width)));
-                }
-            }
-        }
-    }
-}
-
 /// One line per comparison, those of a pair together; the control's go first.
 fn comparisons(page: &mut Page, analysis: &Analysis) {
     if !analysis.control.is_empty() {
@@ -375,6 +336,7 @@ fn published(page: &mut Page, analysis: &Analysis) {
     for table in &analysis.published {
         page.paragraph(&format!("{}: {}", table.file, table.source.join(" ")), 2);
     }
+    published_as_is(page, analysis);
     if let Some(note) = analysis.speed_note() {
         page.paragraph(&format!("- All comparisons: {note}."), 2);
     }

@@ -6,7 +6,8 @@ use super::{Page, tables};
 use crate::Analysis;
 use crate::format::{figure, plural};
 use crate::model::{Comparison, Difference, RunComparison};
-use crate::write::differences::{Group, control_lead, grids, groups, lead, spread, texts};
+use crate::write::differences::{Group, control_lead, groups, lead, texts};
+use crate::write::grids::{grids, spread};
 use crate::write::runs::cells;
 
 /// Pairs with a chart; the table has all.
@@ -21,7 +22,8 @@ pub(super) fn two_factors(page: &mut Page, analysis: &Analysis) {
     let names = &analysis.study.factors;
     page.section(
         &format!("By {} and {}", names[0], names[1]),
-        "Means over the valid trials of each cell, with their 95 % intervals.",
+        "Means over the valid trials of each cell, with their 95 % intervals, and the published \
+         figures, where there are any.",
     );
     page.raw("<div class=\"panels\">\n");
     for grid in grids {
@@ -33,10 +35,10 @@ pub(super) fn two_factors(page: &mut Page, analysis: &Analysis) {
             page.element("th", "scope=\"col\"", column);
         }
         page.raw("</tr></thead>\n<tbody>\n");
-        for (name, figures) in grid.rows.iter().zip(&grid.figures) {
+        for (row, (name, figures)) in grid.rows.iter().zip(&grid.figures).enumerate() {
             page.raw("<tr>");
             page.element("th", "scope=\"row\"", name);
-            for estimate in figures {
+            for (column, estimate) in figures.iter().enumerate() {
                 let mean = estimate.map_or_else(
                     || crate::format::NONE.to_owned(),
                     |estimate| figure(estimate.mean),
@@ -44,6 +46,10 @@ pub(super) fn two_factors(page: &mut Page, analysis: &Analysis) {
                 page.raw("<td>");
                 page.raw(&escape(&mean));
                 page.element("small", "", &spread(*estimate));
+                let published = grid.published.get(row).and_then(|row| row.get(column));
+                if let Some(published) = published.filter(|text| !text.is_empty()) {
+                    page.element("small", "class=\"pub\"", &format!("published {published}"));
+                }
                 page.raw("</td>\n");
             }
             page.raw("</tr>\n");

@@ -4,7 +4,7 @@ use super::escape::escape;
 use super::{MOST_CELLS, Page};
 use crate::Analysis;
 use crate::format::{count, figure, or_none, plural, ratio};
-use crate::model::{Check, CheckOutcome, Entry, TrialAnalysis, Verdict};
+use crate::model::{AsIs, Check, CheckOutcome, Entry, TrialAnalysis, Verdict};
 use crate::write::rows::{level_rows, published_step, published_text, whole as mean_count};
 use crate::write::transfers::{LEGEND, transfers};
 use crate::write::words::{outcome, threshold_value, threshold_words};
@@ -307,6 +307,21 @@ fn trial_figures(trial: &TrialAnalysis) -> Vec<Cell> {
     ]
 }
 
+/// Published figures that belong to no level of this run, as they are.
+fn published_as_is(page: &mut Page, as_is: &AsIs) {
+    open(page, "sorts", "Published figures");
+    let names: Vec<(&str, &str)> = as_is.heads.iter().map(|head| ("", &**head)).collect();
+    heads(page, &names);
+    for line in &as_is.rows {
+        let (name, texts) = line
+            .split_first()
+            .map_or(("", &[][..]), |(name, rest)| (name, rest));
+        let cells: Vec<Cell> = texts.iter().map(|text| plain(text.clone())).collect();
+        row(page, "", name, &cells);
+    }
+    close(page);
+}
+
 /// Every published figure with ours, sortable by ratio.
 pub(super) fn published(page: &mut Page, analysis: &Analysis) {
     if !analysis.has_published() {
@@ -314,11 +329,17 @@ pub(super) fn published(page: &mut Page, analysis: &Analysis) {
     }
     let words = "Every published figure that belongs to a level of this run.";
     page.section("Published figures", &lead(analysis, words));
+    for as_is in analysis.published.iter().filter_map(|it| it.as_is.as_ref()) {
+        published_as_is(page, as_is);
+    }
     let figures = analysis
         .published
         .iter()
         .map(|table| table.entries.len())
         .sum::<usize>();
+    if figures == 0 {
+        return;
+    }
     page.raw("<details><summary>");
     page.raw(&escape(&format!(
         "All {}, with notes",
