@@ -1,16 +1,25 @@
-//! Mail beside Dovecot: opening an inbox, sending, deleting, each durable on both sides, one thread
-//! per connection for both. And our listing of a small and of a large mailbox.
+//! Mail beside Dovecot: opening an inbox, sending, deleting, each durable on both sides. Both servers
+//! have one core, the clients the other, one thread per connection that stays open. And our listing
+//! of a small and of a large mailbox.
 
 mod client;
 mod dovecot;
 mod ours;
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
+
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use nix::unistd::Pid;
 
 use crate::clock::now;
 use crate::{Error, median};
 
+const CLIENT_CORE: usize = 0;
+const SERVER_CORE: usize = 1;
 const ROUNDS: usize = 3;
 const SPAN: Duration = Duration::from_secs(2);
 const CONNECTIONS: [usize; 2] = [1, 16];
@@ -22,6 +31,8 @@ const LARGE_INBOX: u32 = 100_000;
 /// What is asked at 16 connections, as multiples of Dovecot's rates: list, send, delete.
 const GOALS: [f64; 3] = [3.0, 5.0, 5.0];
 const STEPS: [&str; 3] = ["open inbox", "send 10 KB", "delete"];
+/// From this share of its core on, a client may be what is measured.
+const CLIENT_IS_BUSY: f64 = 0.9;
 
 /// What one user does on a connection of its own.
 pub(crate) trait User: Send {
@@ -41,14 +52,25 @@ pub(crate) trait Server {
     fn users(&self, names: &[String]) -> Result<Vec<Box<dyn User>>, Error>;
 }
 
+/// What all users did together.
+#[derive(Clone, Copy)]
+struct Rate {
+    per_s: f64,
+    /// The share of their core that the clients used.
+    client: f64,
+}
+
 /// Prints the comparison.
 pub(crate) fn compare() -> Result<(), Error> {
+    pin(SERVER_CORE)?;
     let ours = ours::Ours::start()?;
     let dovecot = dovecot::Dovecot::start()?;
+    pin(CLIENT_CORE)?;
     println!(
-        "mail: plimsoll over HTTP beside Dovecot {} over IMAP and LMTP (sdbox, mail_fsync=always)",
+        "mail: plimsoll over HTTP beside Dovecot {} over IMAP and LMTP (sdbox, mail_fsync=optimized)",
         dovecot.version()
     );
+    println!("  a core for the server, another for the clients; in brackets their use of it");
     println!("  a send also keeps the sender's copy here, and none there");
     for connections in CONNECTIONS {
         let (mut our_rates, mut their_rates) = (Vec::new(), Vec::new());
@@ -69,30 +91,48 @@ pub(crate) fn compare() -> Result<(), Error> {
     large_inbox(&ours)
 }
 
-fn print(connections: usize, ours: &[[f64; 3]], theirs: &[[f64; 3]]) {
-    println!("  {connections} connection(s)               plimsoll    dovecot");
+/// Keeps this thread, and all that it starts from now on, on one core.
+fn pin(core: usize) -> Result<(), Error> {
+    let mut cores = CpuSet::new();
+    let pinned = cores
+        .set(core)
+        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &cores));
+    pinned.map_err(|error| Error::Peer(format!("core {core} can't be used: {error}")))
+}
+
+fn print(connections: usize, ours: &[[Rate; 3]], theirs: &[[Rate; 3]]) {
+    println!("  {connections} connection(s)                  plimsoll             dovecot");
     for (at, step) in STEPS.iter().enumerate() {
-        let column = |rates: &[[f64; 3]]| rates.iter().map(|rates| rates[at]).collect::<Vec<_>>();
-        let ratios = column(ours)
-            .iter()
-            .zip(column(theirs))
-            .map(|(a, b)| a / b)
-            .collect();
+        let column = |rates: &[[Rate; 3]], of: fn(&Rate) -> f64| {
+            rates.iter().map(|rates| of(&rates[at])).collect::<Vec<_>>()
+        };
+        let (our, their) = (
+            column(ours, |rate| rate.per_s),
+            column(theirs, |rate| rate.per_s),
+        );
+        let ratios = our.iter().zip(&their).map(|(a, b)| a / b).collect();
         let goal = match connections {
             16 => format!("   (target >= {:.0})", GOALS[at]),
             _ => String::new(),
         };
+        let client = |rates| median(column(rates, |rate| rate.client));
+        let (our_client, their_client) = (client(ours), client(theirs));
         println!(
-            "  {step:<24} {:>9.0} /s {:>9.0} /s   {:.2} x dovecot{goal}",
-            median(column(ours)),
-            median(column(theirs)),
+            "  {step:<20} {:>9.0} /s [{:>3.0} %] {:>9.0} /s [{:>3.0} %]   {:.2} x dovecot{goal}",
+            median(our),
+            our_client * 100.0,
+            median(their),
+            their_client * 100.0,
             median(ratios),
         );
+        if our_client.max(their_client) > CLIENT_IS_BUSY {
+            println!("    the clients had no time left: at least one server can do more");
+        }
     }
 }
 
-/// Each step's rate per second over all users.
-fn rates(mut users: Vec<Box<dyn User>>) -> Result<[f64; 3], Error> {
+/// Each step's rate over all users.
+fn rates(mut users: Vec<Box<dyn User>>) -> Result<[Rate; 3], Error> {
     let text = message();
     let list = together(&mut users, &|user, _| user.list().map(|()| true))?;
     let send = together(&mut users, &|user, _| user.send(&text).map(|()| true))?;
@@ -111,20 +151,28 @@ fn rates(mut users: Vec<Box<dyn User>>) -> Result<[f64; 3], Error> {
 /// One thing a user does: with the user's number and how often it was done; whether it was done.
 type Step<'a> = &'a (dyn Fn(&mut dyn User, (usize, usize)) -> Result<bool, Error> + Sync);
 
-/// Has all users do the same, over and over, for the span or until there is nothing left to do.
-fn together(users: &mut [Box<dyn User>], step: Step<'_>) -> Result<f64, Error> {
-    let start = Barrier::new(users.len());
-    std::thread::scope(|scope| {
+/// Has all users do the same, over and over, for the span or until one has nothing left to do.
+fn together(users: &mut [Box<dyn User>], step: Step<'_>) -> Result<Rate, Error> {
+    let (start, over) = (Barrier::new(users.len()), AtomicBool::new(false));
+    let (begin, cpu_before) = (now(), cpu_us()?);
+    let rates: Result<Vec<f64>, Error> = std::thread::scope(|scope| {
         let threads: Vec<_> = users
             .iter_mut()
             .enumerate()
             .map(|(number, user)| {
-                let start = &start;
+                let (start, over) = (&start, &over);
                 scope.spawn(move || {
                     start.wait();
                     let (begin, mut done) = (now(), 0);
-                    while begin.elapsed() < SPAN && step(user.as_mut(), (number, done))? {
-                        done += 1;
+                    while !over.load(Relaxed) && begin.elapsed() < SPAN {
+                        match step(user.as_mut(), (number, done)) {
+                            Ok(true) => done += 1,
+                            Ok(false) => over.store(true, Relaxed),
+                            Err(error) => {
+                                over.store(true, Relaxed);
+                                return Err(error);
+                            }
+                        }
                     }
                     Ok::<_, Error>(done as f64 / begin.elapsed().as_secs_f64())
                 })
@@ -133,8 +181,20 @@ fn together(users: &mut [Box<dyn User>], step: Step<'_>) -> Result<f64, Error> {
         let rates = threads
             .into_iter()
             .map(|thread| thread.join().map_err(|_| Error::Thread)?);
-        rates.sum()
+        rates.collect()
+    });
+    let (took, used) = (begin.elapsed(), cpu_us()? - cpu_before);
+    Ok(Rate {
+        per_s: rates?.iter().sum(),
+        client: used / took.as_secs_f64() / 1e6,
     })
+}
+
+/// The CPU time of this process so far.
+fn cpu_us() -> Result<f64, Error> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(std::io::Error::from)?;
+    let used = usage.user_time() + usage.system_time();
+    Ok(used.num_microseconds() as f64)
 }
 
 fn message() -> String {
@@ -149,7 +209,10 @@ fn large_inbox(ours: &ours::Ours) -> Result<(), Error> {
     let (mut rates, mut ratios) = (Vec::new(), Vec::new());
     let list: Step<'_> = &|user, _| user.list().map(|()| true);
     for round in 0..=ROUNDS {
-        let pair = (together(&mut small, list)?, together(&mut large, list)?);
+        let pair = (
+            together(&mut small, list)?.per_s,
+            together(&mut large, list)?.per_s,
+        );
         if round > 0 {
             ratios.push(pair.0 / pair.1);
             rates.push(pair);

@@ -91,13 +91,17 @@ fn free_port() -> Result<SocketAddr, Error> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
+/// As shipped where speed is concerned, but for processes that are started beforehand. Its manual
+/// says of `mail_fsync`'s default, `optimized`, that no important data is lost; strace shows that
+/// it syncs the message, the index's log, and the folder before LMTP answers, and the log before
+/// EXPUNGE does. `always` syncs more often, for NFS. mdbox is slower here than sdbox at everything.
 fn config(root: &str, imap: SocketAddr, lmtp: SocketAddr) -> String {
     let (imap, lmtp) = (imap.port(), lmtp.port());
     format!(
         "base_dir = {root}/run\nstate_dir = {root}/state\nlog_path = {root}/log\n\
          protocols = imap lmtp\nssl = no\ndisable_plaintext_auth = no\n\
          first_valid_uid = 1\nmail_uid = mail\nmail_gid = mail\n\
-         mail_location = sdbox:~/mail\nmail_fsync = always\nmail_max_userip_connections = 1000\n\
+         mail_location = sdbox:~/mail\nmail_fsync = optimized\nmail_max_userip_connections = 1000\n\
          postmaster_address = postmaster@localhost\n\
          passdb {{\n driver = static\n args = password=pw\n}}\n\
          userdb {{\n driver = static\n args = uid=mail gid=mail home={root}/home/%u allow_all_users=yes\n}}\n\
@@ -112,16 +116,29 @@ fn config(root: &str, imap: SocketAddr, lmtp: SocketAddr) -> String {
 
 impl Server for Dovecot {
     fn users(&self, names: &[String]) -> Result<Vec<Box<dyn User>>, Error> {
-        let users = names.iter().map(|name| {
-            let mut user = DovecotUser::open(self, name)?;
-            for _ in 0..MESSAGES {
-                user.send(&message())?;
-            }
-            // The inbox is opened here, with what it then holds.
-            user.command("SELECT INBOX")?;
-            Ok(Box::new(user) as Box<dyn User>)
-        });
-        users.collect()
+        std::thread::scope(|scope| {
+            let users: Vec<_> = names
+                .iter()
+                .map(|name| scope.spawn(move || self.user(name)))
+                .collect();
+            let users = users
+                .into_iter()
+                .map(|user| user.join().map_err(|_| Error::Thread)?);
+            users.collect()
+        })
+    }
+}
+
+impl Dovecot {
+    fn user(&self, name: &str) -> Result<Box<dyn User>, Error> {
+        let mut user = DovecotUser::open(self, name)?;
+        let text = message();
+        for _ in 0..MESSAGES {
+            user.send(&text)?;
+        }
+        // The inbox is opened here, with what it then holds.
+        user.command("SELECT INBOX")?;
+        Ok(Box::new(user))
     }
 }
 
