@@ -2,6 +2,7 @@
 
 pub mod browser;
 pub mod server;
+pub mod tmpfs;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use plimsoll_tests::server::{Client, ServerProcess};
+use plimsoll_tests::tmpfs::Tmpfs;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
@@ -331,38 +331,15 @@ fn acknowledged_mail_survives_kills_and_comes_once() {
     );
 }
 
-/// A small file system that is unmounted with this value.
-struct Tmpfs(tempfile::TempDir);
-
-impl Tmpfs {
-    fn mount(size: &str) -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(folder.path())
-            .stderr(Stdio::null())
-            .status();
-        mounted
-            .is_ok_and(|status| status.success())
-            .then_some(Self(folder))
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path()).status();
-    }
-}
-
 #[test]
 fn a_full_disk_refuses_mail_for_now_and_loses_nothing() {
     let Some(disk) = Tmpfs::mount("16m") else {
         println!("SKIPPED: mounting a tmpfs is not permitted here");
         return;
     };
-    let ballast = disk.0.path().join("ballast");
+    let ballast = disk.path().join("ballast");
     std::fs::write(&ballast, vec![0; 6 << 20]).unwrap();
-    let world = World::start(disk.0.path(), Vec::new());
+    let world = World::start(disk.path(), Vec::new());
     let mut client = world.client(0).unwrap();
     let mut send = |number: u32| {
         let body = json!({
@@ -415,5 +392,5 @@ fn a_full_disk_refuses_mail_for_now_and_loses_nothing() {
     check(&world);
     let passwords = world.passwords.clone();
     drop(world);
-    check(&World::start(disk.0.path(), passwords));
+    check(&World::start(disk.path(), passwords));
 }

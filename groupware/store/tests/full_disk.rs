@@ -1,38 +1,7 @@
 //! A disk that is really full: a small tmpfs, which takes root to mount.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
-
 use groupware_store::{Batch, CommitError, Store, StoreError, StoreOptions};
-
-/// A small file system that is unmounted with this value.
-struct Tmpfs {
-    folder: tempfile::TempDir,
-}
-
-impl Tmpfs {
-    fn mount(size: &str) -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(folder.path())
-            .stderr(Stdio::null())
-            .status();
-        mounted
-            .is_ok_and(|status| status.success())
-            .then_some(Self { folder })
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.folder.path()).status();
-    }
-}
+use plimsoll_tests::tmpfs::Tmpfs;
 
 fn put(store: &Store, number: u32, bytes: usize) -> Result<(), CommitError> {
     let mut batch = Batch::new();
