@@ -69,6 +69,32 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
+/// Why a record could not be read as what it should be.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ReadError {
+    /// The store failed.
+    #[error("reading the records failed")]
+    Store(#[from] StoreError),
+    /// The record can't be understood: written by a newer version, or damaged.
+    #[error("record {key} can't be read: {cause}")]
+    Corrupt {
+        /// Key of the record, for the administrator.
+        key: String,
+        /// What the decoder said.
+        cause: String,
+    },
+}
+
+impl ReadError {
+    /// A record that can't be understood.
+    pub fn corrupt(key: &[u8], cause: impl std::fmt::Display) -> Self {
+        Self::Corrupt {
+            key: String::from_utf8_lossy(key).into_owned(),
+            cause: cause.to_string(),
+        }
+    }
+}
+
 /// Why a batch did not take effect.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]

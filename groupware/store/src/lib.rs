@@ -22,7 +22,7 @@ pub use batch::{
     Assert, Batch, Committed, MAX_BATCH_BYTES, MAX_BATCH_OPS, MAX_KEY_BYTES, MAX_PARTITION_BYTES,
     Op, counters,
 };
-pub use error::{CommitError, OpenError, StoreError};
+pub use error::{CommitError, OpenError, ReadError, StoreError};
 pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store, StoreOptions};
-pub use snapshot::{Record, Snapshot};
+pub use snapshot::{Record, Show, Snapshot};
 pub use stats::{GROUP_BUCKETS, StoreStats};

@@ -15,6 +15,9 @@ pub struct Record {
     pub revision: u64,
 }
 
+/// Is shown keys and values, one by one.
+pub type Show<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
+
 /// One consistent state of all records.
 pub trait Snapshot {
     /// The record of a key.
@@ -36,4 +39,22 @@ pub trait Snapshot {
         limit: usize,
         visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
+
+    /// As [`Snapshot::scan`], but values are shown where they lie, without their revisions: for
+    /// whoever reads many of them once.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn browse(
+        &self,
+        partition: &str,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+        show: Show<'_>,
+    ) -> Result<(), StoreError> {
+        self.scan(partition, from, to, limit, &mut |key, record| {
+            show(key, &record.value)
+        })
+    }
 }

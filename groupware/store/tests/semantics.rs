@@ -377,6 +377,63 @@ fn foreign_and_newer_files_are_refused_and_left_alone() {
     ));
     assert_eq!(
         text,
-        "FILE has schema version 7, and this program knows versions up to 1"
+        "FILE has schema version 7, and this program knows versions up to 2"
     );
+}
+
+/// Up to version 1, large values lay in their records.
+#[test]
+fn a_file_of_the_first_version_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    store
+        .commit_blocking(batch(|b| _ = b.put("p", "small", "value")))
+        .unwrap();
+    drop(store);
+    rusqlite::Connection::open(folder.path().join("groupware.sqlite"))
+        .unwrap()
+        .execute_batch(
+            "DROP TABLE large_values; PRAGMA user_version = 1;
+             INSERT INTO records VALUES ('p', CAST('old' AS BLOB), 1, zeroblob(5000));",
+        )
+        .unwrap();
+    let store = open(folder.path());
+    assert_eq!(get(&store, "p", "small").unwrap().value, "value");
+    assert_eq!(get(&store, "p", "old").unwrap().value, vec![0; 5000]);
+    store
+        .commit_blocking(batch(|b| {
+            b.put("p", "old", vec![1; 5000])
+                .put("p", "new", vec![2; 5000]);
+        }))
+        .unwrap();
+    assert_eq!(get(&store, "p", "old").unwrap().value, vec![1; 5000]);
+    assert_eq!(keys(&store, "p", "", None, 9), "new old small");
+    store
+        .commit_blocking(batch(|b| _ = b.delete("p", "old")))
+        .unwrap();
+    assert_eq!(get(&store, "p", "new").unwrap().value, vec![2; 5000]);
+    assert_eq!(store.integrity().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn values_are_shown_where_they_lie() {
+    on_both(|store| {
+        store
+            .commit_blocking(batch(|b| {
+                b.put("p", "a", "one")
+                    .put("p", "b", vec![7; 5000])
+                    .put("p", "c", "three");
+            }))
+            .unwrap();
+        let mut found = Vec::new();
+        let browsed = store.read(|snapshot| {
+            snapshot.browse("p", b"a", None, 2, &mut |key, value| {
+                found.push((key.to_vec(), value.to_vec()));
+                ControlFlow::Continue(())
+            })
+        });
+        browsed.unwrap();
+        let expected = [(&b"a"[..], b"one".to_vec()), (b"b", vec![7; 5000])];
+        assert_eq!(found, expected.map(|(key, value)| (key.to_vec(), value)));
+    });
 }

@@ -1,4 +1,8 @@
-//! The engine on disk: one table in one SQLite file, in write-ahead mode.
+//! The engine on disk: one SQLite file in write-ahead mode.
+//!
+//! Records lie in a tree by partition and key. A large value lies in a table of its own, by number,
+//! and its record has the number in its place: in the tree it would make a page that leads to others
+//! lead to few, and SQLite reads a record that spills over as a whole to compare its key.
 
 mod checkpoint;
 mod open;

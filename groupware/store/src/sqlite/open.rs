@@ -17,11 +17,14 @@ pub(crate) const FILE_NAME: &str = "groupware.sqlite";
 /// "PLIM", in the header of every file of ours.
 const APPLICATION_ID: i64 = 0x504C_494D;
 /// Version of the tables. A change of their shape gets the next number and a step from the last.
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 
 /// A row spills into an overflow page beyond a quarter of a page; at 8 KiB a meeting with its
 /// attendees does not, which at 4 KiB one in five did.
 pub(super) const PAGE_BYTES: u32 = 8192;
+/// Most bytes of a partition, a key, and a value together whose row does not spill over: of 2030
+/// (SQLite's file format, 1.6) less the row's header and revision.
+pub(super) const INLINE_BYTES: usize = 2000;
 /// The writer keeps its pages between transactions. A reader's are void after every commit, and
 /// dropping them costs the more the more there are: it gets room for the path to a few leaves.
 const WRITER_CACHE_KIB: i64 = 64 << 10;
@@ -42,6 +45,8 @@ const SCHEMA: &str = "
     CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO counters VALUES ('revision_limit', 0);
 ";
+/// Since version 2. Before it, every value lay in its record, and those that did still do.
+const LARGE: &str = "CREATE TABLE large_values (id INTEGER PRIMARY KEY, value BLOB NOT NULL);";
 
 pub(crate) fn open(
     folder: &Path,
@@ -63,6 +68,7 @@ pub(crate) fn open(
     let found = identify(&connection).map_err(failed)?;
     match found {
         Found::Empty => create(&mut connection).map_err(failed)?,
+        Found::Ours(1) => upgrade(&mut connection).map_err(failed)?,
         Found::Ours(SCHEMA_VERSION) => {}
         Found::Ours(found) => {
             return Err(OpenError::Newer {
@@ -108,7 +114,15 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(SCHEMA)?;
+    transaction.execute_batch(LARGE)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    transaction.commit()
+}
+
+fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(LARGE)?;
     transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     transaction.commit()
 }

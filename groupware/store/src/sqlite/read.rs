@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 use super::open::open_reader;
-use crate::{Record, Snapshot, StoreError};
+use crate::{Record, Show, Snapshot, StoreError};
 
 /// Most connections kept open without work.
 const IDLE_CONNECTIONS: usize = 128;
@@ -21,7 +22,12 @@ const SCAN_FROM: &str = "SELECT key, revision, value FROM records
     WHERE partition = ?1 AND key >= ?2 ORDER BY key LIMIT ?3";
 const SCAN_RANGE: &str = "SELECT key, revision, value FROM records
     WHERE partition = ?1 AND key >= ?2 AND key < ?4 ORDER BY key LIMIT ?3";
+const LARGE: &str = "SELECT value FROM large_values WHERE id = ?1";
 const INTEGRITY: &str = "SELECT integrity_check FROM pragma_integrity_check";
+const LOST: &str = "SELECT count(*) FROM records
+    WHERE typeof(value) = 'integer' AND value NOT IN (SELECT id FROM large_values)";
+const LEFT_OVER: &str = "SELECT count(*) FROM large_values
+    WHERE id NOT IN (SELECT value FROM records WHERE typeof(value) = 'integer')";
 const SIZE: &str = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
 
 pub(crate) struct ReadPool {
@@ -83,6 +89,15 @@ impl Session<'_> {
         let lines = check.query_map([], |row| row.get::<_, String>(0))?;
         let mut wrong = lines.collect::<Result<Vec<_>, _>>()?;
         wrong.retain(|line| line != "ok");
+        for (sql, what) in [
+            (LOST, "records without their value"),
+            (LEFT_OVER, "values without their record"),
+        ] {
+            let found: i64 = self.connection().query_row(sql, [], |row| row.get(0))?;
+            if found > 0 {
+                wrong.push(format!("{found} {what}"));
+            }
+        }
         Ok(wrong)
     }
 
@@ -114,7 +129,7 @@ impl Snapshot for Session<'_> {
     fn get(&self, partition: &str, key: &[u8]) -> Result<Option<Record>, StoreError> {
         let mut get = self.connection().prepare_cached(GET)?;
         Ok(get
-            .query_row((partition, key), |row| record(row, 0))
+            .query_row((partition, key), |row| record(self.connection(), row, 0))
             .optional()?)
     }
 
@@ -126,6 +141,39 @@ impl Snapshot for Session<'_> {
         limit: usize,
         visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
+        let range = (partition, from, to, limit);
+        self.rows(range, &mut |row| {
+            let record = record(self.connection(), row, 1)?;
+            Ok(visit(row.get_ref(0)?.as_blob()?, record))
+        })
+    }
+
+    fn browse(
+        &self,
+        partition: &str,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+        show: Show<'_>,
+    ) -> Result<(), StoreError> {
+        let range = (partition, from, to, limit);
+        self.rows(range, &mut |row| {
+            let key = row.get_ref(0)?.as_blob()?;
+            Ok(match row.get_ref(2)? {
+                ValueRef::Integer(id) => show(key, &large(self.connection(), id)?),
+                value => show(key, value.as_blob()?),
+            })
+        })
+    }
+}
+
+/// A partition, the first key, the first key after, and how many.
+type Range<'a> = (&'a str, &'a [u8], Option<&'a [u8]>, usize);
+type Visit<'a> = &'a mut dyn FnMut(&Row<'_>) -> rusqlite::Result<ControlFlow<()>>;
+
+impl Session<'_> {
+    fn rows(&self, range: Range<'_>, visit: Visit<'_>) -> Result<(), StoreError> {
+        let (partition, from, to, limit) = range;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         match to {
             Some(to) => {
@@ -140,14 +188,9 @@ impl Snapshot for Session<'_> {
     }
 }
 
-fn visit_rows(
-    mut rows: Rows<'_>,
-    visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
-) -> Result<(), StoreError> {
+fn visit_rows(mut rows: Rows<'_>, visit: Visit<'_>) -> Result<(), StoreError> {
     while let Some(row) = rows.next()? {
-        let record = record(row, 1)?;
-        let key = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
-        if visit(key, record).is_break() {
+        if visit(row)?.is_break() {
             break;
         }
     }
@@ -155,11 +198,24 @@ fn visit_rows(
 }
 
 /// The record whose revision is in column `at` and whose value is in the next one.
-fn record(row: &Row<'_>, at: usize) -> rusqlite::Result<Record> {
+fn record(connection: &Connection, row: &Row<'_>, at: usize) -> rusqlite::Result<Record> {
     let revision: i64 = row.get(at)?;
-    let value = row.get_ref(at + 1)?.as_blob()?;
     Ok(Record {
-        value: Bytes::copy_from_slice(value),
+        value: value(connection, row.get_ref(at + 1)?)?,
         revision: revision.unsigned_abs(),
+    })
+}
+
+/// A value, wherever it lies.
+pub(super) fn value(connection: &Connection, stored: ValueRef<'_>) -> rusqlite::Result<Bytes> {
+    match stored {
+        ValueRef::Integer(id) => large(connection, id),
+        value => Ok(Bytes::copy_from_slice(value.as_blob()?)),
+    }
+}
+
+fn large(connection: &Connection, id: i64) -> rusqlite::Result<Bytes> {
+    connection.prepare_cached(LARGE)?.query_row([id], |row| {
+        Ok(Bytes::copy_from_slice(row.get_ref(0)?.as_blob()?))
     })
 }

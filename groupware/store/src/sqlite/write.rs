@@ -1,8 +1,10 @@
 //! Applies groups of batches, each group in one transaction.
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql};
 
 use super::checkpoint::{Checkpointer, log_pages, watch_log};
+use super::open::INLINE_BYTES;
+use super::read::value;
 use crate::batch::added;
 use crate::writer::{Engine, Outcome};
 use crate::{Assert, Batch, CommitError, Committed, Op};
@@ -18,6 +20,14 @@ const VALUE: &str = "SELECT value FROM records WHERE partition = ?1 AND key = ?2
 const DELETE: &str = "DELETE FROM records WHERE partition = ?1 AND key = ?2";
 const DELETE_RANGE: &str = "DELETE FROM records WHERE partition = ?1 AND key >= ?2 AND key < ?3";
 const DELETE_PARTITION: &str = "DELETE FROM records WHERE partition = ?1";
+const HAS_LARGE: &str = "SELECT EXISTS (SELECT 1 FROM large_values)";
+const PUT_LARGE: &str = "INSERT INTO large_values (value) VALUES (?1)";
+const FREE: &str = "DELETE FROM large_values WHERE id = (SELECT value FROM records
+    WHERE partition = ?1 AND key = ?2 AND typeof(value) = 'integer')";
+const FREE_RANGE: &str = "DELETE FROM large_values WHERE id IN (SELECT value FROM records
+    WHERE partition = ?1 AND key >= ?2 AND key < ?3 AND typeof(value) = 'integer')";
+const FREE_PARTITION: &str = "DELETE FROM large_values WHERE id IN (SELECT value FROM records
+    WHERE partition = ?1 AND typeof(value) = 'integer')";
 const LIMIT: &str = "SELECT value FROM counters WHERE name = 'revision_limit'";
 const RESERVE: &str = "UPDATE counters SET value = ?1 WHERE name = 'revision_limit'";
 
@@ -28,6 +38,8 @@ pub(crate) struct SqliteEngine {
     revision: u64,
     /// The last revision that may be used before the next run is reserved.
     revision_limit: u64,
+    /// Whether there may be large values, which go with their records.
+    has_large: bool,
 }
 
 /// A failure that ends the whole transaction, unlike an assert that doesn't hold.
@@ -45,6 +57,7 @@ impl SqliteEngine {
         checkpointer: Checkpointer,
     ) -> rusqlite::Result<Self> {
         let limit: i64 = connection.query_row(LIMIT, [], |row| row.get(0))?;
+        let has_large = connection.query_row(HAS_LARGE, [], |row| row.get(0))?;
         watch_log(&connection);
         // What was left of the last run is skipped: it isn't known how much of it was used.
         let limit = limit.unsigned_abs();
@@ -53,6 +66,7 @@ impl SqliteEngine {
             checkpointer,
             revision: limit,
             revision_limit: limit,
+            has_large,
         })
     }
 
@@ -111,31 +125,79 @@ impl SqliteEngine {
         Ok(Committed { revision })
     }
 
-    fn change_one(&self, op: &Op, revision: u64) -> rusqlite::Result<()> {
-        let prepare = |sql| self.connection.prepare_cached(sql);
+    fn change_one(&mut self, op: &Op, revision: u64) -> rusqlite::Result<()> {
         match op {
             Op::Put {
                 partition,
                 key,
                 value,
-            } => prepare(PUT)?.execute((&**partition, key, revision.cast_signed(), &value[..]))?,
-            Op::Add { partition, key, by } => {
-                let old: Option<Vec<u8>> = prepare(VALUE)?
-                    .query_row((&**partition, key), |row| row.get(0))
-                    .optional()?;
-                let new = added(&old.unwrap_or_default(), by);
-                prepare(PUT)?.execute((&**partition, key, revision.cast_signed(), new))?
+            } => {
+                if self.has_large {
+                    self.connection
+                        .prepare_cached(FREE)?
+                        .execute((&**partition, key))?;
+                }
+                self.put((partition, key), revision, value)
             }
-            Op::Delete { partition, key } => prepare(DELETE)?.execute((&**partition, key))?,
+            Op::Add { partition, key, by } => {
+                let old = self
+                    .connection
+                    .prepare_cached(VALUE)?
+                    .query_row((&**partition, key), |row| {
+                        value(&self.connection, row.get_ref(0)?)
+                    })
+                    .optional()?;
+                let old = old.unwrap_or_default();
+                if !lies_inline(partition, key, &old) {
+                    self.connection
+                        .prepare_cached(FREE)?
+                        .execute((&**partition, key))?;
+                }
+                self.put((partition, key), revision, &added(&old, by))
+            }
+            Op::Delete { partition, key } => {
+                self.remove((FREE, DELETE), &[&&**partition, &&key[..]])
+            }
             Op::DeleteRange {
                 partition,
                 from,
                 to,
-            } => prepare(DELETE_RANGE)?.execute((&**partition, from, to))?,
+            } => self.remove(
+                (FREE_RANGE, DELETE_RANGE),
+                &[&&**partition, &&from[..], &&to[..]],
+            ),
             Op::DeletePartition { partition } => {
-                prepare(DELETE_PARTITION)?.execute((&**partition,))?
+                self.remove((FREE_PARTITION, DELETE_PARTITION), &[&&**partition])
             }
-        };
+        }
+    }
+
+    /// Writes a record that has no large value yet.
+    fn put(
+        &mut self,
+        (partition, key): (&str, &[u8]),
+        revision: u64,
+        value: &[u8],
+    ) -> rusqlite::Result<()> {
+        let prepare = |sql| self.connection.prepare_cached(sql);
+        let revision = revision.cast_signed();
+        if lies_inline(partition, key, value) {
+            prepare(PUT)?.execute((partition, key, revision, value))?;
+            return Ok(());
+        }
+        prepare(PUT_LARGE)?.execute((value,))?;
+        let id = self.connection.last_insert_rowid();
+        prepare(PUT)?.execute((partition, key, revision, id))?;
+        self.has_large = true;
+        Ok(())
+    }
+
+    /// Removes records, and the large values among theirs first.
+    fn remove(&self, (free, delete): (&str, &str), of: &[&dyn ToSql]) -> rusqlite::Result<()> {
+        if self.has_large {
+            self.connection.prepare_cached(free)?.execute(of)?;
+        }
+        self.connection.prepare_cached(delete)?.execute(of)?;
         Ok(())
     }
 
@@ -162,6 +224,10 @@ impl SqliteEngine {
             }
         }
     }
+}
+
+fn lies_inline(partition: &str, key: &[u8], value: &[u8]) -> bool {
+    partition.len() + key.len() + value.len() <= INLINE_BYTES
 }
 
 impl Engine for SqliteEngine {
