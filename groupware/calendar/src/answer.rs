@@ -1,12 +1,12 @@
 //! Actions on notices and events: accept, tentative, decline, delegate, and the rest.
 
+use groupware_text::shortened;
 use serde::Deserialize;
 
 use crate::{
     Answer, Attendee, CalendarError, Context, Decision, Entry, Event, Reason, State,
     create::{invite, too_many_attendees},
     delete::{self, organizers_entry, tell_organizer},
-    error::shortened,
     json::bare_address,
     limits,
     mailbox::{self, Changes, Held},

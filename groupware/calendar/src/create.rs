@@ -1,10 +1,10 @@
 //! Creating an event, and with it the invitations.
 
+use groupware_text::shortened;
+
 use crate::{
     Answer, Attendee, CalendarError, Context, Decision, Directory, Entry, Event, Ids, NewAttendee,
-    NewEvent, Organizer, Reason, Role, State,
-    error::shortened,
-    limits,
+    NewEvent, Organizer, Reason, Role, State, limits,
     mailbox::{self, Changes},
 };
 

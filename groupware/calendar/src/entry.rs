@@ -1,5 +1,6 @@
 //! The entry: an event and what the owner of the calendar has to do with it; its stored form.
 
+use groupware_store::ReadError;
 use serde::{Deserialize, Serialize};
 
 use crate::{CalendarError, Event, limits};
@@ -58,12 +59,9 @@ impl Entry {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// [`CalendarError::Corrupt`] if it is of another version or damaged.
+    /// [`CalendarError::Unreadable`] if it is of another version or damaged.
     pub(crate) fn decode(key: &[u8], bytes: &[u8]) -> Result<Self, CalendarError> {
-        let corrupt = |cause: String| CalendarError::Corrupt {
-            key: String::from_utf8_lossy(key).into_owned(),
-            cause,
-        };
+        let corrupt = |cause: String| CalendarError::from(ReadError::corrupt(key, cause));
         match bytes.split_first() {
             Some((&FORMAT, json)) => {
                 serde_json::from_slice(json).map_err(|error| corrupt(error.to_string()))
@@ -107,7 +105,10 @@ mod tests {
     fn other_versions_and_damage_are_told_apart_from_absence() {
         for bytes in [&b""[..], b"\x02{}", b"\x01{", b"\x01{}"] {
             let error = Entry::decode(b"c/e/x", bytes).unwrap_err();
-            assert!(matches!(error, CalendarError::Corrupt { .. }), "{error}");
+            assert!(
+                matches!(error, CalendarError::Unreadable(ReadError::Corrupt { .. })),
+                "{error}"
+            );
         }
     }
 

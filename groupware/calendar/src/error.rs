@@ -4,7 +4,8 @@
 
 use std::borrow::Cow;
 
-use groupware_store::StoreError;
+use groupware_store::{ReadError, StoreError};
+use groupware_text::shortened;
 
 /// Domino counts its calendar errors from here: `cserror` = base + n.
 const CSERROR_BASE: u16 = 1024;
@@ -20,17 +21,15 @@ pub enum CalendarError {
         /// A sentence for the person who reads the answer.
         message: Cow<'static, str>,
     },
-    /// The store failed while the decision read from it.
-    #[error("reading the mailbox failed")]
-    Store(#[from] StoreError),
-    /// A stored record can't be understood: written by a newer version, or damaged.
-    #[error("record {key} can't be read: {cause}")]
-    Corrupt {
-        /// Key of the record, for the administrator.
-        key: String,
-        /// What the decoder said.
-        cause: String,
-    },
+    /// A record that the decision asked for could not be read.
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+}
+
+impl From<StoreError> for CalendarError {
+    fn from(error: StoreError) -> Self {
+        Self::Unreadable(error.into())
+    }
 }
 
 /// The kinds of refusal, after Domino's table of calendar errors.
@@ -119,7 +118,7 @@ impl CalendarError {
     pub fn status(&self) -> u16 {
         match self {
             Self::Refused { reason, .. } => reason.status(),
-            Self::Store(_) | Self::Corrupt { .. } => 500,
+            Self::Unreadable(_) => 500,
         }
     }
 
@@ -127,7 +126,7 @@ impl CalendarError {
     pub fn cserror(&self) -> Option<u16> {
         match self {
             Self::Refused { reason, .. } => reason.cserror(),
-            Self::Store(_) | Self::Corrupt { .. } => Some(CSERROR_BASE),
+            Self::Unreadable(_) => Some(CSERROR_BASE),
         }
     }
 
@@ -136,7 +135,7 @@ impl CalendarError {
         let status = self.status();
         let message = match self {
             Self::Refused { message, .. } => message.as_ref(),
-            Self::Store(_) | Self::Corrupt { .. } => "Error reading the calendar.",
+            Self::Unreadable(_) => "Error reading the calendar.",
         };
         error_body(status, self.cserror(), message)
     }
@@ -180,15 +179,6 @@ fn status_text(status: u16) -> &'static str {
     }
 }
 
-/// At most 80 characters of what a client sent, so that an error is never longer than its cause.
-pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
-    const LIMIT: usize = 80;
-    match text.char_indices().nth(LIMIT) {
-        Some((at, _)) => Cow::Owned(format!("{}…", &text[..at])),
-        None => Cow::Borrowed(text),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,17 +201,8 @@ mod tests {
 
     #[test]
     fn internal_failures_tell_nothing_of_the_store() {
-        let error = CalendarError::Corrupt {
-            key: "c/e/secret".into(),
-            cause: "x".into(),
-        };
+        let error = CalendarError::from(ReadError::corrupt(b"c/e/secret", "x"));
         let body = String::from_utf8(error.to_json()).unwrap();
         assert!(body.contains("1024") && !body.contains("secret"), "{body}");
-    }
-
-    #[test]
-    fn long_identifiers_are_cut_at_a_character() {
-        assert_eq!(shortened(&"é".repeat(100)).chars().count(), 81);
-        assert_eq!(shortened("short"), "short");
     }
 }

@@ -13,13 +13,13 @@ use calcard::{
         timezone::TzResolver,
     },
 };
+use groupware_text::shortened;
 use jiff::{Span, civil::Date};
 use serde_json::{Value, json};
 
 use crate::{
     Attendee, CalendarError, Class, Details, Entry, Event, Moment, NewAttendee, NewEvent, Reason,
     Role, State, Status, Transparency, UserType,
-    error::shortened,
     json::{bare_address, check_uid, end_of, is_computed, recurrence_refused, word},
     limits, time, zones,
 };

@@ -10,9 +10,11 @@ use serde::{
 };
 use serde_json::{Value, value::RawValue};
 
+use groupware_text::shortened;
+
 use crate::{
     CalendarError, Class, Details, Moment, Reason, Role, Status, Transparency, UserType,
-    bounded::Bounded, error::shortened, limits, time,
+    bounded::Bounded, limits, time,
 };
 
 /// An event as a client describes it; nobody's yet.

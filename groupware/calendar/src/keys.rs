@@ -8,7 +8,12 @@
 //! ```
 //! Times are sixteen bytes that sort as moments do. Every calendar key starts with `c/`.
 
+use groupware_text::push_encoded;
+
 use crate::time::compact;
+
+/// What a segment of a path may hold besides unreserved characters.
+const SEGMENT: &[u8] = b"@";
 
 /// One past the last key of a family: `/` + 1.
 const AFTER_SLASH: u8 = b'/' + 1;
@@ -68,25 +73,11 @@ pub fn notice_path(mailbox: &str, id: &str) -> String {
 fn resource(mailbox: &str, family: &str, id: &str) -> String {
     let mut path = String::with_capacity(mailbox.len() + family.len() + id.len() + 24);
     path.push_str("/mail/");
-    push_encoded(&mut path, mailbox);
+    push_encoded(&mut path, mailbox, SEGMENT);
     path.push_str("/api/calendar/");
     path.push_str(family);
-    push_encoded(&mut path, id);
+    push_encoded(&mut path, id, SEGMENT);
     path
-}
-
-/// Percent-encodes all but RFC 3986's unreserved characters and `@`, which a segment may hold.
-fn push_encoded(path: &mut String, segment: &str) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in segment.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@') {
-            path.push(char::from(byte));
-        } else {
-            path.push('%');
-            path.push(char::from(HEX[usize::from(byte >> 4)]));
-            path.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
 }
 
 #[cfg(test)]

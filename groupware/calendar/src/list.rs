@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, ops::ControlFlow};
 
-use groupware_store::{Record, Snapshot};
+use groupware_store::{ReadError, Record, Snapshot};
 
 use crate::{
     CalendarError, Entry, EventQuery, Format, InvitationQuery, icalendar, keys, limits, mailbox,
@@ -287,10 +287,7 @@ fn notices_of(mailbox: &str, entry: &Entry) -> Option<Vec<u8>> {
 }
 
 fn corrupt(key: &[u8], cause: &str) -> CalendarError {
-    CalendarError::Corrupt {
-        key: String::from_utf8_lossy(key).into_owned(),
-        cause: cause.to_owned(),
-    }
+    ReadError::corrupt(key, cause).into()
 }
 
 #[cfg(test)]

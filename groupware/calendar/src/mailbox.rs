@@ -6,7 +6,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use groupware_store::{Batch, Record, Snapshot};
+use groupware_store::{Batch, ReadError, Record, Snapshot};
 
 use crate::{
     CalendarError,
@@ -67,10 +67,8 @@ pub(crate) fn require_notice(
     }
     let key = keys::notice(id);
     let pointer = snapshot.get(mailbox, &key)?.ok_or_else(missing)?;
-    let uid = std::str::from_utf8(&pointer.value).map_err(|error| CalendarError::Corrupt {
-        key: String::from_utf8_lossy(&key).into_owned(),
-        cause: error.to_string(),
-    })?;
+    let uid =
+        std::str::from_utf8(&pointer.value).map_err(|error| ReadError::corrupt(&key, error))?;
     load(snapshot, mailbox, uid)?
         .filter(|held| held.entry.notice() == Some(id))
         .ok_or_else(missing)

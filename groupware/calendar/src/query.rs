@@ -1,7 +1,9 @@
 //! Query parameters of the lists: text in, validated ranges out. Unknown parameters are ignored,
 //! as Domino does; known ones are read strictly.
 
-use crate::{CalendarError, error::shortened, limits, time};
+use groupware_text::shortened;
+
+use crate::{CalendarError, limits, time};
 
 const DAY: i64 = 86_400;
 /// How far a range reaches that has one end only.

@@ -43,7 +43,7 @@ impl Moment {
         let unknown = || {
             CalendarError::bad_request(format!(
                 "Unknown time zone: {}",
-                crate::error::shortened(tzid)
+                groupware_text::shortened(tzid)
             ))
         };
         let zone: Tz = tzid.parse().map_err(|()| unknown())?;

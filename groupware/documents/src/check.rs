@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use groupware_content::ContentHash;
-use groupware_store::{Record, Snapshot};
+use groupware_store::{ReadError, Record, Snapshot};
 
 use crate::mailbox::derived;
 use crate::{DatabaseName, Document, DocumentError, Unid, Usage, keys, upload, usage};
@@ -47,7 +47,7 @@ pub fn check(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Found, DocumentEr
     });
     match uploads {
         Ok(()) => {}
-        Err(error @ DocumentError::Store(_)) => return Err(error),
+        Err(error @ DocumentError::Unreadable(ReadError::Store(_))) => return Err(error),
         Err(error) => found.wrong.push(sentence(mailbox, &error)),
     }
     for family in [keys::all_lines(), keys::all_content()] {
@@ -121,7 +121,7 @@ fn check_usage(
             counted.bytes,
             found.documents,
         )),
-        Err(error @ DocumentError::Store(_)) => return Err(error),
+        Err(error @ DocumentError::Unreadable(ReadError::Store(_))) => return Err(error),
         Err(error) => found.wrong.push(sentence(mailbox, &error)),
     }
     Ok(())

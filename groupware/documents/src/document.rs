@@ -78,7 +78,7 @@ impl Document {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// [`DocumentError::Corrupt`] if it is of another version or damaged.
+    /// [`DocumentError::Unreadable`] if it is of another version or damaged.
     pub(crate) fn decode(key: &[u8], bytes: &[u8]) -> Result<Self, DocumentError> {
         match bytes.split_first() {
             Some((&FORMAT, json)) => {
@@ -191,23 +191,7 @@ impl<'a> ShownAttachment<'a> {
             size: *bytes,
             blake3: hash.to_string(),
             modified: json_date(*modified),
-            href: format!("{document}/{item}/{}", percent_encoded(name)),
+            href: format!("{document}/{item}/{}", groupware_text::encoded(name)),
         }
     }
-}
-
-/// A name as a segment of a path: all but unreserved characters are encoded (RFC 3986, 2.3).
-pub fn percent_encoded(name: &str) -> String {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    let mut encoded = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push('%');
-            encoded.push(char::from(HEX[usize::from(byte >> 4)]));
-            encoded.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
-    encoded
 }

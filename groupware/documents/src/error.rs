@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use groupware_store::StoreError;
+use groupware_store::{ReadError, StoreError};
 
 /// Why a request could not be decided.
 #[derive(Debug, thiserror::Error)]
@@ -16,17 +16,15 @@ pub enum DocumentError {
         /// A sentence for the person who reads the answer.
         message: Cow<'static, str>,
     },
-    /// The store failed while the decision read from it.
-    #[error("reading the documents failed")]
-    Store(#[from] StoreError),
-    /// A stored record can't be understood: written by a newer version, or damaged.
-    #[error("record {key} can't be read: {cause}")]
-    Corrupt {
-        /// Key of the record, for the administrator.
-        key: String,
-        /// What the decoder said.
-        cause: String,
-    },
+    /// A record that the decision asked for could not be read.
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+}
+
+impl From<StoreError> for DocumentError {
+    fn from(error: StoreError) -> Self {
+        Self::Unreadable(error.into())
+    }
 }
 
 impl DocumentError {
@@ -53,18 +51,15 @@ impl DocumentError {
         Self::refused(404, message)
     }
 
-    pub(crate) fn corrupt(key: &[u8], cause: impl ToString) -> Self {
-        Self::Corrupt {
-            key: String::from_utf8_lossy(key).into_owned(),
-            cause: cause.to_string(),
-        }
+    pub(crate) fn corrupt(key: &[u8], cause: impl std::fmt::Display) -> Self {
+        ReadError::corrupt(key, cause).into()
     }
 
     /// The HTTP status of the answer.
     pub fn status(&self) -> u16 {
         match self {
             Self::Refused { status, .. } => *status,
-            Self::Store(_) | Self::Corrupt { .. } => 500,
+            Self::Unreadable(_) => 500,
         }
     }
 
@@ -72,7 +67,7 @@ impl DocumentError {
     pub fn message(&self) -> Cow<'static, str> {
         match self {
             Self::Refused { message, .. } => message.clone(),
-            Self::Store(_) | Self::Corrupt { .. } => "Error reading the documents.".into(),
+            Self::Unreadable(_) => "Error reading the documents.".into(),
         }
     }
 }

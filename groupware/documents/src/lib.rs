@@ -39,7 +39,7 @@ pub use access::{Access, Who, access, grant, may_add};
 pub use attach::{NewAttachment, attach, attachment, detach};
 pub use check::{Found, check, kept_content};
 pub use context::{Context, Decision};
-pub use document::{Attachment, Document, percent_encoded};
+pub use document::{Attachment, Document};
 pub use error::DocumentError;
 pub use fields::Fields;
 pub use list::{ListQuery, Page, databases, list};

@@ -2,7 +2,6 @@
 
 use groupware_store::Snapshot;
 
-use crate::document::percent_encoded;
 use crate::mailbox::{self, Changes, Held};
 use crate::{
     Context, DatabaseName, Decision, Document, DocumentError, Fields, FileName, Place, Unid, Who,
@@ -21,7 +20,7 @@ pub fn attachment_path(mailbox: &str, place: &Place, name: Option<&FileName>) ->
         Some(name) => format!(
             "{document}/{}/{}",
             place.item,
-            percent_encoded(name.as_str())
+            groupware_text::encoded(name.as_str())
         ),
         None => format!("{document}/{}", place.item),
     }

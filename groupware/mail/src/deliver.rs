@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use groupware_store::Snapshot;
+use groupware_text::shortened;
 use mail_builder::headers::date::Date;
 use mail_parser::{Address, MessageParser};
 
-use crate::error::shortened;
 use crate::mailbox::{self, Changes};
 use crate::people::people;
 use crate::{

@@ -110,7 +110,7 @@ impl Entry {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// [`MailError::Corrupt`] if it is of another version or damaged.
+    /// [`MailError::Unreadable`] if it is of another version or damaged.
     pub(crate) fn decode(key: &[u8], bytes: &[u8]) -> Result<Self, MailError> {
         let line = Line::decode(key, bytes)?;
         let summary =

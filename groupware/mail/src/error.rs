@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use groupware_store::StoreError;
+use groupware_store::{ReadError, StoreError};
+use groupware_text::shortened;
 
 /// Why a request could not be decided.
 #[derive(Debug, thiserror::Error)]
@@ -15,17 +16,15 @@ pub enum MailError {
         /// A sentence for the person who reads the answer.
         message: Cow<'static, str>,
     },
-    /// The store failed while the decision read from it.
-    #[error("reading the mailbox failed")]
-    Store(#[from] StoreError),
-    /// A stored record can't be understood: written by a newer version, or damaged.
-    #[error("record {key} can't be read: {cause}")]
-    Corrupt {
-        /// Key of the record, for the administrator.
-        key: String,
-        /// What the decoder said.
-        cause: String,
-    },
+    /// A record that the decision asked for could not be read.
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+}
+
+impl From<StoreError> for MailError {
+    fn from(error: StoreError) -> Self {
+        Self::Unreadable(error.into())
+    }
 }
 
 /// The kinds of refusal.
@@ -87,37 +86,14 @@ impl MailError {
     }
 
     pub(crate) fn corrupt(key: &[u8], cause: impl std::fmt::Display) -> Self {
-        Self::Corrupt {
-            key: String::from_utf8_lossy(key).into_owned(),
-            cause: cause.to_string(),
-        }
+        ReadError::corrupt(key, cause).into()
     }
 
     /// The kind of refusal, if it is one.
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Refused { reason, .. } => Some(*reason),
-            Self::Store(_) | Self::Corrupt { .. } => None,
+            Self::Unreadable(_) => None,
         }
-    }
-}
-
-/// At most 80 characters of what a client sent, so that an error is never longer than its cause.
-pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
-    const LIMIT: usize = 80;
-    match text.char_indices().nth(LIMIT) {
-        Some((at, _)) => Cow::Owned(format!("{}…", &text[..at])),
-        None => Cow::Borrowed(text),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_identifiers_are_cut_at_a_character() {
-        assert_eq!(shortened(&"é".repeat(100)).chars().count(), 81);
-        assert_eq!(shortened("short"), "short");
     }
 }

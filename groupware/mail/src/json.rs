@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use groupware_text::shortened;
 use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::error::shortened;
 use crate::{Attached, Held, MailError, Outgoing, Part, Person, View, keys, limits};
 
 /// Clients wrap lines and leave padding out.

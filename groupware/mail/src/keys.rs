@@ -15,7 +15,12 @@
 
 use std::fmt::Display;
 
+use groupware_text::push_encoded;
+
 use crate::{Folder, Unid};
+
+/// What a segment of a path may hold besides unreserved characters.
+const SEGMENT: &[u8] = b"@";
 
 /// The partition of bodies that several messages share.
 pub const SHARED: &str = "$mail";
@@ -32,8 +37,13 @@ pub(crate) fn entries(folder: Folder) -> (Vec<u8>, Vec<u8>) {
 
 /// The name of the message that an entry's key belongs to.
 pub(crate) fn unid_of(key: &[u8]) -> Option<Unid> {
-    let at = key.len().checked_sub(Unid::DIGITS)?;
-    Unid::parse(std::str::from_utf8(&key[at..]).ok()?)
+    Unid::parse(std::str::from_utf8(unid_digits(key)?).ok()?)
+}
+
+/// The same as it is written.
+pub(crate) fn unid_digits(key: &[u8]) -> Option<&[u8]> {
+    let digits = &key[key.len().checked_sub(Unid::DIGITS)?..];
+    digits.iter().all(u8::is_ascii_hexdigit).then_some(digits)
 }
 
 pub(crate) fn body(unid: Unid) -> Vec<u8> {
@@ -75,9 +85,15 @@ fn key(family: &str, rest: impl Display) -> Vec<u8> {
 
 /// Path of a message, ready to be requested.
 pub fn message_path(mailbox: &str, unid: Unid) -> String {
+    let mut path = messages_path(mailbox);
+    path.push_str(&unid.to_string());
+    path
+}
+
+/// What the paths of all messages of a mailbox begin with.
+pub(crate) fn messages_path(mailbox: &str) -> String {
     let mut path = mail_path(mailbox);
     path.push_str("messages/");
-    path.push_str(&unid.to_string());
     path
 }
 
@@ -85,7 +101,7 @@ pub fn message_path(mailbox: &str, unid: Unid) -> String {
 pub fn attachment_path(mailbox: &str, unid: Unid, name: &str) -> String {
     let mut path = message_path(mailbox, unid);
     path.push_str("/attachments/");
-    push_encoded(&mut path, name);
+    push_encoded(&mut path, name, SEGMENT);
     path
 }
 
@@ -102,23 +118,9 @@ pub fn folder_path(mailbox: &str, folder: Folder) -> String {
 fn mail_path(mailbox: &str) -> String {
     let mut path = String::with_capacity(mailbox.len() + 80);
     path.push_str("/mail/");
-    push_encoded(&mut path, mailbox);
+    push_encoded(&mut path, mailbox, SEGMENT);
     path.push_str("/api/mail/");
     path
-}
-
-/// Percent-encodes all but RFC 3986's unreserved characters and `@`, which a segment may hold.
-fn push_encoded(path: &mut String, segment: &str) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in segment.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@') {
-            path.push(char::from(byte));
-        } else {
-            path.push('%');
-            path.push(char::from(HEX[usize::from(byte >> 4)]));
-            path.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
 }
 
 #[cfg(test)]

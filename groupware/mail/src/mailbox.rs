@@ -118,7 +118,7 @@ pub fn require(snapshot: &dyn Snapshot, mailbox: &str, unid: Unid) -> Result<Hel
 /// The bytes of a message.
 ///
 /// # Errors
-/// The store's; [`MailError::Corrupt`] if they are gone.
+/// The store's; [`MailError::Unreadable`] if they are gone.
 pub fn bytes(snapshot: &dyn Snapshot, mailbox: &str, held: &Held) -> Result<Bytes, MailError> {
     let (partition, key) = match held.entry.shared {
         Some(body) => (keys::SHARED, keys::shared_body(body)),
@@ -145,8 +145,8 @@ pub(crate) fn scan(
         from.push(0);
     }
     let mut failure = None;
-    snapshot.scan(mailbox, &from, Some(&to), limit, &mut |key, record| {
-        visit(key, &record.value).unwrap_or_else(|error| {
+    snapshot.browse(mailbox, &from, Some(&to), limit, &mut |key, value| {
+        visit(key, value).unwrap_or_else(|error| {
             failure = Some(error);
             ControlFlow::Break(())
         })

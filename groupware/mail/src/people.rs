@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use groupware_text::shortened;
 use mail_parser::Address;
 use serde::{Deserialize, Serialize};
 
-use crate::{MailError, error::shortened, limits};
+use crate::{MailError, limits};
 
 /// A person as Domino writes one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! What a client asks of a list, read from a query string.
 
-use crate::error::shortened;
+use groupware_text::shortened;
+
 use crate::{MailError, Unid, limits};
 
 /// The order of a list.

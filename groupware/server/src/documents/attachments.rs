@@ -358,7 +358,7 @@ fn describe(
         let range = format!("bytes {}-{}/{}", part.first, part.last, attachment.bytes);
         response = reply::with(response, CONTENT_RANGE, &range);
     }
-    let name = documents::percent_encoded(&attachment.name);
+    let name = groupware_text::encoded(&attachment.name);
     let disposition = format!("attachment; filename*=UTF-8''{name}");
     for (header, value) in [
         (CONTENT_TYPE, &*attachment.media_type),

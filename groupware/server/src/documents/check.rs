@@ -6,7 +6,7 @@ use std::path::Path;
 
 use groupware_content::{ContentError, ContentHash, ContentStore, Found};
 use groupware_documents::DocumentError;
-use groupware_store::{OpenError, Store, StoreError, StoreOptions};
+use groupware_store::{OpenError, ReadError, Store, StoreError, StoreOptions};
 
 use crate::accounts::Accounts;
 
@@ -68,7 +68,7 @@ pub(crate) fn check(folder: &Path) -> Result<Checked, CheckError> {
     for user in users {
         let found = store.read(|snapshot| groupware_documents::check(snapshot, &user));
         let found = found.map_err(|error| match error {
-            DocumentError::Store(error) => CheckError::Store(error),
+            DocumentError::Unreadable(ReadError::Store(error)) => CheckError::Store(error),
             // The rest is found, not a failure to look.
             other => CheckError::Accounts(other.to_string()),
         })?;

@@ -51,7 +51,7 @@ impl From<MailError> for ApiError {
                 Self::new(status.unwrap_or(StatusCode::BAD_REQUEST), message)
             }
             // Names of records are for the administrator only.
-            MailError::Store(_) | MailError::Corrupt { .. } => Self::new(
+            MailError::Unreadable(_) => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "The mailbox can't be read.",
             ),

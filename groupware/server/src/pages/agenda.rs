@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use groupware_calendar::{self as calendar, Entry, State as Stand};
+use groupware_text::push_encoded;
 use jiff::civil::{Date, DateTime, Time};
 use maud::{Markup, html};
 
@@ -107,18 +108,8 @@ pub(super) fn path(entry: &Entry) -> String {
             &entry.event.uid
         }
     };
-    push_encoded(&mut path, name);
+    push_encoded(&mut path, name, b"");
     path
-}
-
-/// Percent-encodes all but RFC 3986's unreserved characters.
-pub(super) fn push_encoded(path: &mut String, segment: &str) {
-    for byte in segment.bytes() {
-        match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            true => path.push(char::from(byte)),
-            false => path.push_str(&format!("%{byte:02X}")),
-        }
-    }
 }
 
 /// What an entry is called.

@@ -60,7 +60,7 @@ impl From<MailError> for PageError {
                 Reason::NotFound => Self::NotFound,
                 reason => Self::Refused(reason.status(), message.into_owned()),
             },
-            MailError::Store(_) | MailError::Corrupt { .. } => Self::Broken,
+            MailError::Unreadable(_) => Self::Broken,
         }
     }
 }

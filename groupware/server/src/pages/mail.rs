@@ -14,10 +14,11 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
 use groupware_mail::{Folder, Person, Unid, limits};
+use groupware_text::push_encoded;
 use jiff::civil::Date;
 
+use super::FORM_BYTES;
 use super::zone::{self, Zone};
-use super::{FORM_BYTES, agenda};
 use crate::AppState;
 
 /// Where mails are written, and come with their files.
@@ -53,7 +54,7 @@ fn message_path(unid: Unid) -> String {
 
 fn file_path(unid: Unid, name: &str) -> String {
     let mut path = format!("/message/{unid}/file/");
-    agenda::push_encoded(&mut path, name);
+    push_encoded(&mut path, name, b"");
     path
 }
 

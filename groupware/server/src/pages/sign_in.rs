@@ -29,12 +29,7 @@ pub(super) fn return_path(asked: &Uri) -> String {
     }
     let mut to = String::with_capacity(path.len() + 16);
     to.push_str("/sign-in?to=");
-    for byte in path.bytes() {
-        match byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-            true => to.push(char::from(byte)),
-            false => to.push_str(&format!("%{byte:02X}")),
-        }
-    }
+    groupware_text::push_encoded(&mut to, path, b"/");
     to
 }
 

@@ -47,7 +47,7 @@ impl Asked {
         }
         if !self.find.is_empty() {
             path.push_str(&format!("{sign}find="));
-            crate::pages::agenda::push_encoded(&mut path, &self.find);
+            groupware_text::push_encoded(&mut path, &self.find, b"");
         }
         path
     }

@@ -1,0 +1,56 @@
+//! What the groupware's services do alike with texts: names become segments of paths, and what a
+//! client sent is quoted in a refusal. It knows no service.
+
+use std::borrow::Cow;
+
+/// Characters of what a client sent that a refusal quotes.
+const QUOTED: usize = 80;
+
+/// Percent-encodes all but RFC 3986's unreserved characters (2.3) and those of `kept`, and adds it
+/// to a path, a query, or a header.
+pub fn push_encoded(to: &mut String, text: &str, kept: &[u8]) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.contains(&byte) {
+            to.push(char::from(byte));
+        } else {
+            to.push('%');
+            to.push(char::from(HEX[usize::from(byte >> 4)]));
+            to.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+}
+
+/// A text of which all but unreserved characters are encoded.
+pub fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    push_encoded(&mut encoded, text, b"");
+    encoded
+}
+
+/// At most 80 characters of what a client sent, so that an error is never longer than its cause.
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(QUOTED) {
+        Some((at, _)) => Cow::Owned(format!("{}…", &text[..at])),
+        None => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_one_segment() {
+        assert_eq!(encoded("a/b c%é~"), "a%2Fb%20c%25%C3%A9~");
+        let mut path = "/mail/".to_owned();
+        push_encoded(&mut path, "ann@x", b"@");
+        assert_eq!(path, "/mail/ann@x");
+    }
+
+    #[test]
+    fn long_identifiers_are_cut_at_a_character() {
+        assert_eq!(shortened(&"é".repeat(100)).chars().count(), 81);
+        assert_eq!(shortened("short"), "short");
+    }
+}
