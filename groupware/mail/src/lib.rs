@@ -44,7 +44,7 @@ pub use fill::{Fill, SizeClass};
 pub use folder::Folder;
 pub use head::{check, count_fields, has_field, without_blind_copies};
 pub use json::{message_json, parse_outgoing};
-pub use list::{FolderLine, Listed, Page, all_folders, list, list_json};
+pub use list::{FolderLine, JsonPage, Listed, Page, Span, all_folders, list, list_json};
 pub use mailbox::{Counts, Held, bytes, counts, find, release_shared, require, used_bytes};
 pub use mime::{Part, parts};
 pub use outgoing::{Attached, Outgoing};

@@ -32,6 +32,26 @@ pub struct Listed {
     pub entry: Entry,
 }
 
+/// A page of a list as a JSON array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonPage {
+    /// The array.
+    pub body: Vec<u8>,
+    /// What of the whole list it holds.
+    pub span: Span,
+}
+
+/// Where a page lies in the whole list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Entries of the page.
+    pub items: usize,
+    /// Number of its first entry in the whole list, from 0.
+    pub first: usize,
+    /// Entries of the whole list.
+    pub total: usize,
+}
+
 /// A page of a folder.
 ///
 /// # Errors
@@ -42,15 +62,22 @@ pub fn list(
     folder: Folder,
     query: &ListQuery,
 ) -> Result<Page<Listed>, MailError> {
-    page(snapshot, mailbox, folder, query, &|key, bytes| {
-        Ok(Listed {
+    let mut items = Vec::with_capacity(query.count.min(64));
+    let span = page(snapshot, mailbox, folder, query, &mut |key, bytes| {
+        items.push(Listed {
             unid: unid(key)?,
             entry: Entry::decode(key, bytes)?,
-        })
+        });
+        Ok(())
+    })?;
+    Ok(Page {
+        items,
+        first: span.first,
+        total: span.total,
     })
 }
 
-/// A page of a folder as a JSON array in Domino's shape; each item is one text.
+/// A page of a folder as a JSON array in Domino's shape.
 ///
 /// # Errors
 /// As [`list`].
@@ -59,66 +86,83 @@ pub fn list_json(
     mailbox: &str,
     folder: Folder,
     query: &ListQuery,
-) -> Result<Page<Vec<u8>>, MailError> {
-    page(snapshot, mailbox, folder, query, &|key, bytes| {
-        item(mailbox, key, bytes)
-    })
+) -> Result<JsonPage, MailError> {
+    // A path has no character that JSON would escape.
+    let begin = format!("{{\"href\":\"{}", keys::messages_path(mailbox));
+    let item_bytes = begin.len() + ITEM_BYTES;
+    let mut body = Vec::with_capacity(query.count.min(64) * item_bytes);
+    body.push(b'[');
+    let span = page(snapshot, mailbox, folder, query, &mut |key, bytes| {
+        if body.len() > 1 {
+            body.push(b',');
+        }
+        body.extend_from_slice(begin.as_bytes());
+        push_item(&mut body, key, bytes)
+    })?;
+    body.push(b']');
+    Ok(JsonPage { body, span })
 }
 
-/// `{"href", "subject", "date", "from", "to", "read", "size", "attachments"}`, of which the
-/// middle is stored in this form.
-fn item(mailbox: &str, key: &[u8], bytes: &[u8]) -> Result<Vec<u8>, MailError> {
+/// About what an item takes after its path's beginning.
+const ITEM_BYTES: usize = 320;
+
+/// The rest of `{"href", "subject", "date", "from", "to", "read", "size", "attachments"}` after
+/// the path of all messages. The middle is stored in this form, and the name in the key, too.
+fn push_item(body: &mut Vec<u8>, key: &[u8], bytes: &[u8]) -> Result<(), MailError> {
     let line = Line::decode(key, bytes)?;
     let summary = line
         .summary
         .strip_prefix(b"{")
         .and_then(|it| it.strip_suffix(b"}"));
     let summary = summary.ok_or_else(|| MailError::corrupt(key, "no summary"))?;
-    let mut item = Vec::with_capacity(summary.len() + 160);
-    item.extend_from_slice(b"{\"href\":\"");
-    // A path has no character that JSON would escape.
-    item.extend_from_slice(keys::message_path(mailbox, unid(key)?).as_bytes());
-    item.extend_from_slice(b"\",");
-    item.extend_from_slice(summary);
-    let rest = format!(
-        ",\"read\":{},\"size\":{},\"attachments\":{}}}",
-        line.read, line.size, line.attachments
-    );
-    item.extend_from_slice(rest.as_bytes());
-    Ok(item)
+    let name = keys::unid_digits(key).ok_or_else(|| MailError::corrupt(key, "no name"))?;
+    for text in [name, b"\",", summary, b",\"read\":", flag(line.read)] {
+        body.extend_from_slice(text);
+    }
+    body.extend_from_slice(b",\"size\":");
+    serde_json::to_writer(&mut *body, &line.size).expect("a number serialises to memory");
+    for text in [&b",\"attachments\":"[..], flag(line.attachments), b"}"] {
+        body.extend_from_slice(text);
+    }
+    Ok(())
+}
+
+fn flag(is_set: bool) -> &'static [u8] {
+    if is_set { b"true" } else { b"false" }
 }
 
 fn unid(key: &[u8]) -> Result<Unid, MailError> {
     keys::unid_of(key).ok_or_else(|| MailError::corrupt(key, "no name"))
 }
 
-type Read<'a, T> = &'a dyn Fn(&[u8], &[u8]) -> Result<T, MailError>;
+/// Takes the entries of a page, one by one.
+type Take<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), MailError>;
 
-fn page<T>(
+fn page(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     folder: Folder,
     query: &ListQuery,
-    read: Read<'_, T>,
-) -> Result<Page<T>, MailError> {
+    take: Take<'_>,
+) -> Result<Span, MailError> {
     if let Folder::Own(unid) = folder
         && snapshot.get(mailbox, &keys::folder(unid))?.is_none()
     {
         return Err(MailError::not_found("Folder", &unid.to_string()));
     }
     match query.is_plain() {
-        true => plain(snapshot, mailbox, folder, query, read),
-        false => sorted(snapshot, mailbox, folder, query, read),
+        true => plain(snapshot, mailbox, folder, query, take),
+        false => sorted(snapshot, mailbox, folder, query, take),
     }
 }
 
-fn plain<T>(
+fn plain(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     folder: Folder,
     query: &ListQuery,
-    read: Read<'_, T>,
-) -> Result<Page<T>, MailError> {
+    take: Take<'_>,
+) -> Result<Span, MailError> {
     let counts = mailbox::counts(snapshot, mailbox, folder)?;
     let total = usize::try_from(counts.messages).unwrap_or(usize::MAX);
     let mut skip = if query.after.is_some() {
@@ -126,8 +170,7 @@ fn plain<T>(
     } else {
         query.start
     };
-    let mut items = Vec::with_capacity(query.count.min(64));
-    let mut bytes = 0;
+    let (mut items, mut bytes) = (0, 0);
     if query.after.is_some() || query.start < total {
         let limit = skip.saturating_add(query.count);
         mailbox::scan(
@@ -142,7 +185,8 @@ fn plain<T>(
                     return Ok(ControlFlow::Continue(()));
                 }
                 bytes += value.len();
-                items.push(read(key, value)?);
+                items += 1;
+                take(key, value)?;
                 Ok(match bytes < limits::LIST_BYTES {
                     true => ControlFlow::Continue(()),
                     false => ControlFlow::Break(()),
@@ -150,7 +194,7 @@ fn plain<T>(
             },
         )?;
     }
-    Ok(Page {
+    Ok(Span {
         items,
         first: query.start,
         total,
@@ -164,13 +208,13 @@ struct Sortable {
     unid: Unid,
 }
 
-fn sorted<T>(
+fn sorted(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     folder: Folder,
     query: &ListQuery,
-    read: Read<'_, T>,
-) -> Result<Page<T>, MailError> {
+    take: Take<'_>,
+) -> Result<Span, MailError> {
     let most = query.search_max.unwrap_or(usize::MAX).max(1);
     let mut found = Vec::new();
     mailbox::scan(
@@ -198,8 +242,7 @@ fn sorted<T>(
             (_, false) => order.reverse(),
         }
     });
-    let mut items = Vec::new();
-    let mut bytes = 0;
+    let (mut items, mut bytes) = (0, 0);
     for one in found.iter().skip(query.start).take(query.count) {
         let key = keys::entry(folder, one.unid);
         // It was there a moment ago in this very snapshot.
@@ -207,12 +250,13 @@ fn sorted<T>(
             continue;
         };
         bytes += record.value.len();
-        items.push(read(&key, &record.value)?);
+        items += 1;
+        take(&key, &record.value)?;
         if bytes >= limits::LIST_BYTES {
             break;
         }
     }
-    Ok(Page {
+    Ok(Span {
         items,
         first: query.start,
         total: found.len(),

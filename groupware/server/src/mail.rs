@@ -6,6 +6,8 @@ mod fill;
 pub(crate) mod reply;
 mod request;
 
+use std::sync::OnceLock;
+
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -65,7 +67,7 @@ fn list(state: &AppState, owner: &Owner, folder: Folder, query: &Query) -> Reply
     let page = read(state, |snapshot| {
         mail::list_json(snapshot, owner.mailbox(), folder, &query)
     })?;
-    Ok(reply::page(&page))
+    Ok(reply::page(page))
 }
 
 async fn list_inbox(State(state): State<AppState>, owner: Owner, query: Query) -> Reply {
@@ -137,8 +139,18 @@ async fn send_message(
     media: MediaType,
     body: Bytes,
 ) -> Reply {
+    let message = media.read(body)?;
+    // Deciding again would come to the same parcel.
+    let made_once = OnceLock::new();
     let made = change(&state, owner.mailbox(), |context| {
-        mail::send(context, &media.parcel(context, &body)?)
+        let parcel = match made_once.get() {
+            Some(parcel) => parcel,
+            None => {
+                let parcel = message.parcel(context)?;
+                made_once.get_or_init(|| parcel)
+            }
+        };
+        mail::send(context, parcel)
     })
     .await?;
     Ok(reply::created(&path(&owner, made)))
@@ -150,8 +162,9 @@ async fn save_draft(
     media: MediaType,
     body: Bytes,
 ) -> Reply {
+    let message = media.read(body)?;
     let made = change(&state, owner.mailbox(), |context| {
-        drafts::save(context, &media.message(context, &body)?)
+        drafts::save(context, &message.message(context)?)
     })
     .await?;
     Ok(reply::created(&path(&owner, made)))
@@ -230,19 +243,23 @@ async fn change_message(
     let (send, mark) = (query.flag("send")?, query.flag("markread")?);
     let mailbox = owner.mailbox();
     let made = match (send.unwrap_or(false), body.is_empty(), mark) {
-        (true, has_no_body, _) => {
+        (true, true, _) => {
             change(&state, mailbox, |context| {
-                let parcel = match has_no_body {
-                    true => kept_draft(context, unid)?,
-                    false => media.parcel(context, &body)?,
-                };
-                drafts::send(context, unid, &parcel)
+                drafts::send(context, unid, &kept_draft(context, unid)?)
+            })
+            .await?
+        }
+        (true, false, _) => {
+            let message = media.read(body)?;
+            change(&state, mailbox, |context| {
+                drafts::send(context, unid, &message.parcel(context)?)
             })
             .await?
         }
         (false, false, _) => {
+            let message = media.read(body)?;
             change(&state, mailbox, |context| {
-                drafts::rewrite(context, unid, &media.message(context, &body)?)
+                drafts::rewrite(context, unid, &message.message(context)?)
             })
             .await?
         }

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use groupware_mail::Page;
+use groupware_mail::{JsonPage, Span};
 use http::header::{
     CONTENT_DISPOSITION, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
     LOCATION, X_CONTENT_TYPE_OPTIONS,
@@ -35,27 +35,17 @@ pub(crate) fn moved_to(location: &str) -> Response {
 }
 
 /// A page of a list as an array, with where it lies in the whole.
-pub(crate) fn page(page: &Page<Vec<u8>>) -> Response {
-    let bytes: usize = page.items.iter().map(|item| item.len() + 1).sum();
-    let mut body = Vec::with_capacity(bytes + 2);
-    body.push(b'[');
-    for (number, item) in page.items.iter().enumerate() {
-        if number > 0 {
-            body.push(b',');
-        }
-        body.extend_from_slice(item);
-    }
-    body.push(b']');
-    let range = match page.items.len() {
-        0 => format!("items */{}", page.total),
-        items => format!(
-            "items {}-{}/{}",
-            page.first,
-            page.first + items - 1,
-            page.total
-        ),
+pub(crate) fn page(page: JsonPage) -> Response {
+    let Span {
+        items,
+        first,
+        total,
+    } = page.span;
+    let range = match items {
+        0 => format!("items */{total}"),
+        items => format!("items {first}-{}/{total}", first + items - 1),
     };
-    with(json(body), CONTENT_RANGE, &range)
+    with(json(page.body), CONTENT_RANGE, &range)
 }
 
 /// A message as it is kept.
@@ -93,14 +83,7 @@ fn disposition(name: &str) -> String {
             _ => '_',
         })
         .collect();
-    let mut encoded = String::new();
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded += &format!("%{byte:02X}");
-        }
-    }
+    let encoded = groupware_text::encoded(name);
     format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}")
 }
 

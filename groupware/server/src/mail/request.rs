@@ -2,7 +2,7 @@
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use bytes::Bytes;
-use groupware_mail::{Context, Folder, MailError, Parcel, Reason, Unid, parse_outgoing};
+use groupware_mail::{Context, Folder, MailError, Outgoing, Parcel, Reason, Unid, parse_outgoing};
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 
@@ -145,14 +145,14 @@ impl<S: Send + Sync> FromRequestParts<S> for MediaType {
 }
 
 impl MediaType {
-    /// The message that a body describes or is, from the owner of the mailbox.
+    /// What a body describes or is.
     ///
     /// # Errors
-    /// A refusal of another type than JSON and MIME, or of what can't be read or built.
-    pub(crate) fn message(self, context: &Context<'_>, body: &Bytes) -> Result<Bytes, MailError> {
+    /// A refusal of another type than JSON and MIME, or of what can't be read.
+    pub(crate) fn read(self, body: Bytes) -> Result<Written, MailError> {
         match self {
-            Self::Json => Ok(parse_outgoing(body)?.build(context)?.into()),
-            Self::Mime if !body.is_empty() => Ok(groupware_mail::completed(context, body.clone())),
+            Self::Json => Ok(Written::Described(parse_outgoing(&body)?.into())),
+            Self::Mime if !body.is_empty() => Ok(Written::Mime(body)),
             Self::Mime => Err(MailError::bad_request("The message is empty.")),
             Self::Other => Err(MailError::refused(
                 Reason::UnsupportedMediaType,
@@ -160,13 +160,32 @@ impl MediaType {
             )),
         }
     }
+}
+
+/// A message as its author has it.
+pub(crate) enum Written {
+    Described(Box<Outgoing>),
+    Mime(Bytes),
+}
+
+impl Written {
+    /// The message in MIME, from the owner of the mailbox.
+    ///
+    /// # Errors
+    /// A refusal of what can't be built.
+    pub(crate) fn message(&self, context: &Context<'_>) -> Result<Bytes, MailError> {
+        match self {
+            Self::Described(message) => Ok(message.build(context)?.into()),
+            Self::Mime(message) => Ok(groupware_mail::completed(context, message.clone())),
+        }
+    }
 
     /// The same for those whom its head names.
     ///
     /// # Errors
-    /// As [`MediaType::message`]; a refusal of recipients who are no local users.
-    pub(crate) fn parcel(self, context: &Context<'_>, body: &Bytes) -> Result<Parcel, MailError> {
-        let message = self.message(context, body)?;
+    /// As [`Written::message`]; a refusal of recipients who are no local users.
+    pub(crate) fn parcel(&self, context: &Context<'_>) -> Result<Parcel, MailError> {
+        let message = self.message(context)?;
         Parcel::from_head(context.directory, context.mailbox, message)
     }
 }
