@@ -1,17 +1,21 @@
 //! All routes, and what is said where there is none.
 
+use std::task::{Context, Poll};
+
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use groupware_store::StoreError;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
+use tower::Service;
+use tower::layer::layer_fn;
 
 use crate::admin::Admin;
 use crate::client::is_forwarded;
 use crate::error::ApiError;
+use crate::turn;
 use crate::{AppState, admin, calendar, documents, lookup, mail, pages, sign_in, tus};
 
 pub(crate) fn router(state: AppState) -> Router {
@@ -34,18 +38,30 @@ pub(crate) fn router(state: AppState) -> Router {
         // Bodies arrive here already read, within the server's limits, or are streamed, within those
         // of their routes.
         .layer(DefaultBodyLimit::disable())
-        .layer(middleware::from_fn(note_route))
+        .layer(layer_fn(NoteRoute))
         .with_state(state)
 }
 
-/// Leaves the pattern that matched with the response, for the metrics.
-async fn note_route(mut request: Request, next: Next) -> Response {
-    let route = request.extensions_mut().get::<MatchedPath>().cloned();
-    let mut response = next.run(request).await;
-    if let Some(route) = route {
-        response.extensions_mut().insert(route);
+/// Notes the pattern that matched, for the metrics. A service of its own rather than a function
+/// around the others: those copy and box what they call, for every request.
+#[derive(Clone)]
+struct NoteRoute<S>(S);
+
+impl<S: Service<Request>> Service<Request> for NoteRoute<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(context)
     }
-    response
+
+    fn call(&mut self, request: Request) -> S::Future {
+        if let Some(route) = request.extensions().get::<MatchedPath>() {
+            turn::note_route(route.clone());
+        }
+        self.0.call(request)
+    }
 }
 
 #[derive(serde::Serialize)]

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::MatchedPath;
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_LENGTH;
 use http::request::Parts;
@@ -58,15 +57,16 @@ impl Front {
             .then(|| request.uri().path().to_owned());
         let is_admin = request.uri().path().starts_with("/admin/");
         let wants_page = pages::are_asked_for(&request);
-        let mut response = turn::on_behalf_of(peer, async {
-            match self.receive(request, is_admin).await {
+        let (mut response, route) = turn::on_behalf_of(peer, async {
+            let response = match self.receive(request, is_admin).await {
                 // The room of the body is taken until the response is ready.
                 Ok((request, _room)) => {
                     self.hold(self.work(request, is_admin).await, is_admin)
                         .await
                 }
                 Err(error) => error.into_response(),
-            }
+            };
+            (response, turn::take_route())
         })
         .await;
         if wants_page {
@@ -74,7 +74,6 @@ impl Front {
         }
         let took = self.state.clock.now().saturating_sub(start);
         let status = response.status();
-        let route = response.extensions_mut().remove::<MatchedPath>();
         self.state.metrics.answered(&method, route, status, took);
         if let (Some(log), Some(path)) = (&self.state.access_log, path) {
             log.note(Line {

@@ -1,12 +1,13 @@
-//! A request's turn: one of those that are worked on at once, and on whose behalf.
+//! A request's turn: one of those that are worked on at once, on whose behalf, and by which route.
 //!
-//! Both belong to the task that works on the request, so that neither has to be handed through
+//! All belong to the task that works on the request, so that nothing has to be handed through
 //! the routes, which costs an allocation each.
 
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::extract::MatchedPath;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 tokio::task_local! {
@@ -16,6 +17,7 @@ tokio::task_local! {
 struct Turn {
     permit: RefCell<Option<OwnedSemaphorePermit>>,
     peer: IpAddr,
+    route: RefCell<Option<MatchedPath>>,
 }
 
 /// Lets so many requests be worked on at once.
@@ -43,6 +45,7 @@ pub(crate) async fn on_behalf_of<T>(peer: IpAddr, answer: impl Future<Output = T
     let turn = Turn {
         permit: RefCell::new(None),
         peer,
+        route: RefCell::new(None),
     };
     TURN.scope(turn, answer).await
 }
@@ -50,6 +53,17 @@ pub(crate) async fn on_behalf_of<T>(peer: IpAddr, answer: impl Future<Output = T
 /// The other end of the connection of the request that is answered; `None` if none is.
 pub(crate) fn peer() -> Option<IpAddr> {
     TURN.try_with(|turn| turn.peer).ok()
+}
+
+/// Notes the pattern that the request's path matched.
+pub(crate) fn note_route(route: MatchedPath) {
+    // Outside of a turn there is nobody to ask for it.
+    let _ = TURN.try_with(|turn| turn.route.replace(Some(route)));
+}
+
+/// The pattern that the request's path matched, if it did.
+pub(crate) fn take_route() -> Option<MatchedPath> {
+    TURN.try_with(|turn| turn.route.take()).ok().flatten()
 }
 
 /// Lets others have this request's turn until something is done that has a bound of its own.
