@@ -153,3 +153,52 @@ fn by(ratio: f64) -> String {
         text.trim_start_matches('+').to_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn effect(to: &str, metric: Measure, (a, b): (f64, f64)) -> Comparison {
+        Comparison {
+            a: "http_threads 10".to_owned(),
+            b: to.to_owned(),
+            factor: "http_threads".to_owned(),
+            metric,
+            blocks: 3,
+            mean_a: a,
+            mean_b: b,
+            difference: b - a,
+            ratio: b / a,
+            interval: None,
+            smallest_difference: 0.02,
+            p: None,
+            p_single: None,
+            verdict: None,
+            reason: Some("three blocks are too few".to_owned()),
+        }
+    }
+
+    #[test]
+    fn main_effects_without_a_verdict_are_said_and_what_each_more_costs() {
+        let effects = [
+            effect("http_threads 25", Measure::Mean, (10.0, 9.5)),
+            effect("http_threads 25", Measure::Memory, (60.0, 61.0)),
+            effect("http_threads 100", Measure::Mean, (10.0, 10.2)),
+            effect("http_threads 200", Measure::Mean, (10.0, 11.0)),
+            effect("http_threads 200", Measure::Memory, (60.0, 79.0)),
+        ];
+        let levels: Vec<&Comparison> = by_factor(&effects).next().unwrap();
+        assert_eq!(
+            unjudged(&levels).unwrap(),
+            "http_threads 10 → http_threads 200, over all cells and without a verdict: mean \
+             response +10.0 % (−5.0 % to +2.0 % at the levels between)."
+        );
+        assert_eq!(
+            memory(&levels).unwrap(),
+            "Peak memory over all cells: 60.0 MB at http_threads 10, 79.0 MB at http_threads 200: \
+             102 KB for each one more."
+        );
+        let named = effect("storage /dev/shm", Measure::Memory, (60.0, 79.0));
+        assert_eq!(memory(&[&named]), None);
+    }
+}

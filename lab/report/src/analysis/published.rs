@@ -90,7 +90,7 @@ fn table(ours: &Ours<'_>, published: &Published) -> PublishedTable {
                     let none =
                         "nothing of it stands beside figures of this run, whose levels are others";
                     table.left_out = vec![none.to_owned()];
-                    table.as_is = Some(as_is(&header, &rows));
+                    table.as_is = Some(as_is(keys(ours, &header), &header, &rows));
                 }
             }
         }
@@ -189,34 +189,46 @@ fn names_cell(study: &Study, column: &str, cell: &Cell) -> bool {
     })
 }
 
-/// The file as a table. After a mean response stands the same as a multiple of the first row's.
-fn as_is(header: &[String], rows: &Rows) -> AsIs {
-    let response = header.iter().position(|name| RESPONSES.contains(&&**name));
-    let first = response.and_then(|at| parse(rows.first()?.get(at)?));
-    let mut heads: Vec<String> = header.iter().map(|name| name_of(name)).collect();
-    if let Some(at) = response {
-        heads.insert(at + 1, "÷ first row's".to_owned());
-    }
-    let row = |row: &Vec<String>| {
-        let mut row = row.clone();
-        if let Some(at) = response {
-            let own = row.get(at).and_then(|text| parse(text));
-            let times = own
-                .zip(first)
-                .and_then(|(own, first)| lab_stats::ratio(own, first));
-            row.insert(row.len().min(at + 1), or_none(times, figure));
+/// Leading columns that name factors of the study.
+fn keys(ours: &Ours<'_>, header: &[String]) -> usize {
+    let is_factor = |name: &&String| ours.study.matrix.iter().any(|f| f.name == **name);
+    header.iter().take_while(is_factor).count()
+}
+
+/// The file as a table; the columns that name a row become one. After a mean response stands the
+/// same as a multiple of the first row's.
+fn as_is(keys: usize, header: &[String], rows: &Rows) -> AsIs {
+    let response = header
+        .iter()
+        .position(|name| RESPONSES.contains(&&**name))
+        .filter(|at| *at >= keys);
+    let own = |row: &Vec<String>| parse(row.get(response?)?);
+    let first = rows.first().and_then(own);
+    let line = |texts: Vec<String>, times: String| {
+        let mut line = vec![texts[..keys].join(" · ")];
+        for (at, text) in texts.into_iter().enumerate().skip(keys) {
+            line.push(text);
+            line.extend((Some(at) == response).then(|| times.clone()));
         }
-        row
+        line
     };
+    let times = |row: &Vec<String>| {
+        let times = own(row).zip(first);
+        let times = times.and_then(|(own, first)| lab_stats::ratio(own, first));
+        or_none(times, figure)
+    };
+    let heads = header.iter().map(|name| name_of(name)).collect();
     AsIs {
-        heads,
-        rows: rows.iter().map(row).collect(),
+        heads: line(heads, "÷ first row's".to_owned()),
+        rows: rows
+            .iter()
+            .map(|row| line(row.clone(), times(row)))
+            .collect(),
     }
 }
 
 fn by_level(ours: &Ours<'_>, header: &[String], rows: &Rows, table: &mut PublishedTable) {
-    let is_factor = |name: &&String| ours.study.matrix.iter().any(|f| f.name == **name);
-    let factors = header.iter().take_while(is_factor).count();
+    let factors = keys(ours, header);
     if factors == 0 {
         table
             .left_out
@@ -426,6 +438,28 @@ mod tests {
             "Open one (big) invitation"
         );
         assert_eq!(base_name("Open (one)"), "Open (one)");
+    }
+
+    #[test]
+    fn what_stands_beside_nothing_is_shown_as_it_is() {
+        let rows = |text: &str| -> Rows {
+            let lines = text.lines();
+            lines
+                .map(|line| line.split(' ').map(str::to_owned).collect())
+                .collect()
+        };
+        let header = &rows("storage cpus response_ms scans")[0];
+        let table = as_is(2, header, &rows("RAID0 4 5027 75\nRAID5 8 250 100"));
+        assert_eq!(table.heads[0], "storage · cpus");
+        assert_eq!(table.heads[2], "÷ first row's");
+        let expected = rows("RAID0_·_4 5027 1.00 75\nRAID5_·_8 250 0.0497 100");
+        let expected: Vec<Vec<String>> = expected
+            .into_iter()
+            .map(|row| row.into_iter().map(|text| text.replace('_', " ")).collect())
+            .collect();
+        assert_eq!(table.rows, expected);
+        let odd = as_is(0, &rows("a b")[0], &rows("1 2"));
+        assert_eq!(odd.rows, rows(" 1 2"));
     }
 
     #[test]

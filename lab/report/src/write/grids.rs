@@ -119,14 +119,29 @@ fn relative(analysis: &Analysis, axes: &Axes<'_>) -> Option<Grid> {
             high: None,
         })
     };
-    let title = format!("mean response ÷ that of {}", first.label);
-    let mut grid = axes.grid(title, &of, &[])?;
+    let mut grid = axes.grid("relative response".to_owned(), &of, &[])?;
     grid.published = axes.published(&|cell| {
         let theirs = |cell: &CellSummary| entry(analysis, RESPONSE, cell)?.published;
         let ratio = lab_stats::ratio(theirs(cell)?, theirs(first)?)?;
         Some(figure(ratio))
     });
     Some(grid)
+}
+
+/// What a reader must know before the tables, beside what the figures are.
+pub(crate) fn lead(analysis: &Analysis) -> String {
+    let first = analysis.cells.first().map_or("", |cell| &cell.label);
+    format!("Relative response is the mean response ÷ that of {first}.")
+}
+
+impl Grid {
+    /// The factor of the columns, and its levels.
+    pub(crate) fn across(&self) -> (&str, Vec<&str>) {
+        let split = |name: &str| name.find(' ').map_or(0, |at| at + 1);
+        let factor = self.columns.first().map_or("", |name| &name[..split(name)]);
+        let levels = self.columns.iter().map(|name| &name[split(name)..]);
+        (factor.trim_end(), levels.collect())
+    }
 }
 
 /// Published columns that hold a mean response.

@@ -9,7 +9,7 @@ use crate::analysis::load_line_figure;
 use crate::format::{count, figure, or_none, plain, ratio};
 use crate::model::{Check, Comparison, Entry, Verdict};
 use crate::write::differences::{control_lead, groups, lead, texts};
-use crate::write::grids::{Grid, grids, spread};
+use crate::write::grids::{self, Grid, grids, spread};
 use crate::write::rows::{level_rows, published_notes, published_step, published_text};
 use crate::write::transfers::{LEGEND, transfers};
 use crate::write::words::{
@@ -204,6 +204,7 @@ fn two_factors(text: &mut String, analysis: &Analysis) {
         text,
         "Means over valid trials, with their 95 % intervals; after a semicolon the published figure.",
     );
+    line(text, &escape(&grids::lead(analysis)));
     for grid in grids {
         line(text, "");
         let heads: Vec<String> = std::iter::once(&grid.title)

@@ -3,7 +3,7 @@
 
 use crate::Analysis;
 use crate::format::{figure, or_none};
-use crate::write::grids::{Grid, grids, spread};
+use crate::write::grids::{Grid, grids, lead, spread};
 use crate::write::text_page::{Page, left, right};
 
 /// Between two columns.
@@ -20,9 +20,12 @@ pub(crate) fn two_factors(page: &mut Page, analysis: &Analysis) {
     }
     let names = &analysis.study.factors;
     page.section(&format!("By {} and {}", names[0], names[1]));
+    let lead = lead(analysis);
     page.paragraph(
-        "Means over valid trials; below them their 95 % intervals, and the published figures, where \
-         there are any.",
+        &format!(
+            "Means over valid trials; below them their 95 % intervals, and the published figures, \
+             where there are any. {lead}"
+        ),
         0,
     );
     for grid in grids {
@@ -56,14 +59,8 @@ fn lines(grid: &Grid) -> Vec<Vec<String>> {
 
 /// The factor's name once, over the names of the rows, then its levels.
 fn heads(grid: &Grid) -> Vec<String> {
-    let parts = grid.columns.iter().map(|name| name.split_once(' '));
-    let factor = parts
-        .clone()
-        .flatten()
-        .next()
-        .map_or("", |(factor, _)| factor);
-    let levels = grid.columns.iter().zip(parts);
-    let levels = levels.map(|(name, parts)| parts.map_or(&**name, |(_, level)| level).to_owned());
+    let (factor, levels) = grid.across();
+    let levels = levels.into_iter().map(str::to_owned);
     std::iter::once(format!("  {factor} →"))
         .chain(levels)
         .collect()

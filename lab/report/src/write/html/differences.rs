@@ -7,7 +7,7 @@ use crate::Analysis;
 use crate::format::{figure, plural};
 use crate::model::{Comparison, Difference, RunComparison};
 use crate::write::differences::{Group, control_lead, groups, lead, texts};
-use crate::write::grids::{grids, spread};
+use crate::write::grids::{self, grids, spread};
 use crate::write::runs::cells;
 
 /// Pairs with a chart; the table has all.
@@ -22,8 +22,13 @@ pub(super) fn two_factors(page: &mut Page, analysis: &Analysis) {
     let names = &analysis.study.factors;
     page.section(
         &format!("By {} and {}", names[0], names[1]),
-        "Means over the valid trials of each cell, with their 95 % intervals, and the published \
-         figures, where there are any.",
+        &format!(
+            "{} down, {} across. Means over the valid trials of each cell, with their 95 % \
+             intervals, and the published figures, where there are any. {}",
+            names[0],
+            names[1],
+            grids::lead(analysis)
+        ),
     );
     page.raw("<div class=\"panels\">\n");
     for grid in grids {
@@ -31,7 +36,7 @@ pub(super) fn two_factors(page: &mut Page, analysis: &Analysis) {
         tables::open(page, "matrix", &grid.title);
         page.raw("<thead><tr>");
         page.element("th", "scope=\"col\"", &grid.title);
-        for column in &grid.columns {
+        for column in grid.across().1 {
             page.element("th", "scope=\"col\"", column);
         }
         page.raw("</tr></thead>\n<tbody>\n");
