@@ -312,6 +312,7 @@ mod tests {
                     kind: lab_study::plan::LoadKind::Users,
                     generators: 1,
                     timeout_ms: None,
+                    time_limit_ms: None,
                 },
                 prediction: None,
             }

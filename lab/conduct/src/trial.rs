@@ -326,9 +326,11 @@ impl Conductor<'_> {
     /// A sped-up hold is short; a server that hangs in it must show as timeouts, not as silence.
     fn limits(&self) -> lab_driver::Limits {
         let limits = lab_driver::Limits::default();
-        if let Some(ms) = self.trial.load.timeout_ms {
+        let load = &self.trial.load;
+        if let Some(ms) = load.time_limit_ms.or(load.timeout_ms) {
             return lab_driver::Limits {
                 request_timeout: Duration::from_millis(ms),
+                timeout_ends_step: load.time_limit_ms.is_some(),
                 ..limits
             };
         }
@@ -560,9 +562,13 @@ impl Conductor<'_> {
             ));
         }
         let timeout = self.limits().request_timeout.as_secs_f64();
-        notes.push(format!(
-            "A request that takes over {timeout} s is a timeout, an error."
-        ));
+        notes.push(match self.trial.load.time_limit_ms {
+            Some(_) => format!(
+                "An operation that takes over {timeout} s is given up: its step has a bound \
+                 instead of times, and is not repeated any further in that session."
+            ),
+            None => format!("A request that takes over {timeout} s is a timeout, an error."),
+        });
         TrialRecord {
             schema: TRIAL_SCHEMA.to_owned(),
             id: self.trial.id,

@@ -79,6 +79,8 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// For a new connection, TLS included. The request timeout goes on meanwhile.
     pub connect_timeout: Duration,
+    /// A step of which a request timed out isn't repeated any further in that session.
+    pub timeout_ends_step: bool,
     /// Largest response body.
     pub max_response_bytes: u64,
     /// Largest response head, and largest trailer section of a chunked body.
@@ -100,6 +102,7 @@ impl Default for Limits {
         Self {
             request_timeout: Duration::from_secs(60),
             connect_timeout: Duration::from_secs(10),
+            timeout_ends_step: false,
             max_response_bytes: 64 << 20,
             max_header_bytes: 64 << 10,
             keep_alive_idle: Duration::from_secs(300),

@@ -25,6 +25,8 @@ pub(crate) struct Shared<C> {
     pub(crate) clock: Clock,
     pub(crate) recorder: RefCell<Recorder>,
     pub(crate) failure_pause: Nanos,
+    /// Whether a step of which a request timed out isn't repeated any further.
+    pub(crate) timeout_ends_step: bool,
     /// By place of the user on its worker: when the request under way was meant to be sent; 0
     /// where none is.
     pub(crate) under_way: Box<[Cell<Nanos>]>,
@@ -128,6 +130,8 @@ pub(crate) struct Ended {
     pub(crate) not_before: Nanos,
     /// Whether it met its `expect`.
     pub(crate) well: bool,
+    /// Whether it had no whole answer in time.
+    timed_out: bool,
 }
 
 impl<C: Client> Shared<C> {
@@ -143,13 +147,23 @@ impl<C: Client> Shared<C> {
             }
             for round in 0..*repeat {
                 user.scope.set_round(round);
-                self.step(user, index, state, clocks).await;
+                let timed_out = self.step(user, index, state, clocks).await;
+                if timed_out && self.timeout_ends_step {
+                    break;
+                }
             }
         }
     }
 
     /// One step: its wait, then its requests one after the other until one is skipped or fails.
-    async fn step(&self, user: &mut User<C>, index: usize, state: &mut Progress, clocks: &Clocks) {
+    /// Tells whether one timed out.
+    async fn step(
+        &self,
+        user: &mut User<C>,
+        index: usize,
+        state: &mut Progress,
+        clocks: &Clocks,
+    ) -> bool {
         let step = &self.script.session[index];
         let mut due = self.wait(user, index, state, &clocks.pause).await;
         for request in step.requests.clone() {
@@ -170,13 +184,14 @@ impl<C: Client> Shared<C> {
             if !ended.well {
                 state.well = false;
                 self.forget_rest(step, request, &mut user.scope);
-                return;
+                return ended.timed_out;
             }
             due = Due {
                 planned: None,
                 meant: state.at,
             };
         }
+        false
     }
 
     pub(crate) async fn send(
@@ -240,8 +255,7 @@ impl<C: Client> Shared<C> {
                 bytes,
                 result,
             } => {
-                let pause = result.as_ref().is_err_and(|f| unanswered(f.class));
-                let well = result.is_ok();
+                let class = result.as_ref().err().map(|failure| failure.class);
                 let service = ended.saturating_sub(sent);
                 let sample = Sample {
                     ended,
@@ -253,8 +267,12 @@ impl<C: Client> Shared<C> {
                 recorder.request(step, sample, result);
                 Ended {
                     at: Some(ended),
-                    not_before: if pause { ended + self.failure_pause } else { 0 },
-                    well,
+                    not_before: match class.is_some_and(unanswered) {
+                        true => ended + self.failure_pause,
+                        false => 0,
+                    },
+                    well: class.is_none(),
+                    timed_out: class == Some(ErrorClass::Timeout),
                 }
             }
             Exchange::Skipped => {
@@ -279,6 +297,7 @@ const NOT_SENT: Ended = Ended {
     at: None,
     not_before: 0,
     well: false,
+    timed_out: false,
 };
 
 /// Failures after which even a user without waits pauses, lest it hammer a server that is down.

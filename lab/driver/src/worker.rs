@@ -140,6 +140,7 @@ impl Worker {
             clock: self.clock,
             recorder: RefCell::new(recorder),
             failure_pause: nanos(self.drive.limits.failure_pause),
+            timeout_ends_step: self.drive.limits.timeout_ends_step,
             under_way: mine.clone().map(|_| Cell::new(0)).collect(),
             open,
             pool: RefCell::new(Pool::new(slots, waiting as usize)),

@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Make, Server, Told, ms, ok, pass, run};
+use common::{Make, Seen, Server, Told, ms, ok, pass, run};
 use hdrhistogram::Histogram;
 use lab_driver::{Drive, StepWindow, new_histogram};
 use lab_study::model::{Probe, Wait};
@@ -207,6 +207,35 @@ fn a_sequence_that_takes_too_long_is_cut() {
     (drive.kind, drive.hold) = (LoadKind::Sequence { sessions: 1000 }, ms(200));
     let told = run(drive);
     assert!(told.summary.transactions <= 10 && !told.summary.stopped_early);
+}
+
+#[test]
+fn a_step_that_takes_too_long_is_not_repeated() {
+    let answers_b_late = |seen: &Seen| {
+        if seen.line.contains("/b") {
+            pass(ms(400));
+        }
+        ok("")
+    };
+    for (ends_step, asked) in [(true, 2), (false, 6)] {
+        let server = Server::answering(answers_b_late);
+        let mut make = Make::new(&[])
+            .step(Wait::None, "GET /a")
+            .step(Wait::None, "GET /b");
+        for step in &mut make.workload.session.steps {
+            step.repeat = 3;
+        }
+        let mut drive = make.drive(&server.base());
+        drive.kind = LoadKind::Sequence { sessions: 2 };
+        drive.hold = Duration::from_secs(60);
+        drive.limits.request_timeout = ms(50);
+        drive.limits.failure_pause = ms(5);
+        drive.limits.timeout_ends_step = ends_step;
+        let told = run(drive);
+        assert_eq!(told.summary.cycles, 2);
+        assert_eq!(told.summary.transactions, 6, "all of /a");
+        assert_eq!((told.summary.errors, told.skipped(1)), (asked, 0));
+    }
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub(crate) struct LoadTemplate {
     pub(crate) ramp: Option<Setting>,
     pub(crate) hold: Option<Setting>,
     pub(crate) timeout: Option<Setting>,
+    pub(crate) time_limit: Option<Setting>,
     pub(crate) generators: Option<Setting>,
 }
 
@@ -57,6 +58,7 @@ pub(crate) struct Load {
     ramp: Duration,
     hold: Duration,
     timeout: Option<Duration>,
+    time_limit: Option<Duration>,
     generators: u32,
 }
 
@@ -71,6 +73,7 @@ impl LoadTemplate {
         let pace = pace.filter(|_| kind == LoadKind::Users);
         let hold = self.hold.value(cell, |text| hold(text, kind, pace))?;
         let timeout = self.timeout.value(cell, units::timeout)?;
+        let time_limit = self.time_limit.value(cell, units::timeout)?;
         let generators = self
             .generators
             .value(cell, |text| units::whole_number(text, GENERATORS))?;
@@ -80,6 +83,7 @@ impl LoadTemplate {
             ramp: ramp.unwrap_or(Duration::ZERO),
             hold: hold.unwrap_or(SEQUENCE_LIMIT),
             timeout,
+            time_limit,
             generators: generators.map_or(1, |n| n as u32),
         })
     }
@@ -167,6 +171,7 @@ impl Load {
             kind,
             generators: self.generators,
             timeout_ms: self.timeout.map(|time| milliseconds(time, 1.0)),
+            time_limit_ms: self.time_limit.map(|time| milliseconds(time, 1.0)),
         }
     }
 }

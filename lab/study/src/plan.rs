@@ -124,6 +124,9 @@ pub struct LoadSpec {
     /// How long an answer may take; `None` leaves it to the lab.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// How long an operation may take before its step is told as a bound; in the place of a timeout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_ms: Option<u64>,
 }
 
 /// What makes sessions begin.

@@ -297,7 +297,7 @@ pub(crate) fn timeout(text: &str) -> Result<Duration, TextError> {
     const MOST: Duration = Duration::from_secs(3600);
     let value = duration(text, MOST)?;
     if value < LEAST {
-        return Err(TextError::new("a timeout is 10ms to 1h", whole(text)));
+        return Err(TextError::new("it is 10ms to 1h", whole(text)));
     }
     Ok(value)
 }

@@ -62,6 +62,16 @@ fn faults_of_a_load() {
         ("sequence without sessions", LOAD, "sequence: {}"),
         ("short timeout", LOAD, "users: 5, hold: 10s, timeout: 5ms"),
         ("long timeout", LOAD, "users: 5, hold: 10s, timeout: 2h"),
+        (
+            "timeout and time limit",
+            LOAD,
+            "users: 5, hold: 10s, timeout: 5s, time_limit: 5s",
+        ),
+        (
+            "short time limit",
+            LOAD,
+            "users: 5, hold: 10s, time_limit: 5ms",
+        ),
         ("no generator", LOAD, "users: 5, hold: 10s, generators: 0"),
     ];
     insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(

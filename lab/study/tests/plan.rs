@@ -252,6 +252,14 @@ fn speed_multiplies_the_rate_and_leaves_the_timeout() {
     assert_eq!((trial.load.users, trial.load.generators), (7, 5));
     assert_eq!((trial.load.ramp_ms, trial.load.hold_ms), (1_000, 10_000));
     assert_eq!(trial.load.timeout_ms, Some(30_000));
+    assert_eq!(trial.load.time_limit_ms, None);
+    let limited = load.replace("timeout", "time_limit");
+    let limited = plan(&self::study("", &limited, SESSION), &options).unwrap();
+    let limited = limited.trials[0].load;
+    assert_eq!(
+        (limited.timeout_ms, limited.time_limit_ms),
+        (None, Some(30_000))
+    );
     // 30 in the ramp and 600 in the hold, by this seed's draws.
     let p = trial.prediction.unwrap();
     let arrivals = p.arrivals.unwrap();

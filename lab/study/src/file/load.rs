@@ -42,6 +42,12 @@ pub(crate) struct LoadFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) timeout: Option<At<Scalar>>,
+    /// In the place of a timeout, 10ms to 1h: an operation that takes longer is no error but a bound
+    /// on its step, which is told as "over 5 min" and has no mean; the step isn't repeated any
+    /// further in that session. No speed divides it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) time_limit: Option<At<Scalar>>,
     /// Processes that the load is spread over, 1 to 64; 1 unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
@@ -90,12 +96,18 @@ impl Decode for LoadFile {
             ramp: fields.optional("ramp", problems),
             hold: fields.optional("hold", problems),
             timeout: fields.optional("timeout", problems),
+            time_limit: fields.optional("time_limit", problems),
             generators: fields.optional("generators", problems),
         };
         let named = fields.named(&["users", "arrival", "sequence"]);
+        let limits = fields.named(&["timeout", "time_limit"]);
         fields.finish(problems);
         if let [_, second, ..] = named.as_slice() {
             let message = "a load is `users`, `arrival`, or `sequence`";
+            problems.push(second.problem(message, "the second one"));
+        }
+        if let [_, second, ..] = limits.as_slice() {
+            let message = "what takes too long is an error (`timeout`) or a bound (`time_limit`)";
             problems.push(second.problem(message, "the second one"));
         }
         Some(file)

@@ -299,10 +299,11 @@ prop_compose! {
         main in scalar(),
         spacing in option::of(scalar()),
         connections in option::of(scalar()),
-        (ramp, hold, timeout, generators) in (
+        (ramp, hold, timeout, is_bound, generators) in (
             option::of(scalar()),
             option::of(scalar()),
             option::of(scalar()),
+            any::<bool>(),
             option::of(scalar()),
         ),
     ) -> LoadFile {
@@ -313,7 +314,8 @@ prop_compose! {
             sequence: (kind == 2).then(|| at(SequenceFile { sessions: main })),
             ramp,
             hold,
-            timeout,
+            timeout: timeout.clone().filter(|_| !is_bound),
+            time_limit: timeout.filter(|_| is_bound),
             generators,
         }
     }

@@ -36,12 +36,14 @@ pub(super) fn template(
         hold => settings.optional("hold", hold.as_ref()),
     };
     let timeout = settings.optional("timeout", load.timeout.as_ref());
+    let time_limit = settings.optional("time_limit", load.time_limit.as_ref());
     let generators = settings.optional("generators", load.generators.as_ref());
     Some(LoadTemplate {
         kind: kind?,
         ramp: ramp?,
         hold: hold?,
         timeout: timeout?,
+        time_limit: time_limit?,
         generators: generators?,
     })
 }
