@@ -2,6 +2,8 @@
 
 use lab_study::model::{Cell, Level, Metric, Study};
 
+use crate::model::Bound;
+
 /// What stands for a figure that isn't there.
 pub(crate) const NONE: &str = "–";
 
@@ -108,6 +110,15 @@ pub(crate) fn duration(length_ms: f64) -> String {
     format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
 }
 
+/// What is known where operations took too long: `> 5 min`, or `1 of 30 > 5 min`.
+pub(crate) fn bound(bound: &Bound) -> String {
+    let limit = duration(bound.time_limit_ms);
+    match bound.of - bound.over.min(bound.of) {
+        0 => format!("> {limit}"),
+        _ => format!("{} of {} > {limit}", count(bound.over), count(bound.of)),
+    }
+}
+
 /// A level as text.
 pub(crate) fn level(level: &Level) -> String {
     match level {
@@ -115,6 +126,14 @@ pub(crate) fn level(level: &Level) -> String {
         Level::Float(value) => value.to_string(),
         Level::Text(value) => value.clone(),
         Level::Bool(value) => value.to_string(),
+    }
+}
+
+/// A level as a name of its own: `indexed`, but `interfaces 100`.
+pub(crate) fn bare_level(factor: &str, of: &Level) -> String {
+    match of {
+        Level::Text(text) => text.clone(),
+        _ => format!("{factor} {}", level(of)),
     }
 }
 
@@ -242,6 +261,19 @@ mod tests {
         assert_eq!(duration(3_600_000.0), "60 min");
         assert_eq!(duration(48_000.0), "48 s");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b, and c");
+    }
+
+    #[test]
+    fn bounds_say_how_many_were_over() {
+        let text = |over, of| {
+            bound(&Bound {
+                time_limit_ms: 300_000.0,
+                over,
+                of,
+            })
+        };
+        assert_eq!([text(1, 1), text(30, 30)], ["> 5 min"; 2]);
+        assert_eq!(text(1, 1030), "1 of 1,030 > 5 min");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub use crate::model_runs::{
 };
 pub use crate::model_transfer::{PublishedTransfer, Transfer, TransferSummary};
 pub use crate::model_trial::{
-    Arrivals, Check, CheckOutcome, Generator, Lateness, Point, ProbeCounts, Sample, Series,
+    Arrivals, Bound, Check, CheckOutcome, Generator, Lateness, Point, ProbeCounts, Sample, Series,
     StepAnalysis, ThresholdResult, Times, TrialAnalysis, Verdict,
 };
 
@@ -240,6 +240,10 @@ pub struct StepSummary {
     pub errors_per_trial: Option<f64>,
     /// Times skipped in a trial, mean over trials.
     pub skipped_per_trial: Option<f64>,
+    /// Where operations of any valid trial took longer than the load's time limit: then there is no
+    /// mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
     /// Response times in the hold.
     pub response_ms: TimesSummary,
 }

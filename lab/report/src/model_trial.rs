@@ -248,6 +248,58 @@ impl Times {
             max: max(histogram).map(ms),
         }
     }
+
+    /// What is left of the times of those that were answered where others have a bound alone:
+    /// their number and the least. All else would be told of the quick ones only.
+    #[must_use]
+    pub(crate) fn under(self, bound: Option<Bound>) -> Self {
+        match bound {
+            None => self,
+            Some(_) => Self {
+                count: self.count,
+                min: self.min,
+                ..Self::default()
+            },
+        }
+    }
+}
+
+/// What is known of operations of which some were given up at the load's time limit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bound {
+    /// The limit.
+    pub time_limit_ms: f64,
+    /// Operations that took longer.
+    pub over: u64,
+    /// All that were tried, these included.
+    pub of: u64,
+}
+
+impl Bound {
+    /// Of all trials' same step together, those in which nothing took too long included.
+    pub(crate) fn of_all<'a>(
+        steps: impl Iterator<Item = &'a StepAnalysis> + Clone,
+    ) -> Option<Self> {
+        let time_limit_ms = steps.clone().find_map(|step| step.bound)?.time_limit_ms;
+        let of_one = |step: &StepAnalysis| {
+            step.bound.unwrap_or(Self {
+                time_limit_ms,
+                over: 0,
+                of: step.transactions + step.errors,
+            })
+        };
+        steps.map(of_one).reduce(Self::and)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            over: self.over + other.over,
+            of: self.of + other.of,
+            ..self
+        }
+    }
 }
 
 /// Lateness of sends, in ms.
@@ -295,6 +347,9 @@ pub struct StepAnalysis {
     pub wait_planned_ms: Option<f64>,
     /// Mean size of an answer's body.
     pub body_bytes: Option<f64>,
+    /// Where operations took longer than the load's time limit: then there are no times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
     /// In the hold.
     pub response_ms: Times,
     /// In the hold, from the actual send; the same where there is no plan.

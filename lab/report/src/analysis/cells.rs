@@ -8,8 +8,8 @@ use lab_study::model::{Cell, Level, Study};
 use super::transfer;
 use super::trial::as_f64;
 use crate::model::{
-    Arrivals, CellSummary, Counters, Estimate, ProbeCounts, StepAnalysis, StepSummary, Times,
-    TimesSummary, TrialAnalysis, Verdict,
+    Arrivals, Bound, CellSummary, Counters, Estimate, ProbeCounts, StepAnalysis, StepSummary,
+    Times, TimesSummary, TrialAnalysis, Verdict,
 };
 
 /// One summary per cell that ran, in the order of the study's levels.
@@ -129,6 +129,7 @@ fn step(name: &str, at: usize, valid: &[&TrialAnalysis]) -> StepSummary {
         skipped: steps.iter().map(|step| step.skipped).sum(),
         errors_per_trial: mean_of(steps.iter().map(|step| step.errors)),
         skipped_per_trial: mean_of(steps.iter().map(|step| step.skipped)),
+        bound: Bound::of_all(steps.iter().copied()),
         response_ms: times(steps.iter().map(|step| step.response_ms)),
     }
 }

@@ -8,7 +8,7 @@ use super::capacity;
 use super::transfer;
 use super::trial::as_f64;
 use crate::format::{
-    count, figure, list, ms, percent, plural, ratio as ratio_text, times as times_text,
+    bound, count, figure, list, ms, percent, plural, ratio as ratio_text, times as times_text,
 };
 use crate::model::{
     CellSummary, Entry, Outcome, PublishedTable, StudyFacts, Summary, TrialAnalysis, Verdict,
@@ -195,6 +195,7 @@ pub(super) fn findings(facts: &Facts<'_>) -> Vec<String> {
     findings.extend(invalid_trials(trials));
     findings.extend(incomplete(summary));
     findings.extend(errors(cells));
+    findings.extend(over_limit(cells));
     findings.extend(transfer::sentence(cells));
     findings.extend(growth(cells));
     findings.extend(slowest_step(cells));
@@ -242,6 +243,34 @@ fn errors(cells: &[CellSummary]) -> Option<String> {
             "{} requests failed at {}{step}.",
             count(worst.errors),
             worst.label
+        )
+    })
+}
+
+/// What took longer than the time limit; the first few by name.
+fn over_limit(cells: &[CellSummary]) -> Option<String> {
+    let all: Vec<String> = cells
+        .iter()
+        .flat_map(|cell| cell.steps.iter().map(move |step| (cell, step)))
+        .filter_map(|(cell, step)| {
+            let known = step.bound.as_ref()?;
+            Some(format!(
+                "“{}” at {} ({})",
+                step.name,
+                cell.label,
+                bound(known)
+            ))
+        })
+        .collect();
+    let more = all.len().saturating_sub(MOST_PARTS);
+    let mut named: Vec<String> = all.iter().take(MOST_PARTS).cloned().collect();
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    (!all.is_empty()).then(|| {
+        format!(
+            "Longer than the time limit, so that there is a bound and no mean: {}.",
+            list(&named)
         )
     })
 }

@@ -1,9 +1,10 @@
 //! Published figures beside ours.
 //!
 //! Two shapes of CSV are understood. *By level*: the first columns name factors of the study and
-//! each row belongs to the cells with those levels; every other column is a metric. *By step*: the
-//! first column is `step`, and a column `FACTOR_LEVEL` (`users_1000`) has the mean response of that
-//! step in ms. Lines that begin with `#` are the source.
+//! each row belongs to the cells with those levels; every other column is a metric, or has the mean
+//! response in ms of the step that it is named after. *By step*: the first column is `step`, and a
+//! column `FACTOR_LEVEL` (`users_1000`) has the mean response of that step in ms. Lines that begin
+//! with `#` are the source.
 
 use jiff::SignedDuration;
 use lab_study::model::{Cell, Published, Study};
@@ -267,6 +268,14 @@ fn by_level(ours: &Ours<'_>, header: &[String], rows: &Rows, table: &mut Publish
                 .skip(factors)
                 .filter(|(_, t)| !t.is_empty())
             {
+                if cell
+                    .steps
+                    .iter()
+                    .any(|step| base_name(&step.name) == *column)
+                {
+                    entries_of_step(cell, column, text, table);
+                    continue;
+                }
                 table.entries.push(level_entry(
                     ours,
                     cell,

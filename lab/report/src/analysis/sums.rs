@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use lab_archive::model::{Manifest, StepLine, WindowLine};
+use lab_archive::model::{ErrorClass, Manifest, StepLine, WindowLine};
 use lab_archive::{Kind, Outcome, PROBE, Series, TrialData};
 use lab_stats::histogram::{MergeError, sum as histogram_sum};
 use lab_stats::{Merger, WeightedMean};
@@ -52,6 +52,8 @@ impl Hold {
 pub(crate) struct StepSum {
     pub(crate) ok: u64,
     pub(crate) errors: u64,
+    /// Requests given up at the load's time limit, where it has one: a bound, no errors.
+    pub(crate) over_limit: u64,
     pub(crate) skipped: u64,
     pub(crate) waits: u64,
     pub(crate) wait_sum_us: u64,
@@ -59,9 +61,10 @@ pub(crate) struct StepSum {
 }
 
 impl StepSum {
-    fn add(&mut self, line: &StepLine) {
+    fn add(&mut self, names: &Names<'_>, line: &StepLine) {
         self.ok += line.ok;
-        self.errors += line.errors.values().sum::<u64>();
+        self.errors += names.errors(line);
+        self.over_limit += names.over_limit(line);
         self.skipped += line.skipped;
         self.waits += line.waits;
         self.wait_sum_us += line.wait_sum_us;
@@ -70,12 +73,12 @@ impl StepSum {
 
     /// Requests answered in whatever way, and steps skipped: what the users got to.
     pub(crate) fn attempts(&self) -> u64 {
-        self.ok + self.errors + self.skipped
+        self.sent() + self.skipped
     }
 
     /// Requests answered in whatever way: the load that the server had.
     pub(crate) fn sent(&self) -> u64 {
-        self.ok + self.errors
+        self.ok + self.errors + self.over_limit
     }
 }
 
@@ -125,8 +128,9 @@ impl Counts {
                 self.probe.1 += line.errors.values().sum::<u64>();
                 continue;
             };
-            self.steps.entry(name.to_owned()).or_default().add(line);
-            for (class, count) in &line.errors {
+            let step = self.steps.entry(name.to_owned()).or_default();
+            step.add(names, line);
+            for (class, count) in names.errors_of(line) {
                 *self.errors_by_class.entry(*class).or_default() += count;
             }
         }
@@ -142,6 +146,10 @@ impl Counts {
 
     pub(crate) fn errors(&self) -> u64 {
         self.total(|step| step.errors)
+    }
+
+    pub(crate) fn over_limit(&self) -> u64 {
+        self.total(|step| step.over_limit)
     }
 
     pub(crate) fn skipped(&self) -> u64 {
@@ -231,21 +239,41 @@ impl Groups {
     }
 }
 
-/// Which tag is which step.
+/// Which tag is which step, and which requests failed.
 pub(crate) struct Names<'a> {
     names: &'a [String],
     probe: Option<usize>,
+    /// The load has a time limit: what was given up is a bound, no error.
+    limited: bool,
 }
 
 impl<'a> Names<'a> {
     /// The last name is the probe, if the workload has one.
-    pub(crate) fn new(manifest: &'a Manifest, has_probe: bool) -> Self {
+    pub(crate) fn new(manifest: &'a Manifest, has_probe: bool, limited: bool) -> Self {
         let names = manifest.steps.as_slice();
         let probe = names
             .len()
             .checked_sub(1)
             .filter(|last| has_probe && names[*last] == PROBE);
-        Self { names, probe }
+        Self {
+            names,
+            probe,
+            limited,
+        }
+    }
+
+    fn errors_of<'l>(&self, line: &'l StepLine) -> impl Iterator<Item = (&'l ErrorClass, &'l u64)> {
+        let limited = self.limited;
+        let all = line.errors.iter();
+        all.filter(move |(class, _)| !(limited && **class == ErrorClass::Timeout))
+    }
+
+    fn errors(&self, line: &StepLine) -> u64 {
+        self.errors_of(line).map(|(_, count)| count).sum()
+    }
+
+    fn over_limit(&self, line: &StepLine) -> u64 {
+        line.errors.values().sum::<u64>() - self.errors(line)
     }
 
     /// The name of a step's tag; `None` for the probe's.
@@ -263,7 +291,7 @@ impl<'a> Names<'a> {
             .iter()
             .filter(|(tag, _)| self.step(**tag).is_some());
         steps.fold((0, 0), |(ok, errors), (_, line)| {
-            (ok + line.ok, errors + line.errors.values().sum::<u64>())
+            (ok + line.ok, errors + self.errors(line))
         })
     }
 

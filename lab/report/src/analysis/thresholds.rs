@@ -1,5 +1,7 @@
 //! Thresholds: judgements on the server, per trial. An empty metric fails (k6#4283).
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram;
 use lab_archive::model::Unanswered;
 use lab_stats::{histogram, needed_sample, quantile};
@@ -7,8 +9,8 @@ use lab_study::model::{Aggregate, Comparison, Metric, Threshold};
 
 use super::sums::Sums;
 use super::trial::as_f64;
-use crate::format::{plural_count, still_unanswered};
-use crate::model::ThresholdResult;
+use crate::format::{count, duration, plural_count, still_unanswered};
+use crate::model::{Bound, ThresholdResult};
 
 /// Requests that are in no response time: unanswered ones, and those of sessions turned away.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,6 +68,35 @@ pub(super) fn judge(
             }
         })
         .collect()
+}
+
+/// The times of operations of which some took longer than the load's time limit aren't known, so no
+/// limit on them is known to hold.
+pub(super) fn bounded(
+    result: ThresholdResult,
+    bounds: &BTreeMap<String, Bound>,
+) -> ThresholdResult {
+    if !matches!(result.metric, Metric::ResponseTime | Metric::ServiceTime) {
+        return result;
+    }
+    let bound = match &result.step {
+        Some(step) => bounds.get(step).copied(),
+        None => bounds.values().copied().reduce(Bound::and),
+    };
+    match bound {
+        None => result,
+        Some(bound) => ThresholdResult {
+            value: None,
+            holds: false,
+            reason: Some(format!(
+                "{} of {} took over {}",
+                count(bound.over),
+                plural_count(bound.of, "operation"),
+                duration(bound.time_limit_ms)
+            )),
+            ..result
+        },
+    }
 }
 
 /// Whether a limit on response times holds only because unanswered requests have none. They aren't

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lab_archive::TrialData;
-use lab_archive::model::{Manifest, TrialEnd, WindowLine};
+use lab_archive::model::{ErrorClass, Manifest, TrialEnd, WindowLine};
 use lab_stats::quantile;
 use lab_study::model::{Find, Study, Threshold};
 use lab_study::plan::{LoadKind, Trial};
@@ -13,8 +13,8 @@ use super::warmup::{Batch, Warmup, batches};
 use super::{ReportError, capacity, checks, counters, thresholds, transfer};
 use crate::format::{cell_label, plural_count};
 use crate::model::{
-    Arrivals, Check, CheckOutcome, Counters, Generator, Lateness, Point, ProbeCounts, Series,
-    StepAnalysis, Times, Transfer, TrialAnalysis, Verdict,
+    Arrivals, Bound, Check, CheckOutcome, Counters, ErrorExamples, Generator, Lateness, Point,
+    ProbeCounts, Series, StepAnalysis, Times, Transfer, TrialAnalysis, Verdict,
 };
 
 /// What one trial is judged from.
@@ -57,7 +57,9 @@ fn merge(input: &Input<'_>) -> impl Fn(lab_stats::histogram::MergeError) -> Repo
 }
 
 fn names<'a>(input: &Input<'a>) -> Names<'a> {
-    Names::new(input.manifest, input.study.workload.probe.is_some())
+    let limited = input.planned.load.time_limit_ms.is_some();
+    let has_probe = input.study.workload.probe.is_some();
+    Names::new(input.manifest, has_probe, limited)
 }
 
 /// Checks the measurement over the whole hold.
@@ -115,7 +117,16 @@ pub(super) fn figures(
     let prediction = planned.prediction.as_ref();
     let throughput_per_s = sums.hold.per_s(sums.hold.ok());
     let left_out = thresholds::LeftOut::of(record.unanswered.as_ref(), &sums);
-    let judge = |of: &[Threshold]| thresholds::judge(of, &sums, throughput_per_s, left_out);
+    let limit_ms = planned.load.time_limit_ms.map(as_f64);
+    let bounds = bounds(&sums, limit_ms);
+    let over_all = bounds.values().copied().reduce(Bound::and);
+    let judge = |of: &[Threshold]| {
+        let judged = thresholds::judge(of, &sums, throughput_per_s, left_out);
+        judged
+            .into_iter()
+            .map(|one| thresholds::bounded(one, &bounds))
+            .collect::<Vec<_>>()
+    };
     let carried = input
         .find
         .map(|find| judge(&find.subject_to).iter().all(|one| one.holds));
@@ -154,9 +165,9 @@ pub(super) fn figures(
         notesmark_per_min: throughput_per_s.map(|per_s| per_s * 60.0),
         delivered_per_s: sums.hold.per_s(sums.hold.sent()),
         offered_per_s: prediction.map(|plan| plan.offered_per_s),
-        response_ms: Times::of(&sums.response),
-        service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)),
-        steps: steps(input.steps, &sums, &predicted),
+        response_ms: Times::of(&sums.response).under(over_all),
+        service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)).under(over_all),
+        steps: steps(input.steps, &sums, &predicted, &bounds),
         probe_ms: sums.probe.as_ref().map(Times::of),
         probe: input.study.workload.probe.is_some().then_some(ProbeCounts {
             transactions: sums.whole.probe.0,
@@ -172,7 +183,7 @@ pub(super) fn figures(
         },
         setup_transactions: record.setup_transactions,
         setup_errors: record.setup_errors,
-        error_examples: record.error_examples.clone(),
+        error_examples: error_examples(input),
         system_settings: record.system_settings.clone(),
         notes: record.notes.clone(),
         series: series(input, &names, &sums),
@@ -195,6 +206,28 @@ fn label(input: &Input<'_>) -> String {
         label.push_str(" (control)");
     }
     label
+}
+
+/// By step of which a request was given up at the time limit.
+fn bounds(sums: &Sums, limit_ms: Option<f64>) -> BTreeMap<String, Bound> {
+    let bound = |(name, step): (&String, &StepSum)| {
+        let bound = Bound {
+            time_limit_ms: limit_ms?,
+            over: step.over_limit,
+            of: step.sent(),
+        };
+        (bound.over > 0).then(|| (name.clone(), bound))
+    };
+    sums.whole.steps.iter().filter_map(bound).collect()
+}
+
+/// What was given up at a time limit is no error.
+fn error_examples(input: &Input<'_>) -> ErrorExamples {
+    let limited = input.planned.load.time_limit_ms.is_some();
+    let all = input.data.record.error_examples.iter();
+    all.filter(|example| !(limited && example.class == ErrorClass::Timeout))
+        .cloned()
+        .collect()
 }
 
 fn arrivals(planned: &Trial, sums: &Sums) -> Option<Arrivals> {
@@ -245,7 +278,7 @@ fn with_transfers(mut host: Counters, throughput_per_s: Option<f64>) -> Counters
 
 /// CPU time of the system per answered request, in seconds, over the cores that it may use.
 fn demand_s(manifest: &Manifest, monitored: &counters::Monitored, sums: &Sums) -> Option<f64> {
-    let answered = sums.hold.per_s(sums.hold.ok() + sums.hold.errors());
+    let answered = sums.hold.per_s(sums.hold.sent());
     let cpu_ms = counters::cpu_ms_per_transaction(&monitored.system, answered)?;
     let cores = capacity::system_cores(&manifest.environment);
     Some(cpu_ms / 1000.0 / as_f64(cores))
@@ -276,6 +309,7 @@ fn steps(
     names: &[String],
     sums: &Sums,
     predicted: &BTreeMap<String, Predicted>,
+    bounds: &BTreeMap<String, Bound>,
 ) -> Vec<StepAnalysis> {
     let nothing = StepSum::default();
     let unplanned = Predicted::default();
@@ -284,6 +318,9 @@ fn steps(
         .map(|name| {
             let sum = sums.whole.steps.get(name).unwrap_or(&nothing);
             let plan = predicted.get(name).unwrap_or(&unplanned);
+            let bound = bounds.get(name).copied();
+            let times = sums.steps.get(name).map(Times::of).unwrap_or_default();
+            let service = sums.step_service.get(name).map_or(times, Times::of);
             StepAnalysis {
                 name: name.clone(),
                 transactions: sum.ok,
@@ -293,13 +330,9 @@ fn steps(
                 wait_ms: mean_wait_ms(sum),
                 wait_planned_ms: plan.wait_ms,
                 body_bytes: lab_stats::ratio(as_f64(sum.bytes), as_f64(sum.ok + sum.errors)),
-                response_ms: sums.steps.get(name).map(Times::of).unwrap_or_default(),
-                service_ms: sums
-                    .step_service
-                    .get(name)
-                    .or_else(|| sums.steps.get(name))
-                    .map(Times::of)
-                    .unwrap_or_default(),
+                bound,
+                response_ms: times.under(bound),
+                service_ms: service.under(bound),
             }
         })
         .collect()

@@ -147,6 +147,23 @@ impl Grid {
 /// Published columns that hold a mean response.
 const RESPONSE: &[&str] = &["response_mean_ms", "response_ms", "response_s"];
 
+/// Steps that get a chart each, where levels are compared step by step.
+pub(crate) const FEW_STEPS: usize = 4;
+
+/// The levels of the first and of the second factor of a study that has exactly two, of two levels
+/// or more.
+pub(crate) fn levels_of_two(analysis: &Analysis) -> Option<(Vec<&Level>, Vec<&Level>)> {
+    let [down, across] = analysis.study.factors.as_slice() else {
+        return None;
+    };
+    // A search varies the users within a cell, so that a mean over the cell says nothing.
+    if !analysis.load_lines.is_empty() {
+        return None;
+    }
+    let (rows, columns) = (levels(analysis, down), levels(analysis, across));
+    (rows.len() >= 2 && columns.len() >= 2).then_some((rows, columns))
+}
+
 /// The two factors with their levels, and the cells where they cross.
 struct Axes<'a> {
     rows: Vec<String>,
@@ -157,17 +174,10 @@ struct Axes<'a> {
 
 impl<'a> Axes<'a> {
     fn of(analysis: &'a Analysis) -> Option<Self> {
+        let (rows, columns) = levels_of_two(analysis)?;
         let [down, across] = analysis.study.factors.as_slice() else {
             return None;
         };
-        // A search varies the users within a cell, so that a mean over the cell says nothing.
-        if !analysis.load_lines.is_empty() {
-            return None;
-        }
-        let (rows, columns) = (levels(analysis, down), levels(analysis, across));
-        if rows.len() < 2 || columns.len() < 2 {
-            return None;
-        }
         let find = |row: &Level, column: &Level| {
             analysis.cells.iter().find(|cell| {
                 cell.cell.get(down) == Some(row) && cell.cell.get(across) == Some(column)

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::Analysis;
 use crate::analysis::load_line_figure;
-use crate::format::{count, figure, or_none, plain, ratio};
+use crate::format::{bound, count, figure, or_none, plain, ratio};
 use crate::model::{Check, Comparison, Entry, Verdict};
 use crate::write::differences::{control_lead, groups, lead, texts};
 use crate::write::grids::{self, Grid, grids, spread};
@@ -176,14 +176,12 @@ fn steps(text: &mut String, analysis: &Analysis) {
         .map(|(at, name)| {
             let published = published_step(analysis, name);
             let figures = analysis.cells.iter().enumerate().map(|(cell_at, cell)| {
-                let times = cell
-                    .steps
-                    .get(at)
-                    .map(|step| step.response_ms)
-                    .unwrap_or_default();
+                let step = cell.steps.get(at);
+                let times = step.map(|step| step.response_ms).unwrap_or_default();
                 let mean = or_none(times.mean.map(|mean| mean.mean), figure);
                 let p95 = or_none(times.p95.map(|p95| p95.mean), figure);
-                let ours = format!("{mean} / {p95}");
+                let known = step.and_then(|step| step.bound.as_ref()).map(bound);
+                let ours = known.unwrap_or_else(|| format!("{mean} / {p95}"));
                 beside(&ours, published.get(cell_at).and_then(Option::as_ref))
             });
             std::iter::once(name.clone()).chain(figures).collect()

@@ -5,7 +5,7 @@
 
 use crate::Analysis;
 use crate::analysis::load_line_figure;
-use crate::format::{count, duration, figure, or_none, ratio};
+use crate::format::{bound, count, duration, figure, or_none, ratio};
 use crate::model::{Check, CheckOutcome, Comparison, Entry, LoadLine, TrialAnalysis, Verdict};
 use crate::write::differences::{control_lead, groups, lead, texts};
 use crate::write::rows::{Row, level_rows, published_notes, published_step, published_text};
@@ -275,7 +275,11 @@ fn steps(page: &mut Page, analysis: &Analysis) {
             let figures: String = analysis.cells[from..to]
                 .iter()
                 .map(|cell| {
-                    let times = cell.steps.get(at).map(|step| step.response_ms);
+                    let step = cell.steps.get(at);
+                    if let Some(known) = step.and_then(|step| step.bound.as_ref()) {
+                        return right(&bound(known), CELL);
+                    }
+                    let times = step.map(|step| step.response_ms);
                     let mean = times.and_then(|times| times.mean).map(|mean| mean.mean);
                     let p95 = times.and_then(|times| times.p95).map(|p95| p95.mean);
                     let (mean, p95) = (or_none(mean, figure), or_none(p95, figure));

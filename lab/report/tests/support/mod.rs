@@ -77,6 +77,7 @@ pub(crate) struct Shape {
     pub(crate) wait: f64,
     /// Every n-th request fails; 0 = none.
     pub(crate) fails_every: u64,
+    pub(crate) fails_with: ErrorClass,
     /// Every n-th step is skipped on top; 0 = none.
     pub(crate) skips_every: u64,
     /// This many sends of the hold are this late (µs).
@@ -125,6 +126,7 @@ impl Default for Shape {
             late_us: 150,
             wait: 1.0,
             fails_every: 0,
+            fails_with: ErrorClass::Status,
             skips_every: 0,
             late_few: (0, 0),
             delayed: 0.0,
@@ -324,7 +326,7 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
     let examples = (shape.fails_every > 0).then(|| ErrorExample {
         t_ms: 7_000,
         step: "Read".to_owned(),
-        class: ErrorClass::Status,
+        class: shape.fails_with,
         detail: "503 Service Unavailable: busy".to_owned(),
     });
     let threads = match trial.cell.get("threads") {
@@ -436,7 +438,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
                 if shape.skips_every > 0 && counter.is_multiple_of(shape.skips_every) {
                     entry.skipped += 1;
                 } else if shape.fails_every > 0 && counter.is_multiple_of(shape.fails_every) {
-                    *entry.errors.entry(ErrorClass::Status).or_default() += 1;
+                    *entry.errors.entry(shape.fails_with).or_default() += 1;
                     failed.record(us).unwrap();
                 } else {
                     entry.ok += 1;

@@ -13,7 +13,7 @@ use super::generator::Health;
 use super::{Facts, invalid, not_judged, pass, warn};
 use crate::analysis::sums::Counts;
 use crate::analysis::trial::as_f64;
-use crate::format::{count, percent, rate, signed_percent};
+use crate::format::{count, percent, plural_count, rate, signed_percent};
 use crate::model::Check;
 use crate::model_trial::DELIVERED;
 
@@ -29,6 +29,9 @@ const EDGE_REQUESTS: f64 = 3.0;
 /// Load delivered in the hold beside the load that the plan offers.
 pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
     let name = DELIVERED;
+    if let Some(cut) = cut_by_limit(facts, name) {
+        return cut;
+    }
     let hold = &facts.sums.hold;
     let offered = facts
         .planned
@@ -87,6 +90,9 @@ fn whole_is_within_plan(facts: &Facts<'_>) -> bool {
 /// Requests of the whole trial beside the plan's prediction.
 pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
     let name = "requests";
+    if let Some(cut) = cut_by_limit(facts, name) {
+        return cut;
+    }
     let predicted = facts
         .planned
         .prediction
@@ -121,6 +127,17 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
         counts: whole,
     };
     judge(name, evidence, &load, health)
+}
+
+/// Where a step was not repeated any further, because it took longer than the load's time limit, the
+/// plan's numbers of requests say nothing.
+fn cut_by_limit(facts: &Facts<'_>, name: &'static str) -> Option<Check> {
+    let over = facts.sums.whole.over_limit();
+    (over > 0).then(|| {
+        let what = plural_count(over, "operation");
+        let evidence = format!("{what} over the time limit, after which a step is not repeated");
+        not_judged(name, evidence)
+    })
 }
 
 /// Requests that were sent, as planned, but cut off before their answers. Of arrivals, sessions that
@@ -273,6 +290,9 @@ fn under_way(facts: &Facts<'_>, counts: impl Fn(f64, f64) -> bool) -> f64 {
 /// The share of each step in all requests beside its planned share.
 pub(super) fn mix(facts: &Facts<'_>, health: &Health) -> Check {
     let name = "mix of steps";
+    if let Some(cut) = cut_by_limit(facts, name) {
+        return cut;
+    }
     let all = as_f64(facts.sums.whole.attempts());
     let planned_all = as_f64(facts.predicted.values().map(|step| step.requests).sum());
     let mut worst: Option<(f64, f64, &str)> = None;

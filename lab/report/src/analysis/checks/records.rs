@@ -102,11 +102,12 @@ pub(super) fn agreement(facts: &Facts<'_>) -> Check {
     let name = "records agree";
     let whole = &facts.sums.whole;
     let (ok, errors) = facts.sums.recorded;
+    let failed = whole.errors() + whole.over_limit();
     let evidence = format!(
         "{} transactions counted, {} timed; {} errors counted, {} timed",
         count(whole.ok()),
         count(ok),
-        count(whole.errors()),
+        count(failed),
         count(errors)
     );
     if whole.ok() != ok {
@@ -115,7 +116,7 @@ pub(super) fn agreement(facts: &Facts<'_>) -> Check {
             evidence,
             "The archive is incomplete or was changed: run again.",
         )
-    } else if whole.errors() < errors {
+    } else if failed < errors {
         invalid(
             name,
             evidence,
@@ -163,10 +164,14 @@ pub(super) fn setup(facts: &Facts<'_>) -> Check {
 pub(super) fn errors(facts: &Facts<'_>) -> Check {
     let whole = &facts.sums.whole;
     let errors = whole.errors();
-    let requests = whole.ok() + errors;
-    let stale = match whole.stale_retries {
+    let requests = whole.sent();
+    let over = match whole.over_limit() {
         0 => String::new(),
-        n => format!("; {} sent again on a fresh connection", count(n)),
+        n => format!("; {} given up at the time limit, a bound", count(n)),
+    };
+    let stale = match whole.stale_retries {
+        0 => over,
+        n => format!("; {} sent again on a fresh connection{over}", count(n)),
     };
     let many_stale = as_f64(whole.stale_retries) > STALE_WARN * as_f64(requests);
     if errors == 0 {

@@ -115,14 +115,47 @@ impl Line {
     }
 }
 
+/// A drawn chart, and which of its axes are logarithmic.
+pub(super) struct Against {
+    pub(super) svg: String,
+    across_log: bool,
+    up_log: bool,
+}
+
+impl Against {
+    /// What a reader must know of the axes, after the unit.
+    pub(super) fn scales(&self) -> &'static str {
+        match (self.across_log, self.up_log) {
+            (true, true) => ", both axes logarithmic",
+            (true, false) => ", logarithmic across",
+            (false, true) => ", logarithmic",
+            (false, false) => "",
+        }
+    }
+}
+
 /// Lines against the number of users; `None` if there is nothing to draw. The second value tells
 /// whether the axis is logarithmic.
 pub(super) fn against_users(name: &str, lines: &[Line]) -> Option<(String, bool)> {
-    let users: Vec<f64> = lines
+    let drawn = against(name, lines, false)?;
+    Some((drawn.svg, drawn.up_log))
+}
+
+/// Lines against levels, which may span decades.
+pub(super) fn against_levels(name: &str, lines: &[Line]) -> Option<Against> {
+    against(name, lines, true)
+}
+
+fn against(name: &str, lines: &[Line], may_be_log: bool) -> Option<Against> {
+    let mut across: Vec<f64> = lines
         .iter()
         .flat_map(|line| line.points.iter().map(|point| point.0))
         .collect();
-    let most_users = users.iter().copied().reduce(f64::max)?;
+    across.sort_by(f64::total_cmp);
+    across.dedup();
+    let (first, last) = (*across.first()?, *across.last()?);
+    let across_log = may_be_log && first > 0.0 && last / first > LOG_FROM;
+    let place = |x: f64| if across_log { x.log10() } else { x };
     let values: Vec<f64> = lines.iter().flat_map(Line::values).collect();
     let most = values
         .iter()
@@ -134,25 +167,34 @@ pub(super) fn against_users(name: &str, lines: &[Line]) -> Option<(String, bool)
         .copied()
         .filter(|value| *value > 0.0)
         .reduce(f64::min)?;
-    let logarithmic = most / least > LOG_FROM && values.iter().all(|value| *value > 0.0);
-    let mut ticks: Vec<f64> = users;
-    ticks.sort_by(f64::total_cmp);
-    ticks.dedup();
+    let up_log = most / least > LOG_FROM && values.iter().all(|value| *value > 0.0);
+    let margin = (place(last) - place(first)) * 0.06;
     let frame = Frame {
         height: 210,
-        x: 0.0..most_users * 1.06,
+        x: match across_log {
+            true => place(first) - margin..place(last) + margin,
+            false => 0.0..last * 1.06,
+        },
         ramp: None,
         dots: true,
-        ticks,
+        ticks: across.iter().map(|x| (place(*x), times(*x))).collect(),
     };
-    let svg = if logarithmic {
-        let low = 10f64.powf(least.log10().floor());
-        let high = nice_log_end(most);
-        draw(name, &frame, lines, Axis::Log(low..high))
-    } else {
-        draw(name, &frame, lines, Axis::Linear(nice_end(most)))
+    let axis = match up_log {
+        true => Axis::Log(10f64.powf(least.log10().floor())..nice_log_end(most)),
+        false => Axis::Linear(nice_end(most)),
     };
-    Some((svg, logarithmic))
+    let placed: Vec<Line> = lines
+        .iter()
+        .map(|line| Line {
+            ink: line.ink,
+            points: line.points.iter().map(|(x, y)| (place(*x), *y)).collect(),
+        })
+        .collect();
+    Some(Against {
+        svg: draw(name, &frame, &placed, axis),
+        across_log,
+        up_log,
+    })
 }
 
 /// Lines through a trial, in seconds, with its ramp shaded; all panels of a measure share `most`.
@@ -168,6 +210,7 @@ pub(super) fn through_time(
     }
     let step = nice_step(end_s, 5.0);
     let ticks = multiples(step, end_s);
+    let ticks = ticks.into_iter().map(|tick| (tick, times(tick))).collect();
     let frame = Frame {
         height: 118,
         x: 0.0..end_s,
@@ -183,7 +226,8 @@ struct Frame {
     x: std::ops::Range<f64>,
     ramp: Option<f64>,
     dots: bool,
-    ticks: Vec<f64>,
+    /// Where they stand, and what they say.
+    ticks: Vec<(f64, String)>,
 }
 
 enum Axis {
@@ -310,16 +354,9 @@ fn labels(area: &Area<'_>, plot: &Plot<'_, '_>, frame: &Frame, axis: &Axis) -> D
             HPos::Right,
         )?;
     }
-    for tick in &frame.ticks {
+    for (tick, words) in &frame.ticks {
         let (x, y) = plot.plotting_area().map_coordinate(&(*tick, 0.0));
-        text(
-            area,
-            &times(*tick),
-            x,
-            y + 11 * SCALE,
-            Ink::Text,
-            HPos::Center,
-        )?;
+        text(area, words, x, y + 11 * SCALE, Ink::Text, HPos::Center)?;
     }
     Ok(())
 }
@@ -330,13 +367,35 @@ pub(super) struct Bar {
     pub(super) name: String,
     pub(super) mean_ms: Option<f64>,
     pub(super) p95_ms: Option<f64>,
+    /// What is known in the place of a mean: `> 5 min`.
+    pub(super) bound: Option<String>,
     pub(super) published_ms: Option<f64>,
+    /// What was published in the place of a figure.
+    pub(super) published_words: Option<String>,
+}
+
+/// A published mark further out than this many times our largest stands at the edge.
+const FAR: f64 = 2.5;
+
+/// What the longest bar stands for: our largest figure, or the largest published one if that is
+/// near.
+pub(super) fn scale<'a>(bars: impl IntoIterator<Item = &'a Bar> + Clone) -> f64 {
+    let all = || bars.clone().into_iter();
+    let ours = all()
+        .flat_map(|bar| [bar.mean_ms, bar.p95_ms])
+        .flatten()
+        .fold(0.0, f64::max);
+    let near = all()
+        .filter_map(|bar| bar.published_ms)
+        .filter(|ms| *ms <= ours * FAR);
+    near.fold(ours, f64::max)
 }
 
 /// Bars of means with a whisker to p95 and a mark at the published mean; a mark beyond `most_ms`
 /// stands at the edge as an arrow.
 pub(super) fn bars(name: &str, bars: &[Bar], most_ms: f64) -> Option<String> {
-    if bars.iter().all(|bar| bar.mean_ms.is_none()) || most_ms <= 0.0 {
+    let shows = |bar: &Bar| bar.bound.is_some() || bar.mean_ms.is_some_and(|_| most_ms > 0.0);
+    if !bars.iter().any(shows) {
         return None;
     }
     const ROW: i32 = 33;
@@ -354,8 +413,14 @@ fn bar_row(area: &Area<'_>, bar: &Bar, top: i32, most_ms: f64) -> Drawn {
     const RIGHT: i32 = (WIDTH - 10) * SCALE;
     let place = |ms: f64| LEFT + ((ms / most_ms).min(1.0) * f64::from(RIGHT - LEFT)) as i32;
     let (line, from, to) = (top + 9 * SCALE, top + 18 * SCALE, top + 26 * SCALE);
-    text(area, &clip(&bar.name), LEFT, line, Ink::Strong, HPos::Left)?;
-    let value = bar.mean_ms.map_or_else(|| "–".to_owned(), figure);
+    let published = bar.published_words.as_ref();
+    let name = published.map_or_else(
+        || bar.name.clone(),
+        |words| format!("{} (published: {words})", bar.name),
+    );
+    text(area, &clip(&name), LEFT, line, Ink::Strong, HPos::Left)?;
+    let value = bar.bound.clone();
+    let value = value.unwrap_or_else(|| bar.mean_ms.map_or_else(|| "–".to_owned(), figure));
     text(area, &value, RIGHT, line, Ink::Strong, HPos::Right)?;
     area.draw(&Rectangle::new(
         [(LEFT, from), (RIGHT, to)],
@@ -377,6 +442,18 @@ fn bar_row(area: &Area<'_>, bar: &Bar, top: i32, most_ms: f64) -> Drawn {
             [(LEFT, from), (end, to)],
             Ink::First.marker().filled(),
         ))?;
+    }
+    if bar.bound.is_some() {
+        // All of the track and an arrow: nobody knows how far it goes.
+        let fill = Ink::First.marker().filled();
+        area.draw(&Rectangle::new([(LEFT, from), (RIGHT, to)], fill))?;
+        let (back, tip) = (RIGHT, RIGHT + 9 * SCALE);
+        let arrow = vec![
+            (back, from - 3 * SCALE),
+            (tip, middle),
+            (back, to + 3 * SCALE),
+        ];
+        area.draw(&Polygon::new(arrow, fill))?;
     }
     match bar.published_ms {
         Some(published) if published > most_ms => {
@@ -516,6 +593,36 @@ mod tests {
     }
 
     #[test]
+    fn levels_may_span_decades() {
+        let line = |ys: [f64; 3]| Line {
+            ink: Ink::First,
+            points: [100.0, 1000.0, 100_000.0]
+                .into_iter()
+                .zip(ys.map(Some))
+                .collect(),
+        };
+        let drawn = against_levels("a", &[line([1.0, 2.0, 50.0])]).unwrap();
+        assert_eq!(drawn.scales(), ", both axes logarithmic");
+        assert!(drawn.svg.contains("100,000"), "{}", drawn.svg);
+        let flat = against_levels("a", &[line([1.0, 1.2, 1.1])]).unwrap();
+        assert_eq!(flat.scales(), ", logarithmic across");
+    }
+
+    #[test]
+    fn a_bound_is_drawn_where_there_is_no_mean() {
+        let bar = Bar {
+            name: "Deregister".to_owned(),
+            mean_ms: None,
+            p95_ms: None,
+            bound: Some("> 5 min".to_owned()),
+            published_ms: None,
+            published_words: Some("> 5 min".to_owned()),
+        };
+        let svg = bars("a", std::slice::from_ref(&bar), scale([&bar])).unwrap();
+        assert!(svg.contains("Deregister (published: &gt; 5 min)"), "{svg}");
+    }
+
+    #[test]
     fn nothing_to_draw_is_no_chart() {
         assert!(against_users("a", &[]).is_none());
         assert!(through_time("a", &[], 1.0, 2.0, 1.0).is_none());
@@ -528,7 +635,9 @@ mod tests {
             name: "<script>alert(1)</script>".to_owned(),
             mean_ms: Some(1.0),
             p95_ms: None,
+            bound: None,
             published_ms: Some(9.0),
+            published_words: None,
         };
         let svg = bars("\"><script>", &[bar], 2.0).unwrap();
         assert!(!svg.contains("<script"), "{svg}");

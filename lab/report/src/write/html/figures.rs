@@ -2,14 +2,11 @@
 
 use super::charts::{self, Bar, Ink, Line};
 use super::escape::escape;
-use super::{MOST_CELLS, Page};
+use super::{MOST_CELLS, Page, side_by_side};
 use crate::Analysis;
-use crate::format::{figure, or_none, ratio};
-use crate::model::{CellSummary, Estimate, Sample, TrialAnalysis, Verdict};
+use crate::format::{bound, figure, or_none, ratio};
+use crate::model::{CellSummary, Estimate, Sample, StepSummary, TrialAnalysis, Verdict};
 use crate::write::rows::{published, published_step, published_text, whole};
-
-/// A published mark further out than this many times our largest stands at the edge.
-const FAR: f64 = 2.5;
 
 fn mean(estimate: Option<Estimate>) -> Option<f64> {
     estimate.map(|estimate| estimate.mean)
@@ -259,7 +256,7 @@ pub(super) fn key(page: &mut Page, lines: &[(&str, &str)], published: Option<&st
     page.raw("</ul>\n");
 }
 
-/// Bars per step, one card per cell.
+/// Bars per step, one card per cell; of two factors and few steps, levels beside each other.
 pub(super) fn steps(page: &mut Page, analysis: &Analysis) {
     let cells: Vec<(usize, &CellSummary)> = analysis
         .cells
@@ -271,24 +268,25 @@ pub(super) fn steps(page: &mut Page, analysis: &Analysis) {
     if cells.is_empty() {
         return;
     }
-    let lead = "Mean response of each step in ms, with a whisker to p95.";
+    let lead = "Mean response of each step in ms, with a whisker to p95. Less is better.";
     let lead = match analysis.speed_note().filter(|_| analysis.has_published()) {
         Some(note) => format!("{lead} Published means: {note}."),
         None => lead.to_owned(),
     };
+    if side_by_side::steps(page, analysis, &lead) {
+        return;
+    }
     page.section("Per step", &lead);
-    page.raw("<ul class=\"key\">\n<li><i class=\"bar\"></i>mean</li>\n");
-    page.raw("<li><i class=\"second\"></i>p95</li>\n");
+    bars_key(page, analysis);
     let bars: Vec<Vec<Bar>> = cells
         .iter()
-        .map(|(at, cell)| bars(analysis, *at, cell))
+        .map(|(at, cell)| {
+            let steps = cell.steps.iter();
+            steps.map(|step| bar_of(analysis, *at, step)).collect()
+        })
         .collect();
-    let most_ms = scale(&bars);
-    if bars.iter().flatten().any(|bar| bar.published_ms.is_some()) {
-        page.raw("<li><i class=\"mark\"></i>published mean; an arrow at the edge: off the scale");
-        page.raw("</li>\n");
-    }
-    page.raw("</ul>\n<div class=\"grid\">\n");
+    let most_ms = charts::scale(bars.iter().flatten());
+    page.raw("<div class=\"grid\">\n");
     for ((_, cell), bars) in cells.iter().zip(&bars) {
         page.raw("<section class=\"card\"><h3>");
         page.raw(&escape(&cell.label));
@@ -311,30 +309,31 @@ pub(super) fn steps(page: &mut Page, analysis: &Analysis) {
     page.raw("</div>\n");
 }
 
-fn bars(analysis: &Analysis, at: usize, cell: &CellSummary) -> Vec<Bar> {
-    let bar = |step: &crate::model::StepSummary| {
-        let entries = published_step(analysis, &step.name);
-        Bar {
-            name: step.name.clone(),
-            mean_ms: mean(step.response_ms.mean),
-            p95_ms: mean(step.response_ms.p95),
-            published_ms: entries.get(at).and_then(|entry| entry.as_ref()?.published),
-        }
-    };
-    cell.steps.iter().map(bar).collect()
+/// What the marks of the bars mean.
+pub(super) fn bars_key(page: &mut Page, analysis: &Analysis) {
+    page.raw("<ul class=\"key\">\n<li><i class=\"bar\"></i>mean</li>\n");
+    page.raw("<li><i class=\"second\"></i>p95</li>\n");
+    let mut entries = analysis.published.iter().flat_map(|table| &table.entries);
+    if entries.any(|entry| entry.step.is_some() && entry.published.is_some()) {
+        page.raw("<li><i class=\"mark\"></i>published mean; an arrow at the edge: off the scale");
+        page.raw("</li>\n");
+    }
+    page.raw("</ul>\n");
 }
 
-/// One scale for all cells: our largest figure, or the largest published one if that is near.
-fn scale(bars: &[Vec<Bar>]) -> f64 {
-    let all = || bars.iter().flatten();
-    let ours = all()
-        .flat_map(|bar| [bar.mean_ms, bar.p95_ms])
-        .flatten()
-        .fold(0.0, f64::max);
-    let near = all()
-        .filter_map(|bar| bar.published_ms)
-        .filter(|ms| *ms <= ours * FAR);
-    near.fold(ours, f64::max)
+/// The bar of a step of the cell at a place.
+pub(super) fn bar_of(analysis: &Analysis, at: usize, step: &StepSummary) -> Bar {
+    let entries = published_step(analysis, &step.name);
+    let entry = entries.get(at).and_then(Option::as_ref);
+    let words = entry.filter(|entry| entry.published.is_none());
+    Bar {
+        name: step.name.clone(),
+        mean_ms: mean(step.response_ms.mean),
+        p95_ms: mean(step.response_ms.p95),
+        bound: step.bound.as_ref().map(bound),
+        published_ms: entry.and_then(|entry| entry.published),
+        published_words: words.map(published_text),
+    }
 }
 
 /// Throughput, p95, CPU, and disk through each trial, one card per trial.

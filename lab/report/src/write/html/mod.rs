@@ -7,9 +7,11 @@ mod charts;
 mod differences;
 mod escape;
 mod figures;
+mod growth;
 mod intervals;
 mod line;
 mod runs;
+mod side_by_side;
 mod tables;
 
 pub use runs::runs_html;
@@ -44,14 +46,22 @@ pub fn html(analysis: &Analysis) -> String {
     head(&mut page, analysis, &left_out);
     page.raw("<main>\n");
     figures::tiles(&mut page, analysis);
+    // Where steps are compared with each other, they are the answer.
+    let steps_first = side_by_side::fits(analysis);
+    if steps_first {
+        figures::steps(&mut page, analysis);
+    }
     figures::against_users(&mut page, analysis);
+    growth::against_level(&mut page, analysis);
     line::scaling(&mut page, analysis);
     line::arrivals(&mut page, analysis);
     differences::two_factors(&mut page, analysis);
     tables::carried(&mut page, analysis);
     tables::levels(&mut page, analysis);
     differences::comparisons(&mut page, analysis);
-    figures::steps(&mut page, analysis);
+    if !steps_first {
+        figures::steps(&mut page, analysis);
+    }
     tables::steps(&mut page, analysis);
     figures::through_trials(&mut page, analysis);
     tables::trials(&mut page, analysis);

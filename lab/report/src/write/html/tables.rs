@@ -3,7 +3,7 @@
 use super::escape::escape;
 use super::{MOST_CELLS, Page};
 use crate::Analysis;
-use crate::format::{count, figure, or_none, plural, ratio};
+use crate::format::{bound, count, figure, or_none, plural, ratio};
 use crate::model::{AsIs, Check, CheckOutcome, Entry, TrialAnalysis, Verdict};
 use crate::write::rows::{level_rows, published_step, published_text, whole as mean_count};
 use crate::write::transfers::{LEGEND, transfers};
@@ -144,7 +144,8 @@ pub(super) fn levels(page: &mut Page, analysis: &Analysis) {
         &lead(analysis, "Means over the valid trials of each level."),
     );
     open(page, "", "Figures per level");
-    let with_published = analysis.has_published();
+    let mut published = analysis.published.iter().flat_map(|table| &table.entries);
+    let with_published = published.any(|entry| entry.step.is_none());
     if with_published {
         groups(page, analysis, 3, "", &["here", "published", "×"]);
     } else {
@@ -221,11 +222,16 @@ pub(super) fn steps(page: &mut Page, analysis: &Analysis) {
                 ..number(step.transactions)
             };
 
-            cells.extend([
-                done,
-                number(step.response_ms.mean.map(|mean| mean.mean)),
-                number(step.response_ms.p95.map(|p95| p95.mean)),
-            ]);
+            let mean = number(step.response_ms.mean.map(|mean| mean.mean));
+            let mean = match &step.bound {
+                None => mean,
+                Some(known) => Cell {
+                    class: "",
+                    text: bound(known),
+                    value: Some(known.time_limit_ms),
+                },
+            };
+            cells.extend([done, mean, number(step.response_ms.p95.map(|p95| p95.mean))]);
             if with_errors {
                 cells.push(Cell {
                     class: "",

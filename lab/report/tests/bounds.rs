@@ -1,0 +1,108 @@
+//! Operations over the load's time limit: a bound in every format, never an error, never a mean.
+
+mod support;
+
+use lab_archive::ErrorClass;
+use lab_report::Analysis;
+use lab_report::model::{CheckOutcome, Verdict};
+use lab_report::write::{html, markdown, steps_csv, terminal};
+use support::{Made, STUDY, Shape};
+
+/// Every 50th request got no answer in time, under a load with this in it.
+fn analysis(limit: &str) -> Analysis {
+    let shape = Shape {
+        fails_every: 50,
+        fails_with: ErrorClass::Timeout,
+        ..Shape::default()
+    };
+    Made {
+        study: STUDY.replace("hold: 4 cycles", &format!("hold: 4 cycles, {limit}")),
+        ..Made::both(&shape)
+    }
+    .analysis()
+}
+
+#[test]
+fn what_takes_too_long_is_a_bound() {
+    let analysis = analysis("time_limit: 5s");
+    let trial = &analysis.trials[0];
+    assert_eq!(trial.verdict, Verdict::Valid, "{:#?}", trial.checks);
+    assert_eq!((trial.errors, trial.error_examples.len()), (0, 0));
+    for step in &trial.steps {
+        let bound = step.bound.unwrap();
+        assert!(bound.over > 0 && bound.over < bound.of, "{bound:?}");
+        assert_eq!(bound.of, step.transactions + bound.over);
+        let times = step.response_ms;
+        assert_eq!(
+            (times.mean, times.p50, times.p95, times.max),
+            (None, None, None, None)
+        );
+        assert!(times.min.is_some());
+    }
+    assert_eq!(trial.response_ms.mean, None);
+    let [times, errors] = trial.thresholds.as_slice() else {
+        panic!("two thresholds");
+    };
+    assert!(!times.holds && errors.holds);
+    assert!(times.reason.as_ref().unwrap().ends_with("took over 5 s"));
+    let errors = trial.checks.iter().find(|check| check.name == "errors");
+    let errors = errors.unwrap();
+    assert_eq!(errors.outcome, CheckOutcome::Pass, "{errors:?}");
+    assert!(errors.evidence.contains("given up at the time limit"));
+}
+
+#[test]
+fn every_format_has_the_bound() {
+    let analysis = analysis("time_limit: 5s");
+    let bound = analysis.cells[0].steps[0].bound.unwrap();
+    let words = format!("{} of {} > 5 s", bound.over, bound.of);
+    assert!(terminal(&analysis, 80).contains(&words));
+    assert!(
+        markdown(&analysis).contains(&words.replace('>', "&gt;"))
+            || markdown(&analysis).contains(&words)
+    );
+    assert!(html(&analysis).contains(&words.replace('>', "&gt;")));
+    let finding = "“Log in” at 100 users";
+    let finding = analysis.findings.iter().find(|text| text.contains(finding));
+    assert!(finding.is_some(), "{:?}", analysis.findings);
+    let csv = steps_csv(&analysis);
+    let (_, first) = csv.split_once('\n').unwrap();
+    let first = first.lines().next().unwrap();
+    assert!(first.ends_with(&format!(",{},5000", bound.over)), "{first}");
+    let json = serde_json::to_value(&analysis).unwrap();
+    let step = &json["trials"][0]["steps"][0];
+    assert_eq!(step["bound"]["time_limit_ms"], 5000.0);
+    assert!(step["response_ms"]["mean"].is_null());
+}
+
+#[test]
+fn under_a_timeout_it_is_an_error() {
+    let analysis = analysis("timeout: 5s");
+    let trial = &analysis.trials[0];
+    assert!(trial.errors > 0 && !trial.error_examples.is_empty());
+    assert!(trial.steps.iter().all(|step| step.bound.is_none()));
+    assert!(trial.response_ms.mean.is_some());
+}
+
+#[test]
+fn a_step_that_was_not_repeated_is_no_fault_of_the_generator() {
+    let shape = Shape {
+        delivered: 0.5,
+        first_step: 0.5,
+        fails_every: 40,
+        fails_with: ErrorClass::Timeout,
+        ..Shape::default()
+    };
+    let made = Made {
+        study: STUDY.replace("hold: 4 cycles", "hold: 4 cycles, time_limit: 5s"),
+        ..Made::both(&shape)
+    };
+    for trial in made.analysis().trials {
+        for name in ["requests", "mix of steps"] {
+            let check = trial.checks.iter().find(|check| check.name == name);
+            let check = check.unwrap();
+            assert_eq!(check.outcome, CheckOutcome::NotJudged, "{check:?}");
+        }
+        assert_eq!(trial.verdict, Verdict::Valid, "{:#?}", trial.checks);
+    }
+}
