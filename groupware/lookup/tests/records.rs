@@ -305,3 +305,31 @@ fn wide_queries_are_bounded() {
     let outcome = service.page(&[any, ("interface-addresses", everything), ("x", "y")]);
     assert_eq!(status(outcome), 503);
 }
+
+#[test]
+fn a_single_document_that_is_full_says_so_and_goes_on() {
+    let mut service = Service::new(Layout::SingleDocument);
+    // Some 7 MB each.
+    let large = |number: usize| {
+        let values = vec!["x".repeat(limits::VALUE_BYTES); 1800];
+        json!({ "type": "host", "host-name": number.to_string(), "padding": values }).to_string()
+    };
+    let mut made = Vec::new();
+    let refusal = loop {
+        match service.register(&large(made.len())) {
+            Ok(record) => made.push(uri(&record)),
+            Err(error) => break error,
+        }
+        assert!(made.len() < 30, "nothing bounds the document");
+    };
+    assert_eq!(refusal.status(), 507);
+    assert!(
+        refusal.to_string().contains("document is full"),
+        "{refusal}"
+    );
+    // A hundred services of a thousand interfaces have some 70 MB.
+    assert!(made.len() >= 11, "{}", made.len());
+    assert_eq!(service.query(&[("host-name", "3")]).len(), 1);
+    service.delete(&made[0]).unwrap();
+    service.register(&large(99)).unwrap();
+}

@@ -12,7 +12,7 @@ pub const HEAD_FIELDS: usize = 2000;
 /// Most recipients of one message. RFC 5321 §4.5.3.1.8 asks for at least 100.
 pub const RECIPIENTS: usize = 200;
 /// From this size on, a message to several local users is stored once for all of them. Together
-/// with [`RECIPIENTS`] this keeps the batch of a delivery within the store's 64 MiB.
+/// with [`RECIPIENTS`] this keeps the batch of a delivery within what the store takes at once.
 pub const SHARED_BYTES: usize = 64 << 10;
 /// Most entries of one page of a list.
 pub const PAGE_ENTRIES: usize = 1000;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 /// Most operations and asserts, together, in one batch.
 pub const MAX_BATCH_OPS: usize = 100_000;
 /// Most bytes of partitions, keys, and values in one batch.
-pub const MAX_BATCH_BYTES: usize = 64 << 20;
+pub const MAX_BATCH_BYTES: usize = 128 << 20;
 /// Longest name of a partition, in bytes.
 pub const MAX_PARTITION_BYTES: usize = 256;
 /// Longest key, in bytes.

@@ -105,7 +105,12 @@ impl Keep for SingleDocument {
             }
         }
         if out.len() > MAX_DOCUMENT_BYTES {
-            let message = "The single document is full: 64 MB is the most that it can hold.";
+            let most = MAX_BATCH_BYTES >> 20;
+            let message = format!(
+                "The single document is full: it would have {} MB, and {most} is the most that it \
+                 can hold. Remove registrations, or use another layout.",
+                out.len().div_ceil(1 << 20)
+            );
             return Err(LookupError::refused(Reason::Full, message));
         }
         let mut batch = Batch::new();
