@@ -4,7 +4,9 @@ mod support;
 
 use std::time::Duration;
 
+use groupware_lookup::{Context, NewRecord, Registrant};
 use groupware_server::{Config, Data, LookupAccess, LookupLayout, Server};
+use groupware_store::{Store, StoreOptions};
 use serde_json::json;
 use support::*;
 
@@ -259,6 +261,118 @@ fn where_others_can_reach_the_server_only_users_register() {
     let server = start_with(|config| config.lookup = Some(LookupAccess::Off));
     assert_eq!(ask(&server, "GET", "/lookup/records", "").status, 404);
     assert_eq!(ask(&server, "POST", "/lookup/records", body).status, 404);
+}
+
+#[test]
+fn what_is_anothers_is_not_renewed() {
+    let server = start();
+    let passwords = register(&server, &["ann", "bob"]);
+    let (ann, bob) = (basic("ann", &passwords[0]), basic("bob", &passwords[1]));
+    let send = |method: &str, path: &str, who: &str, body: &str| {
+        let headers = [JSON, ("authorization", who)];
+        send(server.address(), method, path, &headers, body.as_bytes())
+    };
+    let body = r#"{"type":"host","host-name":"a"}"#;
+    let made = send("POST", "/lookup/records", &ann, body).json();
+    let uri = made["uri"].as_str().unwrap();
+    refused(&send("POST", &format!("/{uri}"), &bob, ""), 403);
+    let bulk = json!({ "record-uris": [uri, "lookup/host/nonsense", "../x"] }).to_string();
+    let reply = send("PUT", "/lookup/records", &bob, &bulk).json();
+    assert_eq!(
+        (&reply["renewed"], &reply["failure"]),
+        (&json!(0), &json!(3)),
+        "{reply}"
+    );
+    assert_eq!(send("GET", &format!("/{uri}"), &bob, "").json(), made);
+
+    let message = |kind: &str, who: &str, metadata: &str| {
+        let headers = [XML, ("authorization", who)];
+        let body = xml_body("", kind, metadata, "");
+        text(&post_message(&server, &headers, &body))
+    };
+    let key = r#"<nmwg:key><nmwg:parameters id="k"><nmwg:parameter name="lsKey">http://a</nmwg:parameter></nmwg:parameters></nmwg:key>"#;
+    assert!(message("Register", &ann, SUBJECT).contains("success.ls.register"));
+    for kind in ["Keepalive", "Deregister", "Register"] {
+        let reply = message(kind, &bob, key);
+        assert!(reply.contains("somebody else"), "{kind}: {reply}");
+    }
+    assert!(message("Deregister", &ann, key).contains("success.ls.deregister"));
+}
+
+fn post_message(server: &Server, headers: &[(&str, &str)], body: &str) -> Reply {
+    send(server.address(), "POST", HLS, headers, body.as_bytes())
+}
+
+/// Registers a host whose lease ended so long ago, and gives its URI.
+fn ended_ago(store: &Store, name: &str, seconds: i64) -> String {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "leases of a test that lie in the past"
+    )]
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    let body = format!(r#"{{"type":"host","host-name":"{name}","ttl":"PT60S"}}"#);
+    let new = NewRecord::parse(body.as_bytes()).unwrap();
+    let decided = store.read(|snapshot| {
+        let context = Context {
+            snapshot,
+            layout: LookupLayout::Indexed,
+            now: i64::try_from(now).unwrap() - 60 - seconds,
+            random: seconds.unsigned_abs().into(),
+            who: &Registrant::Anybody,
+        };
+        groupware_lookup::register(&context, new)
+    });
+    let decided = decided.unwrap();
+    store.commit_blocking(decided.batch).unwrap();
+    let record: serde_json::Value = serde_json::from_slice(&decided.reply).unwrap();
+    format!("/{}", record["uri"].as_str().unwrap())
+}
+
+#[test]
+fn ended_leases_are_not_found_and_soon_not_renewed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open_sqlite(folder.path(), StoreOptions::default()).unwrap();
+    let (just, long) = (
+        ended_ago(&store, "just", 5),
+        ended_ago(&store, "long", 10_000),
+    );
+    drop(store);
+    let server = start_with(|config| config.data = Data::Folder(folder.path().into()));
+    for uri in [&just, &long] {
+        refused(&ask(&server, "GET", uri, ""), 404);
+    }
+    assert_eq!(ask(&server, "GET", "/lookup/records", "").json(), json!([]));
+    let renewed = ask(&server, "POST", &just, "");
+    assert_eq!(renewed.json()["state"], "renewed", "{}", text(&renewed));
+    assert_eq!(ask(&server, "GET", &just, "").status, 200);
+    // Too late; or swept away meanwhile.
+    let late = ask(&server, "POST", &long, "");
+    assert!([403, 404].contains(&late.status), "{}", text(&late));
+}
+
+#[test]
+fn wide_queries_are_cut_short() {
+    let server = start();
+    // More addresses than a query may look at, none of which it finds.
+    for number in 0..5 {
+        let addresses: Vec<String> = (0..50_000).map(|n| format!("{number}-{n}")).collect();
+        let body = json!({ "type": "host", "interface-addresses": addresses }).to_string();
+        assert_eq!(ask(&server, "POST", "/lookup/records", &body).status, 200);
+    }
+    let get = |query: &str| ask(&server, "GET", &format!("/lookup/records?{query}"), "");
+    let wide = "interface-addresses=0*x,1*x,2*x,3*x,4*x&interface-addresses-operator=any";
+    let reply = get(wide);
+    refused(&reply, 503);
+    assert!(text(&reply).contains("too wide"));
+    refused(&get(&format!("k={}", "*".repeat(500))), 400);
+    refused(&get(&format!("k={}", "a*,".repeat(10_000))), 400);
+    let many = get(&format!("k={}", "a*,".repeat(1_000_000)));
+    assert!((400..500).contains(&many.status), "{}", many.status);
+    // It goes on answering.
+    assert_eq!(get("interface-addresses=0-77").status, 200);
 }
 
 #[test]
