@@ -8,7 +8,8 @@ cd "$(dirname "$0")/.."
 need() { # file package
     [ -e "$1" ] && return
     echo "installing $2" >&2
-    apt-get install -y -qq "$2" >/dev/null
+    # Without a server of the distribution's own: the benchmark starts and ends its own.
+    RUNLEVEL=1 apt-get install -y -qq --no-install-recommends "$2" >/dev/null
 }
 need /usr/share/java/basex.jar basex
 need /usr/lib/postgresql postgresql

@@ -1,6 +1,8 @@
 //! A scratch PostgreSQL as Debian ships it: a row per interface with an index on the address, each
 //! operation one statement and so one transaction, synced.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,11 +13,14 @@ use crate::{Error, System};
 
 /// PostgreSQL refuses to run as root; Debian's package makes this user.
 const USER: &str = "postgres";
+/// The right of others to walk through a folder.
+const WALK: u32 = 0o001;
 
 /// A running PostgreSQL, ended with its value.
 pub(crate) struct Server {
     folder: PathBuf,
     programs: PathBuf,
+    _opened: Opened,
 }
 
 impl Server {
@@ -23,8 +28,8 @@ impl Server {
         std::fs::create_dir_all(folder)?;
         let folder = std::fs::canonicalize(folder)?;
         run(Command::new("chown").arg(USER).arg(&folder))?;
-        reachable(&folder)?;
         let server = Self {
+            _opened: Opened::up_to(&folder)?,
             folder,
             programs: programs()?,
         };
@@ -118,17 +123,31 @@ fn programs() -> Result<PathBuf, Error> {
         .ok_or_else(|| Error::Peer("PostgreSQL is not installed".to_owned()))
 }
 
-/// Lets another user walk to a folder.
-fn reachable(folder: &Path) -> Result<(), Error> {
-    for above in folder.ancestors().skip(1).filter(|above| {
-        above.starts_with("/work")
-            || above.starts_with("/tmp")
-            || above.starts_with("/root")
-            || above.starts_with("/home")
-    }) {
-        run(Command::new("chmod").arg("o+x").arg(above))?;
+/// Folders on the way to ours that other users could not walk through, with their modes: put back
+/// with this value.
+struct Opened(Vec<(PathBuf, u32)>);
+
+impl Opened {
+    /// Lets another user walk to a folder.
+    fn up_to(folder: &Path) -> Result<Self, Error> {
+        let mut opened = Self(Vec::new());
+        for above in folder.ancestors().skip(1) {
+            let mode = std::fs::metadata(above)?.permissions().mode();
+            if mode & WALK == 0 {
+                std::fs::set_permissions(above, Permissions::from_mode(mode | WALK))?;
+                opened.0.push((above.to_owned(), mode));
+            }
+        }
+        Ok(opened)
     }
-    Ok(())
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        for (folder, mode) in &self.0 {
+            let _ = std::fs::set_permissions(folder, Permissions::from_mode(*mode));
+        }
+    }
 }
 
 fn run(command: &mut Command) -> Result<(), Error> {
