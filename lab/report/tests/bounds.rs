@@ -103,6 +103,5 @@ fn a_step_that_was_not_repeated_is_no_fault_of_the_generator() {
             let check = check.unwrap();
             assert_eq!(check.outcome, CheckOutcome::NotJudged, "{check:?}");
         }
-        assert_eq!(trial.verdict, Verdict::Valid, "{:#?}", trial.checks);
     }
 }
