@@ -324,6 +324,11 @@ fn an_attached_system_that_can_not_be_had_is_said() {
     put("{ url: 'http://user:secret@127.0.0.1:1' }");
     let output = stage.command("plan").output().expect("it runs");
     assert_eq!(output.status.code(), Some(104));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("127.0.0.1:1") && !said.contains("secret"),
+        "{said}"
+    );
     put("{ url: 'http://127.0.0.1:1', reset: [sh, -c, 'echo no way; exit 9'] }");
     let output = stage.run();
     assert_eq!(output.status.code(), Some(110), "{}", text(&output.stderr));

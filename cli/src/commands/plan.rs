@@ -53,9 +53,15 @@ pub(crate) fn describe(plan: &Plan) -> String {
     }
     text.push_str(&table(plan));
     let _ = writeln!(text);
+    let is_sequence = |trial: &Trial| matches!(trial.load.kind, LoadKind::Sequence { .. });
+    // A sequence ends with its last session; its hold is only the time that it may take.
+    let about = match plan.trials.iter().any(is_sequence) {
+        true => "at most",
+        false => "about",
+    };
     let _ = writeln!(
         text,
-        "about {} for all trials, setup included\n{}",
+        "{about} {} for all trials, setup included\n{}",
         duration(total(plan)),
         disk(plan)
     );

@@ -3,22 +3,25 @@
 //!
 //! Other programs on the machine delay threads of the server and of the driver alike, which is no
 //! error of the measurement. So each experiment is done up to three times, and the last attempt is
-//! judged with the delays that it suffered itself: how late the driver sent, how late the server woke.
+//! judged with the delays that it suffered itself: how late the driver sent, how late the server looked.
 
 mod common;
 
-use std::io::Write as _;
+use std::collections::VecDeque;
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use common::{Make, ms, pass};
+use common::{Make, ms};
 use hdrhistogram::Histogram;
 use lab_driver::{Clock, Drive, Driver, DriverEvent, StepWindow, Window, new_histogram};
 use lab_study::model::Wait;
 use lab_study::plan::{LoadKind, Spacing};
 use lab_study::timing::{ArrivalStream, TimingStream};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 use tokio::io::AsyncReadExt;
 
 const ATTEMPTS: u32 = 3;
@@ -120,38 +123,82 @@ async fn connection<F: Future<Output = ()>>(
     }
 }
 
+/// Two cores, where the machine has them: one for the driver, one for the single worker, which spins.
+fn two_cores() -> Option<[usize; 2]> {
+    let all = sched_getaffinity(Pid::from_raw(0)).unwrap();
+    let mut mine = (0..CpuSet::count()).filter(|core| all.is_set(*core).unwrap());
+    Some([mine.next()?, mine.next()?])
+}
+
 /// What a single worker did for one request.
 #[derive(Clone, Copy)]
 struct Served {
     /// As it really lasted, to the end of the answer.
     service: Duration,
-    /// By how much that was longer than drawn.
-    overslept: Duration,
+    /// How long the worker had not looked when it saw the request.
+    unseen: Duration,
 }
 
 /// A server with one worker, first come, first served, exponential service times.
-fn single_worker(mean: Duration) -> (SocketAddr, Receiver<Served>) {
-    let (queue, requests) = sync_channel::<Arc<TcpStream>>(10_000);
+///
+/// It is one thread that spins, so that no request waits for a thread to be woken: that time would
+/// be part of no service, and would stay with all requests of a busy period.
+fn single_worker(mean: Duration, core: Option<usize>) -> (SocketAddr, Receiver<Served>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    listener.set_nonblocking(true).unwrap();
     let (log, served) = sync_channel(10_000);
-    std::thread::spawn(move || work(&requests, mean, &log));
-    let address = server(move |socket| {
-        queue.try_send(socket).unwrap();
-        std::future::ready(())
+    std::thread::spawn(move || {
+        if let Some(core) = core {
+            let mut set = CpuSet::new();
+            set.set(core).unwrap();
+            sched_setaffinity(Pid::from_raw(0), &set).unwrap();
+        }
+        work(&listener, mean, &log);
     });
     (address, served)
 }
 
-fn work(requests: &Receiver<Arc<TcpStream>>, mean: Duration, log: &SyncSender<Served>) {
+fn work(listener: &TcpListener, mean: Duration, log: &SyncSender<Served>) {
     let clock = Clock::start();
     let mut draws = TimingStream::new(20, 0, 0);
-    for socket in requests {
-        let begun = clock.now();
-        let drawn = draws.next_wait(&Wait::Exponential(mean));
-        pass(drawn);
-        (&*socket).write_all(ANSWER).unwrap();
-        let service = clock.now() - begun;
-        let overslept = service.saturating_sub(drawn);
-        log.try_send(Served { service, overslept }).unwrap();
+    let mut connections: Vec<TcpStream> = Vec::new();
+    let mut queue = VecDeque::new();
+    let mut in_service: Option<(Duration, Duration)> = None;
+    let mut looked = clock.now();
+    loop {
+        if let Ok((stream, _)) = listener.accept() {
+            stream.set_nonblocking(true).unwrap();
+            stream.set_nodelay(true).unwrap();
+            connections.push(stream);
+        }
+        let before = std::mem::replace(&mut looked, clock.now());
+        for (at, mut stream) in connections.iter().enumerate() {
+            // Each request is one small segment.
+            match stream.read(&mut [0; 4096]) {
+                // The driver hangs up when all is over.
+                Ok(0) => return,
+                Ok(_) => queue.push_back((at, clock.now() - before)),
+                Err(_) => {}
+            }
+        }
+        let Some((at, unseen)) = queue.front() else {
+            std::thread::yield_now();
+            continue;
+        };
+        let begin = || (clock.now(), draws.next_wait(&Wait::Exponential(mean)));
+        let (begun, drawn) = *in_service.get_or_insert_with(begin);
+        if clock.now() - begun < drawn {
+            continue;
+        }
+        (&connections[*at]).write_all(ANSWER).unwrap();
+        let free = clock.now();
+        let (service, unseen) = (free - begun, *unseen);
+        log.try_send(Served { service, unseen }).unwrap();
+        queue.pop_front();
+        // The next one waits no longer than for this answer.
+        let next = queue.front();
+        in_service = next.map(|_| (free, draws.next_wait(&Wait::Exponential(mean))));
     }
 }
 
@@ -166,13 +213,15 @@ fn lindley(arrivals: &[Duration], services: &[Duration]) -> Vec<f64> {
     responses.collect()
 }
 
-/// Median error of the measured response times, ms, and the p90 delays of the driver's sends and
-/// of the server's wake-ups together: a delay stays for the rest of a busy period, so that the median
-/// error has some of the greater ones in it.
+/// Median error of the measured response times, ms, and what other programs cost: the p99 of how late
+/// the driver sent, and of how late the server looked. One such delay stays for the rest of a busy
+/// period, so that the median error has the greater ones in it.
 fn lindley_attempt(slots: u32) -> (f64, f64) {
     let (rate, mean) = (150.0, ms(4));
-    let (address, served) = single_worker(mean);
+    let cores = two_cores();
+    let (address, served) = single_worker(mean, cores.map(|cores| cores[1]));
     let mut drive = arrivals(address, rate, Spacing::Poisson, slots);
+    drive.cores = cores.iter().map(|cores| cores[0]).collect();
     // One worker answers one request at a time, so that windows of 1 ms hold one answer each and
     // the histograms tell each response time.
     (drive.hold, drive.window) = (ms(6000), ms(1));
@@ -190,6 +239,7 @@ fn lindley_attempt(slots: u32) -> (f64, f64) {
     let windows = windows(drive, |_| {});
     let served: Vec<Served> = served.try_iter().skip(slots as usize).collect();
     let services: Vec<_> = served.iter().map(|s| s.service).collect();
+    let unseen = served.iter().map(|s| s.unseen.as_secs_f64() * 1e3);
     let measured: Vec<f64> = windows
         .iter()
         .flat_map(|w| w.steps[0].ok.iter_recorded())
@@ -200,10 +250,9 @@ fn lindley_attempt(slots: u32) -> (f64, f64) {
     let errors = measured.iter().zip(&predicted).map(|(m, p)| (m - p).abs());
     let mut late = new_histogram();
     windows.iter().for_each(|w| late.add(&w.lateness).unwrap());
-    let overslept = served.iter().map(|s| s.overslept.as_secs_f64() * 1e3);
     let (error, delay) = (
         quantile(errors.collect(), 0.5),
-        quantile_ms(&late, 0.9) + quantile(overslept.collect(), 0.9),
+        quantile_ms(&late, 0.99) + quantile(unseen.collect(), 0.99),
     );
     println!(
         "{} responses, median error {error:.3} ms, delays {delay:.3} ms",
@@ -225,7 +274,7 @@ fn check_lindley(slots: u32) {
     let (error, delay) = last;
     assert!(
         error < 0.2 + 2.0 * delay,
-        "median error {error} ms, where threads woke {delay} ms late"
+        "median error {error} ms, where other programs cost {delay} ms"
     );
 }
 
@@ -282,7 +331,12 @@ fn stall_attempt(slots: u32) -> [f64; 4] {
     (drive.hold, drive.window) = (2 * PERIOD, ms(5));
     let windows = windows(drive, |clock| begun.set(clock).unwrap());
     let (response, service) = (sum(&windows, |s| &s.ok), sum(&windows, |s| &s.service));
-    assert_eq!((response.len(), service.len()), (10_000, 10_000));
+    // The last few may still be under way when the hold is over.
+    let counts = (response.len(), service.len());
+    assert!(
+        counts.0 == counts.1 && (9_900..=10_000).contains(&counts.0),
+        "{counts:?}"
+    );
     let backlog = windows.iter().filter(|w| w.steps[0].ok.max() > 50_000);
     let after = backlog.map(|w| {
         let into = w.end.as_millis() % PERIOD.as_millis();

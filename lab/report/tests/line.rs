@@ -2,9 +2,9 @@
 
 mod support;
 
-use lab_report::model::{Difference, Measure, Outcome};
+use lab_report::model::{Difference, Measure, Outcome, RunOutcome};
 use lab_report::write::{html, json, markdown, terminal};
-use lab_report::{Analysis, Judgement, judge_trial};
+use lab_report::{Analysis, Judgement, compare_runs, judge_trial};
 use lab_study::plan::Plan;
 use support::{Made, STUDY, Shape};
 
@@ -73,6 +73,35 @@ fn a_line_with_its_interval() {
     assert!(page.contains("<circle cx=\"72\""));
     assert!(json(&analysis).unwrap().contains("\"load_line\""));
     keep("line.html", &page);
+}
+
+/// The made-up server answers in time up to 60 users only.
+fn lower() -> Made {
+    let tried = [
+        50, 100, 75, 62, 56, 59, 61, 60, 61, 60, 61, 60, 61, 60, 61, 60,
+    ];
+    let mut made = one(&tried);
+    made.shapes = tried
+        .iter()
+        .map(|users| shape(if *users <= 60 { 1 } else { 1000 }))
+        .collect();
+    made
+}
+
+#[test]
+fn a_lower_line_is_a_regression() {
+    let (a, b) = (one(&TRIED).analysis(), lower().analysis());
+    assert_eq!(b.load_line.as_ref().unwrap().users, Some(60));
+    let worse = compare_runs(&a, &b).unwrap();
+    assert_eq!(worse.outcome, RunOutcome::Regression, "{worse:#?}");
+    assert!(worse.headline.contains("fewer users"), "{}", worse.headline);
+    assert_eq!(compare_runs(&b, &a).unwrap().outcome, RunOutcome::Ok);
+    assert_eq!(compare_runs(&a, &a).unwrap().outcome, RunOutcome::Ok);
+    // Where the search was cut off, the line has open ends: nothing can be said.
+    let short = one(&TRIED[..4]).analysis();
+    let open = compare_runs(&a, &short).unwrap();
+    assert_eq!(open.outcome, RunOutcome::TooFewValidTrials);
+    assert!(open.headline.contains("open"), "{}", open.headline);
 }
 
 #[test]

@@ -221,6 +221,7 @@ impl SourceCode for Excerpt {
 /// and cut where it is long.
 pub(crate) fn clean(text: &str) -> String {
     const LONGEST: usize = 400;
+    let text = &masked(text);
     let mut out: String = text.chars().take(LONGEST).map(visible).collect();
     if text.chars().nth(LONGEST).is_some() {
         out.push('…');
@@ -239,7 +240,50 @@ fn visible(c: char) -> char {
 
 /// A stretch of a file for an excerpt; tabs stay, since the renderer widens them.
 fn shown(text: &str) -> String {
-    text.chars()
+    masked(text)
+        .chars()
         .map(|c| if c == '\t' { c } else { visible(c) })
         .collect()
+}
+
+/// The text with the name and the password of each URL as stars, byte for byte: an error is read in
+/// logs that more people see than the file.
+fn masked(text: &str) -> String {
+    const BEFORE: &str = "://";
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(BEFORE) {
+        let (before, authority) = rest.split_at(at + BEFORE.len());
+        let ends = |c: char| c.is_whitespace() || "/?#\"'".contains(c);
+        let authority = &authority[..authority.find(ends).unwrap_or(authority.len())];
+        let secret = authority.rfind('@').unwrap_or(0);
+        out.push_str(before);
+        out.extend(std::iter::repeat_n('*', secret));
+        rest = &rest[before.len() + secret..];
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{clean, masked};
+
+    #[test]
+    fn passwords_in_addresses_are_not_shown() {
+        for (text, shown) in [
+            (
+                "url: http://u:päss@host:1/a@b",
+                "url: http://*******@host:1/a@b",
+            ),
+            (
+                "'https://a@b@c' http://d/x@y",
+                "'https://***@c' http://d/x@y",
+            ),
+            ("no address: user@host://", "no address: user@host://"),
+        ] {
+            assert_eq!(masked(text), shown);
+            assert_eq!(masked(text).len(), text.len());
+        }
+        assert_eq!(clean("http://me:secret@h"), "http://*********@h");
+    }
 }

@@ -187,27 +187,32 @@ fn levels(tried: &[Tried]) -> Vec<LineLevel> {
     levels
 }
 
+/// Verdict on a line that is shown to be lower.
+pub(super) const FEWER: &str = "fewer";
+/// Verdict on lines that the intervals don't tell apart.
+pub(super) const NO_DIFFERENCE: &str = "no difference shown";
+
 /// Each line beside the first.
 pub(super) fn differences(lines: &[LoadLine]) -> Vec<LineDifference> {
     let Some((first, others)) = lines.split_first() else {
         return Vec::new();
     };
-    let ends = |line: &LoadLine| Some((f64::from(line.low?), f64::from(line.high?)));
+    let less = |b: Option<u32>, a: Option<u32>| Some(f64::from(b?) - f64::from(a?));
     let difference = |other: &LoadLine| {
-        let (a, b) = (first.users?, other.users?);
-        let interval = ends(first).zip(ends(other));
         // What both intervals allow: at least as sure as each of them alone is that the difference
-        // isn't outside, less the error of the other (Bonferroni).
-        let interval = interval.map(|(a, b)| (b.0 - a.1, b.1 - a.0));
+        // isn't outside, less the error of the other (Bonferroni). Each end asks for one end of each
+        // line, so an open end on the far side leaves the verdict.
+        let least = less(other.low, first.high);
+        let most = less(other.high, first.low);
         Some(LineDifference {
             a: first.label.clone(),
             b: other.label.clone(),
-            difference: f64::from(b) - f64::from(a),
-            interval,
-            verdict: match interval {
-                Some((low, _)) if low > 0.0 => "more",
-                Some((_, high)) if high < 0.0 => "fewer",
-                _ => "no difference shown",
+            difference: less(other.users, first.users)?,
+            interval: least.zip(most),
+            verdict: match (least, most) {
+                (Some(least), _) if least > 0.0 => "more",
+                (_, Some(most)) if most < 0.0 => FEWER,
+                _ => NO_DIFFERENCE,
             },
         })
     };
@@ -301,7 +306,7 @@ pub(crate) fn difference_sentence(one: &LineDifference) -> String {
         by(one.difference),
         match one.verdict {
             "more" => "it carries more",
-            "fewer" => "it carries fewer",
+            FEWER => "it carries fewer",
             other => other,
         }
     )

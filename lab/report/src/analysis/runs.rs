@@ -12,7 +12,9 @@ use super::line;
 use super::trial::as_f64;
 use crate::Analysis;
 use crate::format::{count, list, plural, times};
-use crate::model::{CellSummary, Claim, Comparison, Difference, Measure, TrialAnalysis, Verdict};
+use crate::model::{
+    CellSummary, Claim, Comparison, Difference, LineDifference, Measure, TrialAnalysis, Verdict,
+};
 use crate::model_runs::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference};
 
 /// Memory sizes within this part are the same: a kernel keeps more or less of it for itself.
@@ -90,13 +92,13 @@ pub fn compare_runs(a: &Analysis, b: &Analysis) -> Result<RunComparison, CannotC
     let units = blocks(a);
     let comparisons = judge(drafts, units, &claims, relevant, a.study.seed);
     let load_lines = line_differences(a, b);
-    let outcome = outcome(&comparisons, !load_lines.is_empty());
+    let outcome = outcome(&comparisons, &load_lines, lowered(a, &load_lines, relevant));
     Ok(RunComparison {
         schema: COMPARISON_SCHEMA,
         a: facts(a),
         b: facts(b),
         outcome,
-        headline: headline(outcome, &comparisons),
+        headline: headline(outcome, &comparisons, &load_lines),
         differences: differences(a, b),
         unmatched: unmatched(a, b),
         judged: comparisons.iter().filter(|one| one.p.is_some()).count(),
@@ -292,7 +294,7 @@ fn too_few(a: usize, b: usize) -> String {
 }
 
 /// Lines of the same cell, the second run's beside the first's.
-fn line_differences(a: &Analysis, b: &Analysis) -> Vec<crate::model::LineDifference> {
+fn line_differences(a: &Analysis, b: &Analysis) -> Vec<LineDifference> {
     let pair = |one: &crate::model::LoadLine| {
         let other = b.load_lines.iter().find(|other| other.cell == one.cell)?;
         let found = line::differences(&[one.clone(), other.clone()]);
@@ -304,19 +306,47 @@ fn line_differences(a: &Analysis, b: &Analysis) -> Vec<crate::model::LineDiffere
     a.load_lines.iter().filter_map(pair).collect()
 }
 
-fn outcome(comparisons: &[Comparison], has_lines: bool) -> RunOutcome {
+/// Whether a line of the second run is shown to be lower, by more than the part `relevant` of the
+/// first run's lowest line.
+fn lowered(a: &Analysis, lines: &[LineDifference], relevant: f64) -> bool {
+    let lowest = a.load_lines.iter().filter_map(|line| line.users).min();
+    let matters = relevant * lowest.map_or(0.0, f64::from);
+    let is_lower = |one: &LineDifference| one.verdict == line::FEWER && -one.difference > matters;
+    lines.iter().any(is_lower)
+}
+
+fn outcome(comparisons: &[Comparison], lines: &[LineDifference], lowered: bool) -> RunOutcome {
+    // Lines with an open end on each side that could tell them apart were not found.
+    let unbounded =
+        |one: &LineDifference| one.interval.is_none() && one.verdict == line::NO_DIFFERENCE;
     let unjudged = comparisons.iter().any(|one| one.verdict.is_none());
     let worse = |one: &Comparison| one.verdict.is_some_and(Difference::is_worse);
-    if unjudged || (comparisons.is_empty() && !has_lines) {
+    if unjudged
+        || (comparisons.is_empty() && lines.is_empty())
+        || (!lowered && lines.iter().any(unbounded))
+    {
         RunOutcome::TooFewValidTrials
-    } else if comparisons.iter().any(worse) {
+    } else if lowered || comparisons.iter().any(worse) {
         RunOutcome::Regression
     } else {
         RunOutcome::Ok
     }
 }
 
-fn headline(outcome: RunOutcome, comparisons: &[Comparison]) -> String {
+fn headline(outcome: RunOutcome, comparisons: &[Comparison], lines: &[LineDifference]) -> String {
+    if comparisons.is_empty() && !lines.is_empty() {
+        return match outcome {
+            RunOutcome::TooFewValidTrials => {
+                "The load lines can't be compared: an interval is open.".to_owned()
+            }
+            RunOutcome::Regression => {
+                "A regression: run b carries fewer users than run a.".to_owned()
+            }
+            RunOutcome::Ok => "No regression: run b carries no fewer users than run a, as far as \
+                               the intervals tell."
+                .to_owned(),
+        };
+    }
     let of = |wanted: fn(Difference) -> bool| -> Vec<&Comparison> {
         let is = |one: &&Comparison| one.verdict.is_some_and(wanted);
         comparisons.iter().filter(is).collect()

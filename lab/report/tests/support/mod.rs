@@ -113,6 +113,12 @@ pub(crate) struct Shape {
     pub(crate) climbs: bool,
     /// CPU of the system in the hold, where it isn't the usual; 100 = one core.
     pub(crate) system_cpu: Option<f64>,
+    /// The part of the planned sessions that began, where sessions arrive or follow each other.
+    pub(crate) began: f64,
+    /// Sessions turned away in a window of the hold.
+    pub(crate) turned_away: u64,
+    /// Service time ÷ response time, where the two differ.
+    pub(crate) service: Option<f64>,
     /// What surrounded the trial.
     pub(crate) circumstances: lab_archive::Circumstances,
 }
@@ -149,6 +155,9 @@ impl Default for Shape {
             slow_start_ms: 0,
             climbs: false,
             system_cpu: None,
+            began: 1.0,
+            turned_away: 0,
+            service: None,
             circumstances: Default::default(),
         }
     }
@@ -378,7 +387,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         None => prediction.hold_transactions / prediction.transactions,
     };
     let delayed = (1.0 - in_hold) * shape.delayed;
-    let (mut late_left, mut cycles) = (shape.late_few.0, 0.0_f64);
+    let (mut late_left, mut cycles, mut began) = (shape.late_few.0, 0.0_f64, 0.0_f64);
     let mut spent = vec![0.0_f64; prediction.steps.len()];
     let mut waited = spent.clone();
     let mut counter = 0_u64;
@@ -392,7 +401,8 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             (in_hold + delayed) * span / hold as f64
         };
         let slower_us = if start < ramp { shape.ramp.1 } else { 0 };
-        let users = (f64::from(trial.load.users) * (end as f64 / ramp as f64).min(1.0)) as u32;
+        let risen = (end as f64 / ramp as f64).min(1.0);
+        let users = (under_way(trial) * risen) as u32;
         // The hold has four cycles.
         let begun = cycles.round();
         let in_all = sessions.map_or(4.0, f64::from);
@@ -414,6 +424,18 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             cycles: (cycles.round() - begun) as u64,
             ..WindowLine::default()
         };
+        let planned = sessions(trial, start < ramp);
+        let of_part = span / if start < ramp { ramp } else { hold } as f64;
+        let before = began.round();
+        began += planned * shape.began * of_part;
+        match trial.load.kind {
+            LoadKind::Arrival { .. } => {
+                line.arrived = (began.round() - before) as u64;
+                line.dropped = if start == ramp { shape.turned_away } else { 0 };
+            }
+            LoadKind::Sequence { .. } => line.cycles = (began.round() - before) as u64,
+            LoadKind::Users => {}
+        }
         let missing = shape.gap && (ramp + 5_000..ramp + 6_000).contains(&start);
         for (at, step) in prediction.steps.iter().enumerate() {
             let part = shape.delivered * if at == 0 { shape.first_step } else { 1.0 };
@@ -452,6 +474,9 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             if !lost {
                 histogram(out, at, Outcome::Ok, start, end, &ok);
                 histogram(out, at, Outcome::Error, start, end, &failed);
+                if let Some(part) = shape.service {
+                    services(out, at, start, end, &ok, part);
+                }
             }
             let mut late = Histogram::<u64>::new(3).unwrap();
             let few = late_left.min(requests).min(u64::from(start >= ramp));
@@ -481,6 +506,53 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         }
         start = end;
     }
+}
+
+/// Users, or sessions under way at once where they arrive: as many as come while one thinks.
+fn under_way(trial: &Trial) -> f64 {
+    let LoadKind::Arrival { rate_per_s, .. } = trial.load.kind else {
+        return f64::from(trial.load.users);
+    };
+    let steps = trial.prediction.iter().flat_map(|plan| &plan.steps);
+    rate_per_s * steps.map(|step| step.mean_wait_ms).sum::<f64>() / 1e3
+}
+
+/// Sessions that the plan begins in the ramp or in the hold.
+fn sessions(trial: &Trial, in_ramp: bool) -> f64 {
+    match (trial.load.kind, in_ramp) {
+        (LoadKind::Sequence { .. }, true) | (LoadKind::Users, _) => 0.0,
+        (LoadKind::Sequence { sessions }, false) => f64::from(sessions),
+        (LoadKind::Arrival { rate_per_s, .. }, true) => {
+            rate_per_s / 2.0 * trial.load.ramp_ms as f64 / 1e3
+        }
+        (LoadKind::Arrival { rate_per_s, .. }, false) => {
+            let drawn = trial.prediction.as_ref().and_then(|plan| plan.arrivals);
+            let mean = rate_per_s * trial.load.hold_ms as f64 / 1e3;
+            drawn.map_or(mean, |drawn| drawn.hold)
+        }
+    }
+}
+
+/// The same answers from their actual sends.
+fn services(
+    out: &mut TrialWriter,
+    step: usize,
+    start: u64,
+    end: u64,
+    ok: &Histogram<u64>,
+    part: f64,
+) {
+    let mut shorter = Histogram::<u64>::new(3).unwrap();
+    for value in ok.iter_recorded() {
+        let us = (value.value_iterated_to() as f64 * part) as u64;
+        shorter.record_n(us, value.count_at_value()).unwrap();
+    }
+    let series = Series::Step {
+        step: step as u16,
+        outcome: Outcome::Ok,
+        kind: Kind::Service,
+    };
+    out.histogram(series, ms(start), ms(end), &shorter).unwrap();
 }
 
 fn histogram(
