@@ -424,7 +424,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             cycles: (cycles.round() - begun) as u64,
             ..WindowLine::default()
         };
-        let planned = sessions(trial, start < ramp);
+        let planned = planned_sessions(trial, start < ramp);
         let of_part = span / if start < ramp { ramp } else { hold } as f64;
         let before = began.round();
         began += planned * shape.began * of_part;
@@ -518,7 +518,7 @@ fn under_way(trial: &Trial) -> f64 {
 }
 
 /// Sessions that the plan begins in the ramp or in the hold.
-fn sessions(trial: &Trial, in_ramp: bool) -> f64 {
+fn planned_sessions(trial: &Trial, in_ramp: bool) -> f64 {
     match (trial.load.kind, in_ramp) {
         (LoadKind::Sequence { .. }, true) | (LoadKind::Users, _) => 0.0,
         (LoadKind::Sequence { sessions }, false) => f64::from(sessions),
