@@ -7,6 +7,9 @@ use std::time::Duration;
 use crate::Roots;
 use crate::process::Stat;
 
+/// The process that orphans go to.
+const FIRST: i32 = 1;
+
 /// What a program used between two looks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
@@ -93,11 +96,35 @@ impl Programs {
         let known: u64 = earlier
             .processes
             .iter()
-            .filter(|(child, seen)| seen.stat.parent == pid && !self.processes.contains_key(child))
+            .filter(|(child, _)| !self.processes.contains_key(child))
+            .filter(|(_, seen)| self.may_have_waited(pid, seen, earlier))
             .map(|(_, seen)| seen.stat.ticks() + seen.stat.ended_children_ticks)
             .sum();
         let ended = now.stat.ended_children_ticks.saturating_sub(ended);
         now.stat.ticks().saturating_sub(own) + ended.saturating_sub(known)
+    }
+
+    /// Whether `pid` may be who waited for a process that is gone: its parent; or, if that is gone too,
+    /// the next one above that is left, or the first process, which orphans go to.
+    fn may_have_waited(&self, pid: i32, gone: &Seen, earlier: &Self) -> bool {
+        let mut above = gone.stat.parent;
+        if above == pid {
+            return true;
+        }
+        if self.processes.contains_key(&above) {
+            return false;
+        }
+        // Bounded as in `is_below`.
+        for _ in 0..1000 {
+            if above == pid || self.processes.contains_key(&above) {
+                break;
+            }
+            match earlier.processes.get(&above) {
+                Some(seen) => above = seen.stat.parent,
+                None => break,
+            }
+        }
+        above == pid || pid == FIRST
     }
 
     fn is_below(&self, pid: i32, roots: &[u32]) -> bool {
