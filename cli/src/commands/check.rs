@@ -29,17 +29,24 @@ fn describe(any: &LoadedAny) -> String {
     match any {
         LoadedAny::Study(loaded) => {
             let study = &loaded.study;
-            let cells = study.cells.len();
             format!(
-                "valid study “{}”: {cells} cells, {} blocks, workload “{}”",
-                study.name, study.trials, study.workload.name
+                "valid study “{}”: {}, {}, workload “{}”",
+                study.name,
+                plural(study.cells.len(), "cell"),
+                plural(study.trials as usize, "block"),
+                study.workload.name
             )
         }
         LoadedAny::Workload(workload) => format!(
-            "valid workload “{}”: {} steps, {} setup steps",
+            "valid workload “{}”: {}, {}",
             workload.name,
-            workload.session.steps.len(),
-            workload.setup.len()
+            plural(workload.session.steps.len(), "step"),
+            plural(workload.setup.len(), "setup step")
         ),
     }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
 }
