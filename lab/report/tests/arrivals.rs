@@ -90,7 +90,7 @@ fn service_stands_beside_response() {
         "{response} {service}"
     );
     let page = html(&analysis);
-    assert!(page.contains("p95 response and service"));
+    assert!(page.contains("service mean"));
     // Users who wait for their answers have one time only.
     let users = terminal(&Made::default().analysis(), 80);
     assert!(!users.contains("service mean"), "{users}");
