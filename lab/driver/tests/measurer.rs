@@ -10,7 +10,6 @@ mod common;
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -131,32 +130,6 @@ fn two_cores() -> Option<[usize; 2]> {
     Some([mine.next()?, mine.next()?])
 }
 
-/// A core that never sleeps: a virtual one takes up to a tenth of a millisecond to wake, which stays
-/// with all requests of a busy period. The loop runs only where nothing else would.
-struct Awake(Option<Child>);
-
-impl Awake {
-    fn new(core: Option<usize>) -> Self {
-        let spin = |core: usize| {
-            let command = &mut Command::new("chrt");
-            let core = core.to_string();
-            let words = ["--idle", "0", "taskset", "--cpu-list", &core, "sh", "-c"];
-            command.args(words).arg("while :; do :; done");
-            command.stdin(Stdio::null()).spawn().ok()
-        };
-        Self(core.and_then(spin))
-    }
-}
-
-impl Drop for Awake {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            let _gone = child.kill();
-            let _ended = child.wait();
-        }
-    }
-}
-
 /// What a single worker did for one request.
 #[derive(Clone, Copy)]
 struct Served {
@@ -249,7 +222,6 @@ fn lindley_attempt(slots: u32) -> (f64, f64) {
     let (address, served) = single_worker(mean, cores.map(|cores| cores[1]));
     let mut drive = arrivals(address, rate, Spacing::Poisson, slots);
     drive.cores = cores.iter().map(|cores| cores[0]).collect();
-    let _awake = Awake::new(cores.map(|cores| cores[0]));
     // One worker answers one request at a time, so that windows of 1 ms hold one answer each and
     // the histograms tell each response time.
     (drive.hold, drive.window) = (ms(6000), ms(1));
@@ -308,7 +280,7 @@ fn check_lindley(slots: u32) {
 
 #[test]
 fn responses_of_a_single_worker_are_those_of_lindleys_recursion() {
-    check_lindley(64);
+    check_lindley(16);
 }
 
 #[test]
