@@ -132,6 +132,21 @@ fn waits_against_the_plan() {
 }
 
 #[test]
+fn littles_law_where_a_part_of_the_sessions_does_a_step() {
+    let made = Made {
+        workload: format!(
+            "{}    - step: Sometimes\n      share: 20%\n      wait: 1s..2s\n      request: GET /d\n",
+            support::WORKLOAD
+        ),
+        shapes: vec![Shape::default()],
+        ..Made::default()
+    };
+    let trial = made.analysis().trials.remove(0);
+    let law = trial.checks.iter().find(|c| c.name == "Little's law");
+    assert_eq!(law.unwrap().outcome, Pass, "{law:#?}");
+}
+
+#[test]
 fn littles_law() {
     check(Shape::default(), "Little's law", Pass);
     // The pace leaves these users no time that nobody accounts for.

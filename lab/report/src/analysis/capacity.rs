@@ -1,6 +1,8 @@
 //! What the server could carry, as far as the numbers bear it: the resource that limits it (the
 //! utilisation law) and how throughput scales with users (the universal scalability law).
 
+use std::collections::BTreeMap;
+
 use lab_archive::Environment;
 use lab_stats::usl::{self, Usl};
 use lab_study::model::Study;
@@ -9,11 +11,26 @@ use crate::format::{figure, times};
 use crate::model::{CellSummary, Measure, Scaling, TrialAnalysis, UslPoint, Verdict};
 
 /// Cores that the system may use.
-pub(super) fn system_cores(environment: &Environment) -> u64 {
+fn system_cores(environment: &Environment) -> u64 {
     match environment.pinning.system.len() {
         0 => u64::from(environment.cores.max(1)),
         pinned => pinned as u64,
     }
+}
+
+/// Cores of the system in a trial: those that its settings name, else those of the run.
+pub(super) fn cores_of_trial(
+    environment: &Environment,
+    settings: &BTreeMap<String, String>,
+) -> u64 {
+    let named = settings.get("cpus").and_then(|words| {
+        let list = words
+            .strip_prefix("cores ")
+            .or(words.strip_prefix("core "))?;
+        let cores = list.split(", ").map(str::parse::<u32>);
+        cores.collect::<Result<Vec<_>, _>>().ok()
+    });
+    named.map_or_else(|| system_cores(environment), |cores| cores.len() as u64)
 }
 
 /// A resource that is busy for less than this part of the time limits nothing yet.
@@ -21,9 +38,9 @@ const IDLE: f64 = 0.5;
 
 /// The part of a sentence on the busiest resource. Utilisation U = X·D: the resource with the largest demand D per transaction limits throughput to
 /// 1 ÷ D. Source: Denning & Buzen, "The Operational Analysis of Queueing Network Models" (1978).
-pub(super) fn bottleneck(environment: &Environment, cell: &CellSummary) -> Option<String> {
+pub(super) fn bottleneck(cores: u64, cell: &CellSummary) -> Option<String> {
     let throughput = cell.throughput_per_s?.mean;
-    let cores = super::trial::as_f64(system_cores(environment));
+    let cores = super::trial::as_f64(cores);
     let counter = |counters: &crate::model::Counters, name: &str| {
         counters
             .get(name)

@@ -333,10 +333,13 @@ fn counter(counters: &crate::model::Counters, name: &str) -> Option<f64> {
 /// its share.
 fn headroom(facts: &Facts<'_>) -> Option<String> {
     let cell = most_loaded(facts.cells)?;
-    let cores = capacity::system_cores(facts.environment);
+    let of_cell =
+        |trial: &&TrialAnalysis| trial.cell == cell.cell && trial.verdict == Verdict::Valid;
+    let settings = &facts.trials.iter().find(of_cell)?.system_settings;
+    let cores = capacity::cores_of_trial(facts.environment, settings);
     let busy = counter(&cell.system, "cpu_percent")?;
     let system = lab_stats::ratio(busy, as_f64(cores))?;
-    let generator = generator_percent(cell, facts.trials);
+    let generator = generator_percent(facts.environment, cell, facts.trials);
     let beside = generator.map_or_else(String::new, |busy| {
         format!(", the generator {} of its own", percent(busy))
     });
@@ -345,7 +348,7 @@ fn headroom(facts: &Facts<'_>) -> Option<String> {
         format!("; the disk was {} busy", percent(busy))
     });
     let host = counter(&cell.host, "cpu_percent").filter(|_| facts.environment.pinning.shared);
-    let full = capacity::bottleneck(facts.environment, cell);
+    let full = capacity::bottleneck(cores, cell);
     Some(format!(
         "At {} the system used {} of its {}{beside}{disk}: {}{}.",
         cell.label,
@@ -360,11 +363,28 @@ fn headroom(facts: &Facts<'_>) -> Option<String> {
 }
 
 /// CPU of the generator's workers in per cent of their cores; `None` where a trial can't tell.
-fn generator_percent(cell: &CellSummary, trials: &[TrialAnalysis]) -> Option<f64> {
+/// Several workers may share a core.
+fn generator_percent(
+    environment: &Environment,
+    cell: &CellSummary,
+    trials: &[TrialAnalysis],
+) -> Option<f64> {
+    let pinned = environment.pinning.generator.len() as u64;
+    let used = |trial: &TrialAnalysis| {
+        let health = &trial.generator.health;
+        let workers = u64::from(health.workers);
+        let cores = if pinned == 0 {
+            workers
+        } else {
+            pinned.min(workers)
+        };
+        let per_core = lab_stats::ratio(as_f64(workers), as_f64(cores))?;
+        Some((health.cpu_fraction? * per_core * 100.0, 1.0))
+    };
     let used: Option<Vec<(f64, f64)>> = trials
         .iter()
         .filter(|trial| trial.cell == cell.cell && trial.verdict == Verdict::Valid)
-        .map(|trial| Some((trial.generator.health.cpu_fraction? * 100.0, 1.0)))
+        .map(used)
         .collect();
     used?.into_iter().collect::<WeightedMean>().mean()
 }

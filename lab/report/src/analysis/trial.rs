@@ -79,7 +79,7 @@ pub(super) fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
         data: input.data,
         sums: &sums,
         monitored: &over_hold,
-        demand_s: demand_s(input.manifest, &over_hold, &sums),
+        demand_s: demand_s(input, &over_hold, &sums),
     };
     Ok(Judged {
         checks: checks::all(&facts),
@@ -277,10 +277,11 @@ fn with_transfers(mut host: Counters, throughput_per_s: Option<f64>) -> Counters
 }
 
 /// CPU time of the system per answered request, in seconds, over the cores that it may use.
-fn demand_s(manifest: &Manifest, monitored: &counters::Monitored, sums: &Sums) -> Option<f64> {
+fn demand_s(input: &Input<'_>, monitored: &counters::Monitored, sums: &Sums) -> Option<f64> {
     let answered = sums.hold.per_s(sums.hold.sent());
     let cpu_ms = counters::cpu_ms_per_transaction(&monitored.system, answered)?;
-    let cores = capacity::system_cores(&manifest.environment);
+    let settings = &input.data.record.system_settings;
+    let cores = capacity::cores_of_trial(&input.manifest.environment, settings);
     Some(cpu_ms / 1000.0 / as_f64(cores))
 }
 

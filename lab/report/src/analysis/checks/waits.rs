@@ -197,8 +197,11 @@ fn idle(facts: &Facts<'_>) -> Option<Idle> {
             || step.wait.mean().as_secs_f64() / facts.speed,
             |ms| ms / 1000.0,
         );
-        waits_s += f64::from(step.repeat) * wait_s;
-        requests += f64::from(step.repeat) * as_f64(step.requests.len() as u64);
+        // A part of the sessions does it, where it is one of several or has a share.
+        let part = step.chance.map_or(1.0, |chance| chance.to - chance.from);
+        let times = f64::from(step.repeat) * part;
+        waits_s += times * wait_s;
+        requests += times * as_f64(step.requests.len() as u64);
     }
     let answers = sums.response.len() + sums.failed.len();
     let answered_s =
