@@ -21,9 +21,9 @@ use crate::error::ApiError;
 
 /// Memory for bodies of requests under way. With [`OUT_BYTES`], it stays below 64 MiB, however many
 /// uploads and downloads there are.
-const IN_BYTES: usize = 32 << 20;
+const IN_BYTES: usize = 24 << 20;
 /// Memory for bodies of responses under way.
-const OUT_BYTES: usize = 24 << 20;
+const OUT_BYTES: usize = 12 << 20;
 /// Most bodies that are streamed at once; each has a file open.
 pub(crate) const STREAMS: usize = 256;
 /// Longest wait for one of them.
