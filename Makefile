@@ -20,9 +20,10 @@ lint:
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
-# The whole-product tests start the real program, so it is built first. Tidy is one of the tests.
+# The whole-product tests start the real program, so it is built first, by the README's command. Tidy
+# is one of the tests.
 tests: browser
-	$(CARGO) build --locked --package plimsoll
+	$(CARGO) run --locked -- --version
 	$(CARGO) test --workspace --locked
 
 browser: ## install the browser that tests of the pages drive, where that is possible
