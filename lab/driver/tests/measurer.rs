@@ -213,7 +213,7 @@ fn lindley(arrivals: &[Duration], services: &[Duration]) -> Vec<f64> {
     responses.collect()
 }
 
-/// Median error of the measured response times, ms, and what other programs cost: the p99 of how late
+/// Median error of the measured response times, ms, and what other programs cost: the p90 of how late
 /// the driver sent, and of how late the server looked. One such delay stays for the rest of a busy
 /// period, so that the median error has the greater ones in it.
 fn lindley_attempt(slots: u32) -> (f64, f64) {
@@ -252,7 +252,7 @@ fn lindley_attempt(slots: u32) -> (f64, f64) {
     windows.iter().for_each(|w| late.add(&w.lateness).unwrap());
     let (error, delay) = (
         quantile(errors.collect(), 0.5),
-        quantile_ms(&late, 0.99) + quantile(unseen.collect(), 0.99),
+        quantile_ms(&late, 0.9) + quantile(unseen.collect(), 0.9),
     );
     println!(
         "{} responses, median error {error:.3} ms, delays {delay:.3} ms",
@@ -331,12 +331,9 @@ fn stall_attempt(slots: u32) -> [f64; 4] {
     (drive.hold, drive.window) = (2 * PERIOD, ms(5));
     let windows = windows(drive, |clock| begun.set(clock).unwrap());
     let (response, service) = (sum(&windows, |s| &s.ok), sum(&windows, |s| &s.service));
-    // The last few may still be under way when the hold is over.
-    let counts = (response.len(), service.len());
-    assert!(
-        counts.0 == counts.1 && (9_900..=10_000).contains(&counts.0),
-        "{counts:?}"
-    );
+    let unanswered: u64 = windows.iter().map(|w| w.unanswered.count).sum();
+    assert_eq!(response.len(), service.len());
+    assert_eq!(response.len() + unanswered, 10_000);
     let backlog = windows.iter().filter(|w| w.steps[0].ok.max() > 50_000);
     let after = backlog.map(|w| {
         let into = w.end.as_millis() % PERIOD.as_millis();

@@ -214,12 +214,20 @@ impl HttpClient {
         call: &mut Call<'_>,
     ) -> Answer {
         let mut written = 0;
-        let sent = poll_fn(|cx| {
-            let wrote = connection.poll_write_all(cx, call.message.as_bytes(), &mut written);
-            or_late(call.deadline, cx, wrote)
-        });
+        let sent = loop {
+            let turn = poll_fn(|cx| {
+                let wrote = connection.poll_write_turn(cx, call.message.as_bytes(), &mut written);
+                or_late(call.deadline, cx, wrote)
+            });
+            let turn = turn.await;
+            if written == call.message.len() || !matches!(turn, Some(Ok(()))) {
+                break turn;
+            }
+            // Behind the other users, their timers, and their answers.
+            tokio::task::yield_now().await;
+        };
         // A server may answer and close before it has read everything: the answer counts then.
-        let write_error = match sent.await {
+        let write_error = match sent {
             Some(result) => result.err(),
             None => return Answer::Failed(ErrorClass::Timeout, timeout_text(call)),
         };
@@ -414,8 +422,12 @@ impl HttpClient {
     }
 
     fn give_back(&self, mut message: String) {
+        if message.capacity() > POOLED_BYTES {
+            self.scratch.borrow_mut().keep(message);
+            return;
+        }
         let mut messages = self.messages.borrow_mut();
-        if message.capacity() <= POOLED_BYTES && messages.len() < POOLED {
+        if messages.len() < POOLED {
             message.clear();
             messages.push(message);
         }

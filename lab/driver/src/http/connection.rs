@@ -17,6 +17,10 @@ use tokio_rustls::client::TlsStream;
 use crate::clock::Nanos;
 use crate::drive::BaseUrl;
 
+/// What one user writes before the others have a turn: some 50 us of work. A server that reads as fast
+/// as it is written to would let a large message hold the worker until its end.
+const TURN_BYTES: usize = 64 * 1024;
+
 /// An open connection, with nothing buffered of its own.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -98,16 +102,17 @@ impl Connection {
         Poll::Ready(Ok(space.filled().len()))
     }
 
-    /// Writes `message[*written..]` and counts `written` up.
+    /// Writes the next turn of `message[*written..]` and counts `written` up.
     #[inline]
-    pub(crate) fn poll_write_all(
+    pub(crate) fn poll_write_turn(
         &mut self,
         cx: &mut Context<'_>,
         message: &[u8],
         written: &mut usize,
     ) -> Poll<io::Result<()>> {
-        while *written < message.len() {
-            let rest = &message[*written..];
+        let turn_ends = message.len().min(*written + TURN_BYTES);
+        while *written < turn_ends {
+            let rest = &message[*written..turn_ends];
             let count = match &mut self.stream {
                 Stream::Plain(stream) => ready!(Pin::new(stream).poll_write(cx, rest))?,
                 Stream::Tls(stream) => ready!(Pin::new(&mut **stream).poll_write(cx, rest))?,

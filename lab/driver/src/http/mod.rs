@@ -35,5 +35,5 @@ pub(crate) use client::HttpClient;
 pub use head::{Fault, Framing, Head, parse_response_head};
 pub use response::{Complete, KeptBody, ResponseReader, Terms};
 
-/// Larger buffers are not kept for reuse.
+/// Messages up to this size are kept for reuse by the hundred, larger ones by the megabyte.
 const POOLED_BYTES: usize = 16 << 10;

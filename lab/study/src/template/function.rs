@@ -232,6 +232,8 @@ fn write_date(date: Date, out: &mut String) {
 /// From this size on, filler is copied from a pool: drawing it would cost more than sending it.
 const POOLED_BYTES: usize = 4096;
 const POOL_BYTES: usize = 1 << 20;
+/// Room for what stands around a filler, which else would have the whole of it moved.
+const ROUND_IT_BYTES: usize = 1024;
 
 /// Filler of one kind for all, drawn once.
 static POOL: LazyLock<String> = LazyLock::new(|| {
@@ -247,7 +249,7 @@ fn filler(choice: &mut ChoiceStream, bytes: i64, out: &mut String) -> Result<(),
         return Err(format!("{bytes} bytes is not within 0 to {limit}"));
     }
     let mut left = bytes as usize;
-    out.reserve(left);
+    out.reserve(left + ROUND_IT_BYTES);
     if left < POOLED_BYTES {
         draw_filler(choice, left, out);
         return Ok(());
