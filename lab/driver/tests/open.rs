@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{Make, Seen, Server, Told, ms, ok, pass, run};
@@ -196,6 +197,25 @@ fn a_session_in_which_a_request_failed_has_no_time() {
     let told = run(drive);
     assert_eq!((told.summary.transactions, told.summary.errors), (3, 3));
     assert!(told.windows.iter().all(|window| window.sessions.is_empty()));
+}
+
+#[test]
+fn the_pause_after_a_failure_is_in_no_sessions_time() {
+    let hung_up = AtomicBool::new(false);
+    let server = Server::start(move |mut peer| {
+        while peer.request().is_some() && hung_up.swap(true, Ordering::SeqCst) {
+            peer.ok("");
+        }
+    });
+    let make = Make::new(&[]).step(Wait::None, "GET /");
+    let mut drive = make.drive(&server.base());
+    drive.kind = LoadKind::Sequence { sessions: 3 };
+    drive.limits.failure_pause = ms(2_000);
+    let told = run(drive);
+    assert_eq!((told.summary.transactions, told.summary.errors), (2, 1));
+    let of_windows = told.windows.iter().map(|window| &window.sessions);
+    let longest = of_windows.map(Histogram::max).max().unwrap();
+    assert!(longest < 1_000_000, "{longest} us");
 }
 
 #[test]

@@ -29,6 +29,11 @@ pub(crate) async fn run_session<C: Client>(
     let mut left = sessions;
     while left != Some(0) {
         left = left.map(|left| left - 1);
+        if sessions.is_some() && state.at < state.not_before {
+            // The pause after a failure is no part of the next session's time.
+            pause.sleep_until(state.not_before).await;
+            state.at = state.not_before;
+        }
         let begun = state.at;
         shared.recorder.borrow_mut().cycle(begun.max(start));
         state.moved = false;
