@@ -197,7 +197,8 @@ pub struct GeneratorHealth {
     ///
     /// `None` where the kernel does not tell, or the hold was too short.
     pub run_queue_delay_fraction: Option<f64>,
-    /// Highest CPU fraction of a worker in any five seconds (or the hold, if shorter).
+    /// Highest CPU fraction of a worker, or of those together that share a core, in any five seconds
+    /// (or the hold, if shorter).
     ///
     /// `None` where the kernel does not tell, or the hold was too short.
     pub cpu_fraction_max: Option<f64>,

@@ -62,6 +62,8 @@ pub(crate) struct Health {
     recent: VecDeque<Reading>,
     busiest: Option<f64>,
     rss_mb_max: f64,
+    /// Cores that the workers take in turn; 0 where they have the whole machine.
+    cores: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +73,14 @@ struct Reading {
 }
 
 impl Health {
+    /// Of workers that are pinned to so many cores, one after the other.
+    pub(crate) fn pinned_to(cores: usize) -> Self {
+        Self {
+            cores,
+            ..Self::default()
+        }
+    }
+
     /// Takes a reading of the hold. One that misses a worker is left out.
     pub(crate) fn add(&mut self, at: Duration, workers: Option<Vec<ThreadTimes>>) {
         let Some(workers) = workers else { return };
@@ -88,7 +98,7 @@ impl Health {
             .front()
             .filter(|oldest| oldest.at + STRETCH <= at)
         {
-            let share = busiest(oldest, &reading);
+            let share = busiest(oldest, &reading, self.cores);
             self.busiest = Some(self.busiest.map_or(share, |so_far| so_far.max(share)));
         }
         self.first.get_or_insert_with(|| reading.clone());
@@ -118,7 +128,8 @@ impl Health {
         };
         let all = (last.at - first.at).as_secs_f64() * first.workers.len().max(1) as f64;
         health.cpu_fraction = sum(first, last, |t| Some(t.cpu)).map(|cpu| cpu / all);
-        health.cpu_fraction_max = Some(self.busiest.unwrap_or_else(|| busiest(first, last)));
+        let busiest = || busiest(first, last, self.cores);
+        health.cpu_fraction_max = Some(self.busiest.unwrap_or_else(busiest));
         let waited = sum(first, last, |t| t.waited);
         health.run_queue_delay_fraction = waited.map(|waited| waited / all);
         let unknown = "This kernel does not tell how long the generator waited for a core.";
@@ -134,13 +145,24 @@ fn sum(first: &Reading, last: &Reading, time: fn(&ThreadTimes) -> Option<Duratio
         .sum()
 }
 
-/// The highest CPU share of any worker between two readings.
-fn busiest(first: &Reading, last: &Reading) -> f64 {
+/// The highest CPU share of any worker between two readings, or of those together that share a core:
+/// none of them could have more than its part.
+fn busiest(first: &Reading, last: &Reading, cores: usize) -> f64 {
     let passed = (last.at - first.at).as_secs_f64();
     let pairs = first.workers.iter().zip(&last.workers);
-    pairs
-        .map(|(a, b)| b.cpu.saturating_sub(a.cpu).as_secs_f64() / passed)
-        .fold(0.0, f64::max)
+    let mut shares = vec![
+        0.0;
+        if cores == 0 {
+            first.workers.len()
+        } else {
+            cores
+        }
+    ];
+    for (worker, (a, b)) in pairs.enumerate() {
+        let core = worker % shares.len();
+        shares[core] += b.cpu.saturating_sub(a.cpu).as_secs_f64() / passed;
+    }
+    shares.into_iter().fold(0.0, f64::max)
 }
 
 #[cfg(test)]
@@ -197,6 +219,21 @@ mod tests {
             "{summary:?}"
         );
         assert!((summary.cpu_fraction.unwrap() - 5.4 / 60.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn workers_that_share_a_core_fill_it_together() {
+        let fullest = |cores| {
+            let mut health = Health::pinned_to(cores);
+            health.add(at(0), Some(vec![times(0, 0); 3]));
+            let later = [times(450, 0), times(100, 0), times(400, 0)];
+            health.add(at(1), Some(later.to_vec()));
+            health.summary(3).0.cpu_fraction_max.unwrap()
+        };
+        // The first and the third are on the same of two cores, all on the same of one.
+        for (cores, share) in [(0, 0.45), (3, 0.45), (2, 0.85), (1, 0.95)] {
+            assert!((fullest(cores) - share).abs() < 1e-12, "{cores}");
+        }
     }
 
     #[test]

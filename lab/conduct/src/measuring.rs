@@ -160,6 +160,11 @@ impl Measuring {
         }
     }
 
+    /// The generator's workers are pinned to so many cores, one after the other.
+    pub(crate) fn pinned_to(&mut self, cores: usize) {
+        self.health = Health::pinned_to(cores);
+    }
+
     /// Another machine's counters come from here.
     pub(crate) fn scrape(&mut self, scraper: Scraper) {
         self.scraper = Some(scraper);

@@ -28,8 +28,8 @@ struct Snapshot {
     users: UserExtra,
 }
 
-/// What tells the state that a trial begins in from others; `None` where nothing is filled, or not
-/// on disk. Settings that leave no trace in the data, such as threads, are no part of it.
+/// What tells the state that a trial begins in from others, but for its users' names; `None` where
+/// nothing is filled, or not on disk. Settings that leave no trace in the data, such as threads, are no part of it.
 pub(crate) fn state(trial: &Trial) -> Option<String> {
     let SystemSpec::Groupware(spec) = &trial.system else {
         return None;

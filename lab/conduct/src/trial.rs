@@ -161,9 +161,11 @@ impl Conductor<'_> {
     /// Puts filled mailboxes in the trial's folder, and gives what their users sign in with. The
     /// first trial that begins so has them filled. `None` where there are none to fill.
     fn restore(&mut self) -> Result<Option<UserExtra>, Stop> {
-        let Some(state) = snapshot::state(self.trial) else {
+        let Some(mut state) = snapshot::state(self.trial) else {
             return Ok(None);
         };
+        // They may be others in each block.
+        state.push_str(&self.names()?.unwrap_or_default().join(" "));
         self.tell(Event::Phase(Phase::Provisioning));
         if !self.snapshots.has(&state) {
             let scratch = self.work.filling()?;
@@ -265,11 +267,8 @@ impl Conductor<'_> {
         driver.map_err(driver_stop)
     }
 
-    /// Registers the users where the system has a way to.
-    fn provision(&self, system: &mut System) -> Result<UserExtra, Stop> {
-        let Some(token) = system.token().map(str::to_owned) else {
-            return Ok(UserExtra::new());
-        };
+    /// The names of the trial's users, where they need accounts.
+    fn names(&self) -> Result<Option<Vec<String>>, Stop> {
         let first = User {
             index: 0,
             users: self.trial.load.users,
@@ -277,9 +276,16 @@ impl Conductor<'_> {
             block: self.trial.block,
             base_date: self.plan.dates_from,
         };
-        let names = provision::names(self.workload, first)
-            .map_err(|problem| Stop::Fatal(ConductError::Unsupported(problem)))?;
-        let Some(names) = names else {
+        provision::names(self.workload, first)
+            .map_err(|problem| Stop::Fatal(ConductError::Unsupported(problem)))
+    }
+
+    /// Registers the users where the system has a way to.
+    fn provision(&self, system: &mut System) -> Result<UserExtra, Stop> {
+        let Some(token) = system.token().map(str::to_owned) else {
+            return Ok(UserExtra::new());
+        };
+        let Some(names) = self.names()? else {
             return Ok(UserExtra::new());
         };
         let mailbox_pad_bytes = system::mailbox_pad_bytes(&self.trial.system);
@@ -432,6 +438,7 @@ impl Conductor<'_> {
             facts.files_before,
             spans,
         );
+        measuring.pinned_to(self.pinning.generator.len());
         writer.monitor_header(measuring.columns())?;
         facts.started = Some(calendar());
         let clock = driver.begin();

@@ -95,7 +95,7 @@ fn cpu(facts: &Facts<'_>) -> Check {
         return warn("generator CPU", UNKNOWN.to_owned(), UNKNOWN_ADVICE);
     };
     let evidence = format!(
-        "busiest worker {} busy over five seconds, {} on average",
+        "busiest core {} busy over five seconds, {} on average",
         percent(most * 100.0),
         percent(mean * 100.0),
     );
