@@ -232,6 +232,14 @@ impl Measure {
         }
     }
 
+    /// Whether the trial's value is not known because operations took longer than the load's time limit:
+    /// what is left of it would be that of the quick ones.
+    #[must_use]
+    pub fn is_cut(self, trial: &TrialAnalysis) -> bool {
+        let is_time = matches!(self, Self::Mean | Self::P50 | Self::P95 | Self::P99);
+        is_time && trial.steps.iter().any(|step| step.bound.is_some())
+    }
+
     /// A trial's value.
     #[must_use]
     pub fn of(self, trial: &TrialAnalysis) -> Option<f64> {

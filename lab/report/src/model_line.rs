@@ -49,12 +49,16 @@ pub struct LineDifference {
     pub a: String,
     /// What is compared with it.
     pub b: String,
-    /// Users of *b* less users of *a*.
-    pub difference: f64,
+    /// Users of *b* less users of *a*; `None` where one of them carries none of the numbers tried.
+    pub difference: Option<f64>,
     /// Least and most that the two intervals allow; `None` where an end is open.
     pub interval: Option<(f64, f64)>,
     /// `more`, `fewer`, or `no difference shown`.
     pub verdict: &'static str,
+    /// Between runs: whether *b* is shown to carry fewer users, beyond the smallest relevant
+    /// difference; `None` where that can't be told, and within a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_regression: Option<bool>,
 }
 
 /// How throughput scales with users, by the universal scalability law

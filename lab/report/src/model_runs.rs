@@ -27,6 +27,9 @@ pub struct RunComparison {
     pub unmatched: Vec<String>,
     /// Cells of both runs, measure by measure; `factor` is the cell.
     pub comparisons: Vec<Comparison>,
+    /// Cells in which operations took longer than the load's time limit: bounds aren't compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bounded: Vec<String>,
     /// Load lines of both runs, where both searched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub load_lines: Vec<LineDifference>,

@@ -3,10 +3,10 @@
 mod support;
 
 use lab_archive::ErrorClass;
-use lab_report::Analysis;
-use lab_report::model::{CheckOutcome, Verdict};
+use lab_report::model::{CheckOutcome, Comparison, Measure, RunOutcome, Verdict};
 use lab_report::write::{html, markdown, steps_csv, terminal};
-use support::{Made, STUDY, Shape};
+use lab_report::{Analysis, compare_runs};
+use support::{Made, STUDY, Shape, WORKLOAD};
 
 /// Every 50th request got no answer in time, under a load with this in it.
 fn analysis(limit: &str) -> Analysis {
@@ -16,7 +16,9 @@ fn analysis(limit: &str) -> Analysis {
         ..Shape::default()
     };
     Made {
-        study: STUDY.replace("hold: 4 cycles", &format!("hold: 4 cycles, {limit}")),
+        study: STUDY
+            .replace("hold: 4 cycles", &format!("hold: 4 cycles, {limit}"))
+            .replace("< 300ms\"", "< 300ms\", \"p(99) < 300ms\", \"max < 300ms\""),
         ..Made::both(&shape)
     }
     .analysis()
@@ -40,11 +42,15 @@ fn what_takes_too_long_is_a_bound() {
         assert!(times.min.is_some());
     }
     assert_eq!(trial.response_ms.mean, None);
-    let [times, errors] = trial.thresholds.as_slice() else {
-        panic!("two thresholds");
+    let [p95, p99, max, errors] = trial.thresholds.as_slice() else {
+        panic!("four thresholds");
     };
-    assert!(!times.holds && errors.holds);
-    assert!(times.reason.as_ref().unwrap().ends_with("took over 5 s"));
+    // One in fifty took too long: that leaves p95 among the times that are known.
+    assert!(p95.holds && p95.value.is_some() && errors.holds, "{p95:?}");
+    for unknown in [p99, max] {
+        assert!(!unknown.holds && unknown.value.is_none());
+        assert!(unknown.reason.as_ref().unwrap().ends_with("took over 5 s"));
+    }
     let errors = trial.checks.iter().find(|check| check.name == "errors");
     let errors = errors.unwrap();
     assert_eq!(errors.outcome, CheckOutcome::Pass, "{errors:?}");
@@ -93,8 +99,10 @@ fn a_step_that_was_not_repeated_is_no_fault_of_the_generator() {
         fails_with: ErrorClass::Timeout,
         ..Shape::default()
     };
+    let study = STUDY.replace("hold: 4 cycles", "hold: 4 cycles, time_limit: 5s");
     let made = Made {
-        study: STUDY.replace("hold: 4 cycles", "hold: 4 cycles, time_limit: 5s"),
+        study: study.clone(),
+        workload: WORKLOAD.replace("wait: 200ms..400ms", "wait: 200ms..400ms\n      repeat: 3"),
         ..Made::both(&shape)
     };
     for trial in made.analysis().trials {
@@ -103,5 +111,58 @@ fn a_step_that_was_not_repeated_is_no_fault_of_the_generator() {
             let check = check.unwrap();
             assert_eq!(check.outcome, CheckOutcome::NotJudged, "{check:?}");
         }
+    }
+}
+
+#[test]
+fn where_no_step_could_be_cut_short_the_load_is_judged() {
+    let shape = Shape {
+        delivered: 0.5,
+        fails_every: 4_000,
+        fails_with: ErrorClass::Timeout,
+        ..Shape::default()
+    };
+    let made = Made {
+        study: STUDY.replace("hold: 4 cycles", "hold: 4 cycles, time_limit: 5s"),
+        workload: WORKLOAD.replace("requests: [GET /a, GET /b]", "request: GET /a"),
+        ..Made::both(&shape)
+    };
+    for trial in made.analysis().trials {
+        let check = trial.checks.iter().find(|check| check.name == "requests");
+        assert_ne!(check.unwrap().outcome, CheckOutcome::NotJudged, "{check:?}");
+        assert_ne!(check.unwrap().outcome, CheckOutcome::Pass, "{check:?}");
+    }
+}
+
+#[test]
+fn times_that_are_bounds_are_not_compared() {
+    let run = |slow: usize| {
+        let mut shapes = vec![Shape::default(); 4];
+        for shape in &mut shapes[..slow] {
+            (shape.fails_every, shape.fails_with) = (50, ErrorClass::Timeout);
+        }
+        let made = Made {
+            study: STUDY.replace("hold: 4 cycles", "hold: 4 cycles, time_limit: 5s"),
+            overrides: vec![
+                ("matrix.users".to_owned(), "[20]".to_owned()),
+                ("trials".to_owned(), "4".to_owned()),
+            ],
+            shapes,
+            ..Made::default()
+        };
+        made.analysis()
+    };
+    assert_eq!(compare_runs(&run(0), &run(0)).unwrap().bounded.len(), 0);
+    for slow in [1, 4] {
+        let runs = compare_runs(&run(0), &run(slow)).unwrap();
+        assert_eq!(
+            runs.outcome,
+            RunOutcome::TooFewValidTrials,
+            "{}",
+            runs.headline
+        );
+        assert!(runs.headline.contains("at 20 users"), "{}", runs.headline);
+        let of_times = |one: &&Comparison| one.metric == Measure::Mean;
+        assert_eq!(runs.comparisons.iter().filter(of_times).count(), 0);
     }
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use lab_report::model::{Difference, Measure, Outcome, RunOutcome};
-use lab_report::write::{html, json, markdown, terminal};
+use lab_report::write::{html, json, junit_of_runs, markdown, terminal};
 use lab_report::{Analysis, Judgement, compare_runs, judge_trial};
 use lab_study::plan::Plan;
 use support::{Made, STUDY, Shape};
@@ -102,6 +102,45 @@ fn a_lower_line_is_a_regression() {
     let open = compare_runs(&a, &short).unwrap();
     assert_eq!(open.outcome, RunOutcome::TooFewValidTrials);
     assert!(open.headline.contains("open"), "{}", open.headline);
+}
+
+#[test]
+fn a_line_below_all_that_was_tried_is_a_regression() {
+    let mut made = one(&[50; 8]);
+    made.shapes = vec![shape(1000); 8];
+    let b = made.analysis();
+    assert_eq!(b.load_line.as_ref().unwrap().users, None);
+    let a = one(&TRIED).analysis();
+    let worse = compare_runs(&a, &b).unwrap();
+    assert_eq!(worse.outcome, RunOutcome::Regression, "{worse:#?}");
+    assert_eq!(worse.load_lines[0].difference, None);
+    let cases = junit_of_runs(&worse);
+    assert!(cases.contains("failures=\"1\""), "{cases}");
+}
+
+#[test]
+fn two_runs_that_carry_all_they_are_asked_for_show_no_regression() {
+    let mut made = one(&[50, 100, 200, 200, 200, 200, 200, 200]);
+    made.study = made.study.replace("max: 400", "max: 200");
+    made.shapes = vec![shape(1); 8];
+    let a = made.analysis();
+    let line = a.load_line.as_ref().unwrap();
+    assert!(line.ceiling.is_some() && line.high.is_none(), "{line:?}");
+    let same = compare_runs(&a, &a).unwrap();
+    assert_eq!(same.outcome, RunOutcome::Ok, "{}", same.headline);
+    assert_eq!(same.load_lines[0].is_regression, Some(false));
+    // One that was not asked for as much has an open end where it counts.
+    let less = compare_runs(&a, &one(&TRIED[..4]).analysis()).unwrap();
+    assert_ne!(less.outcome, RunOutcome::Ok);
+}
+
+#[test]
+fn lines_of_different_limits_differ_in_what_matters() {
+    let mut stricter = one(&TRIED);
+    stricter.study = stricter.study.replace("p(95) < 100ms", "p(95) < 50ms");
+    let runs = compare_runs(&one(&TRIED).analysis(), &stricter.analysis()).unwrap();
+    let differs: Vec<&str> = runs.that_matter().map(|one| one.what).collect();
+    assert_eq!(differs, ["what a load line is"]);
 }
 
 #[test]

@@ -246,9 +246,21 @@ impl<'a> Trials<'a> {
         measure.of(valid.find(found)?)
     }
 
+    /// Whether a trial of a cell has no value because some operations took too long. Without its block
+    /// the comparison would be of the quick trials.
+    fn is_cut(&self, cell: &CellSummary, measure: Measure) -> bool {
+        let mut of_cell = self.valid.iter().filter(|trial| trial.cell == cell.cell);
+        of_cell.any(|trial| measure.is_cut(trial))
+    }
+
     /// One comparison over all of `pairs`: a block counts if it has every one of them, so that no
-    /// block's mean is over other cells than the next one's. `None` without any block.
+    /// block's mean is over other cells than the next one's. `None` without any block, and where times
+    /// are bounds.
     fn draft(&self, names: Names, measure: Measure, pairs: &[Pair<'_>]) -> Option<Draft> {
+        let cells = || pairs.iter().flat_map(|pair| [pair.a, pair.b]);
+        if cells().any(|cell| self.is_cut(cell, measure)) {
+            return None;
+        }
         self.draft_of(names, measure, |block| {
             pairs
                 .iter()

@@ -188,35 +188,60 @@ fn levels(tried: &[Tried]) -> Vec<LineLevel> {
 }
 
 /// Verdict on a line that is shown to be lower.
-pub(super) const FEWER: &str = "fewer";
+const FEWER: &str = "fewer";
 /// Verdict on lines that the intervals don't tell apart.
-pub(super) const NO_DIFFERENCE: &str = "no difference shown";
+const NO_DIFFERENCE: &str = "no difference shown";
 
 /// Each line beside the first.
 pub(super) fn differences(lines: &[LoadLine]) -> Vec<LineDifference> {
     let Some((first, others)) = lines.split_first() else {
         return Vec::new();
     };
-    let less = |b: Option<u32>, a: Option<u32>| Some(f64::from(b?) - f64::from(a?));
-    let difference = |other: &LoadLine| {
-        // What both intervals allow: at least as sure as each of them alone is that the difference
-        // isn't outside, less the error of the other (Bonferroni). Each end asks for one end of each
-        // line, so an open end on the far side leaves the verdict.
-        let least = less(other.low, first.high);
-        let most = less(other.high, first.low);
-        Some(LineDifference {
-            a: first.label.clone(),
-            b: other.label.clone(),
-            difference: less(other.users, first.users)?,
-            interval: least.zip(most),
-            verdict: match (least, most) {
-                (Some(least), _) if least > 0.0 => "more",
-                (_, Some(most)) if most < 0.0 => FEWER,
-                _ => NO_DIFFERENCE,
-            },
-        })
+    others
+        .iter()
+        .map(|other| difference(first, other))
+        .collect()
+}
+
+fn less(b: Option<u32>, a: Option<u32>) -> Option<f64> {
+    Some(f64::from(b?) - f64::from(a?))
+}
+
+/// A line beside another: what both intervals allow, at least as sure as each of them alone is that
+/// the difference isn't outside, less the error of the other (Bonferroni). Each end asks for one end of
+/// each line, so an open end on the far side leaves the verdict, as does a line below all numbers
+/// tried.
+fn difference(first: &LoadLine, other: &LoadLine) -> LineDifference {
+    let least = less(other.low, first.high);
+    let most = less(other.high, first.low);
+    LineDifference {
+        a: first.label.clone(),
+        b: other.label.clone(),
+        difference: less(other.users, first.users),
+        interval: least.zip(most),
+        verdict: match (least, most) {
+            (Some(least), _) if least > 0.0 => "more",
+            (_, Some(most)) if most < 0.0 => FEWER,
+            _ => NO_DIFFERENCE,
+        },
+        is_regression: None,
+    }
+}
+
+/// A line of a later run beside an earlier one's, where the part `relevant` of the earlier one is the
+/// least that matters.
+pub(super) fn regression(first: &LoadLine, other: &LoadLine, relevant: f64) -> LineDifference {
+    let mut found = difference(first, other);
+    let matters = relevant * first.users.map_or(0.0, f64::from);
+    let fewer = found.difference.or(less(other.high, first.low));
+    // The search ended before it met a line: what it was asked for is carried.
+    let reached = other.ceiling.is_some() && less(other.users, first.users) >= Some(0.0);
+    found.is_regression = match found.verdict {
+        FEWER => Some(fewer.is_some_and(|fewer| -fewer > matters)),
+        NO_DIFFERENCE if found.interval.is_none() && !reached => None,
+        _ => Some(false),
     };
-    others.iter().filter_map(difference).collect()
+    found
 }
 
 /// The line in words, as it stands above the report: `With response time p(95) < 100ms, the load line
@@ -303,7 +328,8 @@ pub(crate) fn difference_sentence(one: &LineDifference) -> String {
         "{} beside {}: {} users ({interval}): {}.",
         one.b,
         one.a,
-        by(one.difference),
+        one.difference
+            .map_or_else(|| "an unknown number of".to_owned(), by),
         match one.verdict {
             "more" => "it carries more",
             FEWER => "it carries fewer",

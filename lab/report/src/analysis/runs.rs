@@ -83,7 +83,9 @@ pub fn compare_runs(a: &Analysis, b: &Analysis) -> Result<RunComparison, CannotC
     let drafts: Vec<Draft> = if a.load_lines.is_empty() && b.load_lines.is_empty() {
         in_both
             .iter()
-            .flat_map(|cells| Measure::ALL.map(|measure| draft((a, b), *cells, measure)))
+            .flat_map(|cells| Measure::ALL.map(|measure| (cells, measure)))
+            .filter(|(cells, measure)| !is_cut((a, b), **cells, *measure))
+            .map(|(cells, measure)| draft((a, b), *cells, measure))
             .flatten()
             .collect()
     } else {
@@ -91,18 +93,27 @@ pub fn compare_runs(a: &Analysis, b: &Analysis) -> Result<RunComparison, CannotC
     };
     let units = blocks(a);
     let comparisons = judge(drafts, units, &claims, relevant, a.study.seed);
-    let load_lines = line_differences(a, b);
-    let outcome = outcome(&comparisons, &load_lines, lowered(a, &load_lines, relevant));
+    let load_lines = line_differences(a, b, relevant);
+    let bounded: Vec<String> = in_both
+        .iter()
+        .filter(|cells| Measure::ALL.iter().any(|one| is_cut((a, b), **cells, *one)))
+        .map(|cells| cells.0.label.clone())
+        .collect();
+    let outcome = match outcome(&comparisons, &load_lines) {
+        RunOutcome::Ok if !bounded.is_empty() => RunOutcome::TooFewValidTrials,
+        outcome => outcome,
+    };
     Ok(RunComparison {
         schema: COMPARISON_SCHEMA,
         a: facts(a),
         b: facts(b),
         outcome,
-        headline: headline(outcome, &comparisons, &load_lines),
+        headline: headline(outcome, &comparisons, &load_lines, &bounded),
         differences: differences(a, b),
         unmatched: unmatched(a, b),
         judged: comparisons.iter().filter(|one| one.p.is_some()).count(),
         comparisons,
+        bounded,
         load_lines,
         smallest_relevant: relevant,
         claims,
@@ -165,6 +176,28 @@ impl Draft {
     }
 }
 
+/// Whether a valid trial of either cell has no value because some operations took too long.
+fn is_cut(
+    (a, b): (&Analysis, &Analysis),
+    cells: (&CellSummary, &CellSummary),
+    measure: Measure,
+) -> bool {
+    let cut = |of: &Analysis, cell| valid_trials(of, cell).any(|trial| measure.is_cut(trial));
+    cut(a, cells.0) || cut(b, cells.1)
+}
+
+fn valid_trials<'a>(
+    of: &'a Analysis,
+    cell: &'a CellSummary,
+) -> impl Iterator<Item = &'a TrialAnalysis> {
+    of.trials.iter().filter(|trial| {
+        trial.verdict == Verdict::Valid
+            && trial.cell == cell.cell
+            && trial.users == cell.users
+            && !trial.control
+    })
+}
+
 /// `None` where a run has no value at all.
 fn draft(
     (a, b): (&Analysis, &Analysis),
@@ -190,13 +223,7 @@ fn draft(
 
 /// The measure of the cell's valid trial in each block.
 fn by_block(of: &Analysis, cell: &CellSummary, measure: Measure) -> Vec<Option<f64>> {
-    let valid = |trial: &&TrialAnalysis| {
-        trial.verdict == Verdict::Valid
-            && trial.cell == cell.cell
-            && trial.users == cell.users
-            && !trial.control
-    };
-    let trials: Vec<&TrialAnalysis> = of.trials.iter().filter(valid).collect();
+    let trials: Vec<&TrialAnalysis> = valid_trials(of, cell).collect();
     (0..blocks(of))
         .map(|block| {
             let trial = trials.iter().find(|trial| trial.block as usize == block)?;
@@ -294,11 +321,10 @@ fn too_few(a: usize, b: usize) -> String {
 }
 
 /// Lines of the same cell, the second run's beside the first's.
-fn line_differences(a: &Analysis, b: &Analysis) -> Vec<LineDifference> {
+fn line_differences(a: &Analysis, b: &Analysis, relevant: f64) -> Vec<LineDifference> {
     let pair = |one: &crate::model::LoadLine| {
         let other = b.load_lines.iter().find(|other| other.cell == one.cell)?;
-        let found = line::differences(&[one.clone(), other.clone()]);
-        let mut found = found.into_iter().next()?;
+        let mut found = line::regression(one, other, relevant);
         found.a = format!("{} in run a", found.a);
         found.b = format!("{} in run b", found.b);
         Some(found)
@@ -306,24 +332,13 @@ fn line_differences(a: &Analysis, b: &Analysis) -> Vec<LineDifference> {
     a.load_lines.iter().filter_map(pair).collect()
 }
 
-/// Whether a line of the second run is shown to be lower, by more than the part `relevant` of the
-/// first run's lowest line.
-fn lowered(a: &Analysis, lines: &[LineDifference], relevant: f64) -> bool {
-    let lowest = a.load_lines.iter().filter_map(|line| line.users).min();
-    let matters = relevant * lowest.map_or(0.0, f64::from);
-    let is_lower = |one: &LineDifference| one.verdict == line::FEWER && -one.difference > matters;
-    lines.iter().any(is_lower)
-}
-
-fn outcome(comparisons: &[Comparison], lines: &[LineDifference], lowered: bool) -> RunOutcome {
-    // Lines with an open end on each side that could tell them apart were not found.
-    let unbounded =
-        |one: &LineDifference| one.interval.is_none() && one.verdict == line::NO_DIFFERENCE;
+fn outcome(comparisons: &[Comparison], lines: &[LineDifference]) -> RunOutcome {
+    let lowered = lines.iter().any(|one| one.is_regression == Some(true));
     let unjudged = comparisons.iter().any(|one| one.verdict.is_none());
     let worse = |one: &Comparison| one.verdict.is_some_and(Difference::is_worse);
     if unjudged
         || (comparisons.is_empty() && lines.is_empty())
-        || (!lowered && lines.iter().any(unbounded))
+        || (!lowered && lines.iter().any(|one| one.is_regression.is_none()))
     {
         RunOutcome::TooFewValidTrials
     } else if lowered || comparisons.iter().any(worse) {
@@ -333,11 +348,23 @@ fn outcome(comparisons: &[Comparison], lines: &[LineDifference], lowered: bool) 
     }
 }
 
-fn headline(outcome: RunOutcome, comparisons: &[Comparison], lines: &[LineDifference]) -> String {
+fn headline(
+    outcome: RunOutcome,
+    comparisons: &[Comparison],
+    lines: &[LineDifference],
+    bounded: &[String],
+) -> String {
+    if outcome == RunOutcome::TooFewValidTrials && !bounded.is_empty() {
+        return format!(
+            "The runs can't be judged in every cell: operations took longer than the time limit at \
+             {}, so that times are bounds.",
+            list(bounded)
+        );
+    }
     if comparisons.is_empty() && !lines.is_empty() {
         return match outcome {
             RunOutcome::TooFewValidTrials => {
-                "The load lines can't be compared: an interval is open.".to_owned()
+                "The load lines can't be compared: an end of an interval is open.".to_owned()
             }
             RunOutcome::Regression => {
                 "A regression: run b carries fewer users than run a.".to_owned()
@@ -445,6 +472,17 @@ fn differences(a: &Analysis, b: &Analysis) -> Vec<SetupDifference> {
     let same_memory =
         lab_stats::relative_difference(as_f64(one.memory_mb), as_f64(other.memory_mb))
             .is_some_and(|off| off.abs() <= SAME_MEMORY);
+    let lines = |of: &Analysis| {
+        let mut all: Vec<&str> = of
+            .load_lines
+            .iter()
+            .flat_map(|line| &line.thresholds)
+            .map(String::as_str)
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all.join(", ")
+    };
     let file = |of: &Analysis| of.study.file_sha256.clone().unwrap_or_default();
     [
         ("processor", one.cpu.clone(), other.cpu.clone(), true),
@@ -476,6 +514,7 @@ fn differences(a: &Analysis, b: &Analysis) -> Vec<SetupDifference> {
             true,
         ),
         ("ramp and hold", hold(a), hold(b), true),
+        ("what a load line is", lines(a), lines(b), true),
         ("settings of the system", settings(a), settings(b), false),
         ("overrides", overrides(a), overrides(b), false),
         (

@@ -53,11 +53,15 @@ pub(super) fn judge(
     sums: &Sums,
     throughput_per_s: Option<f64>,
     left_out: Option<LeftOut>,
+    bounds: &BTreeMap<String, Bound>,
 ) -> Vec<ThresholdResult> {
     thresholds
         .iter()
         .map(|threshold| {
-            let result = judge_one(threshold, sums, throughput_per_s);
+            let result = match bound_of(threshold, bounds) {
+                None => judge_one(threshold, sums, throughput_per_s),
+                Some(bound) => bounded(threshold, sums, bound),
+            };
             match left_out.filter(|left| result.holds && hides(threshold, sums, left)) {
                 None => result,
                 Some(left) => ThresholdResult {
@@ -70,33 +74,52 @@ pub(super) fn judge(
         .collect()
 }
 
-/// The times of operations of which some took longer than the load's time limit aren't known, so no
-/// limit on them is known to hold.
-pub(super) fn bounded(
-    result: ThresholdResult,
-    bounds: &BTreeMap<String, Bound>,
-) -> ThresholdResult {
-    if !matches!(result.metric, Metric::ResponseTime | Metric::ServiceTime) {
-        return result;
-    }
-    let bound = match &result.step {
-        Some(step) => bounds.get(step).copied(),
-        None => bounds.values().copied().reduce(Bound::and),
-    };
-    match bound {
-        None => result,
-        Some(bound) => ThresholdResult {
-            value: None,
-            holds: false,
-            reason: Some(format!(
+/// Of operations of which some took longer than the load's time limit, most figures aren't known, so
+/// no limit on them is known to hold. A quantile is where it lies among the times that are known.
+fn bounded(threshold: &Threshold, sums: &Sums, bound: Bound) -> ThresholdResult {
+    let value = quantile_below(threshold, sums, bound);
+    ThresholdResult {
+        text: threshold.text.clone(),
+        metric: threshold.metric,
+        step: threshold.step.clone(),
+        value,
+        limit: threshold.limit,
+        holds: value.is_some_and(|value| compare(threshold, value)),
+        reason: value.is_none().then(|| {
+            format!(
                 "{} of {} took over {}",
                 count(bound.over),
                 plural_count(bound.of, "operation"),
                 duration(bound.time_limit_ms)
-            )),
-            ..result
-        },
+            )
+        }),
     }
+}
+
+/// The bound of what a threshold on times is about.
+fn bound_of(threshold: &Threshold, bounds: &BTreeMap<String, Bound>) -> Option<Bound> {
+    if !matches!(threshold.metric, Metric::ResponseTime | Metric::ServiceTime) {
+        return None;
+    }
+    match &threshold.step {
+        Some(step) => bounds.get(step).copied(),
+        None => bounds.values().copied().reduce(Bound::and),
+    }
+}
+
+/// The quantile that a threshold asks for, ms, where fewer operations than are above it took longer
+/// than the time limit.
+fn quantile_below(threshold: &Threshold, sums: &Sums, bound: Bound) -> Option<f64> {
+    let p = match threshold.aggregate {
+        Aggregate::Percentile(percent) => percent / 100.0,
+        Aggregate::Median => 0.5,
+        Aggregate::Mean | Aggregate::Min | Aggregate::Max | Aggregate::Rate => return None,
+    };
+    let times = times_of(threshold, sums)?;
+    let known = as_f64(times.len());
+    let among_known = p * (known + as_f64(bound.over)) / known;
+    let us = (among_known < 1.0).then(|| quantile(times, among_known));
+    us.flatten().map(|us| as_f64(us) / 1000.0)
 }
 
 /// Whether a limit on response times holds only because unanswered requests have none. They aren't
@@ -130,8 +153,7 @@ fn hides(threshold: &Threshold, sums: &Sums, left: &LeftOut) -> bool {
 
 fn judge_one(threshold: &Threshold, sums: &Sums, throughput_per_s: Option<f64>) -> ThresholdResult {
     let measured = match threshold.metric {
-        Metric::ResponseTime => time(threshold, times(threshold, sums, &sums.response)),
-        Metric::ServiceTime => time(threshold, service_times(threshold, sums)),
+        Metric::ResponseTime | Metric::ServiceTime => time(threshold, times_of(threshold, sums)),
         Metric::ErrorRate => error_rate(threshold, sums),
         Metric::Throughput => throughput(threshold, sums, throughput_per_s),
     };
@@ -159,23 +181,14 @@ fn compare(threshold: &Threshold, value: f64) -> bool {
     }
 }
 
-/// The histogram of the threshold's step, or of all.
-fn times<'a>(
-    threshold: &Threshold,
-    sums: &'a Sums,
-    all: &'a Histogram<u64>,
-) -> Option<&'a Histogram<u64>> {
+/// The histogram of the threshold's step, or of all: from the planned send, or from the actual one.
+fn times_of<'a>(threshold: &Threshold, sums: &'a Sums) -> Option<&'a Histogram<u64>> {
+    let of_service = threshold.metric == Metric::ServiceTime;
     match &threshold.step {
-        None => Some(all),
+        None if of_service => Some(sums.service.as_ref().unwrap_or(&sums.response)),
+        None => Some(&sums.response),
+        Some(step) if of_service => sums.step_service.get(step).or_else(|| sums.steps.get(step)),
         Some(step) => sums.steps.get(step),
-    }
-}
-
-/// The same from the actual send.
-fn service_times<'a>(threshold: &Threshold, sums: &'a Sums) -> Option<&'a Histogram<u64>> {
-    match &threshold.step {
-        None => Some(sums.service.as_ref().unwrap_or(&sums.response)),
-        Some(step) => sums.step_service.get(step).or_else(|| sums.steps.get(step)),
     }
 }
 

@@ -151,13 +151,16 @@ pub(super) fn published(header: &[String], rows: &[Vec<String>]) -> Vec<Publishe
 mod tests {
     use super::*;
 
+    fn carried(bytes: u64, chunk_bytes: u64) -> model::Transfer {
+        model::Transfer {
+            place: "a".to_owned(),
+            bytes,
+            chunk_bytes,
+        }
+    }
+
     #[test]
     fn rates_are_those_of_report_002_and_the_true_ones() {
-        let carried = model::Transfer {
-            place: "a".to_owned(),
-            bytes: 2_097_152,
-            chunk_bytes: 262_144,
-        };
         let mut sessions = Histogram::<u64>::new(3).unwrap();
         // 814 ms in all, as published: 81.4 ms each.
         sessions.record_n(81_400, 10).unwrap();
@@ -167,7 +170,7 @@ mod tests {
             chunk_bytes: 262_144,
             passes_ms: vec![300.0, 500.0],
         };
-        let found = of_trial(&carried, &sessions, Some(&raw));
+        let found = of_trial(&carried(2_097_152, 262_144), &sessions, Some(&raw));
         assert_eq!(found.kib_per_whole_ms.unwrap(), 2048.0 / 81.0);
         assert!((found.mb_per_s.unwrap() - 25.76).abs() < 0.02, "{found:?}");
         assert!((found.raw_mb_per_s.unwrap() - 52.43).abs() < 0.01);
@@ -177,16 +180,11 @@ mod tests {
 
     #[test]
     fn nothing_is_made_of_no_sessions_and_of_less_than_a_millisecond() {
-        let carried = model::Transfer {
-            place: "a".to_owned(),
-            bytes: 1000,
-            chunk_bytes: 1000,
-        };
         let mut sessions = Histogram::<u64>::new(3).unwrap();
-        let none = of_trial(&carried, &sessions, None);
+        let none = of_trial(&carried(1000, 1000), &sessions, None);
         assert_eq!((none.count, none.mb_per_s, none.of_raw), (0, None, None));
         sessions.record(900).unwrap();
-        let quick = of_trial(&carried, &sessions, None);
+        let quick = of_trial(&carried(1000, 1000), &sessions, None);
         assert_eq!(quick.kib_per_whole_ms, None);
         assert!(quick.mb_per_s.is_some());
     }

@@ -120,13 +120,8 @@ pub(super) fn figures(
     let limit_ms = planned.load.time_limit_ms.map(as_f64);
     let bounds = bounds(&sums, limit_ms);
     let over_all = bounds.values().copied().reduce(Bound::and);
-    let judge = |of: &[Threshold]| {
-        let judged = thresholds::judge(of, &sums, throughput_per_s, left_out);
-        judged
-            .into_iter()
-            .map(|one| thresholds::bounded(one, &bounds))
-            .collect::<Vec<_>>()
-    };
+    let judge =
+        |of: &[Threshold]| thresholds::judge(of, &sums, throughput_per_s, left_out, &bounds);
     let carried = input
         .find
         .map(|find| judge(&find.subject_to).iter().all(|one| one.holds));

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use crate::Analysis;
-use crate::analysis::load_line_figure;
+use crate::analysis::{line_difference_sentence, load_line_figure};
 use crate::format::plain;
 use crate::model::{
     Check, CheckOutcome, Comparison, Difference, RunComparison, RunOutcome, TrialAnalysis, Verdict,
@@ -68,7 +68,18 @@ pub fn junit_of_runs(runs: &RunComparison) -> String {
         .comparisons
         .iter()
         .map(|one| comparison(&one.factor, one, true));
-    let mut cases: Vec<Case> = cases.collect();
+    let lines = runs.load_lines.iter().map(|one| Case {
+        class: one.b.clone(),
+        name: "load line".to_owned(),
+        seconds: 0.0,
+        came: match one.is_regression {
+            Some(true) => Came::Failed,
+            Some(false) => Came::Passed,
+            None => Came::Broken,
+        },
+        text: line_difference_sentence(one),
+    });
+    let mut cases: Vec<Case> = cases.chain(lines).collect();
     if cases.is_empty() && runs.outcome == RunOutcome::TooFewValidTrials {
         cases.push(Case {
             class: runs.b.study.clone(),

@@ -405,8 +405,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         let users = (under_way(trial) * risen) as u32;
         // The hold has four cycles.
         let begun = cycles.round();
-        let in_all = sessions.map_or(4.0, f64::from);
-        cycles += f64::from(users) * span / (hold as f64 / in_all);
+        cycles += f64::from(users) * span / (hold as f64 / 4.0);
         let mut line = WindowLine {
             start_ms: start as f64,
             end_ms: end as f64,

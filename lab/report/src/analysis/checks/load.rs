@@ -129,15 +129,31 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
     judge(name, evidence, &load, health)
 }
 
-/// Where a step was not repeated any further, because it took longer than the load's time limit, the
-/// plan's numbers of requests say nothing.
+/// Where steps were not repeated any further, because they took longer than the load's time limit, the
+/// plan's numbers of requests say nothing: unless that can't have cost as many as are tolerated.
 fn cut_by_limit(facts: &Facts<'_>, name: &'static str) -> Option<Check> {
     let over = facts.sums.whole.over_limit();
-    (over > 0).then(|| {
+    let planned = facts.planned.prediction.as_ref();
+    let tolerated = planned.map_or(0.0, |plan| plan.transactions * TRANSACTIONS_TOLERANCE);
+    (over > 0 && most_left_out(facts) > tolerated).then(|| {
         let what = plural_count(over, "operation");
         let evidence = format!("{what} over the time limit, after which a step is not repeated");
         not_judged(name, evidence)
     })
+}
+
+/// The most requests that were left out of steps after one took longer than the time limit.
+fn most_left_out(facts: &Facts<'_>) -> f64 {
+    let Ok(workload) = facts.study.workload_with(&facts.planned.parameters) else {
+        return f64::INFINITY;
+    };
+    let of_step = |step: &lab_study::model::Step| {
+        let counted = facts.sums.whole.steps.get(&step.name);
+        let over = counted.map_or(0, |sum| sum.over_limit);
+        let rest = f64::from(step.repeat) * as_f64(step.requests.len() as u64) - 1.0;
+        as_f64(over) * rest
+    };
+    workload.session.steps.iter().map(of_step).sum()
 }
 
 /// Requests that were sent, as planned, but cut off before their answers. Of arrivals, sessions that

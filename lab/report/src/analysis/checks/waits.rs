@@ -183,7 +183,9 @@ fn idle(facts: &Facts<'_>) -> Option<Idle> {
     if facts.planned.load.kind != LoadKind::Users {
         return None;
     }
-    let session = &facts.study.workload.session;
+    // Its pace and its waits may be parameters of the cell, which a plan of this study has right.
+    let workload = facts.study.workload_with(&facts.planned.parameters).ok()?;
+    let session = &workload.session;
     let pace_s = session.pace?.as_secs_f64() / facts.speed;
     let sums = facts.sums;
     let (mut waits_s, mut requests) = (0.0, 0.0);

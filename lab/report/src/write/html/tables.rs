@@ -4,7 +4,7 @@ use super::escape::escape;
 use super::{MOST_CELLS, Page};
 use crate::Analysis;
 use crate::format::{bound, count, figure, or_none, plural, ratio};
-use crate::model::{AsIs, Check, CheckOutcome, Entry, TrialAnalysis, Verdict};
+use crate::model::{AsIs, Check, CheckOutcome, Entry, PublishedTable, TrialAnalysis, Verdict};
 use crate::write::rows::{level_rows, published_step, published_text, whole as mean_count};
 use crate::write::transfers::{LEGEND, transfers};
 use crate::write::words::{outcome, threshold_value, threshold_words};
@@ -330,7 +330,8 @@ fn published_as_is(page: &mut Page, as_is: &AsIs) {
 
 /// Every published figure with ours, sortable by ratio.
 pub(super) fn published(page: &mut Page, analysis: &Analysis) {
-    if !analysis.has_published() {
+    let any = |table: &PublishedTable| table.as_is.is_some() || !table.entries.is_empty();
+    if !analysis.published.iter().any(any) {
         return;
     }
     let words = "Every published figure that belongs to a level of this run.";
