@@ -60,7 +60,8 @@ fn judged(result: &serde_json::Value) -> i32 {
 fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("run");
-    let output = small(&out, "[60, 80]", "300")
+    // A speed that a debug build on a busy machine keeps up with.
+    let output = small(&out, "[60, 80]", "200")
         .output()
         .expect("the program runs");
     let first = result(&out);
@@ -72,9 +73,8 @@ fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
         assert_eq!(trial["errors"], 0, "{trial}");
         let transactions = trial["transactions"].as_f64().expect("a number");
         let planned = users * 21.0 * 4.5;
-        // A machine that is busy with other things does less of it, and the report says so.
         assert!(
-            (0.5..1.1).contains(&(transactions / planned)),
+            (transactions / planned - 1.0).abs() < 0.1,
             "{transactions} of about {planned}"
         );
     }
