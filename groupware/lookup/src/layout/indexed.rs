@@ -5,16 +5,21 @@
 //!
 //! - `h` name → head, and with it the body's version; a renewal writes this alone
 //! - `b` version → content
-//! - `a` field, value, 0, version → name; rows of one registration lie together where its values do
+//! - `a` field, stem, 0, version → name, and the last bytes of the values that begin with the stem and
+//!   are one byte longer: the addresses of a router are side by side, and share a row by tens
 //! - `d` fingerprint → name
-//! - `x` end of the lease, name
-//! - `g` version → how far the index of a body that nobody refers to has been cleared
+//! - `x` end of the lease, name; most new ones are the last
+//! - `y` → how many registrations there are
+//! - `z` version → how far the index of a body that nobody refers to has been cleared
+//!
+//! What nearly every change touches (the last of `x`, `y`, and `z`) lies side by side: a change writes
+//! each page that it touches to the log.
 //!
 //! Removing a registration writes a few rows, however large it is: its body and its index stay until
 //! sweeps have cleared them in small batches. An index entry counts only as long as the head has its
 //! version.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
 use groupware_store::{Batch, Snapshot, StoreError};
@@ -25,8 +30,11 @@ use crate::record::Record;
 use crate::registration::{Content, Head, Registration};
 use crate::{Id, LookupError};
 
-const PARTITION: &str = "$lookup";
-const COUNT: &[u8] = b"n";
+const PARTITION: &str = "$lookup/indexed";
+/// What was kept before had a row for each value. Leases end, and services register again: it is
+/// dropped.
+const BEFORE: &str = "$lookup";
+const COUNT: &[u8] = b"y";
 /// The keys that are found without a scan: those that name one thing or a few. Their places are in
 /// the store: new ones come last.
 const FIELDS: [&str; 14] = [
@@ -45,7 +53,7 @@ const FIELDS: [&str; 14] = [
     "interface-mac",
     "client-uuid",
 ];
-/// Longer values are found by their beginning, and compared in the record.
+/// Longer values are found by their beginning. What is found is compared in its record.
 const INDEXED_BYTES: usize = 200;
 /// Entries of the index read at a time.
 const CHUNK: usize = 256;
@@ -109,17 +117,8 @@ impl Keep for Indexed {
         for path in paths {
             let found = match path {
                 Path::Name(id) => search.visit(id, None)?,
-                Path::Value { key, value } => {
-                    let mut from = index_prefix(key, value);
-                    from.push(0);
-                    let to = after(&from);
-                    search.range(&from, &to, Entry::of_index)?
-                }
-                Path::Prefix { key, prefix } => {
-                    let from = index_prefix(key, prefix);
-                    let to = after(&from);
-                    search.range(&from, &to, Entry::of_index)?
-                }
+                Path::Value { key, value } => search.value(key, value)?,
+                Path::Prefix { key, prefix } => search.prefix(key, prefix)?,
             };
             if found.is_break() {
                 break;
@@ -144,6 +143,11 @@ impl Keep for Indexed {
     }
 
     fn sweep(&self, snapshot: &dyn Snapshot, now: i64) -> Result<Option<Batch>, LookupError> {
+        if has_any(snapshot, BEFORE)? {
+            let mut batch = Batch::new();
+            batch.delete_partition(BEFORE);
+            return Ok(Some(batch));
+        }
         let mut ended = Vec::new();
         let end = now.saturating_sub(crate::limits::RENEWABLE_S);
         let to = key(b'x', &end.max(0).unsigned_abs().to_be_bytes());
@@ -163,11 +167,21 @@ impl Keep for Indexed {
     }
 }
 
+fn has_any(snapshot: &dyn Snapshot, partition: &str) -> Result<bool, LookupError> {
+    let mut any = false;
+    let read: Result<(), StoreError> = snapshot.scan(partition, b"", None, 1, &mut |_, _| {
+        any = true;
+        ControlFlow::Break(())
+    });
+    read?;
+    Ok(any)
+}
+
 /// Clears a little of the index of one body that nobody refers to.
 fn clear(snapshot: &dyn Snapshot) -> Result<Option<Batch>, LookupError> {
     let mut first = None;
     let read: Result<(), StoreError> =
-        snapshot.scan(PARTITION, b"g", Some(b"h"), 1, &mut |key, record| {
+        snapshot.scan(PARTITION, b"z", None, 1, &mut |key, record| {
             first = Some((key.to_vec(), record));
             ControlFlow::Break(())
         });
@@ -180,16 +194,16 @@ fn clear(snapshot: &dyn Snapshot) -> Result<Option<Batch>, LookupError> {
     let done = groupware_store::counters(&record.value).next().unwrap_or(0);
     let done = usize::try_from(done).map_err(|_| LookupError::Corrupt)?;
     let body = key(b'b', &version.to_be_bytes());
-    let keys = match snapshot.get(PARTITION, &body)? {
-        Some(found) => index_keys(&Content::decode_record(&mut &found.value[..])?, version),
-        None => Vec::new(),
+    let rows = match snapshot.get(PARTITION, &body)? {
+        Some(found) => index_rows(&Content::decode_record(&mut &found.value[..])?, version),
+        None => BTreeMap::new(),
     };
     let mut batch = Batch::new();
     batch.assert_revision(PARTITION, marker.clone(), record.revision);
-    for key in keys.iter().skip(done).take(SWEPT_ROWS) {
+    for key in rows.keys().skip(done).take(SWEPT_ROWS) {
         batch.delete(PARTITION, key.clone());
     }
-    if done + SWEPT_ROWS < keys.len() {
+    if done + SWEPT_ROWS < rows.len() {
         batch.add(PARTITION, marker, [SWEPT_ROWS as i64]);
     } else {
         batch.delete(PARTITION, body);
@@ -266,10 +280,10 @@ impl Writing<'_> {
             self.batch.put(PARTITION, same, new.id.to_bytes().to_vec());
         }
         let partition: std::sync::Arc<str> = PARTITION.into();
-        let name = bytes::Bytes::copy_from_slice(&new.id.to_bytes());
-        for key in index_keys(&new.content.record, version) {
+        for (key, last_bytes) in index_rows(&new.content.record, version) {
+            let entry = [&new.id.to_bytes()[..], &last_bytes].concat();
             self.batch
-                .put(std::sync::Arc::clone(&partition), key, name.clone());
+                .put(std::sync::Arc::clone(&partition), key, entry);
         }
         Ok(())
     }
@@ -285,7 +299,7 @@ impl Writing<'_> {
                 self.batch.delete(PARTITION, same);
             }
         }
-        let marker = key(b'g', &old.version.to_be_bytes());
+        let marker = key(b'z', &old.version.to_be_bytes());
         self.batch.add(PARTITION, marker, [0]);
         Ok(())
     }
@@ -306,11 +320,16 @@ impl Entry {
 
     fn of_index(key: &[u8], value: &[u8]) -> Option<Self> {
         let version = u64::from_be_bytes(*key.last_chunk()?);
-        let id = Id::from_bytes(value.try_into().ok()?);
+        let id = Id::from_bytes(*value.first_chunk()?);
         Some(Self {
             id,
             version: Some(version),
         })
+    }
+
+    /// The bytes with which its values end.
+    fn last_bytes(value: &[u8]) -> &[u8] {
+        value.get(16..).unwrap_or_default()
     }
 }
 
@@ -323,12 +342,35 @@ struct Search<'a, 'v> {
 }
 
 impl Search<'_, '_> {
+    /// Visits registrations with this value.
+    fn value(&mut self, key: &str, value: &str) -> Result<ControlFlow<()>, LookupError> {
+        let (stem, last) = stem(value);
+        let mut from = index_prefix(key, stem);
+        from.push(0);
+        let to = after(&from);
+        self.range(&from, &to, |key, entry| match last {
+            Some(last) if !Entry::last_bytes(entry).contains(&last) => None,
+            _ => Entry::of_index(key, entry),
+        })
+    }
+
+    /// Visits registrations with a value that begins so: those with no more than that first, which
+    /// stand under its stem.
+    fn prefix(&mut self, key: &str, prefix: &str) -> Result<ControlFlow<()>, LookupError> {
+        if self.value(key, prefix)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let from = index_prefix(key, indexed(prefix));
+        let to = after(&from);
+        self.range(&from, &to, Entry::of_index)
+    }
+
     /// Visits what the entries of a range lead to.
     fn range(
         &mut self,
         from: &[u8],
         to: &[u8],
-        entry: fn(&[u8], &[u8]) -> Option<Entry>,
+        entry: impl Fn(&[u8], &[u8]) -> Option<Entry>,
     ) -> Result<ControlFlow<()>, LookupError> {
         let mut from = from.to_vec();
         loop {
@@ -400,12 +442,24 @@ fn field(key: &str) -> Option<u8> {
     u8::try_from(place).ok()
 }
 
-/// How entries for a value begin, or for values that begin so.
-fn index_prefix(key: &str, value: &str) -> Vec<u8> {
-    let value = value.as_bytes();
-    let mut prefix = Vec::with_capacity(value.len() + 12);
+/// What of a value the index knows.
+fn indexed(value: &str) -> &[u8] {
+    &value.as_bytes()[..value.len().min(INDEXED_BYTES)]
+}
+
+/// What of a value stands in the key of its row, and what in the row.
+fn stem(value: &str) -> (&[u8], Option<u8>) {
+    match indexed(value).split_last() {
+        Some((last, stem)) => (stem, Some(*last)),
+        None => (&[], None),
+    }
+}
+
+/// How keys of rows begin whose stems begin so.
+fn index_prefix(key: &str, stem: &[u8]) -> Vec<u8> {
+    let mut prefix = Vec::with_capacity(stem.len() + 12);
     prefix.extend([b'a', field(key).unwrap_or(u8::MAX)]);
-    prefix.extend(&value[..value.len().min(INDEXED_BYTES)]);
+    prefix.extend(stem);
     prefix
 }
 
@@ -419,21 +473,24 @@ fn after(prefix: &[u8]) -> Vec<u8> {
     after
 }
 
-/// The entries of a record, in order and each once.
-fn index_keys(record: &Record, version: u64) -> Vec<Vec<u8>> {
-    let mut keys = Vec::new();
+/// The rows of a record: keys, and the last bytes of their values.
+fn index_rows(record: &Record, version: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut rows: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     for (field, values) in &record.fields {
         if self::field(field).is_none() {
             continue;
         }
         for value in values {
-            let mut key = index_prefix(field, &value.to_ascii_lowercase());
+            let value = value.to_ascii_lowercase();
+            let (stem, last) = stem(&value);
+            let mut key = index_prefix(field, stem);
             key.push(0);
             key.extend(version.to_be_bytes());
-            keys.push(key);
+            let last_bytes = rows.entry(key).or_default();
+            if let Some(last) = last.filter(|last| !last_bytes.contains(last)) {
+                last_bytes.push(last);
+            }
         }
     }
-    keys.sort_unstable();
-    keys.dedup();
-    keys
+    rows
 }
