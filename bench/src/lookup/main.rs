@@ -2,9 +2,11 @@
 //! with 100, 500, and 1000 interfaces; and how a query's time grows with the store.
 //!
 //! Everything runs on this machine's loopback, one client, one request after another as in report
-//! 004; the systems take turns, ten operations each, so that the machine's drift touches all.
+//! 004; the systems take turns, ten operations each, so that the machine's drift touches all. Those that
+//! sync begin warm, with as much registered and deregistered again as makes a log start over: ours begins
+//! with an empty file, PostgreSQL with one that its installation has filled.
 //! `--quick` for a try, `--full` for a store of 100,000 registrations, `--peers` and `--growth` for
-//! one half.
+//! one half, a number of interfaces for that one alone.
 
 mod basex;
 mod data;
@@ -47,6 +49,11 @@ pub(crate) trait System {
 /// a pause shows how fast the machine wakes up, not what an operation costs.
 const RUN: usize = 10;
 
+/// Interfaces of what is registered and deregistered before anything is timed: some 40 MB of our log.
+const WARM_UP: usize = 40_000;
+/// Addresses of their own for that.
+const WARM_UP_SET: usize = 8;
+
 /// How much is done.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
@@ -73,19 +80,26 @@ const FULL: Extent = Extent {
 
 fn main() -> ExitCode {
     let (mut extent, mut peers, mut growth) = (NORMAL, true, true);
+    let mut sizes = vec![100, 500, 1000];
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
+            size if size.parse().is_ok_and(|size| sizes.contains(&size)) => {
+                sizes.retain(|one| one.to_string() == size);
+            }
             "--quick" => extent = QUICK,
             "--full" => extent = FULL,
             "--peers" => growth = false,
             "--growth" => peers = false,
             other => {
-                eprintln!("error: {other} is unknown; --quick, --full, --peers, or --growth");
+                eprintln!(
+                    "error: {other} is unknown; --quick, --full, --peers, --growth, or one of 100, \
+                     500, and 1000 interfaces"
+                );
                 return ExitCode::FAILURE;
             }
         }
     }
-    match run(extent, peers, growth) {
+    match run(extent, peers.then_some(sizes), growth) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -94,14 +108,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(extent: Extent, peers: bool, growth: bool) -> Result<(), Error> {
+fn run(extent: Extent, peers: Option<Vec<usize>>, growth: bool) -> Result<(), Error> {
     let folder = tempfile::tempdir_in("target")?;
-    if peers {
+    if let Some(sizes) = peers {
         println!(
             "lookup: ms per operation, median; one client; ours and PostgreSQL sync each change,"
         );
         println!("BaseX (as shipped, and with its index kept up to date) does not sync");
-        for interfaces in [100, 500, 1000] {
+        for interfaces in sizes {
             compare(folder.path(), interfaces, extent)?;
         }
     }
@@ -132,6 +146,9 @@ fn compare(folder: &Path, interfaces: usize, extent: Extent) -> Result<(), Error
         data::services(system, count, interfaces)
     };
     let services: Vec<Vec<Service>> = (0..systems.len()).map(services).collect();
+    for system in [0, 2] {
+        warm_up(systems[system].as_mut(), interfaces)?;
+    }
     let mut tables = Vec::new();
     for operation in [Operation::Register, Operation::Query, Operation::Deregister] {
         let count = match operation {
@@ -150,6 +167,17 @@ fn compare(folder: &Path, interfaces: usize, extent: Extent) -> Result<(), Error
         tables.push((operation, times));
     }
     print(interfaces, sync_ms, &systems, tables);
+    Ok(())
+}
+
+fn warm_up(system: &mut dyn System, interfaces: usize) -> Result<(), Error> {
+    let services = data::services(WARM_UP_SET, WARM_UP / interfaces, interfaces);
+    for service in &services {
+        system.register(service)?;
+    }
+    for service in &services {
+        system.deregister(service)?;
+    }
     Ok(())
 }
 

@@ -188,6 +188,33 @@ fn ten_thousand_interfaces_are_one_registration() {
 }
 
 #[test]
+fn clearing_a_removed_record_leaves_its_successors_entries() {
+    each(|service| {
+        let empty = {
+            let made = service.register(r#"{"type":"host","host-name":"other"}"#);
+            service.delete(&uri(&made.unwrap())).unwrap();
+            service.sweep();
+            service.rows()
+        };
+        let body = r#"{"type":"host","host-name":"a"}"#;
+        let made = service.register(body).unwrap();
+        service.delete(&uri(&made)).unwrap();
+        service.register(body).unwrap();
+        service.sweep();
+        assert_eq!(status(service.register(body)), 403, "it is there once");
+        assert_eq!(service.query(&[("host-name", "a")]).len(), 1);
+        // Its lease ends, too; so does that of one that was removed and not yet cleared.
+        let removed = service
+            .register(r#"{"type":"host","host-name":"b"}"#)
+            .unwrap();
+        service.delete(&uri(&removed)).unwrap();
+        service.now += limits::DEFAULT_LEASE_S + limits::RENEWABLE_S + 1;
+        service.sweep();
+        assert_eq!(service.rows(), empty);
+    });
+}
+
+#[test]
 fn the_indexed_layout_writes_what_the_registration_asks_for() {
     let mut service = Service::new(Layout::Indexed);
     let cost = |service: &mut Service, name: &str| {

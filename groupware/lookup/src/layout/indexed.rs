@@ -10,14 +10,14 @@
 //! - `d` fingerprint → name
 //! - `x` end of the lease, name; most new ones are the last
 //! - `y` → how many registrations there are
-//! - `z` version → how far the index of a body that nobody refers to has been cleared
+//! - `z` version → whose body it was that nobody refers to any more, and how far it has been cleared
 //!
 //! What nearly every change touches (the last of `x`, `y`, and `z`) lies side by side: a change writes
 //! each page that it touches to the log.
 //!
-//! Removing a registration writes a few rows, however large it is: its body and its index stay until
-//! sweeps have cleared them in small batches. An index entry counts only as long as the head has its
-//! version.
+//! Removing a registration writes three rows, however large it is: all but its head stays until sweeps
+//! have cleared it in small batches. Entries of the index, of fingerprints, and of ends count only as
+//! long as there is a head that they belong to.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -96,7 +96,9 @@ impl Keep for Indexed {
             return Ok(None);
         };
         let id = name(&found.value)?;
-        Ok(self.head(snapshot, id)?.map(|head| (id, head)))
+        let head = self.head(snapshot, id)?;
+        let is_its = |head: &Head| head.fingerprint == Some(fingerprint);
+        Ok(head.filter(is_its).map(|head| (id, head)))
     }
 
     fn candidates(
@@ -154,16 +156,21 @@ impl Keep for Indexed {
         let read: Result<(), StoreError> =
             snapshot.scan(PARTITION, b"x", Some(&to), SWEPT, &mut |key, _| {
                 let id = key.get(9..25).and_then(|id| <[u8; 16]>::try_from(id).ok());
-                ended.extend(id);
+                ended.extend(id.map(Id::from_bytes));
                 ControlFlow::Continue(())
             });
         read?;
-        if !ended.is_empty() {
-            let remove = |id: [u8; 16]| Change::Remove(Id::from_bytes(id));
-            let changes: Vec<Change> = ended.into_iter().map(remove).collect();
-            return self.change(snapshot, &changes).map(Some);
+        let mut changes = Vec::new();
+        for id in ended {
+            // Of one that was removed, the entry is cleared with the rest.
+            if self.head(snapshot, id)?.is_some() {
+                changes.push(Change::Remove(id));
+            }
         }
-        clear(snapshot)
+        match changes.is_empty() {
+            true => clear(snapshot),
+            false => self.change(snapshot, &changes).map(Some),
+        }
     }
 }
 
@@ -177,7 +184,39 @@ fn has_any(snapshot: &dyn Snapshot, partition: &str) -> Result<bool, LookupError
     Ok(any)
 }
 
-/// Clears a little of the index of one body that nobody refers to.
+/// What is known of a body that nobody refers to any more.
+struct Left {
+    id: Id,
+    /// When the lease that went with it ends.
+    expires: i64,
+    /// Rows of its index that have been cleared.
+    done: usize,
+}
+
+impl Left {
+    fn to_bytes(&self) -> Vec<u8> {
+        let done = self.done as u64;
+        [
+            &self.id.to_bytes()[..],
+            &self.expires.to_be_bytes(),
+            &done.to_be_bytes(),
+        ]
+        .concat()
+    }
+
+    fn decode(value: &[u8]) -> Option<Self> {
+        let (id, rest) = value.split_first_chunk()?;
+        let (expires, done) = rest.split_first_chunk()?;
+        let done = u64::from_be_bytes(done.try_into().ok()?);
+        Some(Self {
+            id: Id::from_bytes(*id),
+            expires: i64::from_be_bytes(*expires),
+            done: usize::try_from(done).ok()?,
+        })
+    }
+}
+
+/// Clears a little of one body that nobody refers to, and of its index.
 fn clear(snapshot: &dyn Snapshot) -> Result<Option<Batch>, LookupError> {
     let mut first = None;
     let read: Result<(), StoreError> =
@@ -191,25 +230,60 @@ fn clear(snapshot: &dyn Snapshot) -> Result<Option<Batch>, LookupError> {
     };
     let version = marker.get(1..9).and_then(|version| version.try_into().ok());
     let version = u64::from_be_bytes(version.ok_or(LookupError::Corrupt)?);
-    let done = groupware_store::counters(&record.value).next().unwrap_or(0);
-    let done = usize::try_from(done).map_err(|_| LookupError::Corrupt)?;
+    let mut left = Left::decode(&record.value).ok_or(LookupError::Corrupt)?;
     let body = key(b'b', &version.to_be_bytes());
-    let rows = match snapshot.get(PARTITION, &body)? {
-        Some(found) => index_rows(&Content::decode_record(&mut &found.value[..])?, version),
-        None => BTreeMap::new(),
-    };
+    let found = snapshot.get(PARTITION, &body)?;
+    let content = found
+        .map(|found| Content::decode_record(&mut &found.value[..]))
+        .transpose()?
+        .unwrap_or_default();
+    let rows = index_rows(&content, version);
     let mut batch = Batch::new();
     batch.assert_revision(PARTITION, marker.clone(), record.revision);
-    for key in rows.keys().skip(done).take(SWEPT_ROWS) {
+    for key in rows.keys().skip(left.done).take(SWEPT_ROWS) {
         batch.delete(PARTITION, key.clone());
     }
-    if done + SWEPT_ROWS < rows.len() {
-        batch.add(PARTITION, marker, [SWEPT_ROWS as i64]);
+    left.done += SWEPT_ROWS;
+    if left.done < rows.len() {
+        batch.put(PARTITION, marker, left.to_bytes());
     } else {
+        clear_entries(snapshot, &left, content.fingerprint(), &mut batch)?;
         batch.delete(PARTITION, body);
         batch.delete(PARTITION, marker);
     }
     Ok(Some(batch))
+}
+
+/// Clears the entries of a removed registration's end and fingerprint, unless one that came under its
+/// name since has them.
+fn clear_entries(
+    snapshot: &dyn Snapshot,
+    left: &Left,
+    fingerprint: [u8; 16],
+    batch: &mut Batch,
+) -> Result<(), LookupError> {
+    let head_key = key(b'h', &left.id.to_bytes());
+    let found = snapshot.get(PARTITION, &head_key)?;
+    match &found {
+        Some(found) => batch.assert_revision(PARTITION, head_key, found.revision),
+        None => batch.assert_absent(PARTITION, head_key),
+    };
+    let head = found
+        .map(|found| Head::decode(&mut &found.value[..]))
+        .transpose()?;
+    if head.as_ref().map(|head| head.lease.expires) != Some(left.expires) {
+        batch.delete(PARTITION, end_key(left.expires, left.id));
+    }
+    let same = key(b'd', &fingerprint);
+    let entry = snapshot.get(PARTITION, &same)?;
+    let is_its = |entry: &groupware_store::Record| entry.value[..] == left.id.to_bytes();
+    if let Some(entry) = entry.filter(is_its)
+        && head.and_then(|head| head.fingerprint) != Some(fingerprint)
+    {
+        batch.assert_revision(PARTITION, same.clone(), entry.revision);
+        batch.delete(PARTITION, same);
+    }
+    Ok(())
 }
 
 /// A batch that is being put together.
@@ -238,19 +312,21 @@ impl Writing<'_> {
             (Change::Put(new), old) => {
                 self.more += i64::from(old.is_none());
                 if let Some(old) = old {
-                    self.forget(id, &old)?;
+                    self.forget_entries(id, &old)?;
+                    self.leave(id, &old);
                 }
                 self.batch.put(PARTITION, head_key, new.head.to_bytes());
                 self.keep(new)?;
             }
             (Change::Renew(_, head), Some(old)) => {
-                self.batch.delete(PARTITION, end_key(&old, id));
-                self.batch.put(PARTITION, end_key(head, id), "");
+                self.batch.delete(PARTITION, end_key(old.lease.expires, id));
+                self.batch
+                    .put(PARTITION, end_key(head.lease.expires, id), "");
                 self.batch.put(PARTITION, head_key, head.to_bytes());
             }
             (Change::Remove(_), Some(old)) => {
                 self.more -= 1;
-                self.forget(id, &old)?;
+                self.leave(id, &old);
                 self.batch.delete(PARTITION, head_key);
             }
             (Change::Renew(..) | Change::Remove(_), None) => {
@@ -267,7 +343,7 @@ impl Writing<'_> {
         let body = key(b'b', &version.to_be_bytes());
         batch.assert_absent(PARTITION, body.clone());
         batch.put(PARTITION, body, new.content.to_bytes());
-        batch.put(PARTITION, end_key(&new.head, new.id), "");
+        batch.put(PARTITION, end_key(new.head.lease.expires, new.id), "");
         if let Some(fingerprint) = new.head.fingerprint {
             let same = key(b'd', &fingerprint);
             // What is there belongs to a registration that has ended.
@@ -288,9 +364,9 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Removes what belongs to an old head, and leaves the rest to be cleared.
-    fn forget(&mut self, id: Id, old: &Head) -> Result<(), LookupError> {
-        self.batch.delete(PARTITION, end_key(old, id));
+    /// Removes the entries of an old head, where a new one of its name may have the same.
+    fn forget_entries(&mut self, id: Id, old: &Head) -> Result<(), LookupError> {
+        self.batch.delete(PARTITION, end_key(old.lease.expires, id));
         if let Some(fingerprint) = old.fingerprint {
             let same = key(b'd', &fingerprint);
             let found = self.snapshot.get(PARTITION, &same)?;
@@ -299,9 +375,18 @@ impl Writing<'_> {
                 self.batch.delete(PARTITION, same);
             }
         }
-        let marker = key(b'z', &old.version.to_be_bytes());
-        self.batch.add(PARTITION, marker, [0]);
         Ok(())
+    }
+
+    /// Leaves what belongs to an old head to be cleared.
+    fn leave(&mut self, id: Id, old: &Head) {
+        let left = Left {
+            id,
+            expires: old.lease.expires,
+            done: 0,
+        };
+        let marker = key(b'z', &old.version.to_be_bytes());
+        self.batch.put(PARTITION, marker, left.to_bytes());
     }
 }
 
@@ -427,8 +512,8 @@ fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
     [&[kind][..], rest].concat()
 }
 
-fn end_key(head: &Head, id: Id) -> Vec<u8> {
-    let end = head.lease.expires.max(0).unsigned_abs();
+fn end_key(expires: i64, id: Id) -> Vec<u8> {
+    let end = expires.max(0).unsigned_abs();
     [&[b'x'][..], &end.to_be_bytes(), &id.to_bytes()].concat()
 }
 
