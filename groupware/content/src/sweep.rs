@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -112,7 +113,8 @@ impl FolderSweep {
         files.filter_map(|(hash, kept)| kept.is_none().then_some(hash))
     }
 
-    /// Removes what nothing refers to, and cuts off what crashes have left behind content.
+    /// Removes what nothing refers to, and cuts off what crashes have left behind content. While an
+    /// upload has the same file, the tail is its proof, and stays.
     ///
     /// # Errors
     /// The disk's; what was not reached is left to the next sweep.
@@ -131,12 +133,14 @@ impl FolderSweep {
                     fs::remove_file(&path).map_err(io)?;
                     swept.removed += 1;
                 }
-                Some(bytes) if fs::metadata(&path).map_err(io)?.len() == with_tail(*bytes) => {
-                    let file = File::options().write(true).open(&path).map_err(io)?;
-                    file.set_len(*bytes).map_err(io)?;
-                    swept.trimmed += 1;
+                Some(bytes) => {
+                    let found = fs::metadata(&path).map_err(io)?;
+                    if found.nlink() == 1 && found.len() == with_tail(*bytes) {
+                        let file = File::options().write(true).open(&path).map_err(io)?;
+                        file.set_len(*bytes).map_err(io)?;
+                        swept.trimmed += 1;
+                    }
                 }
-                Some(_) => {}
             }
         }
         Ok(swept)

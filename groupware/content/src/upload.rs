@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
@@ -29,6 +29,11 @@ fn blank(file: &File, length: u64) -> io::Result<()> {
     file.write_all_at(&BLANK, slot_at(length, 0))
 }
 
+/// Whether a file has another name than the upload's: then it is content, and others may refer to it.
+fn is_linked(file: &File) -> io::Result<bool> {
+    Ok(file.metadata()?.nlink() > 1)
+}
+
 /// Content under way. Bytes are [appended](Upload::append), and become durable when they are
 /// [settled](Upload::settle), as a chunk.
 #[derive(Debug)]
@@ -48,6 +53,8 @@ pub struct Upload {
     sequence: u64,
     /// The file's name is durable too.
     is_named: bool,
+    /// The file has its place as content, which others may refer to: nothing is written into it.
+    is_content: bool,
 }
 
 impl ContentStore {
@@ -72,6 +79,9 @@ impl ContentStore {
     /// Opens an upload as a crash, or an orderly end, has left it: at the last offset that was
     /// settled. All that is there is read.
     ///
+    /// An upload that was finished shares its file with the content. If it can't be proved whole any
+    /// more, it begins anew in a file of its own: others may refer to the content by now.
+    ///
     /// # Errors
     /// As [`ContentStore::create_upload`].
     pub fn resume_upload(&self, name: &str, length: u64) -> Result<Upload, ContentError> {
@@ -84,11 +94,17 @@ impl ContentStore {
             }
             Err(error) => return Err(io(error)),
         };
-        if file.metadata().map_err(io)?.len() != with_tail(length) {
+        let is_content = is_linked(&file).map_err(io)?;
+        if !is_content && file.metadata().map_err(io)?.len() != with_tail(length) {
             reserve(&file, with_tail(length)).map_err(io)?;
         }
         let mut upload = Upload::new(self.clone(), path.clone(), file, length);
         upload.recover().map_err(io)?;
+        if is_content && upload.settled < length {
+            fs::remove_file(&path).map_err(io)?;
+            return self.create_upload(name, length);
+        }
+        upload.is_content = is_content;
         Ok(upload)
     }
 
@@ -108,6 +124,9 @@ impl ContentStore {
 }
 
 impl Upload {
+    /// The descriptors that each takes as long as it is open.
+    pub const DESCRIPTORS: usize = 2;
+
     fn new(store: ContentStore, path: PathBuf, file: File, length: u64) -> Self {
         Self {
             store,
@@ -121,6 +140,7 @@ impl Upload {
             settled_hasher: blake3::Hasher::new(),
             sequence: 0,
             is_named: false,
+            is_content: false,
         }
     }
 
@@ -139,6 +159,12 @@ impl Upload {
         self.written
     }
 
+    /// Whether its file has its place as content, also if [finishing](Upload::finish) it failed after
+    /// that. Such an upload takes no more bytes: drop it and resume it.
+    pub fn is_content(&self) -> bool {
+        self.is_content
+    }
+
     /// Writes bytes behind those that are there.
     ///
     /// # Errors
@@ -147,6 +173,10 @@ impl Upload {
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
         if bytes.len() as u64 > self.length - self.written {
             return Err(ContentError::TooLong);
+        }
+        if self.is_content && !bytes.is_empty() {
+            let source = io::Error::other("it is content already");
+            return Err(ContentError::of(&self.path, source));
         }
         let past = self.write_direct(bytes);
         self.file
@@ -208,10 +238,14 @@ impl Upload {
     /// As [`Upload::settle`]; the upload must be whole.
     pub fn finish(&mut self) -> Result<Pin, ContentError> {
         debug_assert_eq!(self.written, self.length, "only whole content is finished");
-        self.write_slot()?;
+        if !self.is_content {
+            self.write_slot()?;
+        }
         let pin = self.store.pin(self.hasher.finalize().into());
-        self.store
-            .place(&self.path, &self.file, &pin, self.length)?;
+        let placed = self.store.place(&self.path, &self.file, &pin, self.length);
+        // Also where it failed behind the link. What can't be told is taken for content.
+        self.is_content |= is_linked(&self.file).unwrap_or(true);
+        placed?;
         self.note_settled();
         Ok(pin)
     }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use groupware_content::{ContentError, ContentHash, ContentStore, Found};
+use groupware_content::{ContentError, ContentHash, ContentStore, Found, Upload};
 use proptest::prelude::*;
 
 fn bytes(seed: u8, length: usize) -> Vec<u8> {
@@ -112,6 +112,26 @@ fn blocks_that_lie_well_pass_the_page_cache_by_and_nothing_is_lost_between() {
 }
 
 #[test]
+fn an_upload_takes_no_more_descriptors_than_it_says() {
+    let (folder, store) = open();
+    let file = folder.path().join("uploads/u");
+    let descriptors = || {
+        let all = fs::read_dir("/proc/self/fd").unwrap();
+        let targets = all.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        targets.filter(|target| *target == file).count()
+    };
+    let mut upload = store.create_upload("u", 5000).unwrap();
+    upload.append(&bytes(1, 5000)).unwrap();
+    upload.settle().unwrap();
+    assert!((1..=Upload::DESCRIPTORS).contains(&descriptors()));
+    drop(upload);
+    let upload = store.resume_upload("u", 5000).unwrap();
+    assert!((1..=Upload::DESCRIPTORS).contains(&descriptors()));
+    drop(upload);
+    assert_eq!(descriptors(), 0);
+}
+
+#[test]
 fn a_finished_upload_that_was_not_retired_finishes_again() {
     let (folder, store) = open();
     let content = bytes(4, 9000);
@@ -125,6 +145,45 @@ fn a_finished_upload_that_was_not_retired_finishes_again() {
     assert_eq!(hash, ContentHash::of(&content));
     upload.retire();
     assert_eq!(fs::metadata(path(folder.path(), hash)).unwrap().len(), 9000);
+}
+
+#[test]
+fn an_upload_writes_nothing_into_what_is_content() {
+    let (folder, store) = open();
+    let content = bytes(6, 9000);
+    let mut upload = store.create_upload("u", 9000).unwrap();
+    upload.append(&content).unwrap();
+    assert!(!upload.is_content());
+    let hash = upload.finish().unwrap().hash();
+    assert!(upload.is_content());
+    drop(upload);
+    // Its record was not committed; somebody else attaches the same, and a sweep comes by.
+    let mut whole = store.create_whole("w", None).unwrap();
+    whole.append(&content).unwrap();
+    assert_eq!(whole.finish().unwrap().hash(), hash);
+    let sweep = || {
+        let mut sweep = store.sweep_folder(hash.as_bytes()[0]).unwrap().unwrap();
+        sweep.keep(&hash, 9000);
+        sweep.finish().unwrap().trimmed
+    };
+    assert_eq!(sweep(), 0);
+    assert_eq!(store.resume_upload("u", 9000).unwrap().offset(), 9000);
+
+    // Whatever has cut the proof off, the upload begins anew, elsewhere.
+    let file = path(folder.path(), hash);
+    let disk = File::options().write(true).open(&file).unwrap();
+    disk.set_len(9000).unwrap();
+    let mut upload = store.resume_upload("u", 9000).unwrap();
+    assert_eq!((upload.offset(), upload.is_content()), (0, false));
+    upload.append(&bytes(7, 9000)).unwrap();
+    upload.settle().unwrap();
+    assert_eq!(store.verify(hash, 9000).unwrap(), Found::Whole);
+    assert_eq!(read(&store, hash, content.len()), content);
+    assert_eq!(fs::metadata(&file).unwrap().len(), 9000);
+    assert_eq!(
+        upload.finish().unwrap().hash(),
+        ContentHash::of(&bytes(7, 9000))
+    );
 }
 
 #[test]
@@ -195,8 +254,9 @@ fn the_sweep_takes_what_nothing_refers_to_and_nothing_else() {
     let (folder, store) = open();
     let mut upload = store.create_upload("u", 3).unwrap();
     upload.append(b"abc").unwrap();
-    // Finished and not retired: the content still has its tail.
+    // Finished and not retired, and its own name gone: the content still has its tail.
     let kept = upload.finish().unwrap().hash();
+    store.remove_upload("u").unwrap();
     let put = |content: &[u8]| {
         let mut whole = store.create_whole("w", None).unwrap();
         whole.append(content).unwrap();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 
-use groupware_content::{ContentError, ContentStore};
+use groupware_content::{ContentError, ContentStore, Upload};
 use groupware_store::{OpenError, Store, StoreError, StoreOptions};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -34,7 +34,8 @@ use crate::worker::{self, Shared};
 use crate::{Config, Data, LookupAccess, padding, random, stream, tus};
 
 /// Descriptors kept for files and listeners.
-const RESERVED_DESCRIPTORS: u64 = 256 + (stream::STREAMS + tus::AT_HAND) as u64;
+const RESERVED_DESCRIPTORS: u64 =
+    256 + (Upload::DESCRIPTORS * (stream::STREAMS + tus::AT_HAND)) as u64;
 /// Most threads that serve connections.
 const MAX_THREADS: usize = 1024;
 const BACKLOG: i32 = 4096;

@@ -13,6 +13,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{options, post};
 use groupware_documents::{self as documents, FileName, NewUpload, UploadId, http_date, tus};
+use groupware_store::Snapshot;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
@@ -181,7 +182,7 @@ async fn head(
 ) -> Reply {
     check_version(&headers)?;
     let id = params.upload()?;
-    let mut claimed = state.uploads.claim(&key(owner.mailbox(), &id)).await?;
+    let mut claimed = claim(&state, &owner, &id).await?;
     let record = state
         .store()
         .read(|snapshot| documents::upload(snapshot, owner.mailbox(), &id))?;
@@ -219,7 +220,7 @@ async fn append(
         .ok_or_else(|| ApiError::bad_request("A chunk needs an Upload-Offset."))?;
     let offset = tus::number("Upload-Offset", offset)?;
     let id = params.upload()?;
-    let mut claimed = state.uploads.claim(&key(owner.mailbox(), &id)).await?;
+    let mut claimed = claim(&state, &owner, &id).await?;
     let record = state
         .store()
         .read(|snapshot| documents::upload(snapshot, owner.mailbox(), &id))?;
@@ -248,7 +249,7 @@ async fn remove(
 ) -> Reply {
     check_version(&headers)?;
     let id = params.upload()?;
-    let mut claimed = state.uploads.claim(&key(owner.mailbox(), &id)).await?;
+    let mut claimed = claim(&state, &owner, &id).await?;
     change(&state, owner.who(), |context| {
         documents::give_up(context, &id)
     })
@@ -283,6 +284,17 @@ async fn overridden(
             "X-HTTP-Method-Override is PATCH, DELETE, or HEAD here.",
         )),
     }
+}
+
+/// Claims an upload that there is a record of: names that were made up shall take no place of uploads
+/// that are at hand. The record is to be read again once nobody else changes it.
+async fn claim(state: &AppState, owner: &Owner, id: &UploadId) -> Result<Claimed, ApiError> {
+    let key = key(owner.mailbox(), id);
+    if !state.uploads.is_at_hand(&key) {
+        let find = |snapshot: &dyn Snapshot| documents::upload(snapshot, owner.mailbox(), id);
+        state.store().read(find)?;
+    }
+    state.uploads.claim(&key).await
 }
 
 fn check_version(headers: &HeaderMap) -> Result<(), ApiError> {
@@ -331,4 +343,24 @@ fn with(mut response: Response, name: HeaderName, value: &str) -> Response {
         response.headers_mut().insert(name, value);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use groupware_store::{Store, StoreOptions};
+
+    use super::*;
+    use crate::accounts::{Account, Credentials, UserName};
+    use crate::{Config, Data};
+
+    #[tokio::test]
+    async fn uploads_that_are_made_up_take_no_place() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let state = crate::server::state_for_tests(&Config::new(Data::Memory), store);
+        let name = UserName::parse("ada").unwrap();
+        let owner = Owner::of(&Account::new(name, 0, Credentials::default()));
+        let id = UploadId::from_bits(7);
+        assert!(claim(&state, &owner, &id).await.is_err());
+        assert!(!state.uploads.is_at_hand(&key(owner.mailbox(), &id)));
+    }
 }

@@ -455,6 +455,52 @@ fn uploads_whose_document_is_gone_come_to_nothing() {
 }
 
 #[test]
+fn an_upload_that_came_to_nothing_reaches_no_content_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let on_disk = || {
+        let mut config = Config::new(Data::Folder(folder.path().into()));
+        config.admin_token = Some(TOKEN.into());
+        config
+    };
+    let server = Server::start(on_disk()).unwrap();
+    let mut ada = User::new(&server);
+    let content = content(9000);
+    let path = ada.upload(content.len());
+    assert_eq!(ada.send("DELETE", &ada.document, &[], b"").status, 200);
+    assert_error(&ada.patch(&path, 0, &[], &content), 404);
+
+    // Eve attaches the same, and the proof that the upload was whole is lost.
+    let auth = basic("eve", &register(&server, &["eve"]).remove(0));
+    let headers = [
+        ("authorization", &*auth),
+        ("content-type", "application/json"),
+    ];
+    let documents = "/docs/eve/notes/api/data/documents";
+    let reply = send(ada.address, "POST", documents, &headers, b"{}");
+    let file = format!("{}/Body/a", reply.header("location").unwrap());
+    let reply = send(ada.address, "PUT", &file, &headers, &content);
+    assert_eq!(reply.status, 201, "{reply:?}");
+    server.shutdown();
+    let text = blake3::hash(&content).to_hex();
+    let stored = folder
+        .path()
+        .join("content")
+        .join(&text[..2])
+        .join(&text[2..]);
+    let disk = std::fs::File::options().write(true).open(&stored).unwrap();
+    disk.set_len(9000).unwrap();
+
+    let server = Server::start(on_disk()).unwrap();
+    ada.address = server.address();
+    assert_eq!(ada.offset(&path), 0);
+    assert_eq!(ada.patch(&path, 0, &[], &[7; 100]).status, 204);
+    assert_eq!(send(ada.address, "GET", &file, &headers, b"").body, content);
+    server.shutdown();
+    let checked = groupware_server::check(folder.path()).unwrap();
+    assert!(checked.wrong.is_empty(), "{:?}", checked.wrong);
+}
+
+#[test]
 fn the_sweep_takes_expired_uploads_and_what_nothing_refers_to() {
     let folder = tempfile::tempdir().unwrap();
     let mut config = Config::new(Data::Folder(folder.path().into()));

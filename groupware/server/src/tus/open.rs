@@ -77,8 +77,17 @@ impl OpenUploads {
         }
     }
 
+    /// Whether an upload is worked on, or was lately.
+    pub(crate) fn is_at_hand(&self, key: &str) -> bool {
+        self.lock().contains_key(key)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn slot(&self, key: &str) -> Arc<Slot> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.lock();
         if let Some(slot) = slots.get(key) {
             return Arc::clone(slot);
         }
@@ -88,7 +97,7 @@ impl OpenUploads {
 
     /// Forgets an upload that is over.
     pub(crate) fn forget(&self, key: &str) {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.lock();
         // Who waits for it keeps its place, so that no two work on one upload.
         if slots.get(key).is_some_and(is_idle) {
             slots.remove(key);

@@ -52,7 +52,7 @@ pub(super) async fn receive(
     if announced.is_some_and(|length| length > left) {
         return Err(too_long());
     }
-    let _stream = state.streams.place().await?;
+    let _stream = state.streams.place(owner.who().user).await?;
     let settings = &state.settings;
     let mut inflow = Inflow::new(body, &state.streams.incoming, settings.body_timeout);
     let mut sum = checksum.map(Sum::new);
@@ -180,15 +180,16 @@ pub(super) async fn finish(
 ) -> Result<(), ApiError> {
     let work = move || {
         let finished = claimed.upload().map(Upload::finish);
+        let is_content = claimed.upload().is_some_and(|upload| upload.is_content());
         if let Some(Err(error)) = &finished {
             match error {
                 // The last chunk isn't durable, and won't be acknowledged.
-                ContentError::Full if is_new => {
-                    if let Some(upload) = claimed.upload() {
+                ContentError::Full if !is_content => {
+                    if let Some(upload) = claimed.upload().filter(|_| is_new) {
                         upload.discard();
                     }
                 }
-                ContentError::Full => {}
+                // The next request finds out how far it is.
                 _ => drop(claimed.take()),
             }
         }
