@@ -6,9 +6,10 @@
 //! and the list of databases stay the owner's.
 //!
 //! A grant is for whoever has the name when it is given: a user who is registered under it later has
-//! no part in it.
+//! no part in it, nor is shown as granted. It stays so when the grant is given again: a name that was
+//! in it before keeps its moment.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use groupware_store::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -56,11 +57,17 @@ pub struct Access {
     authors: BTreeSet<String>,
 }
 
+/// Tells when the user of a name was registered, seconds since 1970; `None` if nobody has the name.
+pub type Registered<'a> = &'a dyn Fn(&str) -> Option<i64>;
+
 /// As stored: with the moment of the grant.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Granted {
     at: i64,
     to: Access,
+    /// The moment of each name that was in the grant before this one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    earlier: BTreeMap<String, i64>,
 }
 
 impl Access {
@@ -103,15 +110,65 @@ impl Access {
     fn is_empty(&self) -> bool {
         self.readers.is_empty() && self.authors.is_empty()
     }
+
+    fn has_name(&self, name: &str) -> bool {
+        self.readers.contains(name) || self.authors.contains(name)
+    }
 }
 
 impl Granted {
     fn has(&self, names: &BTreeSet<String>, who: Who<'_>) -> bool {
-        names.contains(EVERYBODY) || (who.since <= self.at && names.contains(who.user))
+        let is_named = || names.contains(who.user) && who.since <= self.moment(who.user);
+        names.contains(EVERYBODY) || is_named()
+    }
+
+    /// When a name was granted the database.
+    fn moment(&self, name: &str) -> i64 {
+        self.earlier.get(name).copied().unwrap_or(self.at)
+    }
+
+    /// Whether nobody has a name any more, or another user than the one whom it stood for.
+    fn has_lapsed(&self, name: &str, registered: Registered<'_>) -> bool {
+        let is_same = |since| since <= self.moment(name);
+        name != EVERYBODY && !registered(name).is_some_and(is_same)
+    }
+
+    /// Those who have a part in it.
+    fn living(mut self, registered: Registered<'_>) -> Access {
+        let mut to = std::mem::take(&mut self.to);
+        to.readers.retain(|name| !self.has_lapsed(name, registered));
+        to.authors.retain(|name| !self.has_lapsed(name, registered));
+        to
+    }
+
+    /// The grant that follows this one, which names those in `to`.
+    ///
+    /// # Errors
+    /// 409 for a name that has lapsed: whoever sends it has read it when it stood for somebody else.
+    fn followed_by(
+        &self,
+        (to, now): (Access, i64),
+        registered: Registered<'_>,
+    ) -> Result<Self, DocumentError> {
+        let kept = || to.names().filter(|name| self.to.has_name(name));
+        if let Some(name) = kept().find(|name| self.has_lapsed(name, registered)) {
+            let message = format!(
+                "{name} is another user than the one who was granted this database: \
+                 leave the name out first, then grant it anew."
+            );
+            return Err(DocumentError::refused(409, message));
+        }
+        let earlier = kept().map(|name| (name.to_owned(), self.moment(name)));
+        let earlier = earlier.collect();
+        Ok(Self {
+            at: now,
+            to,
+            earlier,
+        })
     }
 }
 
-/// Whom a database is granted to, as JSON, for its owner.
+/// Whom a database is granted to, as JSON, for its owner. Names that have lapsed are left out.
 ///
 /// # Errors
 /// 403 for anybody else; the store's.
@@ -119,25 +176,29 @@ pub fn access(
     snapshot: &dyn Snapshot,
     who: Who<'_>,
     database: &DatabaseName,
+    registered: Registered<'_>,
 ) -> Result<Vec<u8>, DocumentError> {
     owner_only(who)?;
     let granted = load(snapshot, who.mailbox, database)?;
-    let to = granted.map(|(granted, _)| granted.to).unwrap_or_default();
+    let to = granted.map(|(granted, _)| granted.living(registered));
+    let to = to.unwrap_or_default();
     Ok(serde_json::to_vec(&to).expect("names always serialise to memory"))
 }
 
 /// Grants a database to these users and to nobody else; to none of them, it is the owner's alone.
 ///
 /// # Errors
-/// 403 for anybody but the owner; 507 if too many databases are granted.
+/// 403 for anybody but the owner; 409 for a name that was granted the database before and is another
+/// user's now; 507 if too many databases are granted.
 pub fn grant(
     context: &Context<'_>,
     database: &DatabaseName,
     to: Access,
+    registered: Registered<'_>,
 ) -> Result<Decision<()>, DocumentError> {
     owner_only(context.who)?;
     let (snapshot, mailbox) = (context.snapshot, context.who.mailbox);
-    let revision = load(snapshot, mailbox, database)?.map(|(_, revision)| revision);
+    let (old, revision) = load(snapshot, mailbox, database)?.unzip();
     let mut changes = Changes::new(context)?;
     let key = keys::access(database);
     if !to.is_empty() {
@@ -145,10 +206,9 @@ pub fn grant(
             let message = "There are too many databases.";
             return Err(DocumentError::refused(507, message));
         }
-        let granted = Granted {
-            at: context.now,
-            to,
-        };
+        let granted = old
+            .unwrap_or_default()
+            .followed_by((to, context.now), registered)?;
         let value = serde_json::to_vec(&granted).expect("names always serialise to memory");
         changes.put(key, revision, Some(value));
     } else if revision.is_some() {
@@ -160,22 +220,37 @@ pub fn grant(
     })
 }
 
+/// What somebody may do with a database.
+enum Right {
+    None,
+    Read,
+    Add,
+}
+
+fn right(
+    snapshot: &dyn Snapshot,
+    who: Who<'_>,
+    database: &DatabaseName,
+) -> Result<Right, DocumentError> {
+    if who.is_owner() {
+        return Ok(Right::Add);
+    }
+    Ok(match load(snapshot, who.mailbox, database)? {
+        Some((granted, _)) if granted.has(&granted.to.authors, who) => Right::Add,
+        Some((granted, _)) if granted.has(&granted.to.readers, who) => Right::Read,
+        _ => Right::None,
+    })
+}
+
 /// Passes those who may read a database.
 pub(crate) fn may_read(
     snapshot: &dyn Snapshot,
     who: Who<'_>,
     database: &DatabaseName,
 ) -> Result<(), DocumentError> {
-    if who.is_owner() {
-        return Ok(());
-    }
-    match load(snapshot, who.mailbox, database)? {
-        Some((granted, _))
-            if granted.has(&granted.to.readers, who) || granted.has(&granted.to.authors, who) =>
-        {
-            Ok(())
-        }
-        _ => Err(stranger()),
+    match right(snapshot, who, database)? {
+        Right::Add | Right::Read => Ok(()),
+        Right::None => Err(stranger()),
     }
 }
 
@@ -188,15 +263,12 @@ pub fn may_add(
     who: Who<'_>,
     database: &DatabaseName,
 ) -> Result<(), DocumentError> {
-    if who.is_owner() {
-        return Ok(());
-    }
-    match load(snapshot, who.mailbox, database)? {
-        Some((granted, _)) if granted.has(&granted.to.authors, who) => Ok(()),
-        Some((granted, _)) if granted.has(&granted.to.readers, who) => Err(
-            DocumentError::forbidden("You may read this database, not write to it."),
-        ),
-        _ => Err(stranger()),
+    match right(snapshot, who, database)? {
+        Right::Add => Ok(()),
+        Right::Read => Err(DocumentError::forbidden(
+            "You may read this database, not write to it.",
+        )),
+        Right::None => Err(stranger()),
     }
 }
 
@@ -217,6 +289,19 @@ pub(crate) fn owner_only(who: Who<'_>) -> Result<(), DocumentError> {
         true => Ok(()),
         false => Err(stranger()),
     }
+}
+
+/// The revision of the grant that a decision rests on.
+///
+/// # Errors
+/// 403 if there is none.
+pub(crate) fn grant_revision(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    database: &DatabaseName,
+) -> Result<u64, DocumentError> {
+    let granted = load(snapshot, mailbox, database)?;
+    granted.map(|(_, revision)| revision).ok_or_else(stranger)
 }
 
 fn stranger() -> DocumentError {
@@ -250,11 +335,17 @@ fn count(snapshot: &dyn Snapshot, mailbox: &str) -> Result<usize, DocumentError>
 
 #[cfg(test)]
 mod tests {
+    use groupware_content::ContentHash;
+    use groupware_store::{Batch, CommitError, Store, StoreOptions};
+
     use super::*;
+    use crate::{Fields, FileName, ItemName, NewAttachment, Place, Unid};
 
     fn granted(text: &str) -> Granted {
         let to = Access::parse(text.as_bytes()).unwrap();
-        Granted { at: 100, to }
+        let earlier = BTreeMap::new();
+        let at = 100;
+        Granted { at, to, earlier }
     }
 
     fn who(user: &str, since: i64) -> Who<'_> {
@@ -279,6 +370,140 @@ mod tests {
         let open = granted(r#"{"authors": ["*"]}"#);
         assert!(open.has(&open.to.authors, who("eve", 101)));
         assert!(!open.has(&open.to.readers, who("eve", 1)));
+    }
+
+    #[test]
+    fn a_name_that_is_granted_again_keeps_its_moment() {
+        // As it was stored before names had moments of their own.
+        let stored = r#"{"at":100,"to":{"readers":["bob","eve"],"authors":["*"]}}"#;
+        let old: Granted = serde_json::from_str(stored).unwrap();
+        let follow = |old: &Granted, text: &str, registered: Registered<'_>| {
+            let to = Access::parse(text.as_bytes()).unwrap();
+            old.followed_by((to, 200), registered)
+        };
+        let bob_is_new = |name: &str| Some(if name == "bob" { 150 } else { 0 });
+        let next = follow(&old, r#"{"authors":["eve","joe"]}"#, &bob_is_new).unwrap();
+        assert_eq!((next.moment("eve"), next.moment("joe")), (100, 200));
+        let refused = follow(&old, r#"{"readers":["bob","eve"]}"#, &bob_is_new);
+        assert_eq!(refused.unwrap_err().status(), 409);
+        let next = follow(&old, r#"{"readers":["bob"]}"#, &|_| Some(100)).unwrap();
+        assert!(!next.has(&next.to.readers, who("bob", 150)));
+        // Left out once, the name is whoever has it now.
+        let next = follow(&next, r#"{"readers":["eve"]}"#, &bob_is_new).unwrap();
+        let next = follow(&next, r#"{"readers":["bob"]}"#, &bob_is_new).unwrap();
+        assert!(next.has(&next.to.readers, who("bob", 150)));
+
+        let shown = |registered| {
+            let old: Granted = serde_json::from_str(stored).unwrap();
+            let to = old.living(registered);
+            let names: Vec<_> = to.readers.into_iter().chain(to.authors).collect();
+            names.join(" ")
+        };
+        assert_eq!(shown(&|_| Some(100)), "bob eve *");
+        assert_eq!(shown(&bob_is_new), "eve *");
+        assert_eq!(shown(&|_| None), "*");
+    }
+
+    /// What a decision would change, for a user.
+    fn decided(
+        store: &Store,
+        who: Who<'_>,
+        decide: &dyn Fn(&Context<'_>) -> Result<Decision<()>, DocumentError>,
+    ) -> Batch {
+        let made = store.read(|snapshot| {
+            decide(&Context {
+                snapshot,
+                who,
+                now: 100,
+                bits: 7,
+                quota_bytes: u64::MAX,
+            })
+        });
+        made.unwrap().batch
+    }
+
+    /// Every change that an author can make of the document that was made with the bits 7.
+    fn all_changes(store: &Store, database: &DatabaseName, file: &NewAttachment) -> Vec<Batch> {
+        let place = Place {
+            database: database.clone(),
+            unid: Unid::from_bits(7),
+            item: file.item.clone(),
+        };
+        let (at, fields) = ((database, &place.unid), &Fields::parse(b"{}").unwrap());
+        let bob = |decide: &dyn Fn(&Context<'_>) -> Result<Decision<()>, DocumentError>| {
+            decided(store, who("bob", 0), decide)
+        };
+        vec![
+            bob(&|context| {
+                create(
+                    &Context {
+                        bits: 8,
+                        ..*context
+                    },
+                    database,
+                )
+            }),
+            bob(&|context| crate::replace(context, at, fields, None)),
+            bob(&|context| crate::patch(context, at, fields, None)),
+            bob(&|context| attach(context, database, file)),
+            bob(&|context| crate::detach(context, &place, &file.name)),
+            bob(&|context| crate::delete(context, at, None)),
+        ]
+    }
+
+    fn create(
+        context: &Context<'_>,
+        database: &DatabaseName,
+    ) -> Result<Decision<()>, DocumentError> {
+        let made = crate::create(context, database, Fields::parse(b"{}").unwrap())?;
+        let (batch, outcome) = (made.batch, ());
+        Ok(Decision { batch, outcome })
+    }
+
+    fn attach(
+        context: &Context<'_>,
+        database: &DatabaseName,
+        file: &NewAttachment,
+    ) -> Result<Decision<()>, DocumentError> {
+        let at = (database, &Unid::from_bits(7));
+        let made = crate::attach(context, at, std::slice::from_ref(file))?;
+        let (batch, outcome) = (made.batch, ());
+        Ok(Decision { batch, outcome })
+    }
+
+    #[test]
+    fn a_change_fails_once_its_grant_is_withdrawn() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let database = &DatabaseName::parse("talk").unwrap();
+        let allow = |text: &str| {
+            let to = Access::parse(text.as_bytes()).unwrap();
+            let granted = decided(&store, Who::owner("ada"), &|context| {
+                grant(context, database, to.clone(), &|_| Some(0))
+            });
+            store.commit_blocking(granted).unwrap();
+        };
+        let file = NewAttachment {
+            item: ItemName::parse("Body").unwrap(),
+            name: FileName::parse("a").unwrap(),
+            media_type: String::new(),
+            bytes: 1,
+            hash: ContentHash::of(b"x"),
+        };
+        allow(r#"{"authors":["bob"]}"#);
+        let bob = who("bob", 0);
+        let made = decided(&store, bob, &|context| create(context, database));
+        store.commit_blocking(made).unwrap();
+        let made = decided(&store, bob, &|context| attach(context, database, &file));
+        store.commit_blocking(made).unwrap();
+        let late = all_changes(&store, database, &file);
+        allow("{}");
+        for batch in late {
+            let outcome = store.commit_blocking(batch);
+            assert!(
+                matches!(outcome, Err(CommitError::Conflict { .. })),
+                "{outcome:?}"
+            );
+        }
     }
 
     #[test]

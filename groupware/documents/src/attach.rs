@@ -42,7 +42,7 @@ pub fn attach(
     for file in files {
         all_new &= put(&mut document, file, context.now)?;
     }
-    let mut changes = Changes::new(context)?;
+    let mut changes = Changes::in_database(context, database)?;
     changes.replace((database, unid), Some(&held), Some(&document))?;
     Ok(Decision {
         batch: changes.into_batch(),
@@ -126,7 +126,7 @@ pub fn detach(
     let mut document = held.document.clone();
     document.attachments.remove(at);
     document.modified = context.now;
-    let mut changes = Changes::new(context)?;
+    let mut changes = Changes::in_database(context, database)?;
     changes.replace((database, unid), Some(&held), Some(&document))?;
     Ok(Decision {
         batch: changes.into_batch(),

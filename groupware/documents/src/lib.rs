@@ -35,7 +35,7 @@ mod upload;
 mod usage;
 mod write;
 
-pub use access::{Access, Who, access, grant, may_add};
+pub use access::{Access, Registered, Who, access, grant, may_add};
 pub use attach::{NewAttachment, attach, attachment, detach};
 pub use check::{Found, check, kept_content};
 pub use context::{Context, Decision};

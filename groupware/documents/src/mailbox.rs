@@ -11,7 +11,7 @@ use groupware_store::{Batch, Snapshot};
 use crate::context::Context;
 use crate::time::json_date;
 use crate::usage::{self, HeldUsage};
-use crate::{DatabaseName, Document, DocumentError, Unid, document_path, keys};
+use crate::{DatabaseName, Document, DocumentError, Unid, access, document_path, keys};
 
 /// A document with the revision it was read at.
 #[derive(Debug, Clone)]
@@ -50,6 +50,26 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
+    /// Changes of a database that somebody else than its owner may have decided on. They fail once the
+    /// grant that allowed them is changed or withdrawn.
+    ///
+    /// # Errors
+    /// 403 for somebody else without a grant.
+    pub(crate) fn in_database(
+        context: &Context<'_>,
+        database: &DatabaseName,
+    ) -> Result<Self, DocumentError> {
+        let mut changes = Self::new(context)?;
+        if !context.who.is_owner() {
+            let mailbox = context.who.mailbox;
+            let revision = access::grant_revision(context.snapshot, mailbox, database)?;
+            let (partition, key) = (Arc::clone(&changes.partition), keys::access(database));
+            changes.batch.assert_revision(partition, key, revision);
+        }
+        Ok(changes)
+    }
+
+    /// Changes that only the owner decides on.
     pub(crate) fn new(context: &Context<'_>) -> Result<Self, DocumentError> {
         let before = usage::load(context.snapshot, context.who.mailbox)?;
         Ok(Self {

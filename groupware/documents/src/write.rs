@@ -45,7 +45,7 @@ pub fn create(
         fields,
         attachments: Vec::new(),
     };
-    let mut changes = Changes::new(context)?;
+    let mut changes = Changes::in_database(context, database)?;
     changes.replace((database, &unid), None, Some(&document))?;
     Ok(Decision {
         batch: changes.into_batch(),
@@ -123,7 +123,7 @@ pub fn delete(
 ) -> Result<Decision<()>, DocumentError> {
     let held = require_changeable(context.snapshot, context.who, place)?;
     check_unmodified(&held, unmodified_since)?;
-    let mut changes = Changes::new(context)?;
+    let mut changes = Changes::in_database(context, place.0)?;
     changes.replace(place, Some(&held), None)?;
     Ok(Decision {
         batch: changes.into_batch(),
@@ -142,7 +142,7 @@ fn change(
     let mut document = held.document.clone();
     edit(&mut document)?;
     document.modified = context.now;
-    let mut changes = Changes::new(context)?;
+    let mut changes = Changes::in_database(context, place.0)?;
     changes.replace(place, Some(&held), Some(&document))?;
     Ok(Decision {
         batch: changes.into_batch(),

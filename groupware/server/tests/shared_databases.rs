@@ -182,6 +182,19 @@ fn a_name_given_anew_inherits_no_grant() {
     wait_for("the next second", || second() != at);
     let next = User::new(&server, "bob");
     refused(&next, reads(&first));
+
+    // Nor is it shown as granted; who has read the grant before is told.
+    User::new(&server, "eve");
+    let granted = || ada.get(&format!("{DATABASE}/access")).json();
+    assert_eq!(granted(), json!({ "readers": [], "authors": [] }));
+    assert_error(&ada.grant(&json!({ "readers": ["bob", "eve"] })), 409);
+    refused(&next, reads(&first));
+    assert_eq!(ada.grant(&json!({ "readers": ["eve"] })).status, 200);
+    refused(&next, reads(&first));
+    assert_eq!(ada.grant(&json!({ "readers": ["bob", "eve"] })).status, 200);
+    assert_eq!(next.get(&first).status, 200);
+    let both = json!({ "readers": ["bob", "eve"], "authors": [] });
+    assert_eq!(granted(), both);
 }
 
 #[test]

@@ -20,9 +20,10 @@ pub(super) fn routes() -> Router<AppState> {
 
 async fn read(State(state): State<AppState>, owner: Owner, params: Params) -> Reply {
     let database = params.database()?;
+    let registered = |name: &str| registered(&state, name);
     let body = state
         .store()
-        .read(|snapshot| documents::access(snapshot, owner.who(), &database))?;
+        .read(|snapshot| documents::access(snapshot, owner.who(), &database, &registered))?;
     Ok(reply::json(body))
 }
 
@@ -34,10 +35,7 @@ async fn replace(
     body: Bytes,
 ) -> Reply {
     let (database, to) = (params.database()?, Access::parse(&body)?);
-    if let Some(unknown) = to
-        .names()
-        .find(|name| state.directory().find(name).is_none())
-    {
+    if let Some(unknown) = to.names().find(|name| registered(&state, name).is_none()) {
         let message = format!("There is no user {unknown}.");
         return Err(ApiError::bad_request(message));
     }
@@ -55,8 +53,16 @@ async fn grant(
     to: Access,
 ) -> Reply {
     change(state, owner.who(), |context| {
-        documents::grant(context, database, to.clone())
+        documents::grant(context, database, to.clone(), &|name| {
+            registered(state, name)
+        })
     })
     .await?;
     Ok(reply::nothing())
+}
+
+/// When the user of this name was registered, if there is one.
+fn registered(state: &AppState, name: &str) -> Option<i64> {
+    let account = state.directory().find(name);
+    account.map(|account| account.created)
 }
