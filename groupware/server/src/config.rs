@@ -139,7 +139,8 @@ pub struct Limits {
     /// The same for requests to the admin interface, which may change a million users and answer
     /// with what can't be had again. Their bodies may take as long to arrive.
     pub admin_timeout: Duration,
-    /// Longest time that a client may receive nothing of a response that waits for it.
+    /// Longest time in which a client may take 64 KiB, or the rest, of a response that waits for it,
+    /// give or take half a head's time.
     pub send_timeout: Duration,
     /// Longest time that a connection may be idle.
     pub idle_timeout: Duration,

@@ -39,6 +39,15 @@ impl Lane {
         LANE[self.0].available_permits() == 0
     }
 
+    /// Goes in it if nobody does.
+    pub(crate) fn try_enter(self) -> Option<InLane> {
+        let permit = LANE[self.0].try_acquire().ok()?;
+        Some(InLane {
+            lane: self,
+            _permit: permit,
+        })
+    }
+
     /// Waits, first come, first served, until nobody else goes in it. Who goes in one must leave
     /// it before waiting for another.
     pub(crate) async fn enter(self) -> InLane {
@@ -85,6 +94,7 @@ mod tests {
     async fn one_at_a_time_goes_in_a_lane() {
         let lane = Lane(7);
         let first = lane.enter().await;
+        assert!(lane.try_enter().is_none());
         assert!(lane.is_taken() && first.is(lane) && !first.is(Lane(8)));
         let mut second = std::pin::pin!(lane.enter());
         assert!(is_pending(second.as_mut()).await);

@@ -5,7 +5,9 @@ use std::io;
 use std::net::{IpAddr, TcpListener};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
+};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -24,6 +26,10 @@ use crate::serve::Front;
 
 /// How long a thread stays away from its listener after an error, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// So much of a response, or the rest of it, is received within the time that sending may take: who
+/// receives a little now and then would hold memory for ever.
+const PACE_BYTES: u64 = 64 << 10;
 
 /// What the threads share.
 pub(crate) struct Shared {
@@ -194,6 +200,8 @@ struct Pulse {
     changes: AtomicU32,
     /// The last bytes sent had to wait for the client to receive earlier ones.
     blocked: AtomicBool,
+    /// Bytes sent so far.
+    sent_bytes: AtomicU64,
 }
 
 impl Default for Pulse {
@@ -203,6 +211,7 @@ impl Default for Pulse {
             phase: AtomicU8::new(Phase::Head as u8),
             changes: AtomicU32::new(0),
             blocked: AtomicBool::new(false),
+            sent_bytes: AtomicU64::new(0),
         }
     }
 }
@@ -228,6 +237,16 @@ impl Pulse {
             self.blocked.store(true, Relaxed);
         }
     }
+
+    /// So many bytes were sent, or some had to wait.
+    fn wrote(&self, polled: &Poll<io::Result<usize>>) {
+        self.sent(polled.is_ready());
+        if let Poll::Ready(Ok(count)) = polled {
+            // Nobody else writes it, so that it needs no locked instruction.
+            let before = self.sent_bytes.load(Relaxed);
+            self.sent_bytes.store(before + *count as u64, Relaxed);
+        }
+    }
 }
 
 /// Ends connections that keep the server waiting. It looks at them now and then rather than
@@ -238,6 +257,9 @@ struct Patience {
     send_ticks: u32,
     seen: u32,
     ticks: u32,
+    /// Bytes that had been sent when the client last kept the pace, and the ticks since.
+    paced_bytes: u64,
+    paced_ticks: u32,
 }
 
 impl Patience {
@@ -255,24 +277,37 @@ impl Patience {
             send_ticks: ticks(limits.send_timeout),
             seen: 0,
             ticks: 0,
+            paced_bytes: 0,
+            paced_ticks: 0,
         }
     }
 
     fn ends_at_this_tick(&mut self, pulse: &Pulse) -> bool {
+        if self.receives_too_little(pulse) {
+            return true;
+        }
         let changes = pulse.changes.load(Relaxed);
         if changes != self.seen {
             (self.seen, self.ticks) = (changes, 0);
             return false;
         }
         self.ticks = self.ticks.saturating_add(1);
-        if pulse.blocked.load(Relaxed) && self.ticks > self.send_ticks {
-            return true;
-        }
         match pulse.phase.load(Relaxed) {
             phase if phase == Phase::Idle as u8 => self.ticks > self.idle_ticks,
             phase if phase == Phase::Head as u8 => self.ticks > Self::HEAD_TICKS,
             _ => false,
         }
+    }
+
+    /// Whether a response waits for a client that does not keep the pace.
+    fn receives_too_little(&mut self, pulse: &Pulse) -> bool {
+        let sent = pulse.sent_bytes.load(Relaxed);
+        if !pulse.blocked.load(Relaxed) || sent - self.paced_bytes >= PACE_BYTES {
+            (self.paced_bytes, self.paced_ticks) = (sent, 0);
+            return false;
+        }
+        self.paced_ticks = self.paced_ticks.saturating_add(1);
+        self.paced_ticks > self.send_ticks
     }
 }
 
@@ -303,7 +338,7 @@ impl<S: AsyncWrite + Unpin> Write for Watched<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.io).poll_write(context, bytes);
-        self.pulse.sent(polled.is_ready());
+        self.pulse.wrote(&polled);
         polled
     }
 
@@ -327,7 +362,7 @@ impl<S: AsyncWrite + Unpin> Write for Watched<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.io).poll_write_vectored(context, slices);
-        self.pulse.sent(polled.is_ready());
+        self.pulse.wrote(&polled);
         polled
     }
 }
@@ -355,18 +390,40 @@ mod tests {
         assert_eq!(ticks_until_end(Some(Phase::Head)), Some(4));
         assert_eq!(ticks_until_end(Some(Phase::Idle)), Some(14));
         assert_eq!(ticks_until_end(Some(Phase::Busy)), None);
+    }
 
-        // Who receives nothing is cut off, whatever else the connection does; who receives a
-        // little now and then isn't.
+    #[test]
+    fn who_receives_too_little_of_a_response_is_cut_off() {
+        let limits = Limits {
+            head_timeout: Duration::from_secs(10),
+            send_timeout: Duration::from_secs(20),
+            ..Limits::default()
+        };
+        // What is received at each tick; the connection waits to send more.
+        let ticks_until_end = |bytes: u64| {
+            let (pulse, mut patience) = (Pulse::default(), Patience::new(&limits));
+            pulse.enter(Phase::Idle);
+            (1..100).find(|_| {
+                if bytes > 0 {
+                    let count = usize::try_from(bytes).unwrap();
+                    pulse.wrote(&Poll::Ready(Ok(count)));
+                }
+                pulse.wrote(&Poll::Pending);
+                patience.ends_at_this_tick(&pulse)
+            })
+        };
+        assert_eq!(ticks_until_end(0), Some(5));
+        assert_eq!(ticks_until_end(1), Some(5));
+        assert_eq!(ticks_until_end(PACE_BYTES / 8), Some(5));
+        assert_eq!(ticks_until_end(PACE_BYTES / 4), None);
+        // Who has received all that there was to send owes nothing.
         let (pulse, mut patience) = (Pulse::default(), Patience::new(&limits));
         pulse.enter(Phase::Idle);
-        for _ in 0..10 {
-            pulse.sent(false);
+        for _ in 0..20 {
+            pulse.wrote(&Poll::Pending);
             assert!((0..4).all(|_| !patience.ends_at_this_tick(&pulse)));
-            pulse.sent(true);
+            pulse.wrote(&Poll::Ready(Ok(1)));
+            assert!(!patience.ends_at_this_tick(&pulse));
         }
-        pulse.sent(false);
-        let end = (1..100).find(|_| patience.ends_at_this_tick(&pulse));
-        assert_eq!(end, Some(6));
     }
 }

@@ -143,7 +143,7 @@ impl Inbox {
             open: None,
             files: Vec::new(),
             place: place.clone(),
-            _stream: state.streams.place().await?,
+            _stream: state.streams.place(visitor.who().user).await?,
         })
     }
 
@@ -325,16 +325,17 @@ async fn read(
         Ranged::Part(part) => Some(part),
         Ranged::All => None,
     };
-    let body = open(&state, &attachment, part).await?;
+    let body = open(&state, visitor.who().user, &attachment, part).await?;
     Ok(describe(body, &attachment, part, &tag))
 }
 
 async fn open(
     state: &AppState,
+    user: &str,
     attachment: &Attachment,
     part: Option<ByteRange>,
 ) -> Result<FileBody, ApiError> {
-    let place = state.streams.place().await?;
+    let place = state.streams.place(user).await?;
     let (content, hash) = (state.content.clone(), attachment.hash);
     let file = state
         .streams

@@ -49,12 +49,13 @@ pub enum CheckError {
     Content(#[from] ContentError),
 }
 
-/// Looks through the store in a folder, which no server may be using. Changes nothing in it.
+/// Looks through the store in a folder, which no server may be using. Changes nothing in it, hence
+/// refuses one that a server would have to bring up to date first.
 pub(crate) fn check(folder: &Path) -> Result<Checked, CheckError> {
     if !folder.is_dir() {
         return Err(CheckError::NoFolder(folder.display().to_string()));
     }
-    let store = Store::open_sqlite(folder, StoreOptions::default())?;
+    let store = Store::open_sqlite(folder, StoreOptions::default().as_it_is())?;
     let content = ContentStore::open(folder)?;
     let accounts = Accounts::load(store.clone(), "localhost", usize::MAX)
         .map_err(|error| CheckError::Accounts(error.to_string()))?;
@@ -116,4 +117,18 @@ fn check_content(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looking_makes_no_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let failed = check(folder.path()).unwrap_err();
+        assert!(matches!(failed, CheckError::Open(_)), "{failed}");
+        assert!(!folder.path().join("groupware.sqlite").exists());
+        assert!(!folder.path().join("content").exists());
+    }
 }

@@ -115,6 +115,8 @@ async fn change_once(
         let lanes = Lane::of_all(&decision.batch);
         let busy = lanes.iter().find(|lane| lane.is_taken());
         if let (None, Some(lane)) = (&going, busy) {
+            // Nobody waits with a batch in hand.
+            drop(decision.batch);
             going = Some(lane.enter().await);
             continue;
         }

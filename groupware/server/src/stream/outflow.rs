@@ -7,15 +7,28 @@ use std::os::unix::fs::FileExt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::Place;
 use super::buffers::BUFFER_BYTES;
+use super::{Buffer, Place};
 use crate::AppState;
 
-type Reading = Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send>>;
+/// Longest wait for a buffer. A buffer is a client's until it has received it, and all may be with
+/// clients that receive little: others go on without.
+const WAIT: Duration = Duration::from_millis(500);
+/// What is read at once without a buffer. Of these pieces, a connection holds no more than three.
+const PIECE_BYTES: usize = 16 << 10;
+
+type Reading = Pin<Box<dyn Future<Output = io::Result<Piece>> + Send>>;
+
+/// What was read.
+struct Piece {
+    bytes: Bytes,
+    has_buffer: bool,
+}
 
 /// The body: bytes of a file from one place to another.
 pub(crate) struct FileBody {
@@ -23,6 +36,8 @@ pub(crate) struct FileBody {
     file: Arc<File>,
     at: u64,
     end: u64,
+    /// Longest wait for the next buffer.
+    wait: Duration,
     reading: Option<Reading>,
     _place: Place,
 }
@@ -35,6 +50,7 @@ impl FileBody {
             file: Arc::new(file),
             at,
             end: at + length,
+            wait: WAIT,
             reading: None,
             _place: place,
         }
@@ -43,20 +59,36 @@ impl FileBody {
     /// Reads the next buffer. It is given back when the client has received it.
     fn read(&self) -> Reading {
         let (state, file, at) = (self.state.clone(), Arc::clone(&self.file), self.at);
-        let left = usize::try_from(self.end - at).unwrap_or(usize::MAX);
+        let (left, wait) = (self.end - at, self.wait);
         Box::pin(async move {
             let streams = &state.streams;
-            let mut buffer = streams.outgoing.take().await;
-            let read = streams.disk.work(move || {
-                buffer.fill(left.min(BUFFER_BYTES), |bytes| {
-                    file.read_exact_at(bytes, at)
-                })?;
-                Ok(Bytes::from_owner(buffer))
-            });
+            let buffer = tokio::time::timeout(wait, streams.outgoing.take()).await;
+            let work = move || read_piece(&file, (at, left), buffer.ok());
+            let read = streams.disk.work(work);
             read.await
                 .map_err(|_| io::Error::other("the server is stopping"))?
         })
     }
+}
+
+/// Reads at a place in a file as much as there is room for.
+fn read_piece(file: &File, (at, left): (u64, u64), buffer: Option<Buffer>) -> io::Result<Piece> {
+    let left = usize::try_from(left).unwrap_or(usize::MAX);
+    let has_buffer = buffer.is_some();
+    let bytes = match buffer {
+        Some(mut buffer) => {
+            buffer.fill(left.min(BUFFER_BYTES), |bytes| {
+                file.read_exact_at(bytes, at)
+            })?;
+            Bytes::from_owner(buffer)
+        }
+        None => {
+            let mut piece = vec![0; left.min(PIECE_BYTES)];
+            file.read_exact_at(&mut piece, at)?;
+            piece.into()
+        }
+    };
+    Ok(Piece { bytes, has_buffer })
 }
 
 impl Body for FileBody {
@@ -78,8 +110,10 @@ impl Body for FileBody {
             self.reading = Some(reading);
             return Poll::Pending;
         };
-        let bytes = read?;
+        let Piece { bytes, has_buffer } = read?;
         self.at += bytes.len() as u64;
+        // Who has waited in vain takes one that is free, and waits no more until then.
+        self.wait = if has_buffer { WAIT } else { Duration::ZERO };
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 
@@ -89,5 +123,43 @@ impl Body for FileBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.end - self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use groupware_store::{Store, StoreOptions};
+    use http_body_util::BodyExt;
+
+    use super::*;
+    use crate::{Config, Data};
+
+    #[tokio::test]
+    async fn clients_that_keep_all_buffers_hold_nobody_up() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let state = crate::server::state_for_tests(&Config::new(Data::Memory), store);
+        let bytes: Vec<u8> = (0_u32..200_000).flat_map(u32::to_le_bytes).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        let mut kept = Vec::new();
+        while let Ok(buffer) =
+            tokio::time::timeout(Duration::ZERO, state.streams.outgoing.take()).await
+        {
+            kept.push(buffer);
+        }
+        let place = state.streams.place("ada").await.unwrap();
+        let span = (1, bytes.len() as u64 - 1);
+        let mut body = FileBody::new(state.clone(), file, span, place);
+        let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(first.len(), PIECE_BYTES);
+        // There is one again.
+        kept.pop();
+        let second = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(second.len(), BUFFER_BYTES);
+        let mut all = [first, second].concat();
+        all.extend_from_slice(&body.collect().await.unwrap().to_bytes());
+        assert!(all == bytes[1..]);
     }
 }
