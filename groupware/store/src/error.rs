@@ -33,6 +33,20 @@ pub enum OpenError {
         /// The newest schema version that this program can use.
         known: i64,
     },
+    /// The file was written by an earlier version of the program, and was to be left as it is.
+    #[error(
+        "{} has schema version {found}, and this program's is {known}: a server that starts on it \
+         brings it up to date",
+        file.display()
+    )]
+    Older {
+        /// The database file.
+        file: PathBuf,
+        /// The schema version in the file.
+        found: i64,
+        /// The schema version of this program.
+        known: i64,
+    },
     /// The folder or a file in it could not be made or reached.
     #[error("cannot use {}", path.display())]
     Io {

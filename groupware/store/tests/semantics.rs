@@ -397,6 +397,16 @@ fn a_file_of_the_first_version_is_brought_up_to_date() {
              INSERT INTO records VALUES ('p', CAST('old' AS BLOB), 1, zeroblob(5000));",
         )
         .unwrap();
+    // Who only wants to look leaves it alone.
+    let file = folder.path().join("groupware.sqlite");
+    let before = std::fs::read(&file).unwrap();
+    let look = || Store::open_sqlite(folder.path(), StoreOptions::default().as_it_is());
+    let error = look().unwrap_err();
+    assert!(
+        matches!(error, OpenError::Older { found: 1, .. }),
+        "{error}"
+    );
+    assert_eq!(std::fs::read(&file).unwrap(), before);
     let store = open(folder.path());
     assert_eq!(get(&store, "p", "small").unwrap().value, "value");
     assert_eq!(get(&store, "p", "old").unwrap().value, vec![0; 5000]);
@@ -413,6 +423,20 @@ fn a_file_of_the_first_version_is_brought_up_to_date() {
         .unwrap();
     assert_eq!(get(&store, "p", "new").unwrap().value, vec![2; 5000]);
     assert_eq!(store.integrity().unwrap(), Vec::<String>::new());
+    drop(store);
+    look().unwrap();
+}
+
+#[test]
+fn a_store_that_is_not_there_is_not_made_by_looking() {
+    let folder = tempfile::tempdir().unwrap();
+    let look = || Store::open_sqlite(folder.path(), StoreOptions::default().as_it_is());
+    let file = folder.path().join("groupware.sqlite");
+    assert!(matches!(look(), Err(OpenError::Database { .. })));
+    assert!(!file.exists());
+    std::fs::write(&file, "").unwrap();
+    assert!(matches!(look(), Err(OpenError::Foreign { .. })));
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 0);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::checkpoint::Checkpointer;
+use super::log_ahead::LogAhead;
 use super::read::ReadPool;
 use super::write::SqliteEngine;
 use crate::{OpenError, StoreError, StoreOptions};
@@ -60,15 +61,21 @@ pub(crate) fn open(
             source: error.into(),
         },
     };
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, !options.as_it_is);
     let mut connection = Connection::open_with_flags(&file, flags).map_err(failed)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     let found = identify(&connection).map_err(failed)?;
     match found {
-        Found::Empty => create(&mut connection).map_err(failed)?,
-        Found::Ours(1) => upgrade(&mut connection).map_err(failed)?,
+        Found::Empty if !options.as_it_is => create(&mut connection).map_err(failed)?,
+        Found::Ours(1) if !options.as_it_is => upgrade(&mut connection).map_err(failed)?,
+        Found::Ours(1) => {
+            return Err(OpenError::Older {
+                file: file.clone(),
+                found: 1,
+                known: SCHEMA_VERSION,
+            });
+        }
         Found::Ours(SCHEMA_VERSION) => {}
         Found::Ours(found) => {
             return Err(OpenError::Newer {
@@ -77,7 +84,7 @@ pub(crate) fn open(
                 known: SCHEMA_VERSION,
             });
         }
-        Found::Foreign => return Err(OpenError::Foreign { file: file.clone() }),
+        Found::Empty | Found::Foreign => return Err(OpenError::Foreign { file: file.clone() }),
     }
     tune_writer(&connection, options).map_err(failed)?;
     sync_folder(folder)?;
@@ -86,7 +93,8 @@ pub(crate) fn open(
         file: file.clone(),
         source,
     })?;
-    let engine = SqliteEngine::new(connection, checkpointer).map_err(failed)?;
+    let log_ahead = LogAhead::new(&file);
+    let engine = SqliteEngine::new(connection, checkpointer, log_ahead).map_err(failed)?;
     Ok((engine, pool))
 }
 

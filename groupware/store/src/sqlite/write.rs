@@ -3,6 +3,7 @@
 use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql};
 
 use super::checkpoint::{Checkpointer, log_pages, watch_log};
+use super::log_ahead::LogAhead;
 use super::open::INLINE_BYTES;
 use super::read::value;
 use crate::batch::added;
@@ -22,8 +23,9 @@ const DELETE_RANGE: &str = "DELETE FROM records WHERE partition = ?1 AND key >= 
 const DELETE_PARTITION: &str = "DELETE FROM records WHERE partition = ?1";
 const HAS_LARGE: &str = "SELECT EXISTS (SELECT 1 FROM large_values)";
 const PUT_LARGE: &str = "INSERT INTO large_values (value) VALUES (?1)";
-const FREE: &str = "DELETE FROM large_values WHERE id = (SELECT value FROM records
-    WHERE partition = ?1 AND key = ?2 AND typeof(value) = 'integer')";
+const LARGE: &str = "SELECT value FROM records
+    WHERE partition = ?1 AND key = ?2 AND typeof(value) = 'integer'";
+const FREE: &str = "DELETE FROM large_values WHERE id = ?1";
 const FREE_RANGE: &str = "DELETE FROM large_values WHERE id IN (SELECT value FROM records
     WHERE partition = ?1 AND key >= ?2 AND key < ?3 AND typeof(value) = 'integer')";
 const FREE_PARTITION: &str = "DELETE FROM large_values WHERE id IN (SELECT value FROM records
@@ -34,6 +36,7 @@ const RESERVE: &str = "UPDATE counters SET value = ?1 WHERE name = 'revision_lim
 pub(crate) struct SqliteEngine {
     connection: Connection,
     checkpointer: Checkpointer,
+    log_ahead: LogAhead,
     /// The last revision used.
     revision: u64,
     /// The last revision that may be used before the next run is reserved.
@@ -55,6 +58,7 @@ impl SqliteEngine {
     pub(super) fn new(
         connection: Connection,
         checkpointer: Checkpointer,
+        log_ahead: LogAhead,
     ) -> rusqlite::Result<Self> {
         let limit: i64 = connection.query_row(LIMIT, [], |row| row.get(0))?;
         let has_large = connection.query_row(HAS_LARGE, [], |row| row.get(0))?;
@@ -64,6 +68,7 @@ impl SqliteEngine {
         Ok(Self {
             connection,
             checkpointer,
+            log_ahead,
             revision: limit,
             revision_limit: limit,
             has_large,
@@ -132,11 +137,7 @@ impl SqliteEngine {
                 key,
                 value,
             } => {
-                if self.has_large {
-                    self.connection
-                        .prepare_cached(FREE)?
-                        .execute((&**partition, key))?;
-                }
+                self.free(partition, key)?;
                 self.put((partition, key), revision, value)
             }
             Op::Add { partition, key, by } => {
@@ -149,25 +150,27 @@ impl SqliteEngine {
                     .optional()?;
                 let old = old.unwrap_or_default();
                 if !lies_inline(partition, key, &old) {
-                    self.connection
-                        .prepare_cached(FREE)?
-                        .execute((&**partition, key))?;
+                    self.free(partition, key)?;
                 }
                 self.put((partition, key), revision, &added(&old, by))
             }
             Op::Delete { partition, key } => {
-                self.remove((FREE, DELETE), &[&&**partition, &&key[..]])
+                self.free(partition, key)?;
+                self.connection
+                    .prepare_cached(DELETE)?
+                    .execute((&**partition, key))?;
+                Ok(())
             }
             Op::DeleteRange {
                 partition,
                 from,
                 to,
-            } => self.remove(
+            } => self.remove_all(
                 (FREE_RANGE, DELETE_RANGE),
                 &[&&**partition, &&from[..], &&to[..]],
             ),
             Op::DeletePartition { partition } => {
-                self.remove((FREE_PARTITION, DELETE_PARTITION), &[&&**partition])
+                self.remove_all((FREE_PARTITION, DELETE_PARTITION), &[&&**partition])
             }
         }
     }
@@ -192,8 +195,25 @@ impl SqliteEngine {
         Ok(())
     }
 
+    /// Removes the large value of a record, if it has one: few do, and to look is cheaper than to
+    /// delete nothing.
+    fn free(&self, partition: &str, key: &[u8]) -> rusqlite::Result<()> {
+        if !self.has_large {
+            return Ok(());
+        }
+        let id: Option<i64> = self
+            .connection
+            .prepare_cached(LARGE)?
+            .query_row((partition, key), |row| row.get(0))
+            .optional()?;
+        if let Some(id) = id {
+            self.connection.prepare_cached(FREE)?.execute([id])?;
+        }
+        Ok(())
+    }
+
     /// Removes records, and the large values among theirs first.
-    fn remove(&self, (free, delete): (&str, &str), of: &[&dyn ToSql]) -> rusqlite::Result<()> {
+    fn remove_all(&self, (free, delete): (&str, &str), of: &[&dyn ToSql]) -> rusqlite::Result<()> {
         if self.has_large {
             self.connection.prepare_cached(free)?.execute(of)?;
         }
@@ -243,6 +263,8 @@ impl Engine for SqliteEngine {
     }
 
     fn tend(&mut self) {
-        self.checkpointer.tend(&self.connection, log_pages());
+        let log_pages = log_pages();
+        self.checkpointer.tend(&self.connection, log_pages);
+        self.log_ahead.tend(log_pages);
     }
 }

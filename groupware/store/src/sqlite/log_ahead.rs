@@ -1,0 +1,58 @@
+//! Has the part of the log that is written over next read into the system's page cache.
+//!
+//! A log that starts over is written over from its beginning, in frames that begin anywhere within a
+//! page of the file. A page that the system has dropped meanwhile must be read before a part of it can
+//! be written, and a commit would wait for each such read: on a machine that gives idle memory up, as
+//! virtual ones do, that made a registration of 100 interfaces take 1.7 ms in place of 1.1.
+
+use std::fs::File;
+use std::path::Path;
+
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+
+use super::open::PAGE_BYTES;
+
+/// How far ahead of the last commit the log is read.
+const AHEAD_PAGES: u32 = (2 << 20) / PAGE_BYTES;
+
+/// The log's file, and how much of it has been asked for.
+pub(super) struct LogAhead {
+    /// `None` where it can't be opened: commits then wait for what isn't there.
+    log: Option<File>,
+    asked_pages: u32,
+}
+
+impl LogAhead {
+    /// Of the log beside the database in `file`. The log is there once the database has been read.
+    pub(super) fn new(file: &Path) -> Self {
+        let mut log = file.as_os_str().to_owned();
+        log.push("-wal");
+        Self {
+            log: File::open(log).ok(),
+            asked_pages: 0,
+        }
+    }
+
+    /// Called between commits; the log has `log_pages` of this round.
+    pub(super) fn tend(&mut self, log_pages: u32) {
+        let Some(log) = &self.log else {
+            return;
+        };
+        if log_pages + AHEAD_PAGES < self.asked_pages {
+            self.asked_pages = 0;
+        }
+        if log_pages + AHEAD_PAGES / 2 < self.asked_pages {
+            return;
+        }
+        let from = log_pages.max(self.asked_pages);
+        self.asked_pages = log_pages + AHEAD_PAGES;
+        let offset = |pages: u32| i64::from(pages) * i64::from(PAGE_BYTES);
+        // Advice: where the file ends before, or it can't be followed, nothing is lost.
+        let _ = posix_fadvise(
+            log,
+            offset(from),
+            offset(self.asked_pages - from),
+            PosixFadviseAdvice::POSIX_FADV_WILLNEED,
+        );
+    }
+}
