@@ -10,6 +10,8 @@ use crate::write::differences::{Group, control_lead, groups, lead, texts};
 use crate::write::grids::{self, grids, spread};
 use crate::write::runs::cells;
 
+/// A table with more columns has the page's whole width.
+const COLUMNS_OF_HALF: usize = 3;
 /// Pairs with a chart; the table has all.
 const MOST_CHARTS: usize = 12;
 
@@ -30,7 +32,11 @@ pub(super) fn two_factors(page: &mut Page, analysis: &Analysis) {
             grids::lead(analysis)
         ),
     );
-    page.raw("<div class=\"panels\">\n");
+    let is_wide = grids
+        .iter()
+        .any(|grid| grid.across().1.len() > COLUMNS_OF_HALF);
+    let class = if is_wide { "panels wide" } else { "panels" };
+    page.raw(&format!("<div class=\"{class}\">\n"));
     for grid in grids {
         page.raw("<div>");
         tables::open(page, "matrix", &grid.title);
