@@ -4,12 +4,16 @@
 //! Doubling from the fewest until a level is not carried, bisection until the two levels beside the
 //! line are close, then repeats at both in random order. The line is always that of the falling
 //! rates that fit best ([`crate::isotonic`]): repeats that contradict an earlier trial move it, and
-//! the search narrows again from there.
+//! the search narrows again from there. Where the repeats don't bound the line, since a trial of them
+//! contradicts the others, one further out is repeated, too, on each side that is open.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::isotonic::{self, Ceiling, LoadLine, Tally};
+use crate::isotonic::{self, CONFIDENCE, Ceiling, LoadLine, Tally};
+
+/// How far beyond the levels beside the line one more is repeated on each side, in resolutions.
+const FURTHER_OUT: f64 = 3.0;
 
 /// What is searched, and how closely.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -81,7 +85,7 @@ impl Rules {
     /// Trials after which a search ends in any case.
     #[must_use]
     pub fn most_trials(&self) -> u32 {
-        self.doublings() + 3 * (self.bisections() + 2 * self.repeats) + 10
+        self.doublings() + 3 * (self.bisections() + 2 * self.repeats) + 2 * self.repeats + 10
     }
 
     fn doublings(&self) -> u32 {
@@ -137,7 +141,10 @@ impl Rules {
         }
         let lacks = |level| count(tallies, level) < self.repeats;
         match (lacks(below), lacks(above)) {
-            (false, false) => Next::Done(End::Found),
+            (false, false) => match self.further_out(below, above, tallies) {
+                Some(level) => Next::Try(level),
+                None => Next::Done(End::Found),
+            },
             (true, false) => Next::Try(below),
             (false, true) => Next::Try(above),
             (true, true) => {
@@ -150,6 +157,25 @@ impl Rules {
                 Next::Try(drawn[so_far.len() % 2])
             }
         }
+    }
+
+    /// A level beyond those beside the line that may bound it where they don't. One that was begun with
+    /// is gone on with: to stop at the first trial that closes the interval would be to choose what
+    /// is counted. For the same reason there is one on each side.
+    fn further_out(&self, below: u32, above: u32, tallies: &[Tally]) -> Option<u32> {
+        let line = isotonic::load_line(tallies, CONFIDENCE)?;
+        let step = |of: u32| ((FURTHER_OUT * self.resolution * f64::from(of)) as u32).max(1);
+        let lower = below.saturating_sub(step(below)).max(self.min);
+        let upper = above.saturating_add(step(above)).min(self.max);
+        let is_open = |level, is_open| match count(tallies, level) {
+            0 => is_open,
+            trials => trials < self.repeats,
+        };
+        if lower < below && is_open(lower, line.low < lower) {
+            return Some(lower);
+        }
+        let is_high_open = line.high.is_none_or(|high| high >= upper);
+        (upper > above && is_open(upper, is_high_open)).then_some(upper)
     }
 
     /// A level between two that are too far apart.

@@ -85,8 +85,7 @@ pub fn compare_runs(a: &Analysis, b: &Analysis) -> Result<RunComparison, CannotC
             .iter()
             .flat_map(|cells| Measure::ALL.map(|measure| (cells, measure)))
             .filter(|(cells, measure)| !is_cut((a, b), **cells, *measure))
-            .map(|(cells, measure)| draft((a, b), *cells, measure))
-            .flatten()
+            .filter_map(|(cells, measure)| draft((a, b), *cells, measure))
             .collect()
     } else {
         Vec::new()
