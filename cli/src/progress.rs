@@ -48,6 +48,9 @@ impl Display {
     pub(crate) fn show(&mut self, event: &Event) {
         match event {
             Event::Restored(restored) => self.line(&restore::words(restored)),
+            Event::Gone { path, value } => self.line(&format!(
+                "{path} is gone: its old value `{value}` can't be put back (`plimsoll restore` forgets it)"
+            )),
             Event::RunStarted {
                 dir,
                 trials,

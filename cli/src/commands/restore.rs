@@ -1,6 +1,6 @@
 //! `plimsoll restore`: puts back kernel settings that a killed run left changed.
 
-use lab_conduct::{Restoration, Restored};
+use lab_conduct::{Gone, Restoration, Restored};
 
 use crate::args::RestoreArgs;
 use crate::commands::print;
@@ -10,10 +10,16 @@ use crate::state;
 
 pub(crate) fn run(args: &RestoreArgs) -> Result<Exit, Failure> {
     let folder = state::folder(args.state.as_deref())?;
-    let Restoration { restored, held } =
-        lab_conduct::restore(&folder).map_err(|error| failure(&error))?;
+    let Restoration {
+        restored,
+        held,
+        gone,
+    } = lab_conduct::restore(&folder, Gone::Forget).map_err(|error| failure(&error))?;
     for (path, pid) in held {
         eprintln!("{path} is set by a run that is under way (process {pid}) and stays");
+    }
+    for (path, value) in gone {
+        eprintln!("{path} is gone: its old value `{value}` can't be put back, and is forgotten");
     }
     if restored.is_empty() {
         return print("nothing to put back\n");

@@ -9,12 +9,20 @@ use lab_study::plan::LoadSpec;
 
 use crate::journal::Restored;
 
-/// What happens, in order: `Restored`* `RunStarted` (`TrialStarted` (`Phase` | `SetupProgress` | `Progress` |
+/// What happens, in order: (`Restored` | `Gone`)* `RunStarted` (`TrialStarted` (`Phase` | `SetupProgress` | `Progress` |
 /// `Note`)* `TrialDone`)*.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A kernel setting that a killed run had left changed is as it was.
     Restored(Restored),
+    /// A kernel setting that an earlier run had changed is gone, and with it where its old value would
+    /// be put back.
+    Gone {
+        /// The file.
+        path: String,
+        /// The old value.
+        value: String,
+    },
     /// The archive is there and the first trial comes.
     RunStarted {
         /// The archive's folder.

@@ -35,6 +35,16 @@ pub(crate) struct Entry {
     pub(crate) old: String,
 }
 
+impl Entry {
+    fn failed(&self, source: io::Error) -> ConductError {
+        ConductError::PutBack {
+            path: self.restore.clone(),
+            value: self.old.clone(),
+            source,
+        }
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     schema: String,
@@ -63,6 +73,18 @@ pub struct Restoration {
     pub restored: Vec<Restored>,
     /// Files whose setting a run that goes on holds, with its process.
     pub held: Vec<(String, u32)>,
+    /// Files that are gone, as those of a network interface that was taken away, with the values that
+    /// can't be put back.
+    pub gone: Vec<(String, String)>,
+}
+
+/// What becomes of values whose file is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gone {
+    /// They stay in the journal, for the case that the file comes back.
+    Keep,
+    /// They are forgotten.
+    Forget,
 }
 
 /// The journal of this process's changes. Dropped, the old values are put back.
@@ -109,7 +131,11 @@ impl Journal {
 
     /// Puts the old values back, the last change first.
     pub(crate) fn put_back(&self) -> Result<(), ConductError> {
-        put_back(&self.entries).map(drop)
+        let done = put_back(&self.entries)?;
+        match done.gone.first() {
+            None => Ok(()),
+            Some(entry) => Err(entry.failed(io::ErrorKind::NotFound.into())),
+        }
     }
 
     /// Puts the old values back and removes the journal.
@@ -139,8 +165,9 @@ impl Drop for Journal {
 /// Puts back what killed runs left changed.
 ///
 /// # Errors
-/// A journal that can't be read, and values that can't be written; the journal then stays.
-pub fn restore(state: &Path) -> Result<Restoration, ConductError> {
+/// A journal that can't be read, and values that can't be written; the journal then stays. A file that
+/// is gone is no error, lest nothing could be run any more.
+pub fn restore(state: &Path, gone: Gone) -> Result<Restoration, ConductError> {
     let mut done = Restoration::default();
     if !state.join("kernel").exists() {
         return Ok(done);
@@ -155,8 +182,10 @@ pub fn restore(state: &Path) -> Result<Restoration, ConductError> {
             done.held.extend(held);
             continue;
         }
+        let mut is_done = true;
         if journal.record.boot == boot {
-            for (entry, found) in put_back(entries)? {
+            let looked = put_back(entries)?;
+            for (entry, found) in looked.changed {
                 done.restored.push(Restored {
                     path: entry.restore.clone(),
                     found,
@@ -164,16 +193,29 @@ pub fn restore(state: &Path) -> Result<Restoration, ConductError> {
                     pid: *pid,
                 });
             }
+            is_done = looked.gone.is_empty() || gone == Gone::Forget;
+            let lost = |entry: &Entry| (entry.restore.clone(), entry.old.clone());
+            done.gone.extend(looked.gone.into_iter().map(lost));
         }
-        remove(&journal.path)?;
+        if is_done {
+            remove(&journal.path)?;
+        }
     }
     Ok(done)
 }
 
-/// Puts values back, the last change first, and tells those that had changed with what was found.
-/// One that fails does not keep the others from being put back.
-fn put_back(entries: &[Entry]) -> Result<Vec<(&Entry, String)>, ConductError> {
-    let mut changed = Vec::new();
+/// What putting values back came to.
+struct PutBack<'a> {
+    /// Those that had changed, with what was found.
+    changed: Vec<(&'a Entry, String)>,
+    /// Those whose file is gone.
+    gone: Vec<&'a Entry>,
+}
+
+/// Puts values back, the last change first. One that fails does not keep the others from being put
+/// back.
+fn put_back(entries: &[Entry]) -> Result<PutBack<'_>, ConductError> {
+    let (mut changed, mut gone) = (Vec::new(), Vec::new());
     let mut failure = None;
     for entry in entries.iter().rev() {
         let path = &entry.restore;
@@ -186,18 +228,14 @@ fn put_back(entries: &[Entry]) -> Result<Vec<(&Entry, String)>, ConductError> {
         match done {
             Ok(Some(found)) => changed.push((entry, found)),
             Ok(None) => {}
-            Err(source) => {
-                let (path, value) = (path.clone(), entry.old.clone());
-                failure.get_or_insert(ConductError::PutBack {
-                    path,
-                    value,
-                    source,
-                });
+            Err(error) if error.kind() == io::ErrorKind::NotFound => gone.push(entry),
+            Err(error) => {
+                failure.get_or_insert_with(|| entry.failed(error));
             }
         }
     }
     match failure {
-        None => Ok(changed),
+        None => Ok(PutBack { changed, gone }),
         Some(error) => Err(error),
     }
 }
@@ -384,7 +422,7 @@ mod tests {
         write(&a.path, "0").unwrap();
         drop(journal);
         assert_eq!(read(&a.path).unwrap(), "1");
-        assert_eq!(restore(&state).unwrap(), Restoration::default());
+        assert_eq!(restore(&state, Gone::Keep).unwrap(), Restoration::default());
         assert_eq!(fs::read_dir(state.join("kernel")).unwrap().count(), 1);
     }
 
@@ -396,7 +434,7 @@ mod tests {
         let journal = Journal::begin(&state, vec![a.clone()]).unwrap();
         write(&a.path, "0").unwrap();
         let pid = std::process::id();
-        let held = restore(&state).unwrap();
+        let held = restore(&state, Gone::Keep).unwrap();
         assert_eq!(held.held, [(a.path.clone(), pid)]);
         assert_eq!(read(&a.path).unwrap(), "0", "a live run's setting stays");
         let refused = Journal::begin(&state, vec![b, a.clone()]).unwrap_err();
@@ -405,7 +443,7 @@ mod tests {
             "{refused}"
         );
         leave(journal);
-        let done = restore(&state).unwrap().restored;
+        let done = restore(&state, Gone::Keep).unwrap().restored;
         let expected = Restored {
             path: a.path.clone(),
             found: "0".into(),
@@ -426,7 +464,7 @@ mod tests {
         let path = state.join(format!("kernel/{}.json", std::process::id()));
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replace(&boot().unwrap(), "an earlier one")).unwrap();
-        assert_eq!(restore(&state).unwrap(), Restoration::default());
+        assert_eq!(restore(&state, Gone::Keep).unwrap(), Restoration::default());
         assert_eq!(read(&a.path).unwrap(), "0");
         assert!(!path.exists());
     }
@@ -439,11 +477,42 @@ mod tests {
         leave(Journal::begin(&state, vec![a.clone(), b.clone()]).unwrap());
         write(&a.path, "0").unwrap();
         fs::remove_file(&b.path).unwrap();
-        let error = restore(&state).unwrap_err();
+        fs::create_dir(&b.path).unwrap();
+        let error = restore(&state, Gone::Keep).unwrap_err();
         assert!(matches!(error, ConductError::PutBack { .. }), "{error}");
         assert_eq!(read(&a.path).unwrap(), "1");
+        fs::remove_dir(&b.path).unwrap();
         fs::write(&b.path, "9").unwrap();
-        assert_eq!(restore(&state).unwrap().restored.len(), 1);
+        assert_eq!(restore(&state, Gone::Keep).unwrap().restored.len(), 1);
         assert_eq!(read(&b.path).unwrap(), "2");
+    }
+
+    #[test]
+    fn a_setting_that_is_gone_is_told_until_it_is_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b) = (setting(dir.path(), "a", "1"), setting(dir.path(), "b", "2"));
+        let state = dir.path().join("state");
+        let journal = Journal::begin(&state, vec![a.clone(), b.clone()]).unwrap();
+        write(&a.path, "0").unwrap();
+        fs::remove_file(&b.path).unwrap();
+        let error = journal.put_back().unwrap_err();
+        assert!(matches!(error, ConductError::PutBack { .. }), "{error}");
+        leave(journal);
+        write(&a.path, "0").unwrap();
+        let done = restore(&state, Gone::Keep).unwrap();
+        assert_eq!(done.gone, [(b.path.clone(), "2".to_owned())]);
+        assert_eq!(
+            (done.restored.len(), read(&a.path).unwrap()),
+            (1, "1".into())
+        );
+        // It may come back.
+        fs::write(&b.path, "9").unwrap();
+        assert_eq!(restore(&state, Gone::Keep).unwrap().restored.len(), 1);
+        assert_eq!(read(&b.path).unwrap(), "2");
+        leave(Journal::begin(&state, vec![b.clone()]).unwrap());
+        fs::remove_file(&b.path).unwrap();
+        assert_eq!(restore(&state, Gone::Forget).unwrap().gone.len(), 1);
+        let nothing = Restoration::default();
+        assert_eq!(restore(&state, Gone::Keep).unwrap(), nothing);
     }
 }

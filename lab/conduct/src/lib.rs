@@ -42,7 +42,7 @@ mod trial;
 
 pub use error::ConductError;
 pub use event::{Event, Phase, Progress};
-pub use journal::{Restoration, Restored, restore};
+pub use journal::{Gone, Restoration, Restored, restore};
 pub use preflight::{Excess, Problem, disk_needed};
 pub use run::{Outcome, RunRequest, preflight, run};
 pub use search::{Judge, TrialJudgement, expected_trials};

@@ -13,7 +13,7 @@ use lab_study::{Loaded, Workload};
 use crate::clock::calendar;
 use crate::cores::{self, Allotment, Pinned};
 use crate::event::Event;
-use crate::journal::restore;
+use crate::journal::{Gone, restore};
 use crate::kernel::{self, Kernel};
 use crate::machine;
 use crate::scratch::{self, Work};
@@ -98,8 +98,12 @@ pub fn run(
     judge: Judge<'_>,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ConductError> {
-    for restored in restore(&request.state)?.restored {
+    let left = restore(&request.state, Gone::Keep)?;
+    for restored in left.restored {
         events(Event::Restored(restored));
+    }
+    for (path, value) in left.gone {
+        events(Event::Gone { path, value });
     }
     preflight(request)?;
     machine::raise_open_files().map_err(ConductError::OpenFiles)?;
