@@ -161,8 +161,13 @@ impl Rules {
 
     /// A level beyond those beside the line that may bound it where they don't. One that was begun with
     /// is gone on with: to stop at the first trial that closes the interval would be to choose what
-    /// is counted. For the same reason there is one on each side.
+    /// is counted. For the same reason there is one on each side. Who asks for so few repeats that they
+    /// can't bound the line even where all agree wants a quick answer.
     fn further_out(&self, below: u32, above: u32, tallies: &[Tally]) -> Option<u32> {
+        let chance = 0.5_f64.powi(i32::try_from(self.repeats).unwrap_or(i32::MAX));
+        if chance > (1.0 - CONFIDENCE) / 2.0 {
+            return None;
+        }
         let line = isotonic::load_line(tallies, CONFIDENCE)?;
         let step = |of: u32| ((FURTHER_OUT * self.resolution * f64::from(of)) as u32).max(1);
         let lower = below.saturating_sub(step(below)).max(self.min);
