@@ -196,9 +196,12 @@ impl Rules {
     }
 }
 
-/// The lowest level at which two trials in a row were not valid.
+/// The lowest level at which two trials in a row were not valid. Where one at it or above is valid, it
+/// was not the generator that failed.
 fn wall(so_far: &[Tried]) -> Option<u32> {
     let invalid = |tried: &Tried| tried.outcome == Outcome::Invalid;
+    let valid = so_far.iter().filter(|tried| !invalid(tried));
+    let measured = valid.map(|tried| tried.level).max().unwrap_or(0);
     let levels = so_far
         .iter()
         .enumerate()
@@ -207,7 +210,7 @@ fn wall(so_far: &[Tried]) -> Option<u32> {
         let earlier = so_far[..at].iter().rev().find(|t| t.level == tried.level);
         earlier.filter(|t| invalid(t)).map(|t| t.level)
     });
-    twice.min()
+    twice.filter(|level| *level > measured).min()
 }
 
 /// Valid trials below the wall.

@@ -166,6 +166,28 @@ fn coverage(seed: u64, odds: &dyn Fn(u32) -> Option<f64>, line: u32, runs: u32) 
 
 const RUNS: u32 = 3000;
 
+#[test]
+fn levels_that_were_measured_are_not_the_generators_limit() {
+    let tried = |level, outcome| Tried { level, outcome };
+    let mut so_far: Vec<Tried> = [10, 20, 40, 30]
+        .into_iter()
+        .map(|level| {
+            tried(
+                level,
+                if level <= 20 {
+                    Outcome::Carried
+                } else {
+                    Outcome::NotCarried
+                },
+            )
+        })
+        .collect();
+    so_far.extend([tried(30, Outcome::Invalid); 2]);
+    assert_eq!(RULES.next(&so_far), Next::Try(30), "it was noise");
+    let line = load_line(&RULES, &so_far, CONFIDENCE).unwrap();
+    assert_eq!((line.users, line.ceiling), (20, None));
+}
+
 /// Where one trial of six goes the other way now and then, as on a machine with others on it.
 #[test]
 fn a_noisy_line_is_bounded_on_both_sides() {
