@@ -145,43 +145,39 @@ impl Keep for Indexed {
     }
 
     fn sweep(&self, snapshot: &dyn Snapshot, now: i64) -> Result<Option<Batch>, LookupError> {
-        if has_any(snapshot, BEFORE)? {
-            let mut batch = Batch::new();
-            batch.delete_partition(BEFORE);
-            return Ok(Some(batch));
-        }
         let mut ended = Vec::new();
         let end = now.saturating_sub(crate::limits::RENEWABLE_S);
         let to = key(b'x', &end.max(0).unsigned_abs().to_be_bytes());
         let read: Result<(), StoreError> =
             snapshot.scan(PARTITION, b"x", Some(&to), SWEPT, &mut |key, _| {
                 let id = key.get(9..25).and_then(|id| <[u8; 16]>::try_from(id).ok());
-                ended.extend(id.map(Id::from_bytes));
+                ended.extend(id.map(|id| Change::Remove(Id::from_bytes(id))));
                 ControlFlow::Continue(())
             });
         read?;
-        let mut changes = Vec::new();
-        for id in ended {
-            // Of one that was removed, the entry is cleared with the rest.
-            if self.head(snapshot, id)?.is_some() {
-                changes.push(Change::Remove(id));
-            }
+        let batch = self.change(snapshot, &ended)?;
+        // Of those that were removed, the entries are cleared with the rest.
+        if !batch.ops.is_empty() {
+            return Ok(Some(batch));
         }
-        match changes.is_empty() {
-            true => clear(snapshot),
-            false => self.change(snapshot, &changes).map(Some),
+        match clear(snapshot)? {
+            Some(batch) => Ok(Some(batch)),
+            None => clear_before(snapshot),
         }
     }
 }
 
-fn has_any(snapshot: &dyn Snapshot, partition: &str) -> Result<bool, LookupError> {
-    let mut any = false;
-    let read: Result<(), StoreError> = snapshot.scan(partition, b"", None, 1, &mut |_, _| {
-        any = true;
+/// Drops what was kept in another form.
+fn clear_before(snapshot: &dyn Snapshot) -> Result<Option<Batch>, LookupError> {
+    let mut dropped = None;
+    let read: Result<(), StoreError> = snapshot.scan(BEFORE, b"", None, 1, &mut |_, _| {
+        let mut batch = Batch::new();
+        batch.delete_partition(BEFORE);
+        dropped = Some(batch);
         ControlFlow::Break(())
     });
     read?;
-    Ok(any)
+    Ok(dropped)
 }
 
 /// What is known of a body that nobody refers to any more.
