@@ -150,14 +150,11 @@ fn sum(first: &Reading, last: &Reading, time: fn(&ThreadTimes) -> Option<Duratio
 fn busiest(first: &Reading, last: &Reading, cores: usize) -> f64 {
     let passed = (last.at - first.at).as_secs_f64();
     let pairs = first.workers.iter().zip(&last.workers);
-    let mut shares = vec![
-        0.0;
-        if cores == 0 {
-            first.workers.len()
-        } else {
-            cores
-        }
-    ];
+    let places = match cores {
+        0 => first.workers.len(),
+        cores => cores,
+    };
+    let mut shares = vec![0.0; places];
     for (worker, (a, b)) in pairs.enumerate() {
         let core = worker % shares.len();
         shares[core] += b.cpu.saturating_sub(a.cpu).as_secs_f64() / passed;

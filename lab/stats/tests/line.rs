@@ -168,21 +168,16 @@ const RUNS: u32 = 3000;
 
 #[test]
 fn levels_that_were_measured_are_not_the_generators_limit() {
-    let tried = |level, outcome| Tried { level, outcome };
-    let mut so_far: Vec<Tried> = [10, 20, 40, 30]
-        .into_iter()
-        .map(|level| {
-            tried(
-                level,
-                if level <= 20 {
-                    Outcome::Carried
-                } else {
-                    Outcome::NotCarried
-                },
-            )
-        })
-        .collect();
-    so_far.extend([tried(30, Outcome::Invalid); 2]);
+    use Outcome::{Carried, Invalid, NotCarried};
+    let outcomes = [
+        (10, Carried),
+        (20, Carried),
+        (40, NotCarried),
+        (30, NotCarried),
+        (30, Invalid),
+        (30, Invalid),
+    ];
+    let so_far = outcomes.map(|(level, outcome)| Tried { level, outcome });
     assert_eq!(RULES.next(&so_far), Next::Try(30), "it was noise");
     let line = load_line(&RULES, &so_far, CONFIDENCE).unwrap();
     assert_eq!((line.users, line.ceiling), (20, None));

@@ -58,10 +58,11 @@ pub(super) fn judge(
     thresholds
         .iter()
         .map(|threshold| {
-            let result = match bound_of(threshold, bounds) {
-                None => judge_one(threshold, sums, throughput_per_s),
+            let measured = match bound_of(threshold, bounds) {
+                None => measured(threshold, sums, throughput_per_s),
                 Some(bound) => bounded(threshold, sums, bound),
             };
+            let result = judge_one(threshold, measured);
             match left_out.filter(|left| result.holds && hides(threshold, sums, left)) {
                 None => result,
                 Some(left) => ThresholdResult {
@@ -76,24 +77,15 @@ pub(super) fn judge(
 
 /// Of operations of which some took longer than the load's time limit, most figures aren't known, so
 /// no limit on them is known to hold. A quantile is where it lies among the times that are known.
-fn bounded(threshold: &Threshold, sums: &Sums, bound: Bound) -> ThresholdResult {
-    let value = quantile_below(threshold, sums, bound);
-    ThresholdResult {
-        text: threshold.text.clone(),
-        metric: threshold.metric,
-        step: threshold.step.clone(),
-        value,
-        limit: threshold.limit,
-        holds: value.is_some_and(|value| compare(threshold, value)),
-        reason: value.is_none().then(|| {
-            format!(
-                "{} of {} took over {}",
-                count(bound.over),
-                plural_count(bound.of, "operation"),
-                duration(bound.time_limit_ms)
-            )
-        }),
-    }
+fn bounded(threshold: &Threshold, sums: &Sums, bound: Bound) -> Result<f64, String> {
+    quantile_below(threshold, sums, bound).ok_or_else(|| {
+        format!(
+            "{} of {} took over {}",
+            count(bound.over),
+            plural_count(bound.of, "operation"),
+            duration(bound.time_limit_ms)
+        )
+    })
 }
 
 /// The bound of what a threshold on times is about.
@@ -110,16 +102,20 @@ fn bound_of(threshold: &Threshold, bounds: &BTreeMap<String, Bound>) -> Option<B
 /// The quantile that a threshold asks for, ms, where fewer operations than are above it took longer
 /// than the time limit.
 fn quantile_below(threshold: &Threshold, sums: &Sums, bound: Bound) -> Option<f64> {
-    let p = match threshold.aggregate {
-        Aggregate::Percentile(percent) => percent / 100.0,
-        Aggregate::Median => 0.5,
-        Aggregate::Mean | Aggregate::Min | Aggregate::Max | Aggregate::Rate => return None,
-    };
+    let p = quantile_of(threshold.aggregate)?;
     let times = times_of(threshold, sums)?;
     let known = as_f64(times.len());
     let among_known = p * (known + as_f64(bound.over)) / known;
     let us = (among_known < 1.0).then(|| quantile(times, among_known));
     us.flatten().map(|us| as_f64(us) / 1000.0)
+}
+
+fn quantile_of(aggregate: Aggregate) -> Option<f64> {
+    match aggregate {
+        Aggregate::Percentile(percent) => Some(percent / 100.0),
+        Aggregate::Median => Some(0.5),
+        Aggregate::Mean | Aggregate::Min | Aggregate::Max | Aggregate::Rate => None,
+    }
 }
 
 /// Whether a limit on response times holds only because unanswered requests have none. They aren't
@@ -135,10 +131,11 @@ fn hides(threshold: &Threshold, sums: &Sums, left: &LeftOut) -> bool {
         return false;
     }
     let within = match threshold.aggregate {
-        Aggregate::Percentile(percent) => percent / 100.0,
-        Aggregate::Median => 0.5,
         Aggregate::Max => 1.0,
-        Aggregate::Mean | Aggregate::Min | Aggregate::Rate => return false,
+        other => match quantile_of(other) {
+            Some(p) => p,
+            None => return false,
+        },
     };
     let times = &sums.response;
     #[expect(
@@ -151,12 +148,20 @@ fn hides(threshold: &Threshold, sums: &Sums, left: &LeftOut) -> bool {
     as_f64(slower) > (1.0 - within) * as_f64(times.len() + left.count)
 }
 
-fn judge_one(threshold: &Threshold, sums: &Sums, throughput_per_s: Option<f64>) -> ThresholdResult {
-    let measured = match threshold.metric {
+fn measured(
+    threshold: &Threshold,
+    sums: &Sums,
+    throughput_per_s: Option<f64>,
+) -> Result<f64, String> {
+    match threshold.metric {
         Metric::ResponseTime | Metric::ServiceTime => time(threshold, times_of(threshold, sums)),
         Metric::ErrorRate => error_rate(threshold, sums),
         Metric::Throughput => throughput(threshold, sums, throughput_per_s),
-    };
+    }
+}
+
+/// What was measured beside the limit, or why nothing was.
+fn judge_one(threshold: &Threshold, measured: Result<f64, String>) -> ThresholdResult {
     let holds = measured
         .as_ref()
         .is_ok_and(|value| compare(threshold, *value));
