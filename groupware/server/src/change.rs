@@ -83,7 +83,6 @@ mod tests {
     use groupware_store::{Store, StoreOptions};
 
     use super::*;
-    use crate::{Config, Data};
 
     /// Values in memory, and the most that there were at once.
     struct Live {
@@ -128,7 +127,7 @@ mod tests {
 
     fn state() -> AppState {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        crate::server::state_for_tests(&Config::new(Data::Memory), store)
+        crate::server::state_for_tests(store)
     }
 
     /// Writes a record anew, with a value of so many bytes.

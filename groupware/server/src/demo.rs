@@ -92,12 +92,11 @@ mod tests {
     use groupware_store::{Store, StoreOptions};
 
     use super::*;
-    use crate::{Config, Data};
 
     #[tokio::test]
     async fn there_is_something_to_look_at() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let state = crate::server::state_for_tests(&Config::new(Data::Memory), store);
+        let state = crate::server::state_for_tests(store);
         let users = fill(&state).await.unwrap();
         assert_eq!(users.len(), USERS.len());
         let counts = |folder| {

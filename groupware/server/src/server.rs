@@ -378,15 +378,16 @@ fn state(
     }))
 }
 
-/// The parts of a server that listens nowhere.
+/// The parts of a server that listens nowhere and has the defaults of one in memory.
 #[cfg(test)]
-pub(crate) fn state_for_tests(config: &Config, store: Store) -> AppState {
+pub(crate) fn state_for_tests(store: Store) -> AppState {
+    let config = Config::new(Data::Memory);
     let token = AdminToken {
         text: random::secret(),
         is_new: true,
     };
     let content = ContentStore::scratch().expect("there are temporary folders");
-    state(config, (store, content), &token, 2).expect("an empty store has readable accounts")
+    state(&config, (store, content), &token, 2).expect("an empty store has readable accounts")
 }
 
 /// One listener per thread on the same port; the system spreads connections over them.

@@ -262,7 +262,6 @@ mod tests {
 
     use super::*;
     use crate::accounts::{NewUser, UserName};
-    use crate::{Config, Data};
 
     fn name() -> UserName {
         UserName::parse("ada").unwrap()
@@ -283,7 +282,7 @@ mod tests {
 
     fn run(test: impl AsyncFnOnce(AppState)) {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let state = crate::server::state_for_tests(&Config::new(Data::Memory), store);
+        let state = crate::server::state_for_tests(store);
         tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()

@@ -351,12 +351,11 @@ mod tests {
 
     use super::*;
     use crate::accounts::{Account, Credentials, UserName};
-    use crate::{Config, Data};
 
     #[tokio::test]
     async fn uploads_that_are_made_up_take_no_place() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let state = crate::server::state_for_tests(&Config::new(Data::Memory), store);
+        let state = crate::server::state_for_tests(store);
         let name = UserName::parse("ada").unwrap();
         let owner = Owner::of(&Account::new(name, 0, Credentials::default()));
         let id = UploadId::from_bits(7);

@@ -4,6 +4,7 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine;
@@ -106,6 +107,12 @@ fn content(length: usize) -> Vec<u8> {
         .finalize_xof()
         .fill(&mut bytes);
     bytes
+}
+
+fn on_disk(folder: &Path) -> Config {
+    let mut config = Config::new(Data::Folder(folder.into()));
+    config.admin_token = Some(TOKEN.into());
+    config
 }
 
 #[test]
@@ -389,11 +396,7 @@ fn who_comes_later_takes_over_from_who_hangs() {
 #[test]
 fn uploads_outlive_the_server_and_can_be_terminated() {
     let folder = tempfile::tempdir().unwrap();
-    let on_disk = || {
-        let mut config = Config::new(Data::Folder(folder.path().into()));
-        config.admin_token = Some(TOKEN.into());
-        config
-    };
+    let on_disk = || on_disk(folder.path());
     let server = Server::start(on_disk()).unwrap();
     let mut ada = User::new(&server);
     let (kept, ended) = (ada.upload(8), ada.upload(8));
@@ -457,11 +460,7 @@ fn uploads_whose_document_is_gone_come_to_nothing() {
 #[test]
 fn an_upload_that_came_to_nothing_reaches_no_content_of_others() {
     let folder = tempfile::tempdir().unwrap();
-    let on_disk = || {
-        let mut config = Config::new(Data::Folder(folder.path().into()));
-        config.admin_token = Some(TOKEN.into());
-        config
-    };
+    let on_disk = || on_disk(folder.path());
     let server = Server::start(on_disk()).unwrap();
     let mut ada = User::new(&server);
     let content = content(9000);

@@ -221,12 +221,11 @@ mod tests {
     use groupware_store::{Store, StoreOptions};
 
     use super::*;
-    use crate::{Config, Data};
 
     #[test]
     fn failures_are_counted_and_told_once_until_all_is_well() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let state = crate::server::state_for_tests(&Config::new(Data::Memory), store);
+        let state = crate::server::state_for_tests(store);
         let mut out = Vec::new();
         let mut failures = Failures::new(&state, &mut out);
         let broken = || Err(Failed::from(io::Error::other("the disk is gone")));

@@ -134,12 +134,11 @@ mod tests {
     use http_body_util::BodyExt;
 
     use super::*;
-    use crate::{Config, Data};
 
     #[tokio::test]
     async fn clients_that_keep_all_buffers_hold_nobody_up() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let state = crate::server::state_for_tests(&Config::new(Data::Memory), store);
+        let state = crate::server::state_for_tests(store);
         let bytes: Vec<u8> = (0_u32..200_000).flat_map(u32::to_le_bytes).collect();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&bytes).unwrap();
