@@ -129,25 +129,25 @@ fn compare(folder: &Path, interfaces: usize, extent: Extent) -> Result<(), Error
     let folder = folder.join(interfaces.to_string());
     std::fs::create_dir_all(&folder)?;
     let sync_ms = sync_ms(&folder)?;
-    let server = ours::Server::start(&folder.join("ours"))?;
+    let json = ours::Server::start(&folder.join("json"))?;
+    let xml = ours::Server::start(&folder.join("xml"))?;
     let postgresql = postgresql::Server::start(&folder.join("postgresql"))?;
     let shipped = basex::Server::start(&folder.join("basex"), false)?;
     let indexed = basex::Server::start(&folder.join("basex-indexed"), true)?;
     let mut systems: Vec<Box<dyn System>> = vec![
-        Box::new(ours::Json::new(&server)?),
-        Box::new(ours::Xml::new(&server)?),
+        Box::new(ours::Json::new(&json)?),
+        Box::new(ours::Xml::new(&xml)?),
         Box::new(postgresql.connect()?),
         Box::new(shipped.connect()?),
         Box::new(indexed.connect()?),
     ];
-    // Both of ours keep their services in one server: they need different addresses.
     let services = |system: usize| {
         let count = (extent.registrations)(interfaces);
         data::services(system, count, interfaces)
     };
     let services: Vec<Vec<Service>> = (0..systems.len()).map(services).collect();
-    for system in [0, 2] {
-        warm_up(systems[system].as_mut(), interfaces)?;
+    for system in &mut systems[..3] {
+        warm_up(system.as_mut(), interfaces)?;
     }
     let mut tables = Vec::new();
     for operation in [Operation::Register, Operation::Query, Operation::Deregister] {

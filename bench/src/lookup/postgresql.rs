@@ -2,6 +2,7 @@
 //! operation one statement and so one transaction, synced.
 
 use std::fs::Permissions;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,6 +21,7 @@ const WALK: u32 = 0o001;
 pub(crate) struct Server {
     folder: PathBuf,
     programs: PathBuf,
+    port: u16,
     _opened: Opened,
 }
 
@@ -32,16 +34,17 @@ impl Server {
             _opened: Opened::up_to(&folder)?,
             folder,
             programs: programs()?,
+            port: free_port()?,
         };
         let data = server.folder.join("data");
         run(server
             .program("initdb")
             .args(["-A", "trust", "-E", "UTF8", "--locale=C", "-D"])
             .arg(&data))?;
-        // No port, no wish to collide: a socket in the folder alone. Everything else as shipped:
-        // fsync and synchronous_commit are on.
+        // On loopback, as the others. Everything else as shipped: fsync and synchronous_commit are on.
         let options = format!(
-            "-c listen_addresses= -c unix_socket_directories={}",
+            "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories={}",
+            server.port,
             server.folder.display()
         );
         run(server
@@ -63,9 +66,9 @@ impl Server {
     }
 
     pub(crate) fn connect(&self) -> Result<PostgreSql, Error> {
-        let socket = self.folder.display();
-        let mut client =
-            Client::connect(&format!("host={socket} user={USER} dbname=postgres"), NoTls)?;
+        let port = self.port;
+        let at = format!("host=127.0.0.1 port={port} user={USER} dbname=postgres");
+        let mut client = Client::connect(&at, NoTls)?;
         client.batch_execute(
             "CREATE TABLE registration (id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
                  name text NOT NULL, locator text NOT NULL UNIQUE, expires timestamptz NOT NULL);
@@ -108,6 +111,11 @@ impl Drop for Server {
             .arg(data)
             .arg("stop"));
     }
+}
+
+/// A port that nobody listens on now.
+fn free_port() -> Result<u16, Error> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// Debian keeps each version's programs in a folder of their own.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupware_content::ContentStore;
-use groupware_store::{Store, StoreError};
+use groupware_store::{Here, Store, StoreError};
 
 use crate::access_log::AccessLog;
 use crate::accounts::{Accounts, Directory, Passwords};
@@ -16,7 +16,7 @@ use crate::sessions::Sessions;
 use crate::stream::Streams;
 use crate::throttle::Throttle;
 use crate::tus::OpenUploads;
-use crate::{LookupLayout, lookup};
+use crate::{LookupLayout, lookup, worker};
 
 /// The parts of a running server, shared by its threads.
 pub(crate) struct App {
@@ -69,6 +69,12 @@ impl AppState {
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The store for this thread alone, where holding it holds nobody up: it serves no other
+    /// connection, and nobody else writes.
+    pub(crate) fn store_here(&self) -> Option<Here<'_>> {
+        worker::serves_one().then(|| self.store.here()).flatten()
     }
 
     /// Who the local users are.

@@ -37,6 +37,18 @@ pub(crate) async fn change<T, E: From<StoreError>>(
     state: &AppState,
     decide: impl Fn(&dyn Snapshot) -> Result<(Batch, T), E>,
 ) -> Result<T, ChangeError<E>> {
+    if let Some(here) = state.store_here() {
+        let (batch, outcome) = here.read(&decide).map_err(ChangeError::Decided)?;
+        if batch.is_empty() {
+            return Ok(outcome);
+        }
+        match here.commit(&batch) {
+            Ok(_) => return Ok(outcome),
+            // Of a record that the decision had not read: it is decided again.
+            Err(CommitError::Conflict { .. }) => {}
+            Err(error) => return Err(ChangeError::Commit(error)),
+        }
+    }
     let mut going: Option<InLane> = None;
     for _ in 0..ROUNDS {
         let decided = state.store().read(&decide);

@@ -1,5 +1,6 @@
 //! One thread that accepts connections and serves them, with its own listener and event loop.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, TcpListener};
@@ -30,6 +31,17 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// So much of a response, or the rest of it, is received within the time that sending may take: who
 /// receives a little now and then would hold memory for ever.
 const PACE_BYTES: u64 = 64 << 10;
+
+thread_local! {
+    /// Connections that this thread serves.
+    static CONNECTIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Whether this is a thread that serves a single connection, so that nobody else is held up while
+/// a request of it waits.
+pub(crate) fn serves_one() -> bool {
+    CONNECTIONS.get() == 1
+}
 
 /// What the threads share.
 pub(crate) struct Shared {
@@ -122,6 +134,7 @@ impl Place {
             return None;
         }
         shared.front.state().metrics.connections.inc();
+        CONNECTIONS.set(CONNECTIONS.get() + 1);
         Some(Self(Arc::clone(shared)))
     }
 }
@@ -130,6 +143,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Relaxed);
         self.0.front.state().metrics.connections.dec();
+        CONNECTIONS.set(CONNECTIONS.get() - 1);
     }
 }
 

@@ -1,14 +1,16 @@
-//! The store as its users hold it: reads on their own thread, writes through the queue.
+//! The store as its users hold it: reads on their own thread, writes through the queue, or on their
+//! own thread where nobody else writes and they may be held up.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
+use tokio::sync::{Mutex, Semaphore, SemaphorePermit, mpsc, oneshot};
 
+use crate::here::Here;
 use crate::lock::FolderLock;
 use crate::stats::Counters;
-use crate::writer::{self, Engine, Job, Outcome};
+use crate::writer::{self, Engine, Job, Outcome, Place};
 use crate::{Batch, CommitError, Committed, OpenError, Snapshot, StoreError, StoreStats};
 use crate::{memory, sqlite};
 
@@ -59,6 +61,7 @@ struct Inner {
     writer: OnceLock<JoinHandle<()>>,
     reader: Reader,
     large: Semaphore,
+    place: Arc<Mutex<Place>>,
     counters: Arc<Counters>,
     _lock: Option<FolderLock>,
 }
@@ -105,18 +108,20 @@ impl Store {
         lock: Option<FolderLock>,
     ) -> Result<Self, StoreError> {
         let (queue, jobs) = mpsc::channel(QUEUE_BATCHES);
+        let place = Arc::new(Mutex::new(Place::new(engine)));
+        let counters = Arc::new(Counters::default());
         let inner = Arc::new(Inner {
             queue: Some(queue),
             writer: OnceLock::new(),
             reader,
             large: Semaphore::new(QUEUE_LARGE_BYTES / LARGE_UNIT_BYTES),
-            counters: Arc::new(Counters::default()),
+            place: Arc::clone(&place),
+            counters: Arc::clone(&counters),
             _lock: lock,
         });
-        let counters = Arc::clone(&inner.counters);
         let writer = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || writer::run(engine, jobs, &counters))
+            .spawn(move || writer::run(&place, jobs, &counters))
             .map_err(|error| StoreError::Thread(Arc::new(error)))?;
         inner
             .writer
@@ -136,7 +141,7 @@ impl Store {
         match &self.inner.reader {
             Reader::Sqlite(pool) => {
                 let session = pool.begin()?;
-                read(&session)
+                read(&session.view())
             }
             Reader::Memory(shared) => read(&shared.snapshot()),
         }
@@ -158,6 +163,16 @@ impl Store {
         answer.await.map_err(|_| CommitError::Closed)?
     }
 
+    /// The writer's place, if nobody else writes or waits to: for a thread whose other tasks, if there
+    /// are any, may wait for the disk. It saves waking two threads.
+    pub fn here(&self) -> Option<Here<'_>> {
+        if self.queue().capacity() < self.queue().max_capacity() {
+            return None;
+        }
+        let place = self.inner.place.try_lock().ok()?;
+        place.is_open().then_some(Here { place, store: self })
+    }
+
     /// As [`Store::commit`], for a thread that runs no asynchronous tasks. Large batches are
     /// bounded by the number of threads that wait here.
     ///
@@ -168,6 +183,9 @@ impl Store {
     /// When called from within an asynchronous task.
     pub fn commit_blocking(&self, batch: Batch) -> Result<Committed, CommitError> {
         batch.checked_bytes().ok_or(CommitError::TooLarge)?;
+        if let Some(here) = self.here() {
+            return here.commit(&batch);
+        }
         let (job, answer) = job(batch);
         self.queue()
             .blocking_send(job)
@@ -224,7 +242,11 @@ impl Store {
         self.inner.counters.read()
     }
 
-    fn queue(&self) -> &mpsc::Sender<Job> {
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.inner.counters
+    }
+
+    pub(crate) fn queue(&self) -> &mpsc::Sender<Job> {
         self.inner
             .queue
             .as_ref()

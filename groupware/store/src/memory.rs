@@ -69,6 +69,10 @@ impl Engine for MemoryEngine {
             outcomes.push(outcome);
         }
     }
+
+    fn read(&self, read: &mut dyn FnMut(&dyn Snapshot)) {
+        read(&self.shared.snapshot());
+    }
 }
 
 impl State {

@@ -1,12 +1,10 @@
 //! The one thread that writes: takes every waiting batch, has the engine apply them as one
-//! group, then replies.
+//! group, then replies. While it has nothing to do, others may use the engine in its place.
 
-use std::sync::Arc;
-
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 use crate::stats::Counters;
-use crate::{Batch, CommitError, Committed};
+use crate::{Batch, CommitError, Committed, Snapshot};
 
 /// Most batches in one transaction. A group that waits longer than its own sync only adds delay.
 const GROUP_BATCHES: usize = 1024;
@@ -19,6 +17,14 @@ pub(crate) trait Engine: Send {
     /// per batch. A batch sees the effects of those before it; one that fails changes nothing.
     fn apply(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>);
 
+    /// Shows what was applied last, for as long as nothing else is.
+    fn read(&self, read: &mut dyn FnMut(&dyn Snapshot));
+
+    /// Whether there is housekeeping to do.
+    fn wants_tending(&self) -> bool {
+        false
+    }
+
     /// Called after the group's replies went out: housekeeping that nobody waits for.
     fn tend(&mut self) {}
 }
@@ -28,52 +34,91 @@ pub(crate) enum Job {
         batch: Batch,
         reply: oneshot::Sender<Outcome>,
     },
+    /// Housekeeping, for who used the engine in the writer's place.
+    Tend,
     Close {
         done: oneshot::Sender<()>,
     },
 }
 
+/// Where the engine lies, and whoever has it may write.
+pub(crate) struct Place {
+    /// Gone once the store is closed, or while a transaction is under way: nobody goes on after one
+    /// that panicked.
+    engine: Option<Box<dyn Engine>>,
+}
+
+impl Place {
+    pub(crate) fn new(engine: Box<dyn Engine>) -> Self {
+        let engine = Some(engine);
+        Self { engine }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.engine.is_some()
+    }
+
+    /// Of an open place.
+    pub(crate) fn engine(&self) -> &dyn Engine {
+        self.engine.as_deref().expect("the place was open")
+    }
+
+    /// Commits one batch.
+    pub(crate) fn commit(&mut self, batch: &Batch, counters: &Counters) -> Outcome {
+        let mut outcomes = Vec::with_capacity(1);
+        self.commit_all(&[batch], &mut outcomes, counters);
+        outcomes.pop().unwrap_or(Err(CommitError::Closed))
+    }
+
+    fn commit_all(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>, counters: &Counters) {
+        if group.is_empty() {
+            return;
+        }
+        let mut engine = self.engine.take().expect("the place was open");
+        engine.apply(group, outcomes);
+        self.engine = Some(engine);
+        count(group, outcomes, counters);
+    }
+
+    fn tend(&mut self) {
+        if let Some(engine) = &mut self.engine {
+            engine.tend();
+        }
+    }
+}
+
 /// Runs until the store is closed or its last handle is gone; batches that were accepted before
 /// are still written.
-pub(crate) fn run(
-    mut engine: Box<dyn Engine>,
-    mut queue: mpsc::Receiver<Job>,
-    counters: &Arc<Counters>,
-) {
+pub(crate) fn run(place: &Mutex<Place>, mut queue: mpsc::Receiver<Job>, counters: &Counters) {
     let mut jobs = Vec::with_capacity(GROUP_BATCHES);
     let mut outcomes = Vec::with_capacity(GROUP_BATCHES);
     let mut closers = Vec::new();
     while queue.blocking_recv_many(&mut jobs, GROUP_BATCHES) > 0 {
-        commit_group(engine.as_mut(), &jobs, &mut outcomes, counters);
+        let mut place = place.blocking_lock();
+        let group: Vec<&Batch> = jobs.iter().filter_map(Job::batch).collect();
+        place.commit_all(&group, &mut outcomes, counters);
         reply(&mut jobs, &mut outcomes, &mut closers);
         if !closers.is_empty() {
             queue.close();
         }
-        engine.tend();
+        place.tend();
     }
-    drop(engine);
+    drop(place.blocking_lock().engine.take());
     for done in closers {
         let _ = done.send(());
     }
 }
 
-fn commit_group(
-    engine: &mut dyn Engine,
-    jobs: &[Job],
-    outcomes: &mut Vec<Outcome>,
-    counters: &Counters,
-) {
-    let group: Vec<&Batch> = jobs
-        .iter()
-        .filter_map(|job| match job {
-            Job::Commit { batch, .. } => Some(batch),
-            Job::Close { .. } => None,
-        })
-        .collect();
-    if group.is_empty() {
-        return;
+impl Job {
+    fn batch(&self) -> Option<&Batch> {
+        match self {
+            Self::Commit { batch, .. } => Some(batch),
+            Self::Tend | Self::Close { .. } => None,
+        }
     }
-    engine.apply(&group, outcomes);
+}
+
+fn count(group: &[&Batch], outcomes: &[Outcome], counters: &Counters) {
     assert_eq!(
         outcomes.len(),
         group.len(),
@@ -81,7 +126,7 @@ fn commit_group(
     );
     counters.group(group.len());
     let (mut commits, mut conflicts, mut failures) = (0, 0, 0);
-    for outcome in outcomes.iter() {
+    for outcome in outcomes {
         match outcome {
             Ok(_) => commits += 1,
             Err(CommitError::Conflict { .. }) => conflicts += 1,
@@ -102,6 +147,7 @@ fn reply(jobs: &mut Vec<Job>, outcomes: &mut Vec<Outcome>, closers: &mut Vec<one
                     .expect("one outcome per batch, asserted above");
                 let _ = reply.send(outcome);
             }
+            Job::Tend => {}
             Job::Close { done } => closers.push(done),
         }
     }

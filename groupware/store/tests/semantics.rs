@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use groupware_store::{
-    Batch, CommitError, MAX_KEY_BYTES, OpenError, Record, Snapshot, Store, StoreError,
+    Batch, CommitError, Here, MAX_KEY_BYTES, OpenError, Record, Snapshot, Store, StoreError,
     StoreOptions, counters,
 };
 
@@ -220,6 +220,93 @@ fn a_failed_assert_changes_nothing_and_names_itself() {
         assert_eq!(store.stats().commits, 3);
         assert_eq!(store.stats().conflicts, 4);
     });
+}
+
+/// The writer's place, once the writer has done what it was called for.
+fn place(store: &Store) -> Here<'_> {
+    let mut tries = 0..1000;
+    let found = tries.find_map(|_| {
+        std::thread::park_timeout(std::time::Duration::from_millis(1));
+        store.here()
+    });
+    found.expect("the writer ends its work")
+}
+
+#[test]
+fn the_writers_place_is_for_one() {
+    on_both(|store| {
+        let here = store.here().unwrap();
+        assert!(store.here().is_none());
+        let old = here.read(|snapshot| snapshot.get("p", b"a")).unwrap();
+        assert_eq!(old, None);
+        here.commit(&batch(|b| _ = b.assert_absent("p", "a").put("p", "a", "1")))
+            .unwrap();
+        let here = place(&store);
+        let found = here.read(|snapshot| scan(snapshot, "p", "", None, 100));
+        assert_eq!(found.unwrap(), "a");
+        let again = batch(|b| _ = b.assert_absent("p", "a").put("p", "a", "2"));
+        let refused = here.commit(&again);
+        assert!(matches!(refused, Err(CommitError::Conflict { index: 0 })));
+        assert_eq!(get(&store, "p", "a").unwrap().value, "1");
+        store.close_blocking();
+        assert!(store.here().is_none());
+    });
+}
+
+#[test]
+fn who_waits_for_the_writer_is_before_others() {
+    let store = Store::memory(StoreOptions::default()).unwrap();
+    let here = store.here().unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            let batch = batch(|b| _ = b.put("p", "b", "waited"));
+            runtime.build().unwrap().block_on(store.commit(batch))
+        });
+        here.commit(&batch(|b| _ = b.put("p", "a", "here")))
+            .unwrap();
+        waiting.join().unwrap().unwrap();
+    });
+    assert_eq!(get(&store, "p", "b").unwrap().value, "waited");
+}
+
+/// A decision that panics has changed nothing, and who comes next can write.
+#[test]
+fn a_panic_while_reading_leaves_the_place_free() {
+    on_both(|store| {
+        let here = store.here().unwrap();
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            here.read(|_| -> Result<(), StoreError> { panic!("a fault of the decision") })
+        }));
+        assert!(panicked.is_err());
+        drop(here);
+        store
+            .commit_blocking(batch(|b| _ = b.put("p", "a", "1")))
+            .unwrap();
+        assert_eq!(get(&store, "p", "a").unwrap().value, "1");
+    });
+}
+
+/// Copying the log back is the writer's work, also where others have done the writing.
+#[test]
+fn a_log_that_others_wrote_is_copied_back() {
+    const BATCHES: u32 = 40;
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open_sqlite(folder.path(), StoreOptions::default()).unwrap();
+    let put = |number: u32| {
+        let value = vec![7; 1 << 20];
+        let batch = batch(|b| _ = b.put("p", number.to_be_bytes(), value));
+        store.commit_blocking(batch).unwrap();
+    };
+    (0..BATCHES).for_each(put);
+    let database = folder.path().join("groupware.sqlite");
+    let is_copied = || std::fs::metadata(&database).unwrap().len() > 30 << 20;
+    let tries = 0..1000;
+    assert!(tries.into_iter().any(|_| {
+        std::thread::park_timeout(std::time::Duration::from_millis(10));
+        is_copied()
+    }));
+    assert_eq!(store.stats().groups, u64::from(BATCHES));
 }
 
 #[test]

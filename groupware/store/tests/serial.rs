@@ -86,7 +86,8 @@ fn run(store: &Store, drafts: &[Vec<Draft>]) -> Vec<Log> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = drafts
             .iter()
-            .map(|drafts| scope.spawn(|| one_thread(store, drafts)))
+            .zip([Way::Writer, Way::Here].into_iter().cycle())
+            .map(|(drafts, way)| scope.spawn(move || one_thread(store, drafts, way)))
             .collect();
         threads
             .into_iter()
@@ -95,12 +96,28 @@ fn run(store: &Store, drafts: &[Vec<Draft>]) -> Vec<Log> {
     })
 }
 
-fn one_thread(store: &Store, drafts: &[Draft]) -> Log {
+/// Who writes a thread's batches.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// The store's writer.
+    Writer,
+    /// The thread itself, where nobody else writes.
+    Here,
+}
+
+fn one_thread(store: &Store, drafts: &[Draft], way: Way) -> Log {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let commit = |batch| match way {
+        Way::Writer => runtime.block_on(store.commit(batch)),
+        Way::Here => store.commit_blocking(batch),
+    };
     let mut mine = 0;
     let mut log = Log::new();
     for draft in drafts {
         let batch = build(draft, mine);
-        let outcome = match store.commit_blocking(batch.clone()) {
+        let outcome = match commit(batch.clone()) {
             Ok(committed) => {
                 mine = committed.revision;
                 Ok(mine)

@@ -96,18 +96,32 @@ async fn change_once(
     (mailbox, now_us, ids): (&str, i64, Ids),
     decide: &impl Fn(&Context<'_>) -> Result<Decision, MailError>,
 ) -> Result<(Option<Unid>, bool), Failure> {
+    let decide = |snapshot: &dyn Snapshot| {
+        decide(&Context {
+            snapshot,
+            directory: state,
+            mailbox,
+            now_us,
+            ids,
+            quota_bytes: state.settings.mail_quota_bytes,
+        })
+    };
+    if let Some(here) = state.store_here() {
+        let decision = here.read(decide)?;
+        let done = (decision.made, decision.more);
+        if decision.batch.is_empty() {
+            return Ok(done);
+        }
+        match here.commit(&decision.batch) {
+            Ok(_) => return Ok(done),
+            // Of a record that the decision had not read: it is decided again.
+            Err(CommitError::Conflict { .. }) => {}
+            Err(error) => return Err(Failure::Commit(error)),
+        }
+    }
     let mut going: Option<InLane> = None;
     for _ in 0..ROUNDS {
-        let decision = read(state, |snapshot| {
-            decide(&Context {
-                snapshot,
-                directory: state,
-                mailbox,
-                now_us,
-                ids,
-                quota_bytes: state.settings.mail_quota_bytes,
-            })
-        })?;
+        let decision = read(state, decide)?;
         let done = (decision.made, decision.more);
         if decision.batch.is_empty() {
             return Ok(done);

@@ -31,7 +31,7 @@ const fn pages(bytes: u32) -> u32 {
 }
 
 thread_local! {
-    /// Pages in the log after the writer's last commit. The hook has no other place to put it.
+    /// Pages in the log after this thread's last commit. The hook has no other place to put it.
     static LOG_PAGES: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -73,9 +73,15 @@ impl Checkpointer {
         })
     }
 
+    /// Whether the log is so long that there is something to do.
+    pub(super) fn wants_tending(&self, log_pages: u32) -> bool {
+        log_pages >= BEGIN_PAGES && self.state.load(Ordering::Acquire) != RUNNING
+            || log_pages >= FORCE_PAGES
+    }
+
     /// Called by the writer between groups.
     pub(super) fn tend(&self, writer: &Connection, log_pages: u32) {
-        if log_pages < BEGIN_PAGES {
+        if !self.wants_tending(log_pages) {
             return;
         }
         if log_pages >= FORCE_PAGES {

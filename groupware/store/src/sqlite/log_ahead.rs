@@ -33,16 +33,24 @@ impl LogAhead {
         }
     }
 
+    /// Whether what was asked for is nearly written over, or the log has started over since.
+    pub(super) fn wants_tending(&self, log_pages: u32) -> bool {
+        self.log.is_some()
+            && (self.is_of_former_round(log_pages)
+                || log_pages + AHEAD_PAGES / 2 >= self.asked_pages)
+    }
+
+    fn is_of_former_round(&self, log_pages: u32) -> bool {
+        log_pages + AHEAD_PAGES < self.asked_pages
+    }
+
     /// Called between commits; the log has `log_pages` of this round.
     pub(super) fn tend(&mut self, log_pages: u32) {
-        let Some(log) = &self.log else {
+        let Some(log) = self.log.as_ref().filter(|_| self.wants_tending(log_pages)) else {
             return;
         };
-        if log_pages + AHEAD_PAGES < self.asked_pages {
+        if self.is_of_former_round(log_pages) {
             self.asked_pages = 0;
-        }
-        if log_pages + AHEAD_PAGES / 2 < self.asked_pages {
-            return;
         }
         let from = log_pages.max(self.asked_pages);
         self.asked_pages = log_pages + AHEAD_PAGES;

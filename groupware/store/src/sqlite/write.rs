@@ -5,10 +5,10 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql};
 use super::checkpoint::{Checkpointer, log_pages, watch_log};
 use super::log_ahead::LogAhead;
 use super::open::INLINE_BYTES;
-use super::read::value;
+use super::read::{View, value};
 use crate::batch::added;
 use crate::writer::{Engine, Outcome};
-use crate::{Assert, Batch, CommitError, Committed, Op};
+use crate::{Assert, Batch, CommitError, Committed, Op, Snapshot};
 
 /// Revisions are reserved in runs, so that a commit needn't write the counter.
 const REVISION_RUN: u64 = 1 << 20;
@@ -37,6 +37,8 @@ pub(crate) struct SqliteEngine {
     connection: Connection,
     checkpointer: Checkpointer,
     log_ahead: LogAhead,
+    /// Pages in the log after the last commit.
+    log_pages: u32,
     /// The last revision used.
     revision: u64,
     /// The last revision that may be used before the next run is reserved.
@@ -69,6 +71,7 @@ impl SqliteEngine {
             connection,
             checkpointer,
             log_ahead,
+            log_pages: 0,
             revision: limit,
             revision_limit: limit,
             has_large,
@@ -103,6 +106,7 @@ impl SqliteEngine {
             });
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
+        self.log_pages = log_pages();
         Ok(())
     }
 
@@ -262,9 +266,18 @@ impl Engine for SqliteEngine {
         outcomes.extend(group.iter().map(|_| Err(error.clone())));
     }
 
+    /// Nobody else writes to the database, so that there is no transaction to begin.
+    fn read(&self, read: &mut dyn FnMut(&dyn Snapshot)) {
+        read(&View(&self.connection));
+    }
+
+    fn wants_tending(&self) -> bool {
+        self.checkpointer.wants_tending(self.log_pages)
+            || self.log_ahead.wants_tending(self.log_pages)
+    }
+
     fn tend(&mut self) {
-        let log_pages = log_pages();
-        self.checkpointer.tend(&self.connection, log_pages);
-        self.log_ahead.tend(log_pages);
+        self.checkpointer.tend(&self.connection, self.log_pages);
+        self.log_ahead.tend(self.log_pages);
     }
 }
