@@ -33,9 +33,73 @@ pub fn busy_fraction(busy_s: f64, users: f64, hold_s: f64) -> Option<f64> {
     (all > 0.0 && busy_s.is_finite()).then(|| (busy_s / all).clamp(0.0, 1.0))
 }
 
+/// A quantity over time, constant in pieces: when each ends (s), in order, the first from 0 on, and
+/// its value. Before and after them it is 0.
+#[derive(Debug, Clone, Default)]
+pub struct Curve(pub Vec<(f64, f64)>);
+
+impl Curve {
+    /// The mean from one moment to another; `None` if there is no time between them.
+    #[must_use]
+    pub fn mean(&self, (from_s, to_s): (f64, f64)) -> Option<f64> {
+        let area = |t| self.sum(t, |past, of_piece| past.min(of_piece));
+        (to_s > from_s).then(|| (area(to_s) - area(from_s)) / (to_s - from_s))
+    }
+
+    /// The mean, from one moment to another, of the means over the last `back_s` before each moment:
+    /// what those have met on average who come by, and have been on their way for so long.
+    #[must_use]
+    pub fn trailing_mean(&self, (from_s, to_s): (f64, f64), back_s: f64) -> Option<f64> {
+        // The integral of the integral: a mean of means is the difference of its differences.
+        let twice = |t: f64| {
+            self.sum(t, |past, of_piece| {
+                let within = past.min(of_piece);
+                within * within / 2.0 + within * (past - within)
+            })
+        };
+        let met = twice(to_s) - twice(from_s) - twice(to_s - back_s) + twice(from_s - back_s);
+        (to_s > from_s && back_s > 0.0).then(|| met / back_s / (to_s - from_s))
+    }
+
+    /// Σ value × `of(time since the piece began, its length)` over the pieces begun by a moment.
+    fn sum(&self, moment_s: f64, of: impl Fn(f64, f64) -> f64) -> f64 {
+        let begins = std::iter::once(0.0).chain(self.0.iter().map(|(end_s, _)| *end_s));
+        self.0
+            .iter()
+            .zip(begins)
+            .take_while(|(_, begin_s)| *begin_s < moment_s)
+            .map(|((end_s, value), begin_s)| value * of(moment_s - begin_s, end_s - begin_s))
+            .sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn means_of_a_curve() {
+        // 0 for 10 s, then 1 for 10 s.
+        let step = Curve(vec![(10.0, 0.0), (15.0, 1.0), (20.0, 1.0)]);
+        let close = |found: Option<f64>, wanted: f64| {
+            assert!(
+                (found.unwrap() - wanted).abs() < 1e-12,
+                "{found:?} {wanted}"
+            );
+        };
+        close(step.mean((0.0, 20.0)), 0.5);
+        close(step.mean((5.0, 15.0)), 0.5);
+        close(step.mean((10.0, 30.0)), 0.5);
+        // Over the 10 s before each moment from 10 to 20, the part with 1 grows from 0 to 1.
+        close(step.trailing_mean((10.0, 20.0), 10.0), 0.5);
+        // At 15 s and 5 s back it is 1 from 15 on, and grows to it before.
+        close(step.trailing_mean((10.0, 20.0), 5.0), 0.75);
+        close(step.trailing_mean((15.0, 20.0), 5.0), 1.0);
+        // What lies before the first piece counts as 0.
+        close(Curve(vec![(4.0, 1.0)]).trailing_mean((0.0, 4.0), 4.0), 0.5);
+        assert_eq!(step.mean((5.0, 5.0)), None);
+        assert_eq!(step.trailing_mean((5.0, 6.0), 0.0), None);
+    }
 
     #[test]
     fn a_closed_loop_adds_up() {

@@ -6,6 +6,7 @@
 //! because of the server (Little's law); what is missing beyond it, the generator lost. A skipped
 //! step sends nothing: it is load that is missing, and no slow server makes a step skip.
 
+use lab_archive::WindowLine;
 use lab_stats::{WeightedMean, histogram, little};
 use lab_study::plan::LoadKind;
 
@@ -275,32 +276,43 @@ fn busy_fraction(answered_s: f64, counts: &Counts, under_way: f64) -> f64 {
         .max(by_count.unwrap_or_default().clamp(0.0, 1.0))
 }
 
-/// Mean number of steps under way in the windows that `counts`: waits that ended, less steps that
-/// were answered.
+/// Mean number of steps under way in the windows that `counts`.
 fn under_way(facts: &Facts<'_>, counts: impl Fn(f64, f64) -> bool) -> f64 {
-    let mut now = 0.0;
     let mut mean = WeightedMean::default();
-    for window in &facts.data.windows {
-        for (tag, line) in &window.steps {
-            let step = facts
-                .names
-                .step(*tag)
-                .and_then(|name| facts.predicted.get(name));
-            // Without a wait, nothing tells when a step began.
-            let Some(plan) = step.filter(|plan| plan.wait_ms.is_some_and(|wait| wait > 0.0)) else {
-                continue;
-            };
-            let each = lab_stats::ratio(as_f64(plan.requests), as_f64(plan.waits));
-            let errors: u64 = line.errors.values().sum();
-            // A failed request ends its step.
-            let ended = as_f64(line.ok) / each.unwrap_or(1.0) + as_f64(errors + line.skipped);
-            now += as_f64(line.waits) - ended;
-        }
+    for (window, now) in steps_under_way(facts) {
         if counts(window.start_ms, window.end_ms) {
             mean.add(now, window.end_ms - window.start_ms);
         }
     }
     mean.mean().unwrap_or_default()
+}
+
+/// The windows, and how many steps were under way at the end of each: waits that ended, less steps that
+/// were answered.
+pub(super) fn steps_under_way<'a>(
+    facts: &'a Facts<'_>,
+) -> impl Iterator<Item = (&'a WindowLine, f64)> {
+    let mut now = 0.0;
+    facts.data.windows.iter().map(move |window| {
+        for (tag, line) in &window.steps {
+            if let Some(each) = requests_of_each(facts, *tag) {
+                let errors: u64 = line.errors.values().sum();
+                now += as_f64(line.waits) - as_f64(line.ok + errors) / each - as_f64(line.skipped);
+            }
+        }
+        (window, now)
+    })
+}
+
+/// The requests of a step whose begins and ends are counted. Without a wait, nothing tells when a step
+/// began; and a failed request ends its step, so that nothing tells which of several it was.
+fn requests_of_each(facts: &Facts<'_>, tag: u16) -> Option<f64> {
+    let name = facts.names.step(tag)?;
+    let plan = facts.predicted.get(name)?;
+    let each = lab_stats::ratio(as_f64(plan.requests), as_f64(plan.waits))?;
+    let sum = facts.sums.whole.steps.get(name)?;
+    let failed = sum.errors + sum.over_limit;
+    (plan.wait_ms? > 0.0 && (each <= 1.0 || failed == 0)).then_some(each)
 }
 
 /// The share of each step in all requests beside its planned share.

@@ -1,8 +1,10 @@
 //! Did the users think as long as planned, and do counted users agree with counted completions?
 
-use lab_stats::little::{Station, users};
+use lab_archive::WindowLine;
+use lab_stats::little::{Curve, Station, users};
 use lab_study::plan::LoadKind;
 
+use super::load::steps_under_way;
 use super::{Facts, check, graded, invalid, not_judged, pass};
 use crate::analysis::trial::{as_f64, mean_wait_ms};
 use crate::format::{ms, percent, rate, signed_percent};
@@ -209,7 +211,8 @@ fn idle(facts: &Facts<'_>) -> Option<Idle> {
     let answered_s =
         (lab_stats::histogram::sum(&sums.response) + lab_stats::histogram::sum(&sums.failed)) / 1e6;
     let response_s = lab_stats::ratio(answered_s, as_f64(answers)).unwrap_or_default();
-    let rest_s = (pace_s - waits_s - requests * response_s).max(0.0);
+    let busy_s = requests * response_s + earlier_s(facts, pace_s);
+    let rest_s = (pace_s - waits_s - busy_s).max(0.0);
     let station = Station {
         per_s: sums.hold.per_s(sums.hold.cycles)?,
         seconds: rest_s,
@@ -218,6 +221,22 @@ fn idle(facts: &Facts<'_>) -> Option<Idle> {
         station,
         slack: idle_slack(facts, pace_s, rest_s),
     })
+}
+
+/// How much longer than in the hold users waited for answers in the cycles whose rest lies in the hold:
+/// these began up to a cycle earlier, and a server that gets slower was faster then. By the number of
+/// steps under way, which the ramp has, too.
+fn earlier_s(facts: &Facts<'_>, pace_s: f64) -> f64 {
+    let share = |(window, now): (&WindowLine, f64)| {
+        let users = f64::from(window.users);
+        (window.end_ms / 1000.0, now / users.max(1.0))
+    };
+    let busy = Curve(steps_under_way(facts).map(share).collect());
+    let hold = facts.sums.hold_span;
+    let hold = (hold.start_ms / 1000.0, hold.end_ms / 1000.0);
+    let by_now = busy.mean(hold).unwrap_or_default();
+    let by_cycle = busy.trailing_mean(hold, pace_s).unwrap_or_default();
+    pace_s * (by_cycle - by_now)
 }
 
 /// A hold of whole cycles sees each user's rest as often as it has cycles; another one may see one
