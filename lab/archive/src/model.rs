@@ -202,6 +202,9 @@ pub struct GeneratorHealth {
     ///
     /// `None` where the kernel does not tell, or the hold was too short.
     pub cpu_fraction_max: Option<f64>,
+    /// The workers' priority, from −20 (first) to 19.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nice: Option<i64>,
     /// Peak resident memory of the generator's process.
     pub rss_mb_max: f64,
 }

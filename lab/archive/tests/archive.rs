@@ -113,6 +113,7 @@ fn record(id: u32) -> TrialRecord {
         unanswered: None,
         raw: None,
         generator: GeneratorHealth {
+            nice: Some(-20),
             workers: 1,
             cpu_fraction: Some(0.25),
             run_queue_delay_fraction: Some(0.0),
@@ -418,10 +419,10 @@ fn an_archive_of_the_first_version_stays_readable() {
     assert_eq!(run.trials.len(), 1);
     assert_eq!(run.incomplete, [2]);
     let trial = &run.trials[0];
-    let without = TrialRecord {
-        circumstances: Circumstances::default(),
-        ..record(1)
-    };
+    // What it did not record yet.
+    let mut without = record(1);
+    without.circumstances = Circumstances::default();
+    without.generator.nice = None;
     assert_eq!(trial.record, without);
     assert_eq!(trial.windows[2], window(400.0, 3));
     assert_eq!(

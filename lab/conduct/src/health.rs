@@ -30,6 +30,16 @@ pub(crate) fn thread_times(worker: WorkerThread) -> Option<ThreadTimes> {
         .or_else(|| ticks(&task))
 }
 
+/// A worker's nice value.
+pub(crate) fn nice(worker: WorkerThread) -> Option<i64> {
+    let WorkerThread { pid, tid } = worker;
+    stat(&PathBuf::from(format!("/proc/{pid}/task/{tid}"))).map(|stat| stat.nice)
+}
+
+fn stat(task: &Path) -> Option<procfs::process::Stat> {
+    procfs::FromRead::from_file(task.join("stat")).ok()
+}
+
 /// Nanoseconds on a core, nanoseconds runnable, times on a core. All are 0 in a kernel that has
 /// the file and doesn't count.
 fn parse_schedstat(text: &str) -> Option<ThreadTimes> {
@@ -45,7 +55,7 @@ fn parse_schedstat(text: &str) -> Option<ThreadTimes> {
 
 /// The coarser count of `stat`, in ticks of usually 10 ms.
 fn ticks(task: &Path) -> Option<ThreadTimes> {
-    let stat: procfs::process::Stat = procfs::FromRead::from_file(task.join("stat")).ok()?;
+    let stat = stat(task)?;
     let seconds = (stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64;
     Some(ThreadTimes {
         cpu: Duration::from_secs_f64(seconds),
@@ -62,6 +72,7 @@ pub(crate) struct Health {
     recent: VecDeque<Reading>,
     busiest: Option<f64>,
     rss_mb_max: f64,
+    nice: Option<i64>,
     /// Cores that the workers take in turn; 0 where they have the whole machine.
     cores: usize,
 }
@@ -110,10 +121,16 @@ impl Health {
         self.rss_mb_max = self.rss_mb_max.max(rss_mb);
     }
 
+    /// Takes in the workers' nice value.
+    pub(crate) fn nice(&mut self, nice: Option<i64>) {
+        self.nice = nice;
+    }
+
     /// The sums, and a sentence about what the kernel did not tell.
     pub(crate) fn summary(&self, workers: usize) -> (GeneratorHealth, Option<String>) {
         let mut health = GeneratorHealth {
             workers: u32::try_from(workers).unwrap_or(u32::MAX),
+            nice: self.nice,
             rss_mb_max: self.rss_mb_max,
             ..GeneratorHealth::default()
         };

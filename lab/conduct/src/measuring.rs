@@ -9,7 +9,7 @@ use lab_driver::{Window, WorkerThread};
 use lab_monitor::Monitor;
 
 use crate::event::{Event, Phase};
-use crate::health::{Health, thread_times};
+use crate::health::{Health, nice, thread_times};
 use crate::progress::Rolling;
 use crate::record;
 use crate::scrape::Scraper;
@@ -200,6 +200,8 @@ impl Measuring {
     ) -> Result<(), ArchiveError> {
         if !self.holding && now >= self.hold_at {
             self.holding = true;
+            self.health
+                .nice(self.threads.first().copied().and_then(nice));
             self.read_health(now);
             events(Event::Phase(Phase::Hold));
         }

@@ -322,6 +322,7 @@ impl Conductor<'_> {
             block: self.trial.block,
             base_date: self.plan.dates_from,
             cores: cores.collect(),
+            own_cores: !self.pinning.shared,
             ramp: self.ramp(),
             hold: self.hold(),
             window: Duration::from_millis(load.window_ms.max(1)),

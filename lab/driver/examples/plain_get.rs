@@ -99,6 +99,7 @@ fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, secon
         block: 0,
         base_date: DEFAULT_DATES_FROM,
         cores,
+        own_cores: false,
         ramp: if waits {
             Duration::from_secs(seconds / 2)
         } else {

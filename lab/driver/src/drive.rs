@@ -37,6 +37,9 @@ pub struct Drive {
     pub base_date: Date,
     /// One worker thread per entry, pinned to that core; empty = one, unpinned.
     pub cores: Vec<usize>,
+    /// Nothing under test runs on these cores, so that the workers go before whatever else turns up
+    /// there: they take the highest priority where that is allowed.
+    pub own_cores: bool,
     /// User i starts at `ramp × i ÷ users`; the rate of arrivals rises in a straight line.
     pub ramp: Duration,
     /// How long the full load lasts after the ramp; a sequence ends earlier when it is through.

@@ -344,6 +344,7 @@ mod tests {
             block: 0,
             base_date: DEFAULT_DATES_FROM,
             cores: Vec::new(),
+            own_cores: false,
             ramp: Duration::ZERO,
             hold: Duration::from_millis(100),
             window: Duration::from_millis(10),

@@ -190,6 +190,7 @@ impl Start {
             block: self.block,
             base_date: self.base_date,
             cores: self.cores,
+            own_cores: self.own_cores,
             ramp: self.ramp,
             hold: self.hold,
             window: self.window,

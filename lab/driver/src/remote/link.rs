@@ -172,6 +172,7 @@ fn part(drive: &Drive, generators: &Generators, index: u32, workers: usize) -> S
         block: drive.block,
         base_date: drive.base_date,
         cores: (0..cores).map(core).collect(),
+        own_cores: drive.own_cores,
         ramp: drive.ramp,
         hold: drive.hold,
         window: drive.window,

@@ -14,7 +14,7 @@ use super::wire::WireReport;
 use crate::drive::{Limits, Part, TlsOptions};
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 
 /// Largest message. A window of a hundred steps has some hundred KB; the variables of 100,000 users
 /// some MB.
@@ -63,6 +63,7 @@ pub(crate) struct Start {
     pub(crate) block: u32,
     pub(crate) base_date: Date,
     pub(crate) cores: Vec<usize>,
+    pub(crate) own_cores: bool,
     pub(crate) ramp: Duration,
     pub(crate) hold: Duration,
     pub(crate) window: Duration,

@@ -322,6 +322,7 @@ impl Make {
             block: 0,
             base_date: DEFAULT_DATES_FROM,
             cores: Vec::new(),
+            own_cores: false,
             ramp: Duration::ZERO,
             hold: Duration::from_secs(20),
             window: ms(10),

@@ -360,6 +360,7 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
             .map(|(count, oldest_ms)| Unanswered { count, oldest_ms }),
         raw: shape.raw.clone(),
         generator: GeneratorHealth {
+            nice: None,
             workers: 1,
             cpu_fraction: shape.scheduling.then_some(shape.cpu_max / 2.0),
             run_queue_delay_fraction: shape.scheduling.then_some(shape.run_queue),

@@ -91,8 +91,12 @@ fn run_queue(facts: &Facts<'_>) -> Check {
     let Some(waited) = facts.data.record.generator.run_queue_delay_fraction else {
         return warn("run-queue delay", UNKNOWN.to_owned(), UNKNOWN_ADVICE);
     };
+    let priority = match facts.data.record.generator.nice {
+        Some(nice) if nice < 0 => format!(" (nice −{})", nice.unsigned_abs()),
+        _ => String::new(),
+    };
     let evidence = format!(
-        "its threads waited for a CPU {} of the hold",
+        "its threads{priority} waited for a CPU {} of the hold",
         percent(waited * 100.0)
     );
     let advice = "Something else ran on the generator's cores: pin it and the system to different \
