@@ -159,6 +159,7 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
         block: 0,
         base_date: lab_study::model::DEFAULT_DATES_FROM,
         cores: vec![GENERATOR_CORE],
+        own_cores: false,
         ramp,
         hold: time - ramp,
         window: Duration::from_secs(1),
