@@ -2,9 +2,10 @@
 //! with 100, 500, and 1000 interfaces; and how a query's time grows with the store.
 //!
 //! Everything runs on this machine's loopback, one client, one request after another as in report
-//! 004; the systems take turns, ten operations each, so that the machine's drift touches all. Those that
-//! sync begin warm, with as much registered and deregistered again as makes a log start over: ours begins
-//! with an empty file, PostgreSQL with one that its installation has filled.
+//! 004; the systems take turns, ten operations each, in three rounds, so that the machine's drift
+//! touches all. Those that sync begin warm, with as much registered and deregistered again as makes a
+//! log start over: ours begins with an empty file, PostgreSQL with one that its installation has
+//! filled.
 //! `--quick` for a try, `--full` for a store of 100,000 registrations, `--peers` and `--growth` for
 //! one half, a number of interfaces for that one alone.
 
@@ -48,6 +49,10 @@ pub(crate) trait System {
 /// Operations of one system before the next has its turn. A system whose every request comes after
 /// a pause shows how fast the machine wakes up, not what an operation costs.
 const RUN: usize = 10;
+
+/// How often all is done, each time with other services: the disk has minutes that are faster than
+/// others.
+const ROUNDS: usize = 3;
 
 /// Interfaces of what is registered and deregistered before anything is timed: some 40 MB of our log.
 const WARM_UP: usize = 40_000;
@@ -141,30 +146,25 @@ fn compare(folder: &Path, interfaces: usize, extent: Extent) -> Result<(), Error
         Box::new(shipped.connect()?),
         Box::new(indexed.connect()?),
     ];
-    let services = |system: usize| {
-        let count = (extent.registrations)(interfaces);
-        data::services(system, count, interfaces)
-    };
-    let services: Vec<Vec<Service>> = (0..systems.len()).map(services).collect();
     for system in &mut systems[..3] {
         warm_up(system.as_mut(), interfaces)?;
     }
-    let mut tables = Vec::new();
-    for operation in [Operation::Register, Operation::Query, Operation::Deregister] {
-        let count = match operation {
-            Operation::Register => services[0].len(),
-            _ => extent.others.min(services[0].len()),
-        };
-        let mut times = vec![Vec::with_capacity(count); systems.len()];
-        for from in (0..count).step_by(RUN) {
-            let all = systems.iter_mut().zip(&services).zip(&mut times);
-            for ((system, services), times) in all {
-                for service in &services[from..(from + RUN).min(count)] {
-                    times.push(operation.time(system.as_mut(), service)?);
+    let mut tables = OPERATIONS.map(|operation| (operation, vec![Vec::new(); systems.len()]));
+    for round in 0..ROUNDS {
+        let services = data::services(round, (extent.registrations)(interfaces), interfaces);
+        for (operation, times) in &mut tables {
+            let count = match operation {
+                Operation::Register => services.len(),
+                _ => extent.others.min(services.len()),
+            };
+            for turn in services[..count].chunks(RUN) {
+                for (system, times) in systems.iter_mut().zip(&mut *times) {
+                    for service in turn {
+                        times.push(operation.time(system.as_mut(), service)?);
+                    }
                 }
             }
         }
-        tables.push((operation, times));
     }
     print(interfaces, sync_ms, &systems, tables);
     Ok(())
@@ -187,6 +187,8 @@ enum Operation {
     Query,
     Deregister,
 }
+
+const OPERATIONS: [Operation; 3] = [Operation::Register, Operation::Query, Operation::Deregister];
 
 impl Operation {
     fn time(self, system: &mut dyn System, service: &Service) -> Result<f64, Error> {
@@ -212,7 +214,7 @@ fn print(
     interfaces: usize,
     sync_ms: f64,
     systems: &[Box<dyn System>],
-    tables: Vec<(Operation, Vec<Vec<f64>>)>,
+    tables: [(Operation, Vec<Vec<f64>>); 3],
 ) {
     println!("\n{interfaces} interfaces (one sync of this disk: {sync_ms:.3} ms)");
     print!("  {:<12}", "");

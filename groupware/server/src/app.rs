@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupware_content::ContentStore;
-use groupware_store::{Here, Store, StoreError};
+use groupware_store::{Batch, CommitError, Committed, Store, StoreError};
 
 use crate::access_log::AccessLog;
 use crate::accounts::{Accounts, Directory, Passwords};
@@ -71,10 +71,13 @@ impl AppState {
         &self.store
     }
 
-    /// The store for this thread alone, where holding it holds nobody up: it serves no other
-    /// connection, and nobody else writes.
-    pub(crate) fn store_here(&self) -> Option<Here<'_>> {
-        worker::serves_one().then(|| self.store.here()).flatten()
+    /// Commits what a request changes; on this thread, if it serves no other connection. Who connects
+    /// meanwhile waits for the disk once.
+    pub(crate) async fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
+        match worker::serves_one() {
+            true => self.store.commit_here(batch).await,
+            false => self.store.commit(batch).await,
+        }
     }
 
     /// Who the local users are.

@@ -37,18 +37,6 @@ pub(crate) async fn change<T, E: From<StoreError>>(
     state: &AppState,
     decide: impl Fn(&dyn Snapshot) -> Result<(Batch, T), E>,
 ) -> Result<T, ChangeError<E>> {
-    if let Some(here) = state.store_here() {
-        let (batch, outcome) = here.read(&decide).map_err(ChangeError::Decided)?;
-        if batch.is_empty() {
-            return Ok(outcome);
-        }
-        match here.commit(&batch) {
-            Ok(_) => return Ok(outcome),
-            // Of a record that the decision had not read: it is decided again.
-            Err(CommitError::Conflict { .. }) => {}
-            Err(error) => return Err(ChangeError::Commit(error)),
-        }
-    }
     let mut going: Option<InLane> = None;
     for _ in 0..ROUNDS {
         let decided = state.store().read(&decide);
@@ -67,7 +55,7 @@ pub(crate) async fn change<T, E: From<StoreError>>(
             going = Some(lane.enter().await);
             continue;
         }
-        match state.store().commit(batch).await {
+        match state.commit(batch).await {
             Ok(_) => return Ok(outcome),
             Err(CommitError::Conflict { index }) => {
                 let Some(lane) = lanes.get(index) else {

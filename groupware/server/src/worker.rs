@@ -37,8 +37,8 @@ thread_local! {
     static CONNECTIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Whether this is a thread that serves a single connection, so that nobody else is held up while
-/// a request of it waits.
+/// Whether this is a thread that serves a single connection, so that no other request is held up while
+/// one of it waits.
 pub(crate) fn serves_one() -> bool {
     CONNECTIONS.get() == 1
 }

@@ -7,7 +7,6 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit, mpsc, oneshot};
 
-use crate::here::Here;
 use crate::lock::FolderLock;
 use crate::stats::Counters;
 use crate::writer::{self, Engine, Job, Outcome, Place};
@@ -141,7 +140,7 @@ impl Store {
         match &self.inner.reader {
             Reader::Sqlite(pool) => {
                 let session = pool.begin()?;
-                read(&session.view())
+                read(&session)
             }
             Reader::Memory(shared) => read(&shared.snapshot()),
         }
@@ -163,28 +162,32 @@ impl Store {
         answer.await.map_err(|_| CommitError::Closed)?
     }
 
-    /// The writer's place, if nobody else writes or waits to: for a thread whose other tasks, if there
-    /// are any, may wait for the disk. It saves waking two threads.
-    pub fn here(&self) -> Option<Here<'_>> {
-        if self.queue().capacity() < self.queue().max_capacity() {
-            return None;
+    /// As [`Store::commit`], for a thread whose other tasks, if there are any, may wait for the
+    /// disk: where nobody else writes, this thread does in the writer's place, which saves waking two
+    /// threads.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub async fn commit_here(&self, batch: Batch) -> Result<Committed, CommitError> {
+        batch.checked_bytes().ok_or(CommitError::TooLarge)?;
+        match self.write(&batch) {
+            Some(outcome) => outcome,
+            None => self.commit(batch).await,
         }
-        let place = self.inner.place.try_lock().ok()?;
-        place.is_open().then_some(Here { place, store: self })
     }
 
-    /// As [`Store::commit`], for a thread that runs no asynchronous tasks. Large batches are
+    /// As [`Store::commit_here`], for a thread that runs no asynchronous tasks. Large batches are
     /// bounded by the number of threads that wait here.
     ///
     /// # Errors
     /// As [`Store::commit`].
     ///
     /// # Panics
-    /// When called from within an asynchronous task.
+    /// When it has to wait for others within an asynchronous task.
     pub fn commit_blocking(&self, batch: Batch) -> Result<Committed, CommitError> {
         batch.checked_bytes().ok_or(CommitError::TooLarge)?;
-        if let Some(here) = self.here() {
-            return here.commit(&batch);
+        if let Some(outcome) = self.write(&batch) {
+            return outcome;
         }
         let (job, answer) = job(batch);
         self.queue()
@@ -242,11 +245,25 @@ impl Store {
         self.inner.counters.read()
     }
 
-    pub(crate) fn counters(&self) -> &Counters {
-        &self.inner.counters
+    /// Commits on this thread, if nobody else writes or waits to.
+    fn write(&self, batch: &Batch) -> Option<Outcome> {
+        if self.queue().capacity() < self.queue().max_capacity() {
+            return None;
+        }
+        let mut place = self.inner.place.try_lock().ok()?;
+        if !place.is_open() {
+            return None;
+        }
+        let (outcome, wants_tending) = place.commit(batch, &self.inner.counters);
+        drop(place);
+        if wants_tending {
+            // A full queue has others in it, after whom the writer tends the engine anyway.
+            let _ = self.queue().try_send(Job::Tend);
+        }
+        Some(outcome)
     }
 
-    pub(crate) fn queue(&self) -> &mpsc::Sender<Job> {
+    fn queue(&self) -> &mpsc::Sender<Job> {
         self.inner
             .queue
             .as_ref()

@@ -5,14 +5,13 @@
 //! are [`Batch`]es: asserts about what is stored, and what to change if they all hold. One
 //! writer thread takes whatever batches wait, applies them one after another in one transaction,
 //! makes them durable with one sync of the disk, and only then replies. While it has nothing to do, a
-//! thread that may wait for the disk can take its place ([`Store::here`]).
+//! thread that may wait for the disk can write in its place ([`Store::commit_here`]).
 //!
 //! The crate does not know what the records mean, who may see them, or what time it is.
 
 mod batch;
 mod error;
 mod handle;
-mod here;
 mod lock;
 mod memory;
 mod snapshot;
@@ -26,6 +25,5 @@ pub use batch::{
 };
 pub use error::{CommitError, OpenError, ReadError, StoreError};
 pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store, StoreOptions};
-pub use here::Here;
 pub use snapshot::{Record, Show, Snapshot};
 pub use stats::{GROUP_BUCKETS, StoreStats};

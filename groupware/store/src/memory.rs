@@ -69,10 +69,6 @@ impl Engine for MemoryEngine {
             outcomes.push(outcome);
         }
     }
-
-    fn read(&self, read: &mut dyn FnMut(&dyn Snapshot)) {
-        read(&self.shared.snapshot());
-    }
 }
 
 impl State {

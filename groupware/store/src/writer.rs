@@ -4,7 +4,7 @@
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use crate::stats::Counters;
-use crate::{Batch, CommitError, Committed, Snapshot};
+use crate::{Batch, CommitError, Committed};
 
 /// Most batches in one transaction. A group that waits longer than its own sync only adds delay.
 const GROUP_BATCHES: usize = 1024;
@@ -16,9 +16,6 @@ pub(crate) trait Engine: Send {
     /// Applies the batches one after another, makes the result durable, and pushes one outcome
     /// per batch. A batch sees the effects of those before it; one that fails changes nothing.
     fn apply(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>);
-
-    /// Shows what was applied last, for as long as nothing else is.
-    fn read(&self, read: &mut dyn FnMut(&dyn Snapshot));
 
     /// Whether there is housekeeping to do.
     fn wants_tending(&self) -> bool {
@@ -58,16 +55,13 @@ impl Place {
         self.engine.is_some()
     }
 
-    /// Of an open place.
-    pub(crate) fn engine(&self) -> &dyn Engine {
-        self.engine.as_deref().expect("the place was open")
-    }
-
-    /// Commits one batch.
-    pub(crate) fn commit(&mut self, batch: &Batch, counters: &Counters) -> Outcome {
+    /// Commits one batch; whether there is housekeeping then.
+    pub(crate) fn commit(&mut self, batch: &Batch, counters: &Counters) -> (Outcome, bool) {
         let mut outcomes = Vec::with_capacity(1);
         self.commit_all(&[batch], &mut outcomes, counters);
-        outcomes.pop().unwrap_or(Err(CommitError::Closed))
+        let outcome = outcomes.pop().unwrap_or(Err(CommitError::Closed));
+        let engine = self.engine.as_ref();
+        (outcome, engine.is_some_and(|engine| engine.wants_tending()))
     }
 
     fn commit_all(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>, counters: &Counters) {
@@ -95,6 +89,10 @@ pub(crate) fn run(place: &Mutex<Place>, mut queue: mpsc::Receiver<Job>, counters
     let mut closers = Vec::new();
     while queue.blocking_recv_many(&mut jobs, GROUP_BATCHES) > 0 {
         let mut place = place.blocking_lock();
+        // What came while another wrote goes with the rest.
+        let more = std::iter::from_fn(|| queue.try_recv().ok());
+        let room = GROUP_BATCHES - jobs.len();
+        jobs.extend(more.take(room));
         let group: Vec<&Batch> = jobs.iter().filter_map(Job::batch).collect();
         place.commit_all(&group, &mut outcomes, counters);
         reply(&mut jobs, &mut outcomes, &mut closers);

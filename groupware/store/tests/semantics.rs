@@ -2,9 +2,10 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use groupware_store::{
-    Batch, CommitError, Here, MAX_KEY_BYTES, OpenError, Record, Snapshot, Store, StoreError,
+    Batch, CommitError, MAX_KEY_BYTES, OpenError, Record, Snapshot, Store, StoreError,
     StoreOptions, counters,
 };
 
@@ -222,68 +223,52 @@ fn a_failed_assert_changes_nothing_and_names_itself() {
     });
 }
 
-/// The writer's place, once the writer has done what it was called for.
-fn place(store: &Store) -> Here<'_> {
-    let mut tries = 0..1000;
-    let found = tries.find_map(|_| {
-        std::thread::park_timeout(std::time::Duration::from_millis(1));
-        store.here()
-    });
-    found.expect("the writer ends its work")
-}
-
 #[test]
-fn the_writers_place_is_for_one() {
+fn while_the_writer_is_idle_a_commit_can_be_made_at_once() {
     on_both(|store| {
-        let here = store.here().unwrap();
-        assert!(store.here().is_none());
-        let old = here.read(|snapshot| snapshot.get("p", b"a")).unwrap();
-        assert_eq!(old, None);
-        here.commit(&batch(|b| _ = b.assert_absent("p", "a").put("p", "a", "1")))
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
             .unwrap();
-        let here = place(&store);
-        let found = here.read(|snapshot| scan(snapshot, "p", "", None, 100));
-        assert_eq!(found.unwrap(), "a");
-        let again = batch(|b| _ = b.assert_absent("p", "a").put("p", "a", "2"));
-        let refused = here.commit(&again);
-        assert!(matches!(refused, Err(CommitError::Conflict { index: 0 })));
-        assert_eq!(get(&store, "p", "a").unwrap().value, "1");
-        store.close_blocking();
-        assert!(store.here().is_none());
-    });
-}
-
-#[test]
-fn who_waits_for_the_writer_is_before_others() {
-    let store = Store::memory(StoreOptions::default()).unwrap();
-    let here = store.here().unwrap();
-    std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| {
-            let mut runtime = tokio::runtime::Builder::new_current_thread();
-            let batch = batch(|b| _ = b.put("p", "b", "waited"));
-            runtime.build().unwrap().block_on(store.commit(batch))
+        let put = batch(|b| _ = b.put("p", "a", "1"));
+        let at_once = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                done = store.commit_here(put) => done.is_ok(),
+                () = std::future::ready(()) => false,
+            }
         });
-        here.commit(&batch(|b| _ = b.put("p", "a", "here")))
-            .unwrap();
-        waiting.join().unwrap().unwrap();
+        assert!(at_once);
+        assert_eq!(get(&store, "p", "a").unwrap().value, "1");
     });
-    assert_eq!(get(&store, "p", "b").unwrap().value, "waited");
 }
 
-/// A decision that panics has changed nothing, and who comes next can write.
 #[test]
-fn a_panic_while_reading_leaves_the_place_free() {
-    on_both(|store| {
-        let here = store.here().unwrap();
-        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            here.read(|_| -> Result<(), StoreError> { panic!("a fault of the decision") })
-        }));
-        assert!(panicked.is_err());
-        drop(here);
-        store
-            .commit_blocking(batch(|b| _ = b.put("p", "a", "1")))
-            .unwrap();
-        assert_eq!(get(&store, "p", "a").unwrap().value, "1");
+fn the_writer_is_not_kept_out_by_those_who_write_in_its_place() {
+    let store = Store::memory(StoreOptions::default()).unwrap();
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .build()
+                .unwrap();
+            for number in 0..200_u32 {
+                let batch = batch(|b| _ = b.put("p", number.to_be_bytes(), "by the writer"));
+                runtime.block_on(store.commit(batch)).unwrap();
+            }
+            is_done.store(true, Ordering::Relaxed);
+        });
+        for _ in 0..1_000_000 {
+            if is_done.load(Ordering::Relaxed) {
+                return;
+            }
+            store
+                .commit_blocking(batch(|b| _ = b.put("q", "k", "here")))
+                .unwrap();
+        }
+        assert!(
+            is_done.load(Ordering::Relaxed),
+            "the writer never came to write"
+        );
     });
 }
 

@@ -322,7 +322,8 @@ impl Conductor<'_> {
             block: self.trial.block,
             base_date: self.plan.dates_from,
             cores: cores.collect(),
-            own_cores: !self.pinning.shared,
+            // A system that runs already may do so anywhere.
+            own_cores: !self.pinning.shared && !system::is_attached(&self.trial.system),
             ramp: self.ramp(),
             hold: self.hold(),
             window: Duration::from_millis(load.window_ms.max(1)),

@@ -125,7 +125,7 @@ pub struct Summary {
     /// Cells that ran but have no valid trial.
     pub cells_without_valid_trial: usize,
     /// The least part of its planned load that a valid trial had, where any had not all of it (or,
-    /// delayed, more than that).
+    /// delayed, more than that); not of a search, which goes beyond it.
     pub least_part_of_load: Option<f64>,
 }
 

@@ -75,6 +75,29 @@ fn a_line_with_its_interval() {
     keep("line.html", &page);
 }
 
+/// Beyond the line the server takes a part of the load: that is what the search is for.
+#[test]
+fn the_key_figures_are_those_of_the_line() {
+    let mut made = one(&TRIED);
+    made.shapes[2] = Shape {
+        delivered: 0.6,
+        response_us: 960_000,
+        overruns: 5,
+        ..Shape::default()
+    };
+    let analysis = made.analysis();
+    let beyond = &analysis.trials[2];
+    assert!(beyond.part_of_load().is_some(), "{:#?}", beyond.checks);
+    assert_eq!(analysis.summary.least_part_of_load, None);
+    let text = terminal(&analysis, 80);
+    assert!(
+        text.contains("A valid measurement. 16 of 16 trials valid"),
+        "{text}"
+    );
+    let page = html(&analysis);
+    assert!(page.contains(">At 128 users<"));
+}
+
 /// The made-up server answers in time up to 60 users only.
 fn lower() -> Made {
     let tried = [

@@ -73,9 +73,114 @@ impl Curve {
     }
 }
 
+/// How much longer a step took on average in the cycles that come to their end in a stretch than in the
+/// stretch itself; less than 0 for a server that gets slower. A cycle began up to `cycle_s` earlier. By
+/// Little's law both are the steps under way ÷ those that end per second, of all users together, so that
+/// it does not matter how many users there were when.
+///
+/// `None` where no step ended.
+#[must_use]
+pub fn earlier_step_s(
+    under_way: &Curve,
+    ended_per_s: &Curve,
+    stretch_s: (f64, f64),
+    cycle_s: f64,
+) -> Option<f64> {
+    let now = crate::ratio(under_way.mean(stretch_s)?, ended_per_s.mean(stretch_s)?)?;
+    let then = crate::ratio(
+        under_way.trailing_mean(stretch_s, cycle_s)?,
+        ended_per_s.trailing_mean(stretch_s, cycle_s)?,
+    )?;
+    Some(then - now)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PACE_S: f64 = 12.0;
+    const WINDOW_S: f64 = 0.05;
+
+    /// Three hundred users who begin over `ramp_s` and do six steps in each cycle, `waits_s` apart; a
+    /// step that begins at *t* takes `step_s(t)`. The mean rest of those that end in the cycle's length
+    /// after the ramp: as it was, and by counts as a report has them.
+    fn rests(ramp_s: f64, waits_s: [f64; 6], step_s: impl Fn(f64) -> f64) -> (f64, f64) {
+        let hold = (ramp_s.max(PACE_S), ramp_s.max(PACE_S) + PACE_S);
+        let windows = (hold.1 / WINDOW_S).ceil() as usize;
+        let (mut begins, mut ends) = (vec![0.0; windows], vec![0.0; windows]);
+        let mut count = |list: bool, at: f64| {
+            let list = if list { &mut begins } else { &mut ends };
+            if let Some(slot) = list.get_mut((at / WINDOW_S) as usize) {
+                *slot += 1.0;
+            }
+        };
+        let (mut real, mut took) = (Vec::new(), Vec::new());
+        for user in 0..300 {
+            let mut cycle = ramp_s * f64::from(user) / 300.0;
+            while cycle < hold.1 {
+                let mut now = cycle;
+                for wait_s in waits_s {
+                    now += wait_s;
+                    count(true, now);
+                    let took_s = step_s(now);
+                    now += took_s;
+                    count(false, now);
+                    if now >= hold.0 && now < hold.1 {
+                        took.push(took_s);
+                    }
+                }
+                cycle += PACE_S;
+                assert!(now <= cycle, "no cycle overruns");
+                if cycle >= hold.0 && cycle < hold.1 {
+                    real.push(cycle - now);
+                }
+            }
+        }
+        let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+        let (mut under_way, mut ended, mut now) = (Curve::default(), Curve::default(), 0.0);
+        for (window, (begun, gone)) in begins.iter().zip(&ends).enumerate() {
+            now += begun - gone;
+            let end_s = (window + 1) as f64 * WINDOW_S;
+            under_way.0.push((end_s, now));
+            ended.0.push((end_s, gone / WINDOW_S));
+        }
+        let earlier = earlier_step_s(&under_way, &ended, hold, PACE_S).unwrap();
+        let waits_s: f64 = waits_s.iter().sum();
+        (
+            mean(&real),
+            PACE_S - waits_s - 6.0 * (mean(&took) + earlier),
+        )
+    }
+
+    #[test]
+    fn rests_before_a_hold_are_told_from_counts() {
+        let spread = [1.0; 6];
+        let early = [0.1; 6];
+        // Little's law warns where 3 % of the users' time are missing.
+        let close = |(real, told): (f64, f64), part: f64| {
+            assert!((real - told).abs() < part * PACE_S, "{real} {told}");
+        };
+        // A server that is as fast as ever, whatever the ramp and wherever in their cycle users are busy.
+        for ramp_s in [0.5, 2.0, 12.0, 30.0] {
+            for waits_s in [spread, early] {
+                close(rests(ramp_s, waits_s, |_| 0.4), 0.01);
+            }
+        }
+        // One that gets slower within the hold.
+        for ramp_s in [12.0, 24.0] {
+            let slowing = move |at: f64| 0.05 + ((at - ramp_s) / PACE_S).clamp(0.0, 1.0) * 0.7;
+            close(rests(ramp_s, spread, slowing), 0.025);
+            let (real, told) = rests(ramp_s, spread, slowing);
+            let by_hold = {
+                let mean_s = 0.05 + 0.35;
+                PACE_S - 6.0 - 6.0 * mean_s
+            };
+            assert!(
+                (real - by_hold).abs() > 2.0 * (real - told).abs(),
+                "{real} {told} {by_hold}"
+            );
+        }
+    }
 
     #[test]
     fn means_of_a_curve() {

@@ -87,6 +87,8 @@ pub(crate) async fn change(
         if !more {
             return Ok(made);
         }
+        // A commit need not have waited: whoever came to this thread meanwhile has a turn.
+        tokio::task::yield_now().await;
     }
     Ok(None)
 }
@@ -96,32 +98,18 @@ async fn change_once(
     (mailbox, now_us, ids): (&str, i64, Ids),
     decide: &impl Fn(&Context<'_>) -> Result<Decision, MailError>,
 ) -> Result<(Option<Unid>, bool), Failure> {
-    let decide = |snapshot: &dyn Snapshot| {
-        decide(&Context {
-            snapshot,
-            directory: state,
-            mailbox,
-            now_us,
-            ids,
-            quota_bytes: state.settings.mail_quota_bytes,
-        })
-    };
-    if let Some(here) = state.store_here() {
-        let decision = here.read(decide)?;
-        let done = (decision.made, decision.more);
-        if decision.batch.is_empty() {
-            return Ok(done);
-        }
-        match here.commit(&decision.batch) {
-            Ok(_) => return Ok(done),
-            // Of a record that the decision had not read: it is decided again.
-            Err(CommitError::Conflict { .. }) => {}
-            Err(error) => return Err(Failure::Commit(error)),
-        }
-    }
     let mut going: Option<InLane> = None;
     for _ in 0..ROUNDS {
-        let decision = read(state, decide)?;
+        let decision = read(state, |snapshot| {
+            decide(&Context {
+                snapshot,
+                directory: state,
+                mailbox,
+                now_us,
+                ids,
+                quota_bytes: state.settings.mail_quota_bytes,
+            })
+        })?;
         let done = (decision.made, decision.more);
         if decision.batch.is_empty() {
             return Ok(done);
@@ -134,7 +122,7 @@ async fn change_once(
             going = Some(lane.enter().await);
             continue;
         }
-        match state.store().commit(decision.batch).await {
+        match state.commit(decision.batch).await {
             Ok(_) => return Ok(done),
             Err(CommitError::Conflict { index }) => {
                 let Some(lane) = lanes.get(index) else {

@@ -31,21 +31,23 @@ const fn pages(bytes: u32) -> u32 {
 }
 
 thread_local! {
-    /// Pages in the log after this thread's last commit. The hook has no other place to put it.
-    static LOG_PAGES: Cell<u32> = const { Cell::new(0) };
+    /// Pages in the log after this thread's last commit, until they are taken. The hook has no other
+    /// place to put it, and is not called for a commit that wrote nothing.
+    static LOG_PAGES: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// Has the log's length noted after every commit of this connection, for [`log_pages`] on the
+/// Has the log's length noted after every commit of this connection, for [`written_log`] on the
 /// thread that commits.
 pub(super) fn watch_log(connection: &Connection) {
     connection.wal_hook(Some(|_, pages| {
-        LOG_PAGES.set(pages.unsigned_abs());
+        LOG_PAGES.set(Some(pages.unsigned_abs()));
         Ok(())
     }));
 }
 
-pub(super) fn log_pages() -> u32 {
-    LOG_PAGES.get()
+/// Pages in the log, if this thread's last commit wrote any.
+pub(super) fn written_log() -> Option<u32> {
+    LOG_PAGES.take()
 }
 
 pub(super) struct Checkpointer {

@@ -83,10 +83,6 @@ impl Session<'_> {
             .expect("the connection is taken only by drop")
     }
 
-    pub(crate) fn view(&self) -> View<'_> {
-        View(self.connection())
-    }
-
     /// SQLite says "ok" where all is well.
     pub(crate) fn integrity(&self) -> Result<Vec<String>, StoreError> {
         let mut check = self.connection().prepare(INTEGRITY)?;
@@ -129,14 +125,11 @@ impl Drop for Session<'_> {
     }
 }
 
-/// What a connection sees. It is one state as long as its transaction lasts, or nobody writes.
-pub(crate) struct View<'a>(pub(super) &'a Connection);
-
-impl Snapshot for View<'_> {
+impl Snapshot for Session<'_> {
     fn get(&self, partition: &str, key: &[u8]) -> Result<Option<Record>, StoreError> {
-        let mut get = self.0.prepare_cached(GET)?;
+        let mut get = self.connection().prepare_cached(GET)?;
         Ok(get
-            .query_row((partition, key), |row| record(self.0, row, 0))
+            .query_row((partition, key), |row| record(self.connection(), row, 0))
             .optional()?)
     }
 
@@ -150,7 +143,7 @@ impl Snapshot for View<'_> {
     ) -> Result<(), StoreError> {
         let range = (partition, from, to, limit);
         self.rows(range, &mut |row| {
-            let record = record(self.0, row, 1)?;
+            let record = record(self.connection(), row, 1)?;
             Ok(visit(row.get_ref(0)?.as_blob()?, record))
         })
     }
@@ -167,7 +160,7 @@ impl Snapshot for View<'_> {
         self.rows(range, &mut |row| {
             let key = row.get_ref(0)?.as_blob()?;
             Ok(match row.get_ref(2)? {
-                ValueRef::Integer(id) => show(key, &large(self.0, id)?),
+                ValueRef::Integer(id) => show(key, &large(self.connection(), id)?),
                 value => show(key, value.as_blob()?),
             })
         })
@@ -178,17 +171,17 @@ impl Snapshot for View<'_> {
 type Range<'a> = (&'a str, &'a [u8], Option<&'a [u8]>, usize);
 type Visit<'a> = &'a mut dyn FnMut(&Row<'_>) -> rusqlite::Result<ControlFlow<()>>;
 
-impl View<'_> {
+impl Session<'_> {
     fn rows(&self, range: Range<'_>, visit: Visit<'_>) -> Result<(), StoreError> {
         let (partition, from, to, limit) = range;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         match to {
             Some(to) => {
-                let mut scan = self.0.prepare_cached(SCAN_RANGE)?;
+                let mut scan = self.connection().prepare_cached(SCAN_RANGE)?;
                 visit_rows(scan.query(params![partition, from, limit, to])?, visit)
             }
             None => {
-                let mut scan = self.0.prepare_cached(SCAN_FROM)?;
+                let mut scan = self.connection().prepare_cached(SCAN_FROM)?;
                 visit_rows(scan.query(params![partition, from, limit])?, visit)
             }
         }

@@ -2,13 +2,13 @@
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql};
 
-use super::checkpoint::{Checkpointer, log_pages, watch_log};
+use super::checkpoint::{Checkpointer, watch_log, written_log};
 use super::log_ahead::LogAhead;
 use super::open::INLINE_BYTES;
-use super::read::{View, value};
+use super::read::value;
 use crate::batch::added;
 use crate::writer::{Engine, Outcome};
-use crate::{Assert, Batch, CommitError, Committed, Op, Snapshot};
+use crate::{Assert, Batch, CommitError, Committed, Op};
 
 /// Revisions are reserved in runs, so that a commit needn't write the counter.
 const REVISION_RUN: u64 = 1 << 20;
@@ -37,8 +37,10 @@ pub(crate) struct SqliteEngine {
     connection: Connection,
     checkpointer: Checkpointer,
     log_ahead: LogAhead,
-    /// Pages in the log after the last commit.
+    /// Pages in the log after the last commit that wrote any.
     log_pages: u32,
+    /// They have changed since they were last looked at.
+    has_written: bool,
     /// The last revision used.
     revision: u64,
     /// The last revision that may be used before the next run is reserved.
@@ -72,6 +74,7 @@ impl SqliteEngine {
             checkpointer,
             log_ahead,
             log_pages: 0,
+            has_written: false,
             revision: limit,
             revision_limit: limit,
             has_large,
@@ -106,7 +109,9 @@ impl SqliteEngine {
             });
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
-        self.log_pages = log_pages();
+        if let Some(pages) = written_log() {
+            (self.log_pages, self.has_written) = (pages, true);
+        }
         Ok(())
     }
 
@@ -266,17 +271,17 @@ impl Engine for SqliteEngine {
         outcomes.extend(group.iter().map(|_| Err(error.clone())));
     }
 
-    /// Nobody else writes to the database, so that there is no transaction to begin.
-    fn read(&self, read: &mut dyn FnMut(&dyn Snapshot)) {
-        read(&View(&self.connection));
-    }
-
     fn wants_tending(&self) -> bool {
-        self.checkpointer.wants_tending(self.log_pages)
-            || self.log_ahead.wants_tending(self.log_pages)
+        self.has_written
+            && (self.checkpointer.wants_tending(self.log_pages)
+                || self.log_ahead.wants_tending(self.log_pages))
     }
 
     fn tend(&mut self) {
+        // Twice for the same length would take a checkpoint of nothing for one that caught up.
+        if !std::mem::take(&mut self.has_written) {
+            return;
+        }
         self.checkpointer.tend(&self.connection, self.log_pages);
         self.log_ahead.tend(self.log_pages);
     }

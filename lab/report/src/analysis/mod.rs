@@ -266,8 +266,10 @@ fn summarise(plan: &Plan, checks: &[Check], trials: &[TrialAnalysis]) -> Summary
         thresholds: thresholds().count(),
         thresholds_failed: thresholds().filter(|threshold| !threshold.holds).count(),
         cells_without_valid_trial: ran.len() - measured.len(),
+        // A search goes beyond what the server takes, and its line says how much that is.
         least_part_of_load: trials
             .iter()
+            .filter(|_| plan.search.is_none())
             .filter_map(TrialAnalysis::part_of_load)
             .reduce(f64::min),
     };

@@ -22,7 +22,7 @@ const QUEUE_INVALID: f64 = 0.20;
 const BUSY_WARN: f64 = 0.80;
 
 /// A user whose send is late is late with all that follows. Where late sends took less of the users' time
-/// than this, they lost less than half of the load that may be missing anyway.
+/// than this, they lost no more of the load than may be missing anyway.
 const LATE_LOAD: f64 = 0.01;
 
 /// The generator's checks, and whether missing load can be laid to the server: sends were in time, but

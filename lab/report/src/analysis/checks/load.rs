@@ -279,40 +279,52 @@ fn busy_fraction(answered_s: f64, counts: &Counts, under_way: f64) -> f64 {
 /// Mean number of steps under way in the windows that `counts`.
 fn under_way(facts: &Facts<'_>, counts: impl Fn(f64, f64) -> bool) -> f64 {
     let mut mean = WeightedMean::default();
-    for (window, now) in steps_under_way(facts) {
+    for (window, flow) in steps_under_way(facts) {
         if counts(window.start_ms, window.end_ms) {
-            mean.add(now, window.end_ms - window.start_ms);
+            mean.add(flow.now, window.end_ms - window.start_ms);
         }
     }
     mean.mean().unwrap_or_default()
 }
 
-/// The windows, and how many steps were under way at the end of each: waits that ended, less steps that
-/// were answered.
+/// What became of steps in a window.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Flow {
+    /// Under way at its end: waits that ended, less steps that did.
+    pub(super) now: f64,
+    /// Steps that ended in it.
+    pub(super) ended: f64,
+}
+
+/// The windows, with the steps whose begins and ends are counted.
 pub(super) fn steps_under_way<'a>(
     facts: &'a Facts<'_>,
-) -> impl Iterator<Item = (&'a WindowLine, f64)> {
+) -> impl Iterator<Item = (&'a WindowLine, Flow)> {
     let mut now = 0.0;
     facts.data.windows.iter().map(move |window| {
+        let mut ended = 0.0;
         for (tag, line) in &window.steps {
-            if let Some(each) = requests_of_each(facts, *tag) {
+            let name = facts.names.step(*tag);
+            if let Some(each) = name.and_then(|name| requests_of_each(facts, name)) {
                 let errors: u64 = line.errors.values().sum();
-                now += as_f64(line.waits) - as_f64(line.ok + errors) / each - as_f64(line.skipped);
+                let of_step = as_f64(line.ok + errors) / each + as_f64(line.skipped);
+                now += as_f64(line.waits) - of_step;
+                ended += of_step;
             }
         }
-        (window, now)
+        (window, Flow { now, ended })
     })
 }
 
 /// The requests of a step whose begins and ends are counted. Without a wait, nothing tells when a step
-/// began; and a failed request ends its step, so that nothing tells which of several it was.
-fn requests_of_each(facts: &Facts<'_>, tag: u16) -> Option<f64> {
-    let name = facts.names.step(tag)?;
-    let plan = facts.predicted.get(name)?;
+/// began; and a request that failed or was skipped ends its step, so that nothing tells which of several
+/// it was.
+pub(super) fn requests_of_each(facts: &Facts<'_>, step: &str) -> Option<f64> {
+    let plan = facts.predicted.get(step)?;
     let each = lab_stats::ratio(as_f64(plan.requests), as_f64(plan.waits))?;
-    let sum = facts.sums.whole.steps.get(name)?;
-    let failed = sum.errors + sum.over_limit;
-    (plan.wait_ms? > 0.0 && (each <= 1.0 || failed == 0)).then_some(each)
+    let sum = facts.sums.whole.steps.get(step)?;
+    let whole = sum.errors + sum.over_limit + sum.skipped == 0;
+    (plan.wait_ms? > 0.0 && (each <= 1.0 || whole)).then_some(each)
 }
 
 /// The share of each step in all requests beside its planned share.

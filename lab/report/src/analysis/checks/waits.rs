@@ -1,10 +1,9 @@
 //! Did the users think as long as planned, and do counted users agree with counted completions?
 
-use lab_archive::WindowLine;
-use lab_stats::little::{Curve, Station, users};
+use lab_stats::little::{self, Curve, Station, users};
 use lab_study::plan::LoadKind;
 
-use super::load::steps_under_way;
+use super::load::{requests_of_each, steps_under_way};
 use super::{Facts, check, graded, invalid, not_judged, pass};
 use crate::analysis::trial::{as_f64, mean_wait_ms};
 use crate::format::{ms, percent, rate, signed_percent};
@@ -190,7 +189,7 @@ fn idle(facts: &Facts<'_>) -> Option<Idle> {
     let session = &workload.session;
     let pace_s = session.pace?.as_secs_f64() / facts.speed;
     let sums = facts.sums;
-    let (mut waits_s, mut requests) = (0.0, 0.0);
+    let (mut waits_s, mut requests, mut counted) = (0.0, 0.0, 0.0);
     for step in &session.steps {
         let planned = facts
             .predicted
@@ -206,12 +205,15 @@ fn idle(facts: &Facts<'_>) -> Option<Idle> {
         let times = f64::from(step.repeat) * part;
         waits_s += times * wait_s;
         requests += times * as_f64(step.requests.len() as u64);
+        if requests_of_each(facts, &step.name).is_some() {
+            counted += times;
+        }
     }
     let answers = sums.response.len() + sums.failed.len();
     let answered_s =
         (lab_stats::histogram::sum(&sums.response) + lab_stats::histogram::sum(&sums.failed)) / 1e6;
     let response_s = lab_stats::ratio(answered_s, as_f64(answers)).unwrap_or_default();
-    let busy_s = requests * response_s + earlier_s(facts, pace_s);
+    let busy_s = requests * response_s + counted * earlier_step_s(facts, pace_s);
     let rest_s = (pace_s - waits_s - busy_s).max(0.0);
     let station = Station {
         per_s: sums.hold.per_s(sums.hold.cycles)?,
@@ -223,20 +225,20 @@ fn idle(facts: &Facts<'_>) -> Option<Idle> {
     })
 }
 
-/// How much longer than in the hold users waited for answers in the cycles whose rest lies in the hold:
-/// these began up to a cycle earlier, and a server that gets slower was faster then. By the number of
-/// steps under way, which the ramp has, too.
-fn earlier_s(facts: &Facts<'_>, pace_s: f64) -> f64 {
-    let share = |(window, now): (&WindowLine, f64)| {
-        let users = f64::from(window.users);
-        (window.end_ms / 1000.0, now / users.max(1.0))
-    };
-    let busy = Curve(steps_under_way(facts).map(share).collect());
+/// How much longer a step took in the cycles whose rest lies in the hold than in the hold itself: they
+/// began up to a cycle earlier, and a server that gets slower was faster then. By counts, since the
+/// ramp's response times are in no figure.
+fn earlier_step_s(facts: &Facts<'_>, pace_s: f64) -> f64 {
+    let (mut under_way, mut ended_per_s) = (Curve::default(), Curve::default());
+    for (window, flow) in steps_under_way(facts) {
+        let seconds = (window.end_ms - window.start_ms) / 1000.0;
+        let end_s = window.end_ms / 1000.0;
+        under_way.0.push((end_s, flow.now));
+        ended_per_s.0.push((end_s, flow.ended / seconds));
+    }
     let hold = facts.sums.hold_span;
     let hold = (hold.start_ms / 1000.0, hold.end_ms / 1000.0);
-    let by_now = busy.mean(hold).unwrap_or_default();
-    let by_cycle = busy.trailing_mean(hold, pace_s).unwrap_or_default();
-    pace_s * (by_cycle - by_now)
+    little::earlier_step_s(&under_way, &ended_per_s, hold, pace_s).unwrap_or_default()
 }
 
 /// A hold of whole cycles sees each user's rest as often as it has cycles; another one may see one

@@ -16,18 +16,24 @@ fn counter(cell: &CellSummary, name: &str) -> Option<f64> {
     cell.host.get(name).copied().flatten()
 }
 
-/// The most loaded cell with a valid trial.
-fn most_loaded(analysis: &Analysis) -> Option<&CellSummary> {
-    analysis
-        .cells
-        .iter()
-        .filter(|cell| cell.valid_trials > 0)
-        .max_by_key(|cell| cell.users)
+/// The most loaded cell with a valid trial; of a search, the one at the load line.
+fn key_cell(analysis: &Analysis) -> Option<&CellSummary> {
+    let line = analysis.load_line.as_ref();
+    let is_line = |cell: &&CellSummary| {
+        line.is_some_and(|line| {
+            let mut factors = line.cell.iter();
+            line.users == Some(cell.users)
+                && factors.all(|(factor, level)| cell.cell.get(factor) == Some(level))
+        })
+    };
+    let measured = || analysis.cells.iter().filter(|cell| cell.valid_trials > 0);
+    let at_line = measured().find(is_line);
+    at_line.or_else(|| measured().max_by_key(|cell| cell.users))
 }
 
-/// The figures of the most loaded cell.
+/// The figures of the cell that matters most.
 pub(super) fn tiles(page: &mut Page, analysis: &Analysis) {
-    let Some(cell) = most_loaded(analysis) else {
+    let Some(cell) = key_cell(analysis) else {
         return;
     };
     page.section(&format!("At {}", cell.label), "");
