@@ -55,8 +55,16 @@ pub(crate) fn write_record(found: &Registration, state: Option<&str>, out: &mut 
     out.extend(b"]}");
 }
 
+/// Most texts are written as they are; a registration has thousands of them.
 fn text(text: &str, out: &mut Vec<u8>) {
-    serde_json::to_writer(out, text).expect("a text is written to memory");
+    let needs_escape = |byte: &u8| matches!(byte, 0..=0x1F | b'"' | b'\\');
+    if text.as_bytes().iter().any(needs_escape) {
+        return serde_json::to_writer(out, text).expect("a text is written to memory");
+    }
+    out.reserve(text.len() + 2);
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
 }
 
 /// One key of a record.
@@ -123,4 +131,18 @@ pub(crate) fn bulk_renewed(outcomes: &[(&str, Result<(), LookupError>)]) -> Vec<
         "failed-uris": failed,
     });
     answer.to_string().into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_text_is_what_json_makes_of_it(text in any::<String>()) {
+            let mut out = Vec::new();
+            super::text(&text, &mut out);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(&text).unwrap());
+        }
+    }
 }
