@@ -2,14 +2,14 @@
 //! does not sync what it writes.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use md5::{Digest, Md5};
 
 use crate::data::Service;
-use crate::{Error, System, wait_for};
+use crate::{Error, System, free_port, wait_for};
 
 const JAR: &str = "/usr/share/java/basex.jar";
 /// User and password of a new server, which listens on loopback alone.
@@ -28,7 +28,7 @@ impl Server {
     pub(crate) fn start(folder: &Path, is_indexed: bool) -> Result<Self, Error> {
         std::fs::create_dir_all(folder)?;
         let folder = std::fs::canonicalize(folder)?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = free_port()?;
         let option =
             |name: &str, value: &dyn std::fmt::Display| format!("-Dorg.basex.{name}={value}");
         let child = Command::new("java")

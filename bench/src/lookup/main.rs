@@ -18,6 +18,7 @@ mod postgresql;
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -304,6 +305,11 @@ pub(crate) fn ms(time: Duration) -> f64 {
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+/// A port that nobody listens on now.
+pub(crate) fn free_port() -> Result<u16, Error> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// Polls until something is there.

@@ -2,7 +2,6 @@
 //! operation one statement and so one transaction, synced.
 
 use std::fs::Permissions;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +9,7 @@ use std::process::{Command, Stdio};
 use postgres::{Client, NoTls, Statement};
 
 use crate::data::{Interface, Service};
-use crate::{Error, System};
+use crate::{Error, System, free_port};
 
 /// PostgreSQL refuses to run as root; Debian's package makes this user.
 const USER: &str = "postgres";
@@ -111,11 +110,6 @@ impl Drop for Server {
             .arg(data)
             .arg("stop"));
     }
-}
-
-/// A port that nobody listens on now.
-fn free_port() -> Result<u16, Error> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// Debian keeps each version's programs in a folder of their own.

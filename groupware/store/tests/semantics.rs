@@ -3,11 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use groupware_store::{
     Batch, CommitError, MAX_KEY_BYTES, OpenError, Record, Snapshot, Store, StoreError,
     StoreOptions, counters,
 };
+use plimsoll_tests::wait_until;
 
 /// Runs the test on a store of each kind.
 fn on_both(test: impl Fn(Store)) {
@@ -286,11 +288,11 @@ fn a_log_that_others_wrote_is_copied_back() {
     (0..BATCHES).for_each(put);
     let database = folder.path().join("groupware.sqlite");
     let is_copied = || std::fs::metadata(&database).unwrap().len() > 30 << 20;
-    let tries = 0..1000;
-    assert!(tries.into_iter().any(|_| {
-        std::thread::park_timeout(std::time::Duration::from_millis(10));
-        is_copied()
-    }));
+    wait_until(
+        Duration::from_secs(10),
+        "the log to be copied back",
+        is_copied,
+    );
     assert_eq!(store.stats().groups, u64::from(BATCHES));
 }
 

@@ -125,7 +125,14 @@ impl Service {
     pub(crate) fn rows(&self) -> usize {
         let mut rows = 0;
         let read: Result<(), StoreError> = self.store.read(|snapshot: &dyn Snapshot| {
-            for partition in ["$lookup/indexed", "$lookup/documents", "$lookup/single"] {
+            // "$lookup" is what earlier versions kept.
+            let all = [
+                "$lookup/indexed",
+                "$lookup/documents",
+                "$lookup/single",
+                "$lookup",
+            ];
+            for partition in all {
                 snapshot.scan(partition, b"", None, usize::MAX, &mut |_, _| {
                     rows += 1;
                     std::ops::ControlFlow::Continue(())

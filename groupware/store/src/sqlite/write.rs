@@ -37,10 +37,8 @@ pub(crate) struct SqliteEngine {
     connection: Connection,
     checkpointer: Checkpointer,
     log_ahead: LogAhead,
-    /// Pages in the log after the last commit that wrote any.
-    log_pages: u32,
-    /// They have changed since they were last looked at.
-    has_written: bool,
+    /// Pages in the log after a commit that wrote any, until it is tended.
+    written_pages: Option<u32>,
     /// The last revision used.
     revision: u64,
     /// The last revision that may be used before the next run is reserved.
@@ -73,8 +71,7 @@ impl SqliteEngine {
             connection,
             checkpointer,
             log_ahead,
-            log_pages: 0,
-            has_written: false,
+            written_pages: None,
             revision: limit,
             revision_limit: limit,
             has_large,
@@ -109,9 +106,7 @@ impl SqliteEngine {
             });
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
-        if let Some(pages) = written_log() {
-            (self.log_pages, self.has_written) = (pages, true);
-        }
+        self.written_pages = written_log().or(self.written_pages);
         Ok(())
     }
 
@@ -272,17 +267,16 @@ impl Engine for SqliteEngine {
     }
 
     fn wants_tending(&self) -> bool {
-        self.has_written
-            && (self.checkpointer.wants_tending(self.log_pages)
-                || self.log_ahead.wants_tending(self.log_pages))
+        self.written_pages.is_some_and(|pages| {
+            self.checkpointer.wants_tending(pages) || self.log_ahead.wants_tending(pages)
+        })
     }
 
     fn tend(&mut self) {
         // Twice for the same length would take a checkpoint of nothing for one that caught up.
-        if !std::mem::take(&mut self.has_written) {
-            return;
+        if let Some(pages) = self.written_pages.take() {
+            self.checkpointer.tend(&self.connection, pages);
+            self.log_ahead.tend(pages);
         }
-        self.checkpointer.tend(&self.connection, self.log_pages);
-        self.log_ahead.tend(self.log_pages);
     }
 }

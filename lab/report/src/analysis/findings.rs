@@ -146,7 +146,8 @@ fn times_of(cell: &CellSummary) -> Option<String> {
     ))
 }
 
-pub(super) fn most_loaded(cells: &[CellSummary]) -> Option<&CellSummary> {
+/// The most loaded cell with a valid trial.
+pub(crate) fn most_loaded(cells: &[CellSummary]) -> Option<&CellSummary> {
     cells
         .iter()
         .filter(|cell| cell.valid_trials > 0)

@@ -27,7 +27,7 @@ mod warmup;
 pub use line::{Judgement, judge_trial};
 pub use runs::{CannotCompare, compare_runs};
 
-pub(crate) use findings::part_of_load;
+pub(crate) use findings::{most_loaded, part_of_load};
 pub(crate) use line::{
     difference_sentence as line_difference_sentence, figure as load_line_figure,
 };

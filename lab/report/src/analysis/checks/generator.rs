@@ -1,7 +1,7 @@
 //! Was the generator healthy? Lateness of its sends, its wait for a CPU, its use of CPU.
 
 use lab_stats::histogram::max;
-use lab_stats::quantile;
+use lab_stats::{little, quantile};
 use lab_study::plan::LoadKind;
 
 use super::{Facts, check, graded, not_judged, warn};
@@ -84,7 +84,7 @@ fn late_load(facts: &Facts<'_>) -> Option<f64> {
     }
     let hold = &facts.sums.hold;
     let late_s = lab_stats::histogram::sum(&facts.sums.lateness) / 1e6;
-    lab_stats::ratio(late_s, hold.users.mean()? * hold.span_ms / 1000.0)
+    little::busy_fraction(late_s, hold.users.mean()?, hold.span_ms / 1000.0)
 }
 
 fn run_queue(facts: &Facts<'_>) -> Check {

@@ -4,6 +4,7 @@ use super::charts::{self, Bar, Ink, Line};
 use super::escape::escape;
 use super::{MOST_CELLS, Page, side_by_side};
 use crate::Analysis;
+use crate::analysis::most_loaded;
 use crate::format::{bound, figure, or_none, ratio};
 use crate::model::{CellSummary, Estimate, Sample, StepSummary, TrialAnalysis, Verdict};
 use crate::write::rows::{published, published_step, published_text, whole};
@@ -26,9 +27,9 @@ fn key_cell(analysis: &Analysis) -> Option<&CellSummary> {
                 && factors.all(|(factor, level)| cell.cell.get(factor) == Some(level))
         })
     };
-    let measured = || analysis.cells.iter().filter(|cell| cell.valid_trials > 0);
-    let at_line = measured().find(is_line);
-    at_line.or_else(|| measured().max_by_key(|cell| cell.users))
+    let measured = |cell: &&CellSummary| cell.valid_trials > 0;
+    let at_line = analysis.cells.iter().filter(measured).find(is_line);
+    at_line.or_else(|| most_loaded(&analysis.cells))
 }
 
 /// The figures of the cell that matters most.
