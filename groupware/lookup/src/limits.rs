@@ -31,6 +31,8 @@ pub const VISIT_BYTES: usize = 512 << 20;
 pub const XML_DEPTH: usize = 32;
 /// Most attributes of an XML element.
 pub const XML_ATTRIBUTES: usize = 32;
+/// What the blocks of a message may have, made to stand alone, besides twice the message's bytes.
+pub const XML_COPIES_BYTES: usize = 1 << 20;
 /// Most triggers, which are single requests, in one message of the XML protocol.
 pub const XML_TRIGGERS: usize = 100;
 

@@ -1,7 +1,9 @@
 //! A block of metadata as its content alone: two blocks that say the same are equal, however they
 //! were written. Identifiers and white space around texts say nothing.
 
-use super::reader::{Walk, XmlError};
+use std::collections::HashMap;
+
+use super::reader::{Element, Walk, XmlError};
 
 /// The content of a block; `None` if it isn't XML.
 pub(crate) fn canonical(xml: &str) -> Option<String> {
@@ -11,20 +13,20 @@ pub(crate) fn canonical(xml: &str) -> Option<String> {
     Some(out)
 }
 
-fn write(walk: &mut Walk<'_>, out: &mut String) -> Result<(), XmlError> {
-    let root = walk.root()?;
-    let mut open = vec![root];
-    begin(&open[0], out);
-    while !open.is_empty() {
+fn write<'a>(walk: &mut Walk<'a>, out: &mut String) -> Result<(), XmlError> {
+    let mut namespaces = Namespaces::default();
+    let mut open = 1;
+    begin(&walk.root()?, &mut namespaces, out);
+    while open > 0 {
         let (text, child) = walk.text_and_child()?;
         out.push_str(text.trim());
         match child {
             Some(child) => {
-                begin(&child, out);
-                open.push(child);
+                begin(&child, &mut namespaces, out);
+                open += 1;
             }
             None => {
-                open.pop();
+                open -= 1;
                 out.push('\u{1}');
             }
         }
@@ -33,12 +35,43 @@ fn write(walk: &mut Walk<'_>, out: &mut String) -> Result<(), XmlError> {
 }
 
 /// Control characters can't come in XML, so that no text can look like an element.
-fn begin(element: &super::reader::Element<'_>, out: &mut String) {
-    out.extend(["\u{2}", &element.namespace, "\u{3}", element.local]);
+fn begin<'a>(element: &Element<'a>, namespaces: &mut Namespaces<'a>, out: &mut String) {
+    out.push('\u{2}');
+    namespaces.write(element.namespace, out);
+    out.extend(["\u{3}", element.local]);
     for attribute in [&element.kind, &element.name, &element.value] {
         out.extend(["\u{4}", attribute.as_deref().unwrap_or_default()]);
     }
     out.push('\u{5}');
+}
+
+/// The namespaces seen so far, numbered: each is written once, so that the content of a block is
+/// never much longer than the block, however many elements are of one long namespace.
+#[derive(Default)]
+struct Namespaces<'a> {
+    numbers: HashMap<&'a str, usize>,
+    /// By the place in the text where it was declared: a long one is looked at once, not once for
+    /// each element.
+    declared: HashMap<(*const u8, usize), usize>,
+}
+
+impl<'a> Namespaces<'a> {
+    fn write(&mut self, namespace: &'a str, out: &mut String) {
+        let next = self.numbers.len();
+        let place = (namespace.as_ptr(), namespace.len());
+        let number = match self.declared.get(&place) {
+            Some(number) => *number,
+            None => {
+                let number = *self.numbers.entry(namespace).or_insert(next);
+                self.declared.insert(place, number);
+                number
+            }
+        };
+        out.push_str(&number.to_string());
+        if number == next {
+            out.extend(["\u{6}", namespace]);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -60,5 +93,27 @@ mod tests {
             assert_ne!(one, canonical(other), "{other}");
         }
         assert_eq!(canonical("<b"), None);
+    }
+
+    #[test]
+    fn what_a_block_says_is_not_longer_than_the_block() {
+        let (long, empty) = ("n".repeat(30_000), "<a:c/>".repeat(3000));
+        let block = format!("<a:b xmlns:a='{long}'>{empty}</a:b>");
+        let content = canonical(&block).unwrap();
+        let bytes = content.len();
+        assert!(bytes <= 2 * block.len(), "{bytes} of {}", block.len());
+        let other = canonical(&block.replace("a:", "").replace(":a=", "=")).unwrap();
+        assert!(content == other, "whatever the prefix");
+        let nested = |inner: &str| {
+            let inside = "<d/>".repeat(3);
+            canonical(&format!(
+                "<b xmlns='n'><c xmlns='{inner}'>{inside}</c><d/></b>"
+            ))
+        };
+        assert_eq!(nested("n"), nested("n"));
+        assert_ne!(nested("n"), nested("m"));
+        // The two begin at one place of the text.
+        let two = |inner: &str| canonical(&format!("<nm xmlns='n' xmlns:m='nm'><{inner}/></nm>"));
+        assert_ne!(two("c"), two("m:c"));
     }
 }

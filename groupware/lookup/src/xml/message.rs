@@ -210,3 +210,65 @@ fn data(walk: &mut Walk<'_>, element: &Element<'_>, blocks: &mut usize) -> Resul
     }
     Ok(data)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::limits::XML_COPIES_BYTES;
+
+    /// All texts that a message holds.
+    fn bytes(message: &Message) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let raw = |raw: &Raw| {
+            let texts = raw.texts.iter().map(|(name, text)| name.len() + text.len());
+            raw.xml.len() + texts.sum::<usize>()
+        };
+        let metadata = message.metadata.iter().map(|it| {
+            let subject = it.subject.as_ref().map_or(0, raw);
+            it.id.len() + text(&it.key) + text(&it.query) + text(&it.event_type) + subject
+        });
+        let data = message.data.iter().map(|it| {
+            let blocks = it.blocks.iter().map(raw);
+            it.id_ref.len() + blocks.sum::<usize>()
+        });
+        text(&message.id) + metadata.sum::<usize>() + data.sum::<usize>()
+    }
+
+    /// A message whose blocks share a namespace of so many bytes.
+    fn shared(namespace: &str, blocks: usize) -> String {
+        let block = "<x:a/>".repeat(blocks);
+        format!(
+            "<message xmlns='{NMWG}' xmlns:x='{namespace}' type='LSRegisterRequest'>\
+             <data metadataIdRef='m'>{block}</data></message>"
+        )
+    }
+
+    #[test]
+    fn a_long_namespace_does_not_come_back_with_each_block() {
+        let message = shared(&"n".repeat(1 << 20), BLOCKS);
+        assert_eq!(parse(message.as_bytes()), Err(XmlError::Copies));
+        let message = shared(&"\"".repeat(1 << 16), 6);
+        assert_eq!(parse(message.as_bytes()), Err(XmlError::Copies));
+        // As a namespace is, it may.
+        let message = shared("http://ggf.org/ns/nmwg/topology/2.0/", 10_000);
+        let read = parse(message.as_bytes()).unwrap();
+        assert_eq!(read.data[0].blocks.len(), 10_000);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn a_message_holds_little_more_than_its_body(
+            namespace in "[n\"]{0,3000}",
+            blocks in 0_usize..2000,
+        ) {
+            let body = shared(&namespace, blocks);
+            if let Ok(message) = parse(body.as_bytes()) {
+                let most = 3 * body.len() + XML_COPIES_BYTES;
+                prop_assert!(bytes(&message) <= most, "{} of {}", bytes(&message), body.len());
+            }
+        }
+    }
+}

@@ -7,7 +7,7 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
-use crate::limits::{XML_ATTRIBUTES, XML_DEPTH};
+use crate::limits::{XML_ATTRIBUTES, XML_COPIES_BYTES, XML_DEPTH};
 
 /// Why XML is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +34,9 @@ pub enum XmlError {
     /// An element has too many attributes.
     #[error("an element has more than {XML_ATTRIBUTES} attributes")]
     Attributes,
+    /// Its blocks, each made to stand alone, are much larger than it is.
+    #[error("the namespaces that its blocks share are too long for so many blocks")]
+    Copies,
     /// A prefix was not declared.
     #[error("the prefix {0} stands for no namespace")]
     Prefix(String),
@@ -51,7 +54,8 @@ impl XmlError {
 /// An element whose content is read next.
 #[derive(Debug, Clone)]
 pub(crate) struct Element<'a> {
-    pub(crate) namespace: Cow<'a, str>,
+    /// As written, still escaped.
+    pub(crate) namespace: &'a str,
     pub(crate) local: &'a str,
     /// Of its attributes without a prefix, the ones that messages use.
     pub(crate) id: Option<String>,
@@ -82,13 +86,24 @@ pub(crate) struct Raw {
 struct Declaration<'a> {
     depth: usize,
     prefix: &'a str,
-    /// As written, still escaped.
-    namespace: Cow<'a, str>,
+    /// As written, still escaped: a part of the text, so that no element has a copy.
+    namespace: &'a str,
+}
+
+impl Declaration<'_> {
+    /// What it takes in double quotes, and a little more.
+    fn bytes(&self) -> usize {
+        let quotes = self.namespace.matches('"').count();
+        let around = " xmlns:=\"\"".len() + quotes * ("&quot;".len() - 1);
+        self.prefix.len() + self.namespace.len() + around
+    }
 }
 
 /// A position in a text.
 pub(crate) struct Walk<'a> {
     text: &'a str,
+    /// Bytes that blocks which stand alone may yet have.
+    left: usize,
     reader: Reader<&'a [u8]>,
     declarations: Vec<Declaration<'a>>,
     depth: usize,
@@ -111,6 +126,7 @@ impl<'a> Walk<'a> {
         config.check_end_names = true;
         Ok(Self {
             text,
+            left: 2 * text.len() + XML_COPIES_BYTES,
             reader,
             declarations: Vec::new(),
             depth: 0,
@@ -207,7 +223,7 @@ impl<'a> Walk<'a> {
                 Next::Text(more) => text.push_str(&more),
             }
         }
-        raw.xml = self.alone(element.start, &needed);
+        raw.xml = self.alone(element.start, &needed)?;
         Ok(raw)
     }
 
@@ -245,16 +261,21 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// From an offset to here, with these declarations in its first tag.
-    fn alone(&self, start: usize, needed: &[usize]) -> String {
+    /// From an offset to here, with these declarations in its first tag. What all blocks bring of
+    /// the declarations that they share is bounded: a namespace of a megabyte may not come back once
+    /// for each of thousands.
+    fn alone(&mut self, start: usize, needed: &[usize]) -> Result<String, XmlError> {
         let raw = &self.text[start..self.position()];
         let name = raw
             .find(|c: char| c.is_ascii_whitespace() || c == '>' || c == '/')
             .unwrap_or(raw.len());
         let (name, rest) = raw.split_at(name);
-        let mut xml = String::with_capacity(raw.len() + 80 * needed.len());
+        let needed = needed.iter().filter_map(|at| self.declarations.get(*at));
+        let bytes = raw.len() + needed.clone().map(Declaration::bytes).sum::<usize>();
+        self.left = self.left.checked_sub(bytes).ok_or(XmlError::Copies)?;
+        let mut xml = String::with_capacity(bytes);
         xml.push_str(name);
-        for declaration in needed.iter().filter_map(|at| self.declarations.get(*at)) {
+        for declaration in needed {
             let colon = if declaration.prefix.is_empty() {
                 ""
             } else {
@@ -264,7 +285,7 @@ impl<'a> Walk<'a> {
             xml.extend([" xmlns", colon, declaration.prefix, "=\"", &namespace, "\""]);
         }
         xml.push_str(rest);
-        xml
+        Ok(xml)
     }
 
     fn position(&self) -> usize {
@@ -312,7 +333,7 @@ impl<'a> Walk<'a> {
         let name = self.tag_name(start);
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
         let mut element = Element {
-            namespace: Cow::Borrowed(""),
+            namespace: "",
             local,
             id: None,
             id_ref: None,
@@ -328,8 +349,8 @@ impl<'a> Walk<'a> {
             .rev()
             .find(|known| known.prefix == prefix);
         element.namespace = match known {
-            Some(known) => known.namespace.clone(),
-            None if prefix.is_empty() => Cow::Borrowed(""),
+            Some(known) => known.namespace,
+            None if prefix.is_empty() => "",
             None => return Err(XmlError::Prefix(prefix.to_owned())),
         };
         Ok(Next::Start(element))
@@ -354,11 +375,10 @@ impl<'a> Walk<'a> {
                 _ => None,
             };
             if let Some(prefix) = declared {
-                let prefix = self.within(start, prefix);
                 self.declarations.push(Declaration {
                     depth: self.depth,
-                    prefix,
-                    namespace: Cow::Owned(attribute.value.into_owned()),
+                    prefix: self.within(start, prefix),
+                    namespace: self.within(start, &attribute.value),
                 });
                 continue;
             }
