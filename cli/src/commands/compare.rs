@@ -1,7 +1,8 @@
 //! `plimsoll compare`: two runs of one workload, from their archives alone.
 
-use lab_report::model::{RunComparison, RunOutcome};
-use lab_report::{compare_runs, write};
+use lab_analysis::compare_runs;
+use lab_analysis::model::{RunComparison, RunOutcome};
+use lab_report::write;
 
 use crate::args::{CompareArgs, Format};
 use crate::commands::print;

@@ -4,9 +4,10 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use lab_analysis::model::Outcome;
+use lab_analysis::{Analysis, analyse};
 use lab_archive::Run;
-use lab_report::model::Outcome;
-use lab_report::{Analysis, analyse, write};
+use lab_report::write;
 
 use crate::args::{Format, ReportArgs};
 use crate::commands::print;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use lab_analysis::{Judgement, judge_trial};
 use lab_archive::{ArchiveError, Run};
 use lab_conduct::{ConductError, Outcome, RunRequest, TrialJudgement, preflight};
-use lab_report::{Judgement, judge_trial};
 use lab_study::model::Find;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use lab_report::model::{Analysis, Measure, Verdict};
+use lab_analysis::model::{Analysis, Measure, Verdict};
 use lab_stats::power::{MOST_BLOCKS, Sought, USUAL_POWER, needed_blocks, paired_spread};
 use lab_stats::verdict::{ALPHA, LEAST_BLOCKS};
 use lab_study::Study;
@@ -234,7 +234,7 @@ fn percent(part: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lab_report::model::Measure;
+    use lab_analysis::model::Measure;
     use lab_study::plan::{PlanOptions, plan};
     use lab_study::{Files, load_study};
 

@@ -3,9 +3,9 @@
 mod support;
 
 use hdrhistogram::Histogram;
+use lab_analysis::analyse;
+use lab_analysis::model::Outcome as Comes;
 use lab_archive::{Kind, Outcome, Series};
-use lab_report::analyse;
-use lab_report::model::Outcome as Comes;
 use support::{Made, Shape};
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod support;
 
-use lab_report::model::{CheckOutcome, TrialAnalysis};
+use lab_analysis::model::{CheckOutcome, TrialAnalysis};
 use lab_report::write::{html, terminal};
 use support::{Made, STUDY, Shape, WORKLOAD};
 

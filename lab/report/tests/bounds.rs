@@ -2,10 +2,10 @@
 
 mod support;
 
+use lab_analysis::model::{CheckOutcome, Comparison, Measure, RunOutcome, Verdict};
+use lab_analysis::{Analysis, compare_runs};
 use lab_archive::ErrorClass;
-use lab_report::model::{CheckOutcome, Comparison, Measure, RunOutcome, Verdict};
 use lab_report::write::{html, markdown, steps_csv, terminal};
-use lab_report::{Analysis, compare_runs};
 use support::{Made, STUDY, Shape, WORKLOAD};
 
 /// Every 50th request got no answer in time, under a load with this in it.

@@ -4,8 +4,8 @@ mod support;
 
 use std::sync::LazyLock;
 
-use lab_report::Analysis;
-use lab_report::model::{Comparison, Difference, Measure};
+use lab_analysis::Analysis;
+use lab_analysis::model::{Comparison, Difference, Measure};
 use lab_report::write::{html, json, markdown, terminal};
 use support::{Made, Shape};
 

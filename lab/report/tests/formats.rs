@@ -6,7 +6,7 @@
 
 mod support;
 
-use lab_report::Analysis;
+use lab_analysis::Analysis;
 use lab_report::write::{comparisons_csv, html, json, junit, markdown, steps_csv, terminal};
 use support::{Made, STUDY, Shape, WORKLOAD};
 

@@ -2,9 +2,9 @@
 
 mod support;
 
-use lab_report::model::{Difference, Measure, Outcome, RunOutcome};
+use lab_analysis::model::{Difference, Measure, Outcome, RunOutcome};
+use lab_analysis::{Analysis, Judgement, compare_runs, judge_trial};
 use lab_report::write::{html, json, junit_of_runs, markdown, terminal};
-use lab_report::{Analysis, Judgement, compare_runs, judge_trial};
 use lab_study::plan::Plan;
 use support::{Made, STUDY, Shape};
 
@@ -208,7 +208,7 @@ fn a_system_that_fails_under_load_did_not_carry_it() {
         Judgement::SystemFailed
     );
     assert!(judge_trial(&run, 9, &find).is_err());
-    let analysis = lab_report::analyse(&run).unwrap();
+    let analysis = lab_analysis::analyse(&run).unwrap();
     assert_eq!(analysis.summary.outcome, Outcome::Ok);
     assert_eq!(analysis.load_line.unwrap().users, Some(100));
 }
@@ -256,7 +256,7 @@ fn the_same_build_twice_shows_no_difference() {
         .iter()
         .find(|claim| claim.metric == Measure::Mean);
     assert!(claim.unwrap().smallest_difference >= 0.02);
-    let shown = |one: &lab_report::model::Comparison| one.is_shown();
+    let shown = |one: &lab_analysis::model::Comparison| one.is_shown();
     assert!(
         !analysis.comparisons.iter().any(shown),
         "{:#?}",

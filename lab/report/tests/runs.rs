@@ -2,11 +2,11 @@
 
 mod support;
 
-use lab_report::model::{Difference, Measure, RunOutcome};
+use lab_analysis::model::{Difference, Measure, RunOutcome};
+use lab_analysis::{Analysis, CannotCompare, compare_runs};
 use lab_report::write::{
     junit, junit_of_runs, runs_csv, runs_html, runs_json, runs_markdown, runs_terminal,
 };
-use lab_report::{Analysis, CannotCompare, compare_runs};
 use support::{Made, Shape};
 
 /// One cell, so many blocks; responses take `times` as long, with noise of a per cent.

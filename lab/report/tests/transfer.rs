@@ -2,8 +2,8 @@
 
 mod support;
 
+use lab_analysis::model::{Analysis, Measure};
 use lab_archive::RawBaseline;
-use lab_report::model::{Analysis, Measure};
 use lab_report::write::{html, markdown, terminal};
 use support::{Made, Shape};
 
@@ -88,7 +88,7 @@ fn the_table_of_report_002_stands_in_all_reports() {
 #[test]
 fn the_rate_is_compared_and_set_beside_the_disk() {
     let analysis = analysis(true);
-    let rate = |one: &&lab_report::model::Comparison| one.metric == Measure::Transfer;
+    let rate = |one: &&lab_analysis::model::Comparison| one.metric == Measure::Transfer;
     let one = analysis.comparisons.iter().find(rate).unwrap();
     assert!((one.ratio - 0.8).abs() < 0.01, "{one:?}");
     assert_eq!(one.verdict.unwrap().name(), "slower");

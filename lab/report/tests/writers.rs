@@ -99,8 +99,8 @@ fn the_page_of_many_trials_stays_small() {
 const SCRIPT: &str = "<script>alert(1)</script>\"'><img onerror=x>`|\u{1b}[2J";
 
 /// An analysis with `text` wherever a run or a file gives text.
-fn hostile(text: &str) -> lab_report::Analysis {
-    static PLAIN: LazyLock<lab_report::Analysis> = LazyLock::new(|| {
+fn hostile(text: &str) -> lab_analysis::Analysis {
+    static PLAIN: LazyLock<lab_analysis::Analysis> = LazyLock::new(|| {
         let shape = Shape {
             fails_every: 9,
             ..Shape::default()

@@ -7,13 +7,13 @@
 use std::fmt::Write as _;
 
 use crate::Analysis;
-use crate::analysis::{line_difference_sentence, load_line_figure};
 use crate::format::plain;
 use crate::model::{
     Check, CheckOutcome, Comparison, Difference, RunComparison, RunOutcome, TrialAnalysis, Verdict,
 };
 use crate::write::differences::{texts, verdict};
 use crate::write::words::{outcome, threshold_value, threshold_words};
+use lab_analysis::{line_difference_sentence, load_line_figure};
 
 /// How a case came out.
 enum Came {

@@ -5,7 +5,6 @@
 use std::fmt::Write as _;
 
 use crate::Analysis;
-use crate::analysis::load_line_figure;
 use crate::format::{bound, count, figure, or_none, plain, ratio};
 use crate::model::{Check, Comparison, Entry, Verdict};
 use crate::write::differences::{control_lead, groups, lead, texts};
@@ -15,6 +14,7 @@ use crate::write::transfers::{LEGEND, transfers};
 use crate::write::words::{
     outcome, pinning, service_note, setups, threshold_value, threshold_words, trial_notes, verdict,
 };
+use lab_analysis::load_line_figure;
 
 /// The report as GitHub-flavoured Markdown.
 #[must_use]

@@ -1,12 +1,12 @@
 //! Two runs beside each other as text: terminal, Markdown, HTML, JSON, CSV. The rows are the same
 //! everywhere.
 
-use crate::analysis::line_difference_sentence;
 use crate::format::{list, times};
 use crate::model::{Comparison, RunComparison, RunFacts, RunOutcome};
 use crate::write::differences::{Texts, texts};
 use crate::write::markdown::{escape, line, table};
 use crate::write::text_page::Page;
+use lab_analysis::line_difference_sentence;
 
 /// What a reader must know before the verdicts.
 pub(crate) fn lead(runs: &RunComparison) -> String {

@@ -4,7 +4,6 @@
 //! so that nothing in them can steer the terminal.
 
 use crate::Analysis;
-use crate::analysis::load_line_figure;
 use crate::format::{bound, count, duration, figure, or_none, ratio};
 use crate::model::{Check, CheckOutcome, Comparison, Entry, LoadLine, TrialAnalysis, Verdict};
 use crate::write::differences::{control_lead, groups, lead, texts};
@@ -16,6 +15,7 @@ use crate::write::words::{
     millis, outcome, pinning, service_note, setups, threshold_value, threshold_words, trial_notes,
     verdict,
 };
+use lab_analysis::load_line_figure;
 
 /// The width of one cell's column.
 const CELL: usize = 17;

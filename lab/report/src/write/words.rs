@@ -4,7 +4,7 @@
 use lab_study::model::Metric;
 
 use crate::Analysis;
-use crate::analysis::part_of_load;
+use crate::format::part_of_load;
 use crate::format::{count, duration, figure, list, or_none, plural};
 use crate::model::{CheckOutcome, Outcome, ThresholdResult, TrialAnalysis, Verdict};
 

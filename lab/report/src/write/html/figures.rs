@@ -4,10 +4,10 @@ use super::charts::{self, Bar, Ink, Line};
 use super::escape::escape;
 use super::{MOST_CELLS, Page, side_by_side};
 use crate::Analysis;
-use crate::analysis::most_loaded;
 use crate::format::{bound, figure, or_none, ratio};
 use crate::model::{CellSummary, Estimate, Sample, StepSummary, TrialAnalysis, Verdict};
 use crate::write::rows::{published, published_step, published_text, whole};
+use lab_analysis::most_loaded;
 
 fn mean(estimate: Option<Estimate>) -> Option<f64> {
     estimate.map(|estimate| estimate.mean)

@@ -7,9 +7,9 @@ use super::charts::{Ink, Line, multiples, nice_end, nice_step};
 use super::escape::escape;
 use super::{Page, figures};
 use crate::Analysis;
-use crate::analysis::load_line_figure;
 use crate::format::{count, figure, times};
 use crate::model::{LineLevel, LoadLine, Scaling, UslPoint, Verdict};
+use lab_analysis::load_line_figure;
 
 /// What charts of arrivals are drawn against.
 const ARRIVALS: &str = "the rate of arrivals";

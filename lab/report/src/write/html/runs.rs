@@ -3,10 +3,10 @@
 use super::escape::escape;
 use super::intervals::{Row, intervals};
 use super::{Page, begin, differences, end};
-use crate::analysis::line_difference_sentence;
 use crate::format::plural;
 use crate::model::{RunComparison, RunOutcome};
 use crate::write::runs::{cells, lead, run, setup, verdict};
+use lab_analysis::line_difference_sentence;
 
 /// Cells with a chart; the table has all.
 const MOST_CHARTS: usize = 24;

@@ -1,0 +1,222 @@
+//! A whole run: what each part says of it, put together.
+
+use std::collections::BTreeSet;
+
+use lab_archive::{Run, TrialData};
+use lab_study::model::Study;
+use lab_study::plan::Plan;
+use sha2::{Digest, Sha256};
+
+use crate::error::ReportError;
+use crate::line::Searched;
+use crate::model::{
+    Analysis, Check, CheckOutcome, Outcome, RESULT_SCHEMA, StudyFacts, Summary, TrialAnalysis,
+    Verdict,
+};
+use crate::source::step_names;
+use crate::{
+    capacity, cells, checks, compare, effects, findings, line, published, source, trial, warmup,
+};
+
+/// Analyses an archive.
+///
+/// # Errors
+/// See [`ReportError`]: the archive's own study, plan, or histograms can't be used.
+pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
+    let plan: Plan = serde_json::from_value(run.plan.clone()).map_err(ReportError::Plan)?;
+    let study = source::study(run)?;
+    let steps = step_names(&study);
+    let inputs = inputs(run, &plan, &study, &steps)?;
+    let trials = analyse_trials(&inputs)?;
+    let cells = cells::summarise(&study, &steps, &trials);
+    let differences = compare::compare(&study, plan.seed, &trials, &cells);
+    let usl = capacity::scaling(&study, &trials);
+    let published = published::compare(&study, plan.speed, &trials, &cells);
+    let checks = checks::of_run(&study, plan.seed, run, &trials);
+    let summary = summarise(&plan, &checks, &trials);
+    let searched = Searched {
+        plan: &plan,
+        study: &study,
+    };
+    let load_lines = line::load_lines(&searched, &trials);
+    let line_differences = line::differences(&load_lines);
+    let facts = facts(run, &study, &plan, steps);
+    let headline = line::headline(&load_lines)
+        .filter(|_| summary.valid > 0)
+        .unwrap_or_else(|| findings::headline(&facts, &summary, &cells, &trials));
+    let beside = line_differences.iter().map(line::difference_sentence);
+    let mut findings: Vec<String> = beside.collect();
+    findings.extend(findings::findings(&findings::Facts {
+        study: &facts,
+        environment: &run.manifest.environment,
+        summary: &summary,
+        cells: &cells,
+        trials: &trials,
+        published: &published,
+    }));
+    findings.extend(effects::sentences(&differences));
+    findings.extend(usl.as_ref().map(capacity::sentence));
+    Ok(Analysis {
+        schema: RESULT_SCHEMA,
+        study: facts,
+        environment: run.manifest.environment.clone(),
+        headline,
+        summary,
+        checks,
+        trials,
+        cells,
+        comparisons: differences.comparisons,
+        main_effects: differences.main_effects,
+        control: differences.control,
+        inference: differences.inference,
+        load_line: load_lines.first().cloned(),
+        load_lines,
+        load_line_differences: line_differences,
+        usl,
+        findings,
+        published,
+    })
+}
+
+fn inputs<'a>(
+    run: &'a Run,
+    plan: &'a Plan,
+    study: &'a Study,
+    steps: &'a [String],
+) -> Result<Vec<trial::Input<'a>>, ReportError> {
+    let find = plan.search.as_ref().map(|search| &search.find);
+    let input = |data: &'a TrialData| {
+        let id = data.record.id;
+        let planned = plan.trials.iter().find(|trial| trial.id == id);
+        Ok(trial::Input {
+            manifest: &run.manifest,
+            study,
+            steps,
+            planned: planned.ok_or(ReportError::UnknownTrial(id))?,
+            find,
+            data,
+        })
+    };
+    run.trials.iter().map(input).collect()
+}
+
+/// Judges all trials, finds the warm-up of each cell from those that are measurements (or, without
+/// any, from all), and takes the figures after it.
+fn analyse_trials(inputs: &[trial::Input<'_>]) -> Result<Vec<TrialAnalysis>, ReportError> {
+    let judged: Result<Vec<_>, _> = inputs.iter().map(trial::judge).collect();
+    let judged = judged?;
+    let warmup = |of: &trial::Input<'_>| {
+        let same = |other: &trial::Input<'_>| {
+            let (a, b) = (&of.planned.load, &other.planned.load);
+            of.planned.cell == other.planned.cell && a == b
+        };
+        let of_cell = || {
+            let both = inputs.iter().zip(&judged);
+            both.filter(|(other, one)| same(other) && !one.batches.is_empty())
+        };
+        let any_valid = of_cell().any(|(_, one)| one.is_valid());
+        let series: Vec<_> = of_cell()
+            .filter(|(_, one)| one.is_valid() || !any_valid)
+            .map(|(_, one)| one.batches.as_slice())
+            .collect();
+        warmup::warmup(&series)
+    };
+    let warmups: Vec<_> = inputs.iter().map(warmup).collect();
+    let all = inputs.iter().zip(judged).zip(warmups);
+    all.map(|((input, judged), warmup)| trial::figures(input, judged, &warmup))
+        .collect()
+}
+
+fn facts(run: &Run, study: &Study, plan: &Plan, steps: Vec<String>) -> StudyFacts {
+    StudyFacts {
+        name: study.name.clone(),
+        title: study.title.clone(),
+        about: study.about.clone(),
+        workload: study.workload.name.clone(),
+        workload_sha256: meaning(study),
+        file_sha256: run
+            .files
+            .first()
+            .map(|(_, bytes)| hex(&Sha256::digest(bytes))),
+        seed: plan.seed,
+        speed: plan.speed,
+        started: run.manifest.started.clone(),
+        overrides: run.manifest.overrides.clone(),
+        factors: study
+            .matrix
+            .iter()
+            .map(|factor| factor.name.clone())
+            .collect(),
+        steps,
+    }
+}
+
+/// Of what the users do, whatever file says it and however: comments, prose, and names of files don't
+/// count.
+fn meaning(study: &Study) -> String {
+    let workload = &study.workload;
+    let parts = (
+        &workload.user,
+        &workload.setup,
+        &workload.session,
+        &workload.probe,
+    );
+    hex(&Sha256::digest(format!("{parts:?}").as_bytes()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn summarise(plan: &Plan, checks: &[Check], trials: &[TrialAnalysis]) -> Summary {
+    let valid: Vec<&TrialAnalysis> = trials
+        .iter()
+        .filter(|trial| trial.verdict == Verdict::Valid)
+        .collect();
+    let thresholds = || valid.iter().flat_map(|trial| &trial.thresholds);
+    let ran: BTreeSet<&str> = trials.iter().map(|trial| trial.label.as_str()).collect();
+    let measured: BTreeSet<&str> = valid.iter().map(|trial| trial.label.as_str()).collect();
+    let mut summary = Summary {
+        outcome: Outcome::Ok,
+        planned: plan.trials.len(),
+        complete: trials.len(),
+        valid: valid.len(),
+        invalid: trials.len() - valid.len(),
+        system_failures: trials
+            .iter()
+            .filter(|trial| trial.system_failure.is_some())
+            .count(),
+        warnings: trials
+            .iter()
+            .flat_map(|trial| &trial.checks)
+            .chain(checks)
+            .filter(|check| check.outcome == CheckOutcome::Warn)
+            .count(),
+        thresholds: thresholds().count(),
+        thresholds_failed: thresholds().filter(|threshold| !threshold.holds).count(),
+        cells_without_valid_trial: ran.len() - measured.len(),
+        // A search goes beyond what the server takes, and its line says how much that is.
+        least_part_of_load: trials
+            .iter()
+            .filter(|_| plan.search.is_none())
+            .filter_map(TrialAnalysis::part_of_load)
+            .reduce(f64::min),
+    };
+    summary.outcome = outcome(&summary, plan.search.is_some());
+    summary
+}
+
+/// A search goes beyond what the system and the generator can do: a level at which one of them fails
+/// is an answer, unless all of them are.
+fn outcome(summary: &Summary, is_search: bool) -> Outcome {
+    let none = summary.valid == 0;
+    if summary.system_failures > 0 && (none || !is_search) {
+        Outcome::SystemFailed
+    } else if none || (summary.cells_without_valid_trial > 0 && !is_search) {
+        Outcome::TooFewValidTrials
+    } else if summary.thresholds_failed > 0 {
+        Outcome::ThresholdFailed
+    } else {
+        Outcome::Ok
+    }
+}

@@ -1,0 +1,191 @@
+//! Cells: means over their valid trials. Invalid trials are counted and left out of every figure.
+
+use std::collections::BTreeSet;
+
+use lab_stats::{WeightedMean, mean_interval};
+use lab_study::model::{Cell, Level, Study};
+
+use crate::model::{
+    Arrivals, Bound, CellSummary, Counters, Estimate, ProbeCounts, StepAnalysis, StepSummary,
+    Times, TimesSummary, TrialAnalysis, Verdict,
+};
+use crate::number::as_f64;
+use crate::transfer;
+
+/// One summary per cell that ran, in the order of the study's levels.
+pub(crate) fn summarise(
+    study: &Study,
+    steps: &[String],
+    trials: &[TrialAnalysis],
+) -> Vec<CellSummary> {
+    // A control is for comparing; a search varies the users within a cell.
+    let mut cells: Vec<(&Cell, u32)> = Vec::new();
+    for trial in trials.iter().filter(|trial| !trial.control) {
+        if !cells.contains(&(&trial.cell, trial.users)) {
+            cells.push((&trial.cell, trial.users));
+        }
+    }
+    cells.sort_by_key(|(cell, users)| (position(study, cell), *users));
+    cells
+        .into_iter()
+        .map(|(cell, users)| {
+            let of_cell = |trial: &&TrialAnalysis| {
+                trial.cell == *cell && trial.users == users && !trial.control
+            };
+            let all: Vec<&TrialAnalysis> = trials.iter().filter(of_cell).collect();
+            cell_summary(cell, steps, &all)
+        })
+        .collect()
+}
+
+/// Where each level stands in its factor, factors in file order.
+fn position(study: &Study, cell: &Cell) -> Vec<usize> {
+    study
+        .matrix
+        .iter()
+        .map(|factor| {
+            let level: Option<&Level> = cell.get(&factor.name);
+            level
+                .and_then(|level| factor.levels.iter().position(|other| other == level))
+                .unwrap_or(usize::MAX)
+        })
+        .collect()
+}
+
+fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSummary {
+    let valid: Vec<&TrialAnalysis> = all
+        .iter()
+        .copied()
+        .filter(|trial| trial.verdict == Verdict::Valid)
+        .collect();
+    let has_plan = valid
+        .iter()
+        .any(|trial| trial.arrivals.is_some() || trial.service_ms != trial.response_ms);
+    let probes: Vec<Times> = valid.iter().filter_map(|trial| trial.probe_ms).collect();
+    CellSummary {
+        cell: cell.clone(),
+        label: all
+            .first()
+            .map(|trial| trial.label.clone())
+            .unwrap_or_default(),
+        users: all.first().map_or(0, |trial| trial.users),
+        trials: all.len(),
+        valid_trials: valid.len(),
+        transactions: estimate(valid.iter().map(|trial| Some(as_f64(trial.transactions)))),
+        errors: valid.iter().map(|trial| trial.errors).sum(),
+        skipped: valid.iter().map(|trial| trial.skipped).sum(),
+        errors_per_trial: mean_of(valid.iter().map(|trial| trial.errors)),
+        skipped_per_trial: mean_of(valid.iter().map(|trial| trial.skipped)),
+        throughput_per_s: estimate(valid.iter().map(|trial| trial.throughput_per_s)),
+        notesmark_per_min: estimate(valid.iter().map(|trial| trial.notesmark_per_min)),
+        response_ms: times(valid.iter().map(|trial| trial.response_ms)),
+        service_ms: has_plan.then(|| times(valid.iter().map(|trial| trial.service_ms))),
+        arrivals: arrivals(&valid),
+        steps: steps
+            .iter()
+            .enumerate()
+            .map(|(at, name)| step(name, at, &valid))
+            .collect(),
+        probe_ms: (!probes.is_empty()).then(|| times(probes)),
+        probe: probe(&valid),
+        transfer: transfer::of_cell(&valid),
+        system: counters(valid.iter().map(|trial| &trial.system)),
+        host: counters(valid.iter().map(|trial| &trial.host)),
+    }
+}
+
+/// Rates are means over trials, counts the largest and the sum.
+fn arrivals(valid: &[&TrialAnalysis]) -> Option<Arrivals> {
+    let all: Option<Vec<Arrivals>> = valid.iter().map(|trial| trial.arrivals).collect();
+    let all = all.filter(|all| !all.is_empty())?;
+    let mean =
+        |of: fn(&Arrivals) -> f64| all.iter().map(of).sum::<f64>() / as_f64(all.len() as u64);
+    Some(Arrivals {
+        arrived_per_s: mean(|one| one.arrived_per_s),
+        planned_per_s: mean(|one| one.planned_per_s),
+        waiting_max: all.iter().map(|one| one.waiting_max).max().unwrap_or(0),
+        dropped: all.iter().map(|one| one.dropped).sum(),
+    })
+}
+
+fn probe(valid: &[&TrialAnalysis]) -> Option<ProbeCounts> {
+    let all: Option<Vec<ProbeCounts>> = valid.iter().map(|trial| trial.probe).collect();
+    let all = all.filter(|all| !all.is_empty())?;
+    Some(ProbeCounts {
+        transactions: all.iter().map(|one| one.transactions).sum(),
+        errors: all.iter().map(|one| one.errors).sum(),
+    })
+}
+
+fn step(name: &str, at: usize, valid: &[&TrialAnalysis]) -> StepSummary {
+    let steps: Vec<&StepAnalysis> = valid
+        .iter()
+        .filter_map(|trial| trial.steps.get(at))
+        .collect();
+    StepSummary {
+        name: name.to_owned(),
+        transactions: mean_of(steps.iter().map(|step| step.transactions)),
+        errors: steps.iter().map(|step| step.errors).sum(),
+        skipped: steps.iter().map(|step| step.skipped).sum(),
+        errors_per_trial: mean_of(steps.iter().map(|step| step.errors)),
+        skipped_per_trial: mean_of(steps.iter().map(|step| step.skipped)),
+        bound: Bound::of_all(steps.iter().copied()),
+        response_ms: times(steps.iter().map(|step| step.response_ms)),
+    }
+}
+
+fn mean_of(counts: impl Iterator<Item = u64>) -> Option<f64> {
+    counts
+        .map(|count| (as_f64(count), 1.0))
+        .collect::<WeightedMean>()
+        .mean()
+}
+
+/// One value per trial; a trial without one leaves the cell without one.
+pub(crate) fn estimate(values: impl IntoIterator<Item = Option<f64>>) -> Option<Estimate> {
+    let values: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
+    let interval = mean_interval(&values)?;
+    Some(Estimate {
+        mean: interval.mean,
+        low: interval.bounds.map(|(low, _)| low),
+        high: interval.bounds.map(|(_, high)| high),
+    })
+}
+
+fn times(trials: impl IntoIterator<Item = Times>) -> TimesSummary {
+    let trials: Vec<Times> = trials.into_iter().collect();
+    let over = |of: fn(&Times) -> Option<f64>| estimate(trials.iter().map(of));
+    TimesSummary {
+        mean: over(|times| times.mean),
+        min: trials.iter().filter_map(|times| times.min).reduce(f64::min),
+        p50: over(|times| times.p50),
+        p90: over(|times| times.p90),
+        p95: over(|times| times.p95),
+        p99: over(|times| times.p99),
+        p999: over(|times| times.p999),
+        max: trials.iter().filter_map(|times| times.max).reduce(f64::max),
+    }
+}
+
+/// Means over trials; peaks (`…_max`) are the largest of all.
+fn counters<'a>(trials: impl Iterator<Item = &'a Counters> + Clone) -> Counters {
+    let names: BTreeSet<&String> = trials
+        .clone()
+        .flat_map(|counters| counters.keys())
+        .collect();
+    names
+        .into_iter()
+        .map(|name| {
+            let values = trials.clone().filter_map(|counters| *counters.get(name)?);
+            let value = if name.ends_with("_max") {
+                values.reduce(f64::max)
+            } else {
+                values
+                    .map(|value| (value, 1.0))
+                    .collect::<WeightedMean>()
+                    .mean()
+            };
+            (name.clone(), value)
+        })
+        .collect()
+}

@@ -1,0 +1,92 @@
+//! Did sessions begin as planned, where they arrive on their own or one after the other?
+
+use lab_study::plan::{LoadKind, Spacing};
+
+use super::{Facts, check, invalid, pass};
+use crate::format::{count, plural_count, rate, signed_percent};
+use crate::model::{Check, CheckOutcome};
+use crate::number::as_f64;
+
+/// Evenly spaced arrivals may be off by this.
+const EVEN_TOLERANCE: f64 = 0.005;
+/// Arrivals at either end of the hold.
+const EDGE: f64 = 2.0;
+
+/// Sessions that arrived in the hold beside the plan's rate, and what became of those that found no
+/// connection. `None` of other loads.
+pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
+    let name = "arrivals";
+    let LoadKind::Arrival {
+        rate_per_s,
+        spacing,
+    } = facts.planned.load.kind
+    else {
+        return None;
+    };
+    let hold = &facts.sums.hold;
+    let prediction = facts.planned.prediction.as_ref();
+    let drawn = prediction.and_then(|plan| plan.arrivals);
+    // The plan draws the very arrivals that the driver draws; the rate is their mean.
+    let planned = drawn.map_or(rate_per_s * hold.span_ms / 1000.0, |drawn| drawn.hold);
+    let arrived = as_f64(hold.arrived);
+    let off = lab_stats::relative_difference(arrived, planned)?;
+    let mut evidence = format!(
+        "{} sessions arrived of {} planned ({})",
+        count(hold.arrived),
+        rate(planned),
+        signed_percent(off * 100.0)
+    );
+    if hold.waiting_max > 0 {
+        evidence.push_str(&format!(
+            "; up to {} waited for one of {} connections",
+            count(hold.waiting_max),
+            count(u64::from(facts.planned.load.users))
+        ));
+    }
+    let tolerance = match (drawn, spacing) {
+        (Some(_), _) | (None, Spacing::Constant) => EVEN_TOLERANCE + EDGE / planned,
+        // Four standard errors of the count.
+        (None, Spacing::Poisson) => 4.0 / planned.sqrt() + EDGE / planned,
+    };
+    if off.abs() > tolerance {
+        let advice = "The generator doesn't follow its plan of arrivals.";
+        return Some(invalid(name, evidence, advice));
+    }
+    let dropped = facts.sums.whole.dropped;
+    if dropped > 0 {
+        evidence.push_str(&format!("; {} turned away", count(dropped)));
+    }
+    let outcome = match dropped {
+        0 => CheckOutcome::Pass,
+        _ => CheckOutcome::Warn,
+    };
+    Some(check(
+        name,
+        outcome,
+        evidence,
+        "So many sessions waited that others were turned away; they are in no response time. The \
+         server can't take this rate, or needs more `connections`.",
+    ))
+}
+
+/// Whether a sequence came to its end. `None` of other loads.
+pub(super) fn sequence(facts: &Facts<'_>) -> Option<Check> {
+    let LoadKind::Sequence { sessions } = facts.planned.load.kind else {
+        return None;
+    };
+    let (name, begun) = ("sequence", facts.sums.whole.cycles);
+    let sessions = u64::from(sessions);
+    let left = facts.data.record.unanswered.as_ref();
+    let left = left.map_or(0, |left| left.count);
+    let evidence = format!(
+        "{} of {} begun",
+        count(begun),
+        plural_count(sessions, "session")
+    );
+    Some(if begun < sessions || left > 0 {
+        let advice = "Its time was over before its last session was: give it a longer `hold`.";
+        invalid(name, evidence, advice)
+    } else {
+        pass(name, evidence)
+    })
+}

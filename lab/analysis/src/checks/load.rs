@@ -1,0 +1,379 @@
+//! Was the planned load offered? Rate in the hold, requests of the trial, mix of the steps.
+//!
+//! The plan predicts what the very same users with the very same waits would do against a server
+//! that answers in no time. Where less than that was delivered, the server or the generator was
+//! slow. Users who wait for an answer offer no load, so at most that part of the load can be missing
+//! because of the server (Little's law); what is missing beyond it, the generator lost. A skipped
+//! step sends nothing: it is load that is missing, and no slow server makes a step skip.
+
+use lab_archive::WindowLine;
+use lab_stats::{WeightedMean, histogram, little};
+use lab_study::plan::LoadKind;
+
+use super::generator::Health;
+use super::{Facts, invalid, not_judged, pass, warn};
+use crate::format::{count, percent, plural_count, rate, signed_percent};
+use crate::model::Check;
+use crate::model::DELIVERED;
+use crate::number::as_f64;
+use crate::sums::Counts;
+
+/// Delivered ÷ offered may be off by this.
+const DELIVERED_TOLERANCE: f64 = 0.02;
+/// Requests ÷ predicted may be off by this.
+const TRANSACTIONS_TOLERANCE: f64 = 0.01;
+/// A step's share may be off by this, relative to its planned share (Faban's mix audit).
+const MIX_TOLERANCE: f64 = 0.05;
+/// Requests under way at either end of a count.
+const EDGE_REQUESTS: f64 = 3.0;
+
+/// Load delivered in the hold beside the load that the plan offers.
+pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
+    let name = DELIVERED;
+    if let Some(cut) = cut_by_limit(facts, name) {
+        return cut;
+    }
+    let hold = &facts.sums.hold;
+    let offered = facts
+        .planned
+        .prediction
+        .as_ref()
+        .map_or(0.0, |plan| plan.offered_per_s);
+    let Some(delivered) = hold.per_s(hold.sent()) else {
+        return invalid(
+            name,
+            "no window of the hold was recorded".to_owned(),
+            "The hold is shorter than two windows, or the trial was cut: make the hold longer.",
+        );
+    };
+    if !is_offer(offered) {
+        return not_judged(
+            name,
+            format!(
+                "{} per s; the server sets the pace, not the plan",
+                rate(delivered)
+            ),
+        );
+    }
+    let evidence = format!(
+        "{} of {} requests per s offered ({})",
+        rate(delivered),
+        rate(offered),
+        signed_percent((delivered / offered - 1.0) * 100.0)
+    );
+    let edge = EDGE_REQUESTS / (offered * hold.span_ms / 1000.0);
+    let part = delivered / offered;
+    let tolerance = DELIVERED_TOLERANCE.max(edge).max(chance(facts, hold));
+    if part - 1.0 > tolerance && whole_is_within_plan(facts) {
+        let advice = "The whole trial had no more than its plan: the hold took over what slow \
+                      answers had delayed in the ramp. A longer ramp would keep it out.";
+        return warn(name, evidence, advice);
+    }
+    let load = Load {
+        part,
+        skipped: as_f64(hold.skipped()) / (offered * hold.span_ms / 1000.0),
+        tolerance,
+        busy: busy_or_waiting(facts, busy_in_hold(facts), hold),
+        counts: hold,
+    };
+    judge(name, evidence, &load, health)
+}
+
+/// Whether the whole trial sent no more than planned.
+fn whole_is_within_plan(facts: &Facts<'_>) -> bool {
+    let predicted = facts.planned.prediction.as_ref();
+    predicted.is_some_and(|plan| {
+        let most = plan.transactions * (1.0 + TRANSACTIONS_TOLERANCE) + EDGE_REQUESTS;
+        as_f64(facts.sums.whole.sent()) <= most
+    })
+}
+
+/// Requests of the whole trial beside the plan's prediction.
+pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
+    let name = "requests";
+    if let Some(cut) = cut_by_limit(facts, name) {
+        return cut;
+    }
+    let predicted = facts
+        .planned
+        .prediction
+        .as_ref()
+        .map_or(0.0, |plan| plan.transactions);
+    let whole = &facts.sums.whole;
+    let under_way = under_way_at_the_end(facts);
+    let sent = as_f64(whole.sent() + under_way);
+    if !is_offer(predicted) {
+        return not_judged(
+            name,
+            format!("{}; the plan predicts none", count(whole.sent())),
+        );
+    }
+    let cut = match under_way {
+        0 => String::new(),
+        n => format!(", {} under way at the end,", count(n)),
+    };
+    let evidence = format!(
+        "{} transactions and errors{cut} of {} predicted ({})",
+        count(whole.sent()),
+        rate(predicted),
+        signed_percent((sent / predicted - 1.0) * 100.0)
+    );
+    let load = Load {
+        part: sent / predicted,
+        skipped: as_f64(whole.skipped()) / predicted,
+        tolerance: TRANSACTIONS_TOLERANCE
+            .max(EDGE_REQUESTS / predicted)
+            .max(chance(facts, whole)),
+        busy: busy_or_waiting(facts, busy_in_trial(facts), whole),
+        counts: whole,
+    };
+    judge(name, evidence, &load, health)
+}
+
+/// Where steps were not repeated any further, because they took longer than the load's time limit, the
+/// plan's numbers of requests say nothing: unless that can't have cost as many as are tolerated.
+fn cut_by_limit(facts: &Facts<'_>, name: &'static str) -> Option<Check> {
+    let over = facts.sums.whole.over_limit();
+    let planned = facts.planned.prediction.as_ref();
+    let tolerated = planned.map_or(0.0, |plan| plan.transactions * TRANSACTIONS_TOLERANCE);
+    (over > 0 && most_left_out(facts) > tolerated).then(|| {
+        let what = plural_count(over, "operation");
+        let evidence = format!("{what} over the time limit, after which a step is not repeated");
+        not_judged(name, evidence)
+    })
+}
+
+/// The most requests that were left out of steps after one took longer than the time limit.
+fn most_left_out(facts: &Facts<'_>) -> f64 {
+    let Ok(workload) = facts.study.workload_with(&facts.planned.parameters) else {
+        return f64::INFINITY;
+    };
+    let of_step = |step: &lab_study::model::Step| {
+        let counted = facts.sums.whole.steps.get(&step.name);
+        let over = counted.map_or(0, |sum| sum.over_limit);
+        let rest = f64::from(step.repeat) * as_f64(step.requests.len() as u64) - 1.0;
+        as_f64(over) * rest
+    };
+    workload.session.steps.iter().map(of_step).sum()
+}
+
+/// Requests that were sent, as planned, but cut off before their answers. Of arrivals, sessions that
+/// never got a connection are among them, which sent nothing.
+fn under_way_at_the_end(facts: &Facts<'_>) -> u64 {
+    let left = facts.data.record.unanswered.as_ref();
+    match facts.planned.load.kind {
+        LoadKind::Arrival { .. } => 0,
+        LoadKind::Users | LoadKind::Sequence { .. } => left.map_or(0, |left| left.count),
+    }
+}
+
+/// Three standard errors of a Poisson process's count; none of other loads, whose draws are planned.
+fn chance(facts: &Facts<'_>, counts: &Counts) -> f64 {
+    match facts.planned.load.kind {
+        LoadKind::Arrival { .. } => 3.0 / as_f64(counts.arrived.max(1)).sqrt(),
+        LoadKind::Users | LoadKind::Sequence { .. } => 0.0,
+    }
+}
+
+/// Sessions that arrive on their own don't wait for each other: what is missing are those that wait
+/// for a connection, or were turned away, at most all.
+fn busy_or_waiting(facts: &Facts<'_>, busy: f64, counts: &Counts) -> f64 {
+    match facts.planned.load.kind {
+        LoadKind::Arrival { .. } if counts.waiting_max + counts.dropped > 0 => 1.0,
+        LoadKind::Arrival { .. } | LoadKind::Users | LoadKind::Sequence { .. } => busy,
+    }
+}
+
+/// What was sent of a plan, over a stretch of a trial.
+struct Load<'a> {
+    /// Sent ÷ planned.
+    part: f64,
+    /// Skipped ÷ planned.
+    skipped: f64,
+    tolerance: f64,
+    /// The part of the users' time that went into waiting for answers.
+    busy: f64,
+    counts: &'a Counts,
+}
+
+fn is_offer(value: f64) -> bool {
+    value.is_finite() && value > 0.0
+}
+
+fn judge(name: &'static str, evidence: String, load: &Load<'_>, health: &Health) -> Check {
+    let missing = 1.0 - load.part;
+    if missing.abs() <= load.tolerance {
+        return pass(name, evidence);
+    }
+    if missing < 0.0 {
+        return invalid(
+            name,
+            evidence,
+            "More was sent than planned: the generator doesn't follow its plan.",
+        );
+    }
+    if load.skipped > load.tolerance {
+        let evidence = format!(
+            "{evidence}; {} steps were skipped ({} of the plan)",
+            count(load.counts.skipped()),
+            percent(load.skipped * 100.0)
+        );
+        let advice = "Captures found nothing: does the server answer as the workload expects?";
+        return invalid(name, evidence, advice);
+    }
+    let evidence = format!(
+        "{evidence}; users spent {} of their time waiting for answers, {} of {} cycles overran",
+        percent(load.busy * 100.0),
+        count(load.counts.overruns),
+        count(load.counts.cycles),
+    );
+    if health.healthy && missing <= load.busy + load.tolerance {
+        warn(
+            name,
+            evidence,
+            "The server was too slow to take the planned load.",
+        )
+    } else if health.healthy {
+        invalid(
+            name,
+            evidence,
+            "Neither slow answers nor a late generator explain what is missing: the figures do \
+             not describe the planned load.",
+        )
+    } else {
+        invalid(
+            name,
+            evidence,
+            "The generator was not healthy (see its checks), so the missing load can't be laid to \
+             the server.",
+        )
+    }
+}
+
+/// See [`busy_fraction`], of the hold.
+fn busy_in_hold(facts: &Facts<'_>) -> f64 {
+    let sums = facts.sums;
+    let answered_s = (histogram::sum(&sums.response) + histogram::sum(&sums.failed)) / 1e6;
+    let hold = |start_ms, end_ms| sums.hold_span.contains(start_ms, end_ms);
+    busy_fraction(answered_s, &sums.hold, under_way(facts, hold))
+}
+
+/// See [`busy_fraction`], of the whole trial.
+fn busy_in_trial(facts: &Facts<'_>) -> f64 {
+    let all = under_way(facts, |_, _| true);
+    busy_fraction(facts.sums.answered_s, &facts.sums.whole, all)
+}
+
+/// The part of the users' time that went into waiting for answers: by the recorded times, or by
+/// counting requests under way, whichever is more. The first misses answers that never came, the
+/// second fails where a step has no wait.
+fn busy_fraction(answered_s: f64, counts: &Counts, under_way: f64) -> f64 {
+    let users = counts.users.mean().unwrap_or_default();
+    let by_time = little::busy_fraction(answered_s, users, counts.span_ms / 1000.0);
+    let by_count = lab_stats::ratio(under_way, users);
+    by_time
+        .unwrap_or_default()
+        .max(by_count.unwrap_or_default().clamp(0.0, 1.0))
+}
+
+/// Mean number of steps under way in the windows that `counts`.
+fn under_way(facts: &Facts<'_>, counts: impl Fn(f64, f64) -> bool) -> f64 {
+    let mut mean = WeightedMean::default();
+    for (window, flow) in steps_under_way(facts) {
+        if counts(window.start_ms, window.end_ms) {
+            mean.add(flow.now, window.end_ms - window.start_ms);
+        }
+    }
+    mean.mean().unwrap_or_default()
+}
+
+/// What became of steps in a window.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Flow {
+    /// Under way at its end: waits that ended, less steps that did.
+    pub(super) now: f64,
+    /// Steps that ended in it.
+    pub(super) ended: f64,
+}
+
+/// The windows, with the steps whose begins and ends are counted.
+pub(super) fn steps_under_way<'a>(
+    facts: &'a Facts<'_>,
+) -> impl Iterator<Item = (&'a WindowLine, Flow)> {
+    let mut now = 0.0;
+    facts.data.windows.iter().map(move |window| {
+        let mut ended = 0.0;
+        for (tag, line) in &window.steps {
+            let name = facts.names.step(*tag);
+            if let Some(each) = name.and_then(|name| requests_of_each(facts, name)) {
+                let errors: u64 = line.errors.values().sum();
+                let of_step = as_f64(line.ok + errors) / each + as_f64(line.skipped);
+                now += as_f64(line.waits) - of_step;
+                ended += of_step;
+            }
+        }
+        (window, Flow { now, ended })
+    })
+}
+
+/// The requests of a step whose begins and ends are counted. Without a wait, nothing tells when a step
+/// began; and a request that failed or was skipped ends its step, so that nothing tells which of several
+/// it was.
+pub(super) fn requests_of_each(facts: &Facts<'_>, step: &str) -> Option<f64> {
+    let plan = facts.predicted.get(step)?;
+    let each = lab_stats::ratio(as_f64(plan.requests), as_f64(plan.waits))?;
+    let sum = facts.sums.whole.steps.get(step)?;
+    let whole = sum.errors + sum.over_limit + sum.skipped == 0;
+    (plan.wait_ms? > 0.0 && (each <= 1.0 || whole)).then_some(each)
+}
+
+/// The share of each step in all requests beside its planned share.
+pub(super) fn mix(facts: &Facts<'_>, health: &Health) -> Check {
+    let name = "mix of steps";
+    if let Some(cut) = cut_by_limit(facts, name) {
+        return cut;
+    }
+    let all = as_f64(facts.sums.whole.attempts());
+    let planned_all = as_f64(facts.predicted.values().map(|step| step.requests).sum());
+    let mut worst: Option<(f64, f64, &str)> = None;
+    for (step, predicted) in facts.predicted {
+        let sent = facts
+            .sums
+            .whole
+            .steps
+            .get(step)
+            .map_or(0, |sum| sum.attempts());
+        let share = as_f64(sent) / all;
+        let planned = as_f64(predicted.requests) / planned_all;
+        let Some(off) = lab_stats::relative_difference(share, planned) else {
+            continue;
+        };
+        // Few requests vary by the chance of where the hold cuts them off.
+        let excess = off.abs() - 3.0 / as_f64(predicted.requests).sqrt();
+        if worst.is_none_or(|(most, _, _)| excess > most) {
+            worst = Some((excess, off, step));
+        }
+    }
+    let Some((excess, off, step)) = worst else {
+        return not_judged(name, "nothing to compare");
+    };
+    let evidence = format!(
+        "furthest off its planned share: {step}, {}",
+        signed_percent(off * 100.0)
+    );
+    if off.abs() <= MIX_TOLERANCE || excess <= 0.0 {
+        pass(name, evidence)
+    } else if health.healthy && busy_in_trial(facts) > MIX_TOLERANCE {
+        warn(
+            name,
+            evidence,
+            "Slow answers cut cycles short, so their early steps weigh more.",
+        )
+    } else {
+        invalid(
+            name,
+            evidence,
+            "The users did not do what the workload says.",
+        )
+    }
+}

@@ -1,0 +1,206 @@
+//! Judgements on a run as a whole: did its trials begin alike, and did their order matter?
+
+use std::collections::BTreeMap;
+
+use lab_archive::{Run, TrialRecord};
+use lab_stats::trend::{Trend, trend};
+use lab_stats::verdict::ALPHA;
+use lab_study::model::{Order, Study};
+
+use super::{check, not_judged, pass, warn};
+use crate::format::{count, list, percent, signed_percent, times};
+use crate::model::{Check, CheckOutcome, Measure, TrialAnalysis, Verdict};
+use crate::number::as_f64;
+
+/// Data sizes of a cell's trials may differ by this: a store's files grow in steps.
+const DATA_TOLERANCE: f64 = 0.05;
+const DATA_SLACK_BYTES: f64 = 262_144.0;
+/// Fewer trials than this have no order to speak of.
+const LEAST_TRIALS: usize = 6;
+/// More trials than this that stand out are counted, not named.
+const MOST_NAMED: usize = 6;
+/// What an order would show in.
+const MEASURES: [Measure; 3] = [Measure::Throughput, Measure::Mean, Measure::Cpu];
+
+/// Checks of the run.
+pub(crate) fn of_run(study: &Study, seed: u64, run: &Run, trials: &[TrialAnalysis]) -> Vec<Check> {
+    if trials.len() < 2 {
+        return Vec::new();
+    }
+    vec![starting_state(run, trials), order(study, seed, trials)]
+}
+
+/// Trials of a cell begin with the same data, kernel settings, and configuration.
+fn starting_state(run: &Run, trials: &[TrialAnalysis]) -> Check {
+    let name = "same starting state";
+    let mut cells: BTreeMap<String, Vec<&TrialRecord>> = BTreeMap::new();
+    for trial in trials.iter().filter(|trial| trial.system_failure.is_none()) {
+        let record = run.trials.iter().find(|data| data.record.id == trial.id);
+        let of_cell = cells.entry(format!("{:?}/{}", trial.cell, trial.users));
+        of_cell.or_default().extend(record.map(|data| &data.record));
+    }
+    cells.retain(|_, records| records.len() > 1);
+    if cells.is_empty() {
+        return not_judged(name, "no cell has a second trial");
+    }
+    let (mut odd, mut widest) = (Vec::new(), 0.0_f64);
+    for records in cells.values() {
+        let first = records[0];
+        for record in &records[1..] {
+            let off = data_off(first, record);
+            widest = widest.max(off.unwrap_or_default().abs());
+            let differs = differing(first, record);
+            if !differs.is_empty() {
+                odd.push(format!(
+                    "trial {} beside trial {}: {}",
+                    record.id,
+                    first.id,
+                    list(&differs)
+                ));
+            }
+        }
+    }
+    if odd.is_empty() {
+        let evidence = format!(
+            "within each of {} cells; data differ by {} at most",
+            cells.len(),
+            percent(widest * 100.0)
+        );
+        return pass(name, evidence);
+    }
+    let more = odd.len().saturating_sub(MOST_NAMED);
+    odd.truncate(MOST_NAMED);
+    if more > 0 {
+        odd.push(format!("{more} more"));
+    }
+    let advice = "Trials of one cell should begin alike: a reset that leaves data behind, or a \
+                  setting that changed meanwhile, counts as a difference between cells.";
+    warn(name, odd.join("; "), advice)
+}
+
+fn data_off(first: &TrialRecord, other: &TrialRecord) -> Option<f64> {
+    let (first, other) = (as_f64(data(first)), as_f64(data(other)));
+    let beyond = (other - first).abs() > DATA_SLACK_BYTES;
+    lab_stats::relative_difference(other, first).map(|off| if beyond { off } else { 0.0 })
+}
+
+fn data(record: &TrialRecord) -> u64 {
+    let state = record.circumstances.starting_state.as_ref();
+    state.map_or(record.start_data_bytes, |state| state.data_bytes)
+}
+
+/// What differs between two trials of a cell.
+fn differing(first: &TrialRecord, other: &TrialRecord) -> Vec<String> {
+    let mut differs = Vec::new();
+    if let Some(off) = data_off(first, other).filter(|off| off.abs() > DATA_TOLERANCE) {
+        differs.push(format!(
+            "{} of data for {} bytes ({})",
+            count(data(other)),
+            count(data(first)),
+            signed_percent(off * 100.0)
+        ));
+    }
+    let states = [first, other].map(|record| record.circumstances.starting_state.as_ref());
+    let [Some(a), Some(b)] = states else {
+        return differs;
+    };
+    if a.kernel_hash != b.kernel_hash {
+        let names = a.kernel_settings.iter();
+        let changed: Vec<String> = names
+            .filter(|(name, value)| b.kernel_settings.get(*name) != Some(value))
+            .map(|(name, _)| name.clone())
+            .collect();
+        differs.push(format!("kernel settings ({})", list(&changed)));
+    }
+    if a.configuration_hash != b.configuration_hash {
+        differs.push("the system's configuration".to_owned());
+    }
+    if a.boot_id != b.boot_id {
+        differs.push("the machine was started anew".to_owned());
+    }
+    differs
+}
+
+/// Is there a trend over the order of trials? Cells and blocks are taken out first. In randomised
+/// blocks of several cells it is the position within the block that is looked at, which the
+/// randomisation makes exchangeable; with one cell it is the order of all trials.
+fn order(study: &Study, seed: u64, trials: &[TrialAnalysis]) -> Check {
+    let name = "order of trials";
+    let valid: Vec<&TrialAnalysis> = trials
+        .iter()
+        .filter(|trial| trial.verdict == Verdict::Valid && trial.carried.is_none())
+        .collect();
+    let one_cell = valid.iter().all(|trial| trial.label == valid[0].label);
+    if valid.len() < LEAST_TRIALS {
+        return not_judged(name, format!("{LEAST_TRIALS} valid trials needed"));
+    }
+    if study.order == Order::Listed && !one_cell {
+        let why = "cells run in the order of the file, which can't be told from what they are";
+        return not_judged(name, why);
+    }
+    let found: Vec<(Measure, Trend)> = MEASURES
+        .into_iter()
+        .filter_map(|measure| Some((measure, trend(&groups(&valid, measure, one_cell)?, seed)?)))
+        .collect();
+    let strongest = found.iter().min_by(|a, b| a.1.p.total_cmp(&b.1.p));
+    let Some((measure, strongest)) = strongest else {
+        return not_judged(name, "trials don't vary, or no block has two cells");
+    };
+    // As many tests as measures: Bonferroni keeps false alarms at their level.
+    let p = (strongest.p * as_f64(found.len() as u64)).min(1.0);
+    let within = if one_cell {
+        "from trial to trial"
+    } else {
+        "per place within a block"
+    };
+    let evidence = format!(
+        "{} changes by {} {within}, most of {} measures (p = {})",
+        measure.name(),
+        signed_percent(strongest.per_position * 100.0),
+        found.len(),
+        times(p)
+    );
+    let outcome = if p <= ALPHA {
+        CheckOutcome::Warn
+    } else {
+        CheckOutcome::Pass
+    };
+    check(
+        name,
+        outcome,
+        evidence,
+        "What ran later came out otherwise: the machine warms up, or a trial leaves something to the \
+         next one. Random order keeps it from favouring a cell, but it widens every interval.",
+    )
+}
+
+/// Logs of a measure less the means of cell and block, in the order measured: a group per block, or
+/// all trials of the only cell.
+fn groups(valid: &[&TrialAnalysis], measure: Measure, one_cell: bool) -> Option<Vec<Vec<f64>>> {
+    let values: Option<Vec<f64>> = valid
+        .iter()
+        .map(|trial| measure.of(trial).filter(|value| *value > 0.0).map(f64::ln))
+        .collect();
+    let values = values?;
+    if one_cell {
+        return Some(vec![values]);
+    }
+    let mut by_cell: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (trial, value) in valid.iter().zip(&values) {
+        by_cell
+            .entry(trial.label.as_str())
+            .or_default()
+            .push(*value);
+    }
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / as_f64(of.len() as u64);
+    let mut by_block: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (trial, value) in valid.iter().zip(&values) {
+        let residual = value - mean(&by_cell[trial.label.as_str()]);
+        by_block.entry(trial.block).or_default().push(residual);
+    }
+    let groups = by_block.into_values().map(|residuals| {
+        let middle = mean(&residuals);
+        residuals.iter().map(|value| value - middle).collect()
+    });
+    Some(groups.collect())
+}

@@ -1,0 +1,310 @@
+//! Did the users think as long as planned, and do counted users agree with counted completions?
+
+use lab_stats::little::{self, Curve, Station, users};
+use lab_study::plan::LoadKind;
+
+use super::load::{requests_of_each, steps_under_way};
+use super::{Facts, check, graded, invalid, not_judged, pass};
+use crate::format::{ms, percent, rate, signed_percent};
+use crate::model::Check;
+use crate::number::as_f64;
+use crate::trial::mean_wait_ms;
+
+/// A mean wait may be off by this (Faban's think-time audit).
+const WAIT_TOLERANCE: f64 = 0.05;
+/// Fewer waits than this say nothing about their mean.
+const LEAST_WAITS: u64 = 20;
+/// The largest standard deviation of a uniform wait, relative to its mean: 1/√3.
+const UNIFORM_DEVIATION: f64 = 0.577;
+/// Little's law holds within a few per cent; beyond the second limit one of its sides is wrong.
+const LITTLE_WARN: f64 = 0.03;
+const LITTLE_INVALID: f64 = 0.05;
+/// Users × demand may be off by this: CPU counters have whole ticks and their own windows.
+const BOUND_TOLERANCE: f64 = 0.05;
+
+/// The mean wait before each step beside the plan's.
+pub(super) fn waits(facts: &Facts<'_>) -> Check {
+    let name = "waits";
+    let mut judged = 0;
+    let mut worst: Option<(f64, f64, String)> = None;
+    for (step, predicted) in facts.predicted {
+        let Some(sum) = facts.sums.whole.steps.get(step) else {
+            continue;
+        };
+        let (Some(real), Some(planned)) = (mean_wait_ms(sum), predicted.wait_ms) else {
+            continue;
+        };
+        let Some(off) = lab_stats::relative_difference(real, planned) else {
+            continue;
+        };
+        if sum.waits.min(predicted.waits) < LEAST_WAITS {
+            continue;
+        }
+        judged += 1;
+        let excess = off.abs() - tolerance(sum.waits, predicted.waits);
+        if worst.as_ref().is_none_or(|(most, _, _)| excess > *most) {
+            let evidence = format!(
+                "furthest off: {step}, {} ms for {} ms planned ({})",
+                ms(real),
+                ms(planned),
+                signed_percent(off * 100.0)
+            );
+            worst = Some((excess, off, evidence));
+        }
+    }
+    let Some((excess, _, evidence)) = worst else {
+        return not_judged(name, format!("no step has {LEAST_WAITS} waits"));
+    };
+    let evidence = format!("{judged} steps judged; {evidence}");
+    if excess > 0.0 {
+        invalid(
+            name,
+            evidence,
+            "The users did not wait as planned: the load is another one.",
+        )
+    } else {
+        pass(name, evidence)
+    }
+}
+
+/// The same waits were drawn as were planned, unless a slow server left some of them out: then
+/// chance counts too.
+fn tolerance(done: u64, planned: u64) -> f64 {
+    let same = as_f64(done.abs_diff(planned)) <= 0.01 * as_f64(planned);
+    if same {
+        WAIT_TOLERANCE
+    } else {
+        WAIT_TOLERANCE.max(3.0 * UNIFORM_DEVIATION / as_f64(done.min(planned)).sqrt())
+    }
+}
+
+/// Little's law from independent estimates: users counted; completions counted × (response time +
+/// **planned** wait). With a pace users also idle from the end of a cycle to the next: cycles counted
+/// × (pace − planned waits − response times). Sessions that arrive on their own hold a connection
+/// from their first send on, so service times count for them.
+pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
+    let hold = &facts.sums.hold;
+    let counted = hold.users.mean()?;
+    let thinking = facts.predicted.iter().filter_map(|(step, predicted)| {
+        let done = hold.steps.get(step)?.waits;
+        Some(Station {
+            per_s: hold.per_s(done)?,
+            seconds: predicted.wait_ms? / 1000.0,
+        })
+    });
+    let service = facts.sums.service.as_ref();
+    let answered = [service.unwrap_or(&facts.sums.response), &facts.sums.failed]
+        .into_iter()
+        .filter_map(|times| {
+            Some(Station {
+                per_s: hold.per_s(times.len())?,
+                seconds: lab_stats::histogram::mean(times)? / 1e6,
+            })
+        });
+    let idle = idle(facts);
+    let idling = idle.iter().map(|idle| idle.station);
+    let computed = users(thinking.chain(answered).chain(idling));
+    let off = lab_stats::relative_difference(computed, counted)?;
+    let name = "Little's law";
+    let chance = chance(facts, counted);
+    if chance > MOST_CHANCE {
+        return Some(not_judged(
+            name,
+            format!(
+                "{} users counted, {} computed; by chance alone they may differ by {}",
+                rate(counted),
+                rate(computed),
+                percent(chance * 100.0)
+            ),
+        ));
+    }
+    let slack = idle.map_or(0.0, |idle| idle.slack) + stuck(facts, counted) + chance;
+    let evidence = format!(
+        "{} users counted, {} by completions × (response + planned wait){} ({}; {} allowed)",
+        rate(counted),
+        rate(computed),
+        idle.map_or("", |_| " + cycles × idle rest"),
+        signed_percent(off * 100.0),
+        percent((LITTLE_WARN + slack) * 100.0),
+    );
+    Some(check(
+        name,
+        graded(off.abs(), LITTLE_WARN + slack, LITTLE_INVALID + slack),
+        evidence,
+        "Counted users and counted completions contradict each other: answers that never came, or \
+         time that nobody accounts for. Response times and throughput can't both be right.",
+    ))
+}
+
+/// Where chance alone makes this much, the law shows nothing.
+const MOST_CHANCE: f64 = 0.25;
+
+/// What chance may make of the difference (two standard errors): waits counted in the hold are some
+/// of those that the plan's mean is over; sessions that arrive on their own are counted at the
+/// windows' ends only.
+fn chance(facts: &Facts<'_>, counted: f64) -> f64 {
+    let hold = &facts.sums.hold;
+    let waits: u64 = hold.steps.values().map(|step| step.waits).sum();
+    let of_waits = match waits {
+        0 => 0.0,
+        waits => 2.0 * UNIFORM_DEVIATION / as_f64(waits).sqrt(),
+    };
+    let of_sessions = match facts.planned.load.kind {
+        LoadKind::Arrival { .. } => {
+            let squares = hold.users_squared.mean().unwrap_or_default();
+            let deviation = (squares - counted * counted).max(0.0).sqrt();
+            2.0 * deviation / counted.max(f64::MIN_POSITIVE) / as_f64(hold.windows.max(1)).sqrt()
+        }
+        LoadKind::Users | LoadKind::Sequence { .. } => 0.0,
+    };
+    of_waits + of_sessions
+}
+
+/// The part of the users' time that went into requests without an answer at the end of the hold;
+/// these are in no histogram, so the law can't count them.
+fn stuck(facts: &Facts<'_>, counted: f64) -> f64 {
+    let Some(left) = &facts.data.record.unanswered else {
+        return 0.0;
+    };
+    let hold_ms = facts.sums.hold_span.length_ms();
+    let part = lab_stats::ratio(left.oldest_ms.min(hold_ms), hold_ms);
+    as_f64(left.count) * part.unwrap_or_default() / counted.max(1.0)
+}
+
+/// Users who have done their cycle and rest until the next one is due.
+#[derive(Debug, Clone, Copy)]
+struct Idle {
+    station: Station,
+    /// What this estimate may be off by, relative to all users.
+    slack: f64,
+}
+
+/// `None` without a pace.
+fn idle(facts: &Facts<'_>) -> Option<Idle> {
+    // Sessions that arrive don't come back.
+    if facts.planned.load.kind != LoadKind::Users {
+        return None;
+    }
+    // Its pace and its waits may be parameters of the cell, which a plan of this study has right.
+    let workload = facts.study.workload_with(&facts.planned.parameters).ok()?;
+    let session = &workload.session;
+    let pace_s = session.pace?.as_secs_f64() / facts.speed;
+    let sums = facts.sums;
+    let (mut waits_s, mut requests, mut counted) = (0.0, 0.0, 0.0);
+    for step in &session.steps {
+        let planned = facts
+            .predicted
+            .get(&step.name)
+            .and_then(|plan| plan.wait_ms);
+        // Steps that the plan never gets to are waited for, too.
+        let wait_s = planned.map_or_else(
+            || step.wait.mean().as_secs_f64() / facts.speed,
+            |ms| ms / 1000.0,
+        );
+        // A part of the sessions does it, where it is one of several or has a share.
+        let part = step.chance.map_or(1.0, |chance| chance.to - chance.from);
+        let times = f64::from(step.repeat) * part;
+        waits_s += times * wait_s;
+        requests += times * as_f64(step.requests.len() as u64);
+        if requests_of_each(facts, &step.name).is_some() {
+            counted += times;
+        }
+    }
+    let answers = sums.response.len() + sums.failed.len();
+    let answered_s =
+        (lab_stats::histogram::sum(&sums.response) + lab_stats::histogram::sum(&sums.failed)) / 1e6;
+    let response_s = lab_stats::ratio(answered_s, as_f64(answers)).unwrap_or_default();
+    let busy_s = requests * response_s + counted * earlier_step_s(facts, pace_s);
+    let rest_s = (pace_s - waits_s - busy_s).max(0.0);
+    let station = Station {
+        per_s: sums.hold.per_s(sums.hold.cycles)?,
+        seconds: rest_s,
+    };
+    Some(Idle {
+        station,
+        slack: idle_slack(facts, pace_s, rest_s),
+    })
+}
+
+/// How much longer a step took in the cycles whose rest lies in the hold than in the hold itself: they
+/// began up to a cycle earlier, and a server that gets slower was faster then. By counts, since the
+/// ramp's response times are in no figure.
+fn earlier_step_s(facts: &Facts<'_>, pace_s: f64) -> f64 {
+    let (mut under_way, mut ended_per_s) = (Curve::default(), Curve::default());
+    for (window, flow) in steps_under_way(facts) {
+        let seconds = (window.end_ms - window.start_ms) / 1000.0;
+        let end_s = window.end_ms / 1000.0;
+        under_way.0.push((end_s, flow.now));
+        ended_per_s.0.push((end_s, flow.ended / seconds));
+    }
+    let hold = facts.sums.hold_span;
+    let hold = (hold.start_ms / 1000.0, hold.end_ms / 1000.0);
+    little::earlier_step_s(&under_way, &ended_per_s, hold, pace_s).unwrap_or_default()
+}
+
+/// A hold of whole cycles sees each user's rest as often as it has cycles; another one may see one
+/// more or less. Where some cycles overrun, those that don't rest longer than the mean tells.
+fn idle_slack(facts: &Facts<'_>, pace_s: f64, rest_s: f64) -> f64 {
+    let hold_s = facts.sums.hold_span.length_ms() / 1000.0;
+    let cycles = hold_s / pace_s;
+    let whole = (cycles - cycles.round()).abs() < 0.01 && cycles > 0.5;
+    let edge = if whole { 0.0 } else { rest_s / hold_s };
+    let hold = &facts.sums.hold;
+    let overran = lab_stats::ratio(as_f64(hold.overruns), as_f64(hold.cycles)).unwrap_or_default();
+    edge + 4.0 * LITTLE_INVALID * (overran * (1.0 - overran)).clamp(0.0, 0.25)
+}
+
+/// The bound of a closed system: with N users, demand D per request at the busiest resource, and Z of
+/// thinking per request, R ≥ N·D − Z. Source: Denning & Buzen, "The Operational Analysis of Queueing
+/// Network Models" (1978); Gunther. D is the system's CPU per request over its cores; Z is what the
+/// plan leaves between requests of a server that answers in no time, idling for the pace included,
+/// so the bound never asks too much. `None` without CPU counters or answers.
+pub(super) fn bound(facts: &Facts<'_>) -> Option<Check> {
+    let hold = &facts.sums.hold;
+    let users = hold.users.mean()?;
+    let demand_s = facts.demand_s?;
+    let answered = [&facts.sums.response, &facts.sums.failed];
+    let total_s: f64 = answered
+        .iter()
+        .map(|times| lab_stats::histogram::sum(times) / 1e6)
+        .sum();
+    let n: u64 = answered.iter().map(|times| times.len()).sum();
+    let response_s = lab_stats::ratio(total_s, as_f64(n))?;
+    let prediction = facts.planned.prediction.as_ref();
+    let think_s = prediction
+        .and_then(|plan| lab_stats::ratio(users, plan.offered_per_s))
+        .unwrap_or_default();
+    let least_s = users * demand_s - think_s;
+    let name = "closed-system bound";
+    if least_s <= 0.0 {
+        return Some(pass(
+            name,
+            format!(
+                "not binding: {} users × {} ms of CPU take less than the {} ms that they think",
+                rate(users),
+                ms(demand_s * 1000.0),
+                ms(think_s * 1000.0)
+            ),
+        ));
+    }
+    let evidence = format!(
+        "mean response {} ms; {} users × {} ms of CPU less {} ms of thinking leave at least {} ms",
+        ms(response_s * 1000.0),
+        rate(users),
+        ms(demand_s * 1000.0),
+        ms(think_s * 1000.0),
+        ms(least_s * 1000.0)
+    );
+    Some(
+        if response_s < least_s - BOUND_TOLERANCE * users * demand_s {
+            invalid(
+                name,
+                evidence,
+                "No server can be as fast with so much work: users, CPU counters, or response times \
+             were measured wrongly.",
+            )
+        } else {
+            pass(name, evidence)
+        },
+    )
+}

@@ -1,0 +1,386 @@
+//! Cells compared: each with the cell that differs from it in one factor only, at that factor's
+//! first level; and each factor's levels over all cells (main effects).
+//!
+//! Only valid trials count, paired by block. All comparisons of cells that have enough blocks are
+//! one family, and so are all main effects: their p are joint.
+
+use lab_stats::paired::{Bounds, interval, log_ratio, max_t, mean};
+use lab_stats::verdict::{ALPHA, Compared, LEAST_BLOCKS, verdict};
+use lab_study::model::{Cell, Factor, Level, Study, VARIANT};
+
+use crate::format::{level, plural, times};
+use crate::model::{
+    CellSummary, Claim, Comparison, Difference, Inference, Measure, TrialAnalysis, Verdict,
+};
+use crate::number::as_f64;
+
+/// Most pairs of cells that are compared: nine measures each at most.
+const MOST_PAIRS: usize = 40;
+
+/// All that is said of differences.
+pub(crate) struct Differences {
+    pub(crate) comparisons: Vec<Comparison>,
+    /// Empty with fewer than two factors, where they would repeat the comparisons.
+    pub(crate) main_effects: Vec<Comparison>,
+    /// The control beside its cell.
+    pub(crate) control: Vec<Comparison>,
+    pub(crate) inference: Inference,
+}
+
+/// Compares what there is to compare.
+pub(crate) fn compare(
+    study: &Study,
+    seed: u64,
+    trials: &[TrialAnalysis],
+    cells: &[CellSummary],
+) -> Differences {
+    let all = Trials::new(trials);
+    let smallest = study.smallest_difference;
+    let control = judge(control(cells, &all), &|_| smallest, seed);
+    let claims = claims(smallest, &control);
+    let relevant = |measure: Measure| {
+        let claim = claims.iter().find(|claim| claim.metric == measure);
+        claim.map_or(smallest, |claim| claim.smallest_difference)
+    };
+    let mut pairs = pairs(study, cells);
+    let pairs_left_out = pairs.len().saturating_sub(MOST_PAIRS);
+    pairs.truncate(MOST_PAIRS);
+    let of_cells = pairs
+        .iter()
+        .flat_map(|pair| {
+            measures(std::slice::from_ref(pair)).map(|m| all.draft(pair.names(), m, &[*pair]))
+        })
+        .flatten()
+        .collect();
+    let comparisons = judge(of_cells, &relevant, seed);
+    let main_effects = judge(main_effects(study, cells, &all), &relevant, seed);
+    let has_variants = study.matrix.iter().any(|factor| factor.name == VARIANT);
+    let inference = Inference {
+        smallest_relevant: smallest,
+        asked: study.trials > 1 || study.control || has_variants,
+        confidence: 1.0 - ALPHA,
+        least_blocks: LEAST_BLOCKS,
+        judged: comparisons.iter().filter(|c| c.p.is_some()).count(),
+        pairs_left_out,
+        claims,
+    };
+    Differences {
+        comparisons,
+        main_effects,
+        control,
+        inference,
+    }
+}
+
+/// The control beside the cell that it repeats, paired by block like any other two.
+fn control(cells: &[CellSummary], trials: &Trials<'_>) -> Vec<Draft> {
+    let cell = cells.iter().find(|cell| trials.has_control(&cell.cell));
+    let Some(cell) = cell else {
+        return Vec::new();
+    };
+    let drafts = Measure::ALL.into_iter().filter_map(|measure| {
+        let names = Names {
+            factor: "control".to_owned(),
+            a: cell.label.clone(),
+            b: format!("{} (control)", cell.label),
+        };
+        trials.draft_of(names, measure, |block| {
+            let a = trials.value(cell, block, measure)?;
+            let b = trials.of_control(&cell.cell, block, measure)?;
+            Some(vec![(a, b, log_ratio(a, b)?)])
+        })
+    });
+    drafts.collect()
+}
+
+/// By measure, what the study asks for, or the far end of the control's interval: the same system
+/// under two labels seemed to differ by as much, so no smaller difference can be claimed.
+fn claims(smallest: f64, control: &[Comparison]) -> Vec<Claim> {
+    let far = |one: &Comparison| {
+        let (low, high) = one.interval?;
+        Some(low.ln().abs().max(high.ln().abs()).exp_m1())
+    };
+    control
+        .iter()
+        .filter_map(|one| {
+            Some(Claim {
+                metric: one.metric,
+                smallest_difference: smallest.max(far(one)?),
+            })
+        })
+        .collect()
+}
+
+/// Two cells that differ in one factor.
+#[derive(Clone, Copy)]
+struct Pair<'a> {
+    factor: &'a Factor,
+    a: &'a CellSummary,
+    b: &'a CellSummary,
+}
+
+impl Pair<'_> {
+    fn names(&self) -> Names {
+        Names {
+            factor: self.factor.name.clone(),
+            a: self.a.label.clone(),
+            b: self.b.label.clone(),
+        }
+    }
+}
+
+struct Names {
+    factor: String,
+    a: String,
+    b: String,
+}
+
+/// Each cell with its baseline in each factor, variants first, then factors and cells in the order of
+/// the study. A search has none: it chooses loads by what it saw, so no two trials make a pair.
+fn pairs<'a>(study: &'a Study, cells: &'a [CellSummary]) -> Vec<Pair<'a>> {
+    let mut pairs = Vec::new();
+    if study.find.is_some() {
+        return pairs;
+    }
+    let mut factors: Vec<&Factor> = study.matrix.iter().collect();
+    factors.sort_by_key(|factor| factor.name != VARIANT);
+    for factor in factors {
+        for b in cells {
+            let Some(baseline) = baseline(factor, &b.cell) else {
+                continue;
+            };
+            let a = cells.iter().find(|cell| cell.cell == baseline);
+            pairs.extend(a.map(|a| Pair { factor, a, b }));
+        }
+    }
+    pairs
+}
+
+/// The cell with the factor's first level; `None` if `cell` has that level itself.
+fn baseline(factor: &Factor, cell: &Cell) -> Option<Cell> {
+    let first = factor.levels.first()?;
+    let own = cell.get(&factor.name)?;
+    (own != first).then(|| {
+        let mut baseline = cell.clone();
+        baseline.insert(factor.name.clone(), first.clone());
+        baseline
+    })
+}
+
+/// Throughput follows the number of users, so it isn't compared between different numbers.
+fn measures(pairs: &[Pair<'_>]) -> impl Iterator<Item = Measure> + use<> {
+    let same_users = pairs.iter().all(|pair| pair.a.users == pair.b.users);
+    Measure::ALL
+        .into_iter()
+        .filter(move |measure| same_users || *measure != Measure::Throughput)
+}
+
+/// Level by level of each factor, over all pairs that differ in it.
+fn main_effects(study: &Study, cells: &[CellSummary], trials: &Trials<'_>) -> Vec<Draft> {
+    if study.matrix.len() < 2 {
+        return Vec::new();
+    }
+    let pairs = pairs(study, cells);
+    let mut drafts = Vec::new();
+    for factor in &study.matrix {
+        for to in factor.levels.iter().skip(1) {
+            let of_level: Vec<Pair<'_>> = pairs
+                .iter()
+                .filter(|pair| pair.factor.name == factor.name)
+                .filter(|pair| pair.b.cell.get(&factor.name) == Some(to))
+                .copied()
+                .collect();
+            let name = |level_of: &Level| format!("{} {}", factor.name, level(level_of));
+            drafts.extend(measures(&of_level).filter_map(|measure| {
+                let names = Names {
+                    factor: factor.name.clone(),
+                    a: name(factor.levels.first()?),
+                    b: name(to),
+                };
+                trials.draft(names, measure, &of_level)
+            }));
+        }
+    }
+    drafts
+}
+
+/// Valid trials by block.
+struct Trials<'a> {
+    valid: Vec<&'a TrialAnalysis>,
+    blocks: u32,
+}
+
+impl<'a> Trials<'a> {
+    fn new(trials: &'a [TrialAnalysis]) -> Self {
+        Self {
+            valid: trials
+                .iter()
+                .filter(|trial| trial.verdict == Verdict::Valid)
+                .collect(),
+
+            blocks: trials
+                .iter()
+                .map(|trial| trial.block + 1)
+                .max()
+                .unwrap_or(0),
+        }
+    }
+
+    fn value(&self, cell: &CellSummary, block: u32, measure: Measure) -> Option<f64> {
+        let trial = self
+            .valid
+            .iter()
+            .find(|trial| trial.block == block && trial.cell == cell.cell && !trial.control)?;
+        measure.of(trial)
+    }
+
+    fn has_control(&self, cell: &Cell) -> bool {
+        let mut valid = self.valid.iter();
+        valid.any(|trial| trial.control && trial.cell == *cell)
+    }
+
+    fn of_control(&self, cell: &Cell, block: u32, measure: Measure) -> Option<f64> {
+        let mut valid = self.valid.iter();
+        let found =
+            |trial: &&&TrialAnalysis| trial.control && trial.block == block && trial.cell == *cell;
+        measure.of(valid.find(found)?)
+    }
+
+    /// Whether a trial of a cell has no value because some operations took too long. Without its block
+    /// the comparison would be of the quick trials.
+    fn is_cut(&self, cell: &CellSummary, measure: Measure) -> bool {
+        let mut of_cell = self.valid.iter().filter(|trial| trial.cell == cell.cell);
+        of_cell.any(|trial| measure.is_cut(trial))
+    }
+
+    /// One comparison over all of `pairs`: a block counts if it has every one of them, so that no
+    /// block's mean is over other cells than the next one's. `None` without any block, and where times
+    /// are bounds.
+    fn draft(&self, names: Names, measure: Measure, pairs: &[Pair<'_>]) -> Option<Draft> {
+        let cells = || pairs.iter().flat_map(|pair| [pair.a, pair.b]);
+        if cells().any(|cell| self.is_cut(cell, measure)) {
+            return None;
+        }
+        self.draft_of(names, measure, |block| {
+            pairs
+                .iter()
+                .map(|pair| {
+                    let a = self.value(pair.a, block, measure)?;
+                    let b = self.value(pair.b, block, measure)?;
+                    Some((a, b, log_ratio(a, b)?))
+                })
+                .collect()
+        })
+    }
+
+    /// The same of values of *a* and *b* with the log of their ratio, as `of_block` finds them.
+    fn draft_of(
+        &self,
+        names: Names,
+        measure: Measure,
+        of_block: impl Fn(u32) -> Option<Vec<(f64, f64, f64)>>,
+    ) -> Option<Draft> {
+        let mut draft = Draft {
+            names,
+            measure,
+            by_block: Vec::new(),
+            sums: (0.0, 0.0),
+        };
+        for block in 0..self.blocks {
+            let values = of_block(block).filter(|values| !values.is_empty());
+            draft.by_block.push(values.map(|values| {
+                let n = as_f64(values.len() as u64);
+                draft.sums.0 += values.iter().map(|v| v.0).sum::<f64>() / n;
+                draft.sums.1 += values.iter().map(|v| v.1).sum::<f64>() / n;
+                values.iter().map(|v| v.2).sum::<f64>() / n
+            }));
+        }
+        (draft.blocks() > 0).then_some(draft)
+    }
+}
+
+/// A comparison before it is judged.
+struct Draft {
+    names: Names,
+    measure: Measure,
+    /// Log ratio, where the block has both.
+    by_block: Vec<Option<f64>>,
+    /// Values of *a* and *b* over the blocks that count.
+    sums: (f64, f64),
+}
+
+impl Draft {
+    fn blocks(&self) -> usize {
+        self.by_block.iter().flatten().count()
+    }
+
+    fn has_enough(&self) -> bool {
+        self.blocks() >= LEAST_BLOCKS
+    }
+}
+
+fn judge(drafts: Vec<Draft>, relevant: &dyn Fn(Measure) -> f64, seed: u64) -> Vec<Comparison> {
+    let family: Vec<Vec<Option<f64>>> = drafts
+        .iter()
+        .filter(|draft| draft.has_enough())
+        .map(|draft| draft.by_block.clone())
+        .collect();
+    let mut adjusted = max_t(&family, seed).into_iter();
+    drafts
+        .into_iter()
+        .map(|draft| {
+            let p = draft.has_enough().then(|| adjusted.next()).flatten();
+            let relevant = relevant(draft.measure);
+            comparison(draft, p.map(|p| (p.joint, p.single)), relevant, seed)
+        })
+        .collect()
+}
+
+fn comparison(draft: Draft, p: Option<(f64, f64)>, relevant: f64, seed: u64) -> Comparison {
+    let values: Vec<f64> = draft.by_block.iter().flatten().copied().collect();
+    let blocks = values.len();
+    let log_ratio = mean(&values).unwrap_or_default();
+    let bounds: Bounds = interval(&values, ALPHA, seed);
+    let judged = p.and_then(|(joint, _)| {
+        let compared = Compared {
+            log_ratio,
+            bounds,
+            p: joint,
+            blocks,
+        };
+        verdict(&compared, draft.measure.better(), relevant)
+    });
+    let n = as_f64(blocks as u64);
+    let (mean_a, mean_b) = (draft.sums.0 / n, draft.sums.1 / n);
+    Comparison {
+        a: draft.names.a,
+        b: draft.names.b,
+        factor: draft.names.factor,
+        metric: draft.measure,
+        blocks,
+        mean_a,
+        mean_b,
+        difference: mean_b - mean_a,
+        ratio: log_ratio.exp(),
+        interval: bounds
+            .is_bounded()
+            .then(|| (bounds.low.exp(), bounds.high.exp())),
+        p: p.map(|p| p.0),
+        p_single: p.map(|p| p.1),
+        smallest_difference: relevant,
+        verdict: judged.map(|verdict| Difference::of(verdict, draft.measure)),
+        reason: judged.is_none().then(|| too_few(blocks)),
+    }
+}
+
+/// Why so few blocks have no verdict.
+fn too_few(blocks: usize) -> String {
+    let least = 2.0 / 2f64.powf(as_f64(blocks as u64));
+    format!(
+        "with {} chance alone gives p ≥ {}, and {LEAST_BLOCKS} blocks are the fewest that can go \
+         below {}",
+        plural(blocks, "paired block"),
+        times(least),
+        times(ALPHA),
+    )
+}

@@ -1,0 +1,453 @@
+//! Sentences that the numbers support, and the one that stands above the report.
+
+use lab_archive::model::Environment;
+use lab_stats::{WeightedMean, ratio};
+use lab_study::model::Level;
+
+use crate::capacity;
+use crate::format::{
+    bound, count, figure, list, ms, part_of_load, percent, plural, ratio as ratio_text,
+    times as times_text,
+};
+use crate::model::{
+    CellSummary, Entry, Outcome, PublishedTable, StudyFacts, Summary, TrialAnalysis, Verdict,
+};
+use crate::number::as_f64;
+use crate::transfer;
+
+/// Differences in response below this aren't worth a sentence.
+const NOTABLE_RATIO: f64 = 1.1;
+/// More levels that fell short of their load than this are counted, not named.
+const MOST_PARTS: usize = 4;
+
+/// One sentence that says what came out.
+pub(crate) fn headline(
+    study: &StudyFacts,
+    summary: &Summary,
+    cells: &[CellSummary],
+    trials: &[TrialAnalysis],
+) -> String {
+    match summary.outcome {
+        Outcome::SystemFailed => {
+            let failed = trials.iter().find(|trial| trial.system_failure.is_some());
+            let label = failed.map_or_else(String::new, |trial| format!(" at {}", trial.label));
+            format!("The system under test failed{label}.")
+        }
+        Outcome::TooFewValidTrials if trials.is_empty() => {
+            "No trial of this run is complete: there is nothing to report.".to_owned()
+        }
+        Outcome::TooFewValidTrials => format!(
+            "This is not a measurement of every cell: {} of {} {} invalid.",
+            summary.invalid,
+            plural(summary.complete, "trial"),
+            if summary.invalid == 1 { "is" } else { "are" },
+        ),
+        Outcome::ThresholdFailed => format!(
+            "{} of {} failed: {}{}.",
+            summary.thresholds_failed,
+            plural(summary.thresholds, "threshold"),
+            worst_cell(cells),
+            took(cells, trials).map_or_else(String::new, |took| format!("; the server {took}"))
+        ),
+        Outcome::Ok => carried(study, cells, trials),
+    }
+}
+
+fn worst_cell(cells: &[CellSummary]) -> String {
+    most_loaded(cells)
+        .and_then(times_of)
+        .unwrap_or_else(|| "see the thresholds".to_owned())
+}
+
+/// `took only 62 % of the planned load at 3,000 users`, of the cells where that is so; the worst
+/// trial counts.
+fn took(cells: &[CellSummary], trials: &[TrialAnalysis]) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for cell in cells {
+        let of_cell = trials.iter().filter(|trial| trial.cell == cell.cell);
+        let Some(part) = of_cell
+            .filter_map(TrialAnalysis::part_of_load)
+            .reduce(f64::min)
+        else {
+            continue;
+        };
+        let what = if parts.is_empty() {
+            " of the planned load"
+        } else {
+            ""
+        };
+        parts.push(format!("{}{what} at {}", part_of_load(part), cell.label));
+    }
+    let more = parts.len().saturating_sub(MOST_PARTS);
+    parts.truncate(MOST_PARTS);
+    if more > 0 {
+        parts.push(format!(
+            "not all of it at {}",
+            plural(more, "further level")
+        ));
+    }
+    (!parts.is_empty()).then(|| format!("took {}", list(&parts)))
+}
+
+fn carried(study: &StudyFacts, cells: &[CellSummary], trials: &[TrialAnalysis]) -> String {
+    let errors: u64 = cells.iter().map(|cell| cell.errors).sum();
+    let how = if errors == 0 {
+        "without an error".to_owned()
+    } else {
+        format!("with {} errors", count(errors))
+    };
+    let times = most_loaded(cells).and_then(times_of);
+    let times = times.map_or_else(String::new, |times| format!("; {times}"));
+    if let Some(took) = took(cells, trials) {
+        return format!("The server {took}, {how}{times}.");
+    }
+    let labels: Vec<String> = cells.iter().map(|cell| cell.label.clone()).collect();
+    let what = if study.factors == ["users"] {
+        let users: Vec<String> = cells
+            .iter()
+            .map(|cell| count(u64::from(cell.users)))
+            .collect();
+        format!("{} users", list(&users))
+    } else if labels.len() <= 3 {
+        list(&labels)
+    } else {
+        plural(labels.len(), "cell")
+    };
+    format!("The server carried {what} {how}{times}.")
+}
+
+/// `at 3,000 users the mean response was 9.80 ms (p95 21.4 ms)`.
+fn times_of(cell: &CellSummary) -> Option<String> {
+    let mean = cell.response_ms.mean?.mean;
+    let p95 = cell
+        .response_ms
+        .p95
+        .map(|p95| format!(" (p95 {} ms)", ms(p95.mean)));
+    Some(format!(
+        "at {} the mean response was {} ms{}",
+        cell.label,
+        ms(mean),
+        p95.unwrap_or_default()
+    ))
+}
+
+/// The most loaded cell with a valid trial.
+pub fn most_loaded(cells: &[CellSummary]) -> Option<&CellSummary> {
+    cells
+        .iter()
+        .filter(|cell| cell.valid_trials > 0)
+        .max_by_key(|cell| cell.users)
+}
+
+/// The least loaded cell that differs from `high` in nothing but the number of users.
+fn least_loaded<'a>(cells: &'a [CellSummary], high: &CellSummary) -> Option<&'a CellSummary> {
+    cells
+        .iter()
+        .filter(|cell| cell.valid_trials > 0 && differ_in_users_only(cell, high))
+        .min_by_key(|cell| cell.users)
+        .filter(|cell| cell.users < high.users)
+}
+
+fn differ_in_users_only(one: &CellSummary, other: &CellSummary) -> bool {
+    let is_users = |cell: &CellSummary, level: &Level| matches!(level, Level::Int(value) if *value == i64::from(cell.users));
+    one.cell.iter().all(|(factor, level)| {
+        other.cell.get(factor).is_some_and(|beside| {
+            beside == level || (is_users(one, level) && is_users(other, beside))
+        })
+    })
+}
+
+/// What findings come from.
+pub(crate) struct Facts<'a> {
+    pub(crate) study: &'a StudyFacts,
+    pub(crate) environment: &'a Environment,
+    pub(crate) summary: &'a Summary,
+    pub(crate) cells: &'a [CellSummary],
+    pub(crate) trials: &'a [TrialAnalysis],
+    pub(crate) published: &'a [PublishedTable],
+}
+
+/// What else the numbers say, in the order of weight.
+pub(crate) fn findings(facts: &Facts<'_>) -> Vec<String> {
+    let Facts {
+        study,
+        summary,
+        cells,
+        trials,
+        published,
+        ..
+    } = *facts;
+    let mut findings = Vec::new();
+    findings.extend(invalid_trials(trials));
+    findings.extend(incomplete(summary));
+    findings.extend(errors(cells));
+    findings.extend(over_limit(cells));
+    findings.extend(transfer::sentence(cells));
+    findings.extend(growth(cells));
+    findings.extend(slowest_step(cells));
+    findings.extend(headroom(facts));
+    findings.extend(demand(cells));
+    findings.extend(furthest(study, published));
+    findings
+}
+
+fn invalid_trials(trials: &[TrialAnalysis]) -> Option<String> {
+    let invalid: Vec<String> = trials
+        .iter()
+        .filter(|trial| trial.verdict == Verdict::Invalid)
+        .map(|trial| format!("trial {} ({})", trial.id, trial.label))
+        .collect();
+    (!invalid.is_empty()).then(|| {
+        format!(
+            "Not a measurement, and left out of every figure: {}. The checks say why.",
+            list(&invalid)
+        )
+    })
+}
+
+fn incomplete(summary: &Summary) -> Option<String> {
+    let missing = summary.planned.saturating_sub(summary.complete);
+    (missing > 0).then(|| {
+        format!(
+            "{} of {} planned {} not run; the run can be resumed.",
+            missing,
+            plural(summary.planned, "trial"),
+            if missing == 1 { "was" } else { "were" }
+        )
+    })
+}
+
+fn errors(cells: &[CellSummary]) -> Option<String> {
+    let errors: u64 = cells.iter().map(|cell| cell.errors).sum();
+    let worst = cells.iter().max_by_key(|cell| cell.errors)?;
+    (errors > 0).then(|| {
+        let step = worst.steps.iter().max_by_key(|step| step.errors);
+        let step = step.map_or_else(String::new, |step| {
+            format!(", most of them in “{}” ({})", step.name, count(step.errors))
+        });
+        format!(
+            "{} requests failed at {}{step}.",
+            count(worst.errors),
+            worst.label
+        )
+    })
+}
+
+/// What took longer than the time limit; the first few by name.
+fn over_limit(cells: &[CellSummary]) -> Option<String> {
+    let all: Vec<String> = cells
+        .iter()
+        .flat_map(|cell| cell.steps.iter().map(move |step| (cell, step)))
+        .filter_map(|(cell, step)| {
+            let known = step.bound.as_ref()?;
+            Some(format!(
+                "“{}” at {} ({})",
+                step.name,
+                cell.label,
+                bound(known)
+            ))
+        })
+        .collect();
+    let more = all.len().saturating_sub(MOST_PARTS);
+    let mut named: Vec<String> = all.iter().take(MOST_PARTS).cloned().collect();
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    (!all.is_empty()).then(|| {
+        format!(
+            "Longer than the time limit, so that there is a bound and no mean: {}.",
+            list(&named)
+        )
+    })
+}
+
+/// Response between the least and the most users.
+fn growth(cells: &[CellSummary]) -> Option<String> {
+    let high = most_loaded(cells)?;
+    let low = least_loaded(cells, high)?;
+    let (from, to) = (low.response_ms.mean?.mean, high.response_ms.mean?.mean);
+    let times = ratio(to, from)?;
+    let users = f64::from(high.users) / f64::from(low.users.max(1));
+    Some(if times >= NOTABLE_RATIO {
+        format!(
+            "{} times the users cost {} times the mean response: {} ms at {}, {} ms at {}.",
+            times_text(users),
+            times_text(times),
+            ms(from),
+            low.label,
+            ms(to),
+            high.label,
+        )
+    } else {
+        format!(
+            "The mean response did not grow with the users: {} ms at {}, {} ms at {}.",
+            ms(from),
+            low.label,
+            ms(to),
+            high.label,
+        )
+    })
+}
+
+fn slowest_step(cells: &[CellSummary]) -> Option<String> {
+    let cell = most_loaded(cells)?;
+    if cell.steps.len() < 2 {
+        return None;
+    }
+    let all = cell.response_ms.mean?.mean;
+    let mean = |step: &crate::model::StepSummary| step.response_ms.mean.map(|mean| mean.mean);
+    let slowest = cell
+        .steps
+        .iter()
+        .filter_map(|step| Some((mean(step)?, &step.name)))
+        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let times = ratio(slowest.0, all)?;
+    Some(format!(
+        "The slowest step at {} is “{}”: {} ms on average, {} times the mean of all.",
+        cell.label,
+        slowest.1,
+        ms(slowest.0),
+        times_text(times)
+    ))
+}
+
+fn counter(counters: &crate::model::Counters, name: &str) -> Option<f64> {
+    counters.get(name).copied().flatten()
+}
+
+/// How much of its own cores each side used. The host's average would hide a side that has used up
+/// its share.
+fn headroom(facts: &Facts<'_>) -> Option<String> {
+    let cell = most_loaded(facts.cells)?;
+    let of_cell =
+        |trial: &&TrialAnalysis| trial.cell == cell.cell && trial.verdict == Verdict::Valid;
+    let settings = &facts.trials.iter().find(of_cell)?.system_settings;
+    let cores = capacity::cores_of_trial(facts.environment, settings);
+    let busy = counter(&cell.system, "cpu_percent")?;
+    let system = lab_stats::ratio(busy, as_f64(cores))?;
+    let generator = generator_percent(facts.environment, cell, facts.trials);
+    let beside = generator.map_or_else(String::new, |busy| {
+        format!(", the generator {} of its own", percent(busy))
+    });
+    let disk = counter(&cell.host, "disk_busy_percent");
+    let disk = disk.map_or_else(String::new, |busy| {
+        format!("; the disk was {} busy", percent(busy))
+    });
+    let host = counter(&cell.host, "cpu_percent").filter(|_| facts.environment.pinning.shared);
+    let full = capacity::bottleneck(cores, cell);
+    Some(format!(
+        "At {} the system used {} of its {}{beside}{disk}: {}{}.",
+        cell.label,
+        percent(system),
+        match cores {
+            1 => "one core".to_owned(),
+            n => plural(n as usize, "core"),
+        },
+        cpu_left(system, generator, host),
+        full.map_or_else(String::new, |full| format!("; {full}"))
+    ))
+}
+
+/// CPU of the generator's workers in per cent of their cores; `None` where a trial can't tell.
+/// Several workers may share a core.
+fn generator_percent(
+    environment: &Environment,
+    cell: &CellSummary,
+    trials: &[TrialAnalysis],
+) -> Option<f64> {
+    let pinned = environment.pinning.generator.len() as u64;
+    let used = |trial: &TrialAnalysis| {
+        let health = &trial.generator.health;
+        let workers = u64::from(health.workers);
+        let cores = if pinned == 0 {
+            workers
+        } else {
+            pinned.min(workers)
+        };
+        let per_core = lab_stats::ratio(as_f64(workers), as_f64(cores))?;
+        Some((health.cpu_fraction? * per_core * 100.0, 1.0))
+    };
+    let used: Option<Vec<(f64, f64)>> = trials
+        .iter()
+        .filter(|trial| trial.cell == cell.cell && trial.verdict == Verdict::Valid)
+        .map(used)
+        .collect();
+    used?.into_iter().collect::<WeightedMean>().mean()
+}
+
+/// `shared` is the use of all cores, where both sides run on the same ones.
+fn cpu_left(system: f64, generator: Option<f64>, shared: Option<f64>) -> &'static str {
+    let (limit, little) = (90.0, 70.0);
+    let other = generator.unwrap_or_default();
+    if system >= limit {
+        "its CPU is the limit"
+    } else if other >= limit {
+        "the generator's CPU is the limit"
+    } else if shared.is_some_and(|shared| shared >= limit) {
+        "the CPU that they share is the limit"
+    } else if system >= little {
+        "little CPU is left to the system"
+    } else if other >= little {
+        "little CPU is left to the generator"
+    } else if shared.is_some_and(|shared| shared >= little) {
+        "little of the CPU that they share is left"
+    } else if generator.is_some() {
+        "neither side ran out of CPU"
+    } else {
+        "the system did not run out of CPU"
+    }
+}
+
+fn demand(cells: &[CellSummary]) -> Option<String> {
+    let high = most_loaded(cells)?;
+    let of = |cell: &CellSummary| counter(&cell.system, "cpu_ms_per_transaction");
+    let to = of(high)?;
+    let low = least_loaded(cells, high).and_then(|low| Some((of(low)?, low)));
+    // Of one load the sentence on the busiest resource says as much.
+    low.map(|(from, low)| {
+        format!(
+            "A transaction cost the system {} ms of CPU at {} and {} ms at {}.",
+            ms(from),
+            low.label,
+            ms(to),
+            high.label
+        )
+    })
+}
+
+/// The published figures that ours is closest to and furthest from; those that differ by
+/// construction don't take part.
+fn furthest(study: &StudyFacts, published: &[PublishedTable]) -> Option<String> {
+    let distance = |entry: &&Entry| entry.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+    let sped_up = crate::model::speed_note(study.speed);
+    let comparable = |entry: &&Entry| {
+        let by_load = sped_up.is_some() && entry.metric != "transactions";
+        entry.note.is_none() && entry.ratio.is_some_and(|ratio| ratio > 0.0) && !by_load
+    };
+    let entries = || {
+        published
+            .iter()
+            .flat_map(|table| &table.entries)
+            .filter(comparable)
+    };
+    let far = entries().max_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    let what = far
+        .step
+        .as_ref()
+        .map_or_else(|| far.name.clone(), |step| format!("“{step}”"));
+    let figures = format!(
+        "{what} at {} ({} here, {} published, {})",
+        far.label,
+        figure(far.ours?),
+        figure(far.published?),
+        ratio_text(far.ratio?)
+    );
+    Some(match sped_up {
+        None => format!("Furthest from the published figures: {figures}."),
+        Some(_) => format!(
+            "At speed {} only the number of transactions compares with the published figures; \
+             furthest from it: {figures}.",
+            study.speed
+        ),
+    })
+}

@@ -1,0 +1,299 @@
+//! Numbers and names as people read them. It knows no layout.
+
+use lab_study::model::{Cell, Level, Metric, Study};
+
+use crate::model::Bound;
+
+/// What stands for a figure that isn't there.
+pub const NONE: &str = "–";
+
+/// Thousands grouped: `94,500`.
+pub fn count(n: u64) -> String {
+    group(&n.to_string())
+}
+
+/// A time in ms, three significant digits: `0.412`, `4.13`, `52.5`, `306`, `5,027`.
+pub fn ms(value: f64) -> String {
+    figure(value)
+}
+
+/// A rate: `0.500`, `28.9`, `5,252`.
+pub fn rate(value: f64) -> String {
+    figure(value)
+}
+
+/// Any figure with about three significant digits, never in scientific notation.
+pub fn figure(value: f64) -> String {
+    // An empty sum is −0.0; nobody wants to read that.
+    let value = if value == 0.0 { 0.0 } else { value };
+    let size = value.abs();
+    let digits = if size == 0.0 || size >= 99.95 {
+        0
+    } else if size >= 9.995 {
+        1
+    } else if size >= 0.9995 {
+        2
+    } else if size >= 0.0995 {
+        3
+    } else {
+        4
+    };
+    let text = format!("{value:.digits$}");
+    let (whole, rest) = text
+        .split_once('.')
+        .map_or((text.as_str(), None), |(w, r)| (w, Some(r)));
+    let whole = group(whole);
+    rest.map_or_else(|| whole.clone(), |rest| format!("{whole}.{rest}"))
+}
+
+/// `12.3 %`.
+pub fn percent(value: f64) -> String {
+    let text = figure(value);
+    format!("{text} %")
+}
+
+/// `+1.2 %`, `−0.4 %`.
+pub fn signed_percent(value: f64) -> String {
+    let digits = format!("{:.1}", value.abs());
+    let sign = match (digits.as_str(), value < 0.0) {
+        ("0.0", _) => "±",
+        (_, true) => "−",
+        (_, false) => "+",
+    };
+    format!("{sign}{digits} %")
+}
+
+/// A ratio: `×1.02`, `×60.1`, `×0.019`.
+pub fn ratio(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 99.5 => 0,
+        size if size >= 9.95 => 1,
+        size if size >= 0.095 => 2,
+        _ => 3,
+    };
+    format!("×{value:.digits$}")
+}
+
+/// A ratio as a reader takes it in: `+12.5 %` near 1, `×3.60` further away.
+pub fn ratio_or_percent(value: f64) -> String {
+    if (0.5..1.5).contains(&value) {
+        signed_percent((value - 1.0) * 100.0)
+    } else {
+        ratio(value)
+    }
+}
+
+/// How many times: `2`, `1.46`, `60.1`.
+pub fn times(value: f64) -> String {
+    let text = figure(value);
+    if text.contains('.') {
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    text
+}
+
+/// The figure, or the mark for none.
+pub fn or_none(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+    value.map_or_else(|| NONE.to_owned(), show)
+}
+
+/// A length of time in the largest unit that suits it: `60 min`, `48 s`, `12.5 s`, `200 ms`.
+pub fn duration(length_ms: f64) -> String {
+    let (value, unit) = if length_ms >= 120_000.0 {
+        (length_ms / 60_000.0, "min")
+    } else if length_ms >= 1000.0 {
+        (length_ms / 1000.0, "s")
+    } else {
+        (length_ms, "ms")
+    };
+    let text = format!("{value:.1}");
+    format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// `only 62 %`, or `104 %`.
+pub fn part_of_load(part: f64) -> String {
+    let only = if part < 1.0 { "only " } else { "" };
+    format!("{only}{}", percent_of(part))
+}
+
+/// What is known where operations took too long: `> 5 min`, or `1 of 30 > 5 min`.
+pub fn bound(bound: &Bound) -> String {
+    let limit = duration(bound.time_limit_ms);
+    match bound.of - bound.over.min(bound.of) {
+        0 => format!("> {limit}"),
+        _ => format!("{} of {} > {limit}", count(bound.over), count(bound.of)),
+    }
+}
+
+/// A level as text.
+pub fn level(level: &Level) -> String {
+    match level {
+        Level::Int(value) => value.to_string(),
+        Level::Float(value) => value.to_string(),
+        Level::Text(value) => value.clone(),
+        Level::Bool(value) => value.to_string(),
+    }
+}
+
+/// A level as a name of its own: `indexed`, but `interfaces 100`.
+pub fn bare_level(factor: &str, of: &Level) -> String {
+    match of {
+        Level::Text(text) => text.clone(),
+        _ => format!("{factor} {}", level(of)),
+    }
+}
+
+/// A cell in words, factors in file order: `1,000 users`, or `users 25 · http_threads 10`.
+pub fn cell_label(study: &Study, cell: &Cell) -> String {
+    if let (1, Some(Level::Int(users))) = (cell.len(), cell.get("users")) {
+        return format!("{} users", group(&users.to_string()));
+    }
+    let mut parts = Vec::with_capacity(cell.len());
+    for factor in &study.matrix {
+        if let Some(value) = cell.get(&factor.name) {
+            parts.push(format!("{} {}", factor.name, level(value)));
+        }
+    }
+    if parts.is_empty() {
+        "the only cell".to_owned()
+    } else {
+        parts.join(" · ")
+    }
+}
+
+/// `46 requests were still unanswered, the oldest for 31.2 s`.
+pub fn still_unanswered(n: u64, oldest_ms: f64) -> String {
+    let (s, were) = if n == 1 { ("", "was") } else { ("s", "were") };
+    let oldest = duration(oldest_ms);
+    format!(
+        "{} request{s} {were} still unanswered, the oldest for {oldest}",
+        count(n)
+    )
+}
+
+/// A threshold in words: `response time p(95) < 300ms`, `error rate < 0.1%`.
+pub fn threshold(metric: Metric, text: &str) -> String {
+    let metric = match metric {
+        Metric::ResponseTime => "response time",
+        Metric::ServiceTime => "service time",
+        Metric::ErrorRate => "error rate",
+        Metric::Throughput => "throughput",
+    };
+    let text = text.trim();
+    format!(
+        "{metric} {}",
+        text.strip_prefix("rate").unwrap_or(text).trim_start()
+    )
+}
+
+/// `1 user`, `12,000 users`.
+pub fn plural_count(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// `1 trial`, `3 trials`.
+pub fn plural(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// `a`, `a and b`, `a, b, and c`.
+pub fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [one, two] => format!("{one} and {two}"),
+        [most @ .., last] => format!("{}, and {last}", most.join(", ")),
+    }
+}
+
+/// The text without what could steer a terminal or reorder a line: control and bidirectional
+/// formatting characters become `�`.
+pub fn plain(text: &str) -> String {
+    let steers = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars()
+        .map(|c| if steers(c) { '\u{fffd}' } else { c })
+        .collect()
+}
+
+/// Whole per cents, but never 100 for what isn't all.
+fn percent_of(part: f64) -> String {
+    let percents = part * 100.0;
+    if percents > 99.0 && percents < 101.0 {
+        format!("{percents:.1} %")
+    } else {
+        format!("{percents:.0} %")
+    }
+}
+
+fn group(digits: &str) -> String {
+    let (sign, digits) = digits
+        .strip_prefix('-')
+        .map_or(("", digits), |rest| ("−", rest));
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3 + 1);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{sign}{grouped}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_keep_three_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (0.0123, "0.0123"),
+            (0.4121, "0.412"),
+            (0.9999, "1.00"),
+            (4.126, "4.13"),
+            (52.54, "52.5"),
+            (99.97, "100"),
+            (305.8, "306"),
+            (5027.2, "5,027"),
+            (-1234.5, "−1,234"),
+            (1_234_567.0, "1,234,567"),
+        ] {
+            assert_eq!(figure(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn ratios_and_percents() {
+        assert_eq!(ratio(1.0117), "×1.01");
+        assert_eq!(ratio(60.12), "×60.1");
+        assert_eq!(ratio(0.0185), "×0.018");
+        assert_eq!(signed_percent(-0.42), "−0.4 %");
+        assert_eq!(signed_percent(-0.04), "±0.0 %");
+        assert_eq!([2.0, 60.0, 1.456].map(times), ["2", "60", "1.46"]);
+        assert_eq!(duration(3_600_000.0), "60 min");
+        assert_eq!(duration(48_000.0), "48 s");
+        assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b, and c");
+    }
+
+    #[test]
+    fn bounds_say_how_many_were_over() {
+        let text = |over, of| {
+            bound(&Bound {
+                time_limit_ms: 300_000.0,
+                over,
+                of,
+            })
+        };
+        assert_eq!([text(1, 1), text(30, 30)], ["> 5 min"; 2]);
+        assert_eq!(text(1, 1030), "1 of 1,030 > 5 min");
+    }
+
+    #[test]
+    fn escapes_do_not_reach_a_terminal() {
+        assert_eq!(plain("a\u{1b}[2Jb\u{202e}c\n"), "a�[2Jb�c�");
+    }
+}

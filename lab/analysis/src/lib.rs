@@ -1,0 +1,44 @@
+//! From an archive to an [`Analysis`]: figures, checks, verdicts, comparisons, the load line.
+//!
+//! [`analyse()`] judges a run, [`compare_runs`] two of them, [`judge_trial`] one trial of a search. All
+//! are pure: the same archive gives the same analysis, on any machine, at any time. Nothing here
+//! runs, measures, opens a file, or lays anything out.
+//!
+//! ```text
+//! windows, histograms ─sums→ whole trial and hold ─┬─warmup→ figures
+//! plan, record, monitor ───────────────────────────┼→ checks → verdict
+//! study ───────────────────────────────────────────┴→ thresholds
+//! trials ─cells→ means over valid trials ─→ comparisons, published figures, findings, headline
+//! ```
+
+mod analyse;
+mod capacity;
+mod cells;
+mod checks;
+mod compare;
+mod counters;
+mod effects;
+mod error;
+mod findings;
+pub mod format;
+mod line;
+pub mod model;
+mod number;
+mod published;
+mod runs;
+mod source;
+mod sums;
+mod thresholds;
+mod transfer;
+mod trial;
+mod warmup;
+
+pub use analyse::analyse;
+pub use error::ReportError;
+pub use findings::most_loaded;
+pub use line::{
+    Judgement, difference_sentence as line_difference_sentence, figure as load_line_figure,
+    judge_trial,
+};
+pub use model::Analysis;
+pub use runs::{CannotCompare, compare_runs};

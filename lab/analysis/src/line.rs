@@ -1,0 +1,347 @@
+//! The load line: the most users that a system carries within thresholds, of each cell that was
+//! searched; and the judgement of one trial that a search goes on from.
+
+use lab_archive::Run;
+use lab_stats::isotonic::{CONFIDENCE, Ceiling, load_line, tally};
+use lab_stats::search::{End, Next, Outcome, Rules, Tried};
+use lab_study::model::{Cell, Find, Study};
+use lab_study::plan::Plan;
+
+use crate::error::ReportError;
+use crate::format::{cell_label, count, list, percent};
+use crate::model::{CheckOutcome, LineDifference, LineLevel, LoadLine, TrialAnalysis, Verdict};
+use crate::source::{self, step_names};
+use crate::{trial, warmup};
+
+/// What a search is read from.
+pub(crate) struct Searched<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) study: &'a Study,
+}
+
+/// What a trial of a search came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Judgement {
+    /// It is a measurement, and every threshold held.
+    Carried,
+    /// It is a measurement, and a threshold did not hold.
+    NotCarried,
+    /// It is no measurement.
+    Invalid {
+        /// The check that says so, with its evidence.
+        reason: String,
+    },
+    /// The system under test failed.
+    SystemFailed,
+}
+
+/// Judges one trial of an archive by the thresholds of a search; a pure function of the archive.
+///
+/// # Errors
+/// As [`crate::analyse()`]; [`ReportError::UnknownTrial`] also where the archive has no such trial.
+pub fn judge_trial(run: &Run, id: u32, find: &Find) -> Result<Judgement, ReportError> {
+    let plan: Plan = serde_json::from_value(run.plan.clone()).map_err(ReportError::Plan)?;
+    let study = source::study(run)?;
+    let steps = step_names(&study);
+    let data = run.trials.iter().find(|data| data.record.id == id);
+    let planned = plan.trials.iter().find(|trial| trial.id == id);
+    let (data, planned) = data.zip(planned).ok_or(ReportError::UnknownTrial(id))?;
+    let input = trial::Input {
+        manifest: &run.manifest,
+        study: &study,
+        steps: &steps,
+        planned,
+        find: Some(find),
+        data,
+    };
+    let judged = trial::judge(&input)?;
+    let warmup = warmup::warmup(&[&judged.batches]);
+    let trial = trial::figures(&input, judged, &warmup)?;
+    Ok(judgement(&trial))
+}
+
+fn judgement(trial: &TrialAnalysis) -> Judgement {
+    match (&trial.system_failure, trial.verdict, trial.carried) {
+        (Some(_), ..) => Judgement::SystemFailed,
+        (None, Verdict::Valid, Some(true)) => Judgement::Carried,
+        (None, Verdict::Valid, _) => Judgement::NotCarried,
+        (None, Verdict::Invalid, _) => Judgement::Invalid {
+            reason: reason(trial),
+        },
+    }
+}
+
+/// What the first check that fails says.
+fn reason(trial: &TrialAnalysis) -> String {
+    let failed = |check: &&crate::model::Check| check.outcome == CheckOutcome::Invalid;
+    let check = trial.checks.iter().find(failed);
+    check.map_or_else(String::new, |check| {
+        format!("{}: {}", check.name, check.evidence)
+    })
+}
+
+/// The line of each cell, in the order in which the plan has them; none without a search.
+pub(crate) fn load_lines(steps: &Searched<'_>, trials: &[TrialAnalysis]) -> Vec<LoadLine> {
+    let Some(search) = &steps.plan.search else {
+        return Vec::new();
+    };
+    let mut cells: Vec<&Cell> = Vec::new();
+    for trial in &search.cells {
+        if !cells.contains(&&trial.cell) {
+            cells.push(&trial.cell);
+        }
+    }
+    cells
+        .into_iter()
+        .map(|cell| {
+            let of_cell: Vec<&TrialAnalysis> =
+                trials.iter().filter(|trial| trial.cell == *cell).collect();
+            let label = cell_label(steps.study, cell);
+            line(&search.find, steps.plan.seed, cell, label, &of_cell)
+        })
+        .collect()
+}
+
+fn line(find: &Find, seed: u64, cell: &Cell, label: String, trials: &[&TrialAnalysis]) -> LoadLine {
+    let tried: Vec<Tried> = trials.iter().map(|trial| tried(trial)).collect();
+    let ceiling = ceiling(find, seed, &tried);
+    // Levels at and above the generator's limit say nothing of the system.
+    let below = match ceiling {
+        Some(Ceiling::Generator { users }) => users,
+        Some(Ceiling::Asked) | None => u32::MAX,
+    };
+    let measured = tried.iter().filter_map(|one| match one.outcome {
+        Outcome::Carried => Some((one.level, true)),
+        Outcome::NotCarried => Some((one.level, false)),
+        Outcome::Invalid => None,
+    });
+    let tallies = tally(measured.filter(|(level, _)| *level < below));
+    let found = load_line(&tallies, CONFIDENCE);
+    let some = |users: u32| (users > 0).then_some(users);
+    LoadLine {
+        cell: cell.clone(),
+        label,
+        users: found.and_then(|line| some(line.users)),
+        low: found.and_then(|line| some(line.low)),
+        high: found.and_then(|line| line.high),
+        confidence: CONFIDENCE,
+        thresholds: find.subject_to.iter().map(words).collect(),
+        ceiling: ceiling.map(|ceiling| match ceiling {
+            Ceiling::Asked => "the study asks for no more".to_owned(),
+            Ceiling::Generator { users } => format!(
+                "the generator is the limit (at {} users the measurement is not valid)",
+                count(u64::from(users))
+            ),
+        }),
+        levels: levels(&tried),
+    }
+}
+
+/// `response time p(95) < 100ms`, with its step.
+fn words(threshold: &lab_study::model::Threshold) -> String {
+    let text = crate::format::threshold(threshold.metric, &threshold.text);
+    match &threshold.step {
+        None => text,
+        Some(step) => format!("{text} in “{step}”"),
+    }
+}
+
+fn tried(trial: &TrialAnalysis) -> Tried {
+    Tried {
+        level: trial.users,
+        outcome: match judgement(trial) {
+            Judgement::Carried => Outcome::Carried,
+            Judgement::NotCarried | Judgement::SystemFailed => Outcome::NotCarried,
+            Judgement::Invalid { .. } => Outcome::Invalid,
+        },
+    }
+}
+
+fn ceiling(find: &Find, seed: u64, tried: &[Tried]) -> Option<Ceiling> {
+    let rules = Rules {
+        min: find.min_users,
+        max: find.max_users,
+        resolution: find.resolution,
+        repeats: find.repeats,
+        seed,
+    };
+    match rules.next(tried) {
+        Next::Done(End::Ceiling(ceiling)) => Some(ceiling),
+        Next::Done(_) | Next::Try(_) => None,
+    }
+}
+
+fn levels(tried: &[Tried]) -> Vec<LineLevel> {
+    let mut levels: Vec<LineLevel> = Vec::new();
+    for one in tried {
+        let at = levels.iter().position(|level| level.users == one.level);
+        let at = at.unwrap_or_else(|| {
+            levels.push(LineLevel {
+                users: one.level,
+                carried: 0,
+                not_carried: 0,
+                invalid: 0,
+            });
+            levels.len() - 1
+        });
+        let level = &mut levels[at];
+        match one.outcome {
+            Outcome::Carried => level.carried += 1,
+            Outcome::NotCarried => level.not_carried += 1,
+            Outcome::Invalid => level.invalid += 1,
+        }
+    }
+    levels.sort_by_key(|level| level.users);
+    levels
+}
+
+/// Verdict on a line that is shown to be lower.
+const FEWER: &str = "fewer";
+/// Verdict on lines that the intervals don't tell apart.
+const NO_DIFFERENCE: &str = "no difference shown";
+
+/// Each line beside the first.
+pub(crate) fn differences(lines: &[LoadLine]) -> Vec<LineDifference> {
+    let Some((first, others)) = lines.split_first() else {
+        return Vec::new();
+    };
+    others
+        .iter()
+        .map(|other| difference(first, other))
+        .collect()
+}
+
+fn less(b: Option<u32>, a: Option<u32>) -> Option<f64> {
+    Some(f64::from(b?) - f64::from(a?))
+}
+
+/// A line beside another: what both intervals allow, at least as sure as each of them alone is that
+/// the difference isn't outside, less the error of the other (Bonferroni). Each end asks for one end of
+/// each line, so an open end on the far side leaves the verdict, as does a line below all numbers
+/// tried.
+fn difference(first: &LoadLine, other: &LoadLine) -> LineDifference {
+    let least = less(other.low, first.high);
+    let most = less(other.high, first.low);
+    LineDifference {
+        a: first.label.clone(),
+        b: other.label.clone(),
+        difference: less(other.users, first.users),
+        interval: least.zip(most),
+        verdict: match (least, most) {
+            (Some(least), _) if least > 0.0 => "more",
+            (_, Some(most)) if most < 0.0 => FEWER,
+            _ => NO_DIFFERENCE,
+        },
+        is_regression: None,
+    }
+}
+
+/// A line of a later run beside an earlier one's, where the part `relevant` of the earlier one is the
+/// least that matters.
+pub(crate) fn regression(first: &LoadLine, other: &LoadLine, relevant: f64) -> LineDifference {
+    let mut found = difference(first, other);
+    let matters = relevant * first.users.map_or(0.0, f64::from);
+    let fewer = found.difference.or(less(other.high, first.low));
+    // The search ended before it met a line: what it was asked for is carried.
+    let reached = other.ceiling.is_some() && less(other.users, first.users) >= Some(0.0);
+    found.is_regression = match found.verdict {
+        FEWER => Some(fewer.is_some_and(|fewer| -fewer > matters)),
+        NO_DIFFERENCE if found.interval.is_none() && !reached => None,
+        _ => Some(false),
+    };
+    found
+}
+
+/// The line in words, as it stands above the report: `With response time p(95) < 100ms, the load line
+/// is 900 users (95 % sure: 800 to 999).`
+pub(crate) fn headline(lines: &[LoadLine]) -> Option<String> {
+    let first = lines.first()?;
+    let each: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            let of = if lines.len() > 1 {
+                format!(" of {}", line.label)
+            } else {
+                String::new()
+            };
+            format!("the load line{of} is {}", figure(line))
+        })
+        .collect();
+    Some(format!(
+        "With {}, {}.",
+        list(&first.thresholds),
+        list(&each)
+    ))
+}
+
+/// `900 users (95 % sure: 800 to 999)`, or `≥ 60,000 users: the generator is the limit…`.
+pub fn figure(line: &LoadLine) -> String {
+    let users = |n: u32| count(u64::from(n));
+    let sure = percent_text(line.confidence);
+    match (line.users, line.low, line.high) {
+        (None, _, _)
+            if line
+                .levels
+                .iter()
+                .all(|level| level.carried + level.not_carried == 0) =>
+        {
+            "not known: no trial is a measurement".to_owned()
+        }
+        (None, ..) => match line.levels.first() {
+            Some(level) => format!("below {} users, the fewest tried", users(level.users)),
+            None => "not known: nothing was tried".to_owned(),
+        },
+        (Some(line_at), ..) if line.ceiling.is_some() => {
+            let why = line.ceiling.as_deref().unwrap_or_default();
+            format!("≥ {} users: {why}", users(line_at))
+        }
+        (Some(line_at), Some(low), Some(high)) => format!(
+            "{} users ({sure} sure: {} to {})",
+            users(line_at),
+            users(low),
+            users(high)
+        ),
+        (Some(line_at), low, high) => {
+            let open = match (low, high) {
+                (Some(low), _) => format!("at least {}, the upper end is open", users(low)),
+                (_, Some(high)) => format!("at most {}, the lower end is open", users(high)),
+                _ => "too few trials to bound it".to_owned(),
+            };
+            format!("{} users ({sure} sure: {open})", users(line_at))
+        }
+    }
+}
+
+fn percent_text(part: f64) -> String {
+    percent(part * 100.0).replace(".0 %", " %")
+}
+
+/// One line beside another.
+pub fn difference_sentence(one: &LineDifference) -> String {
+    let by = |users: f64| {
+        let sign = if users < 0.0 { "−" } else { "+" };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a difference of two numbers of users, without its sign"
+        )]
+        let size = users.abs() as u64;
+        format!("{sign}{}", count(size))
+    };
+    let interval = one.interval.map_or_else(
+        || "its interval is open".to_owned(),
+        |(low, high)| format!("{} to {}", by(low), by(high)),
+    );
+    format!(
+        "{} beside {}: {} users ({interval}): {}.",
+        one.b,
+        one.a,
+        one.difference
+            .map_or_else(|| "an unknown number of".to_owned(), by),
+        match one.verdict {
+            "more" => "it carries more",
+            FEWER => "it carries fewer",
+            other => other,
+        }
+    )
+}

@@ -1,0 +1,102 @@
+//! What is said of a cell: means over its valid trials.
+
+use lab_study::model::Cell;
+use serde::Serialize;
+
+use super::figures::{Counters, Estimate};
+use super::transfer::TransferSummary;
+use super::trial::{Arrivals, Bound, ProbeCounts};
+
+/// One cell over its valid trials. Figures are means over trials; `None` without a valid trial.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellSummary {
+    /// Level by factor.
+    pub cell: Cell,
+    /// The cell in words.
+    pub label: String,
+    /// Users at the top of the ramp; of arrivals, sessions that may be under way at once.
+    pub users: u32,
+    /// Trials that ended.
+    pub trials: usize,
+    /// Those that are measurements; only they count below.
+    pub valid_trials: usize,
+    /// Transactions of a trial, ramp included.
+    pub transactions: Option<Estimate>,
+    /// Errors of all valid trials together, ramp included.
+    pub errors: u64,
+    /// Skipped steps of all valid trials together, ramp included.
+    pub skipped: u64,
+    /// Errors of a trial, mean over trials.
+    pub errors_per_trial: Option<f64>,
+    /// Skipped steps of a trial, mean over trials.
+    pub skipped_per_trial: Option<f64>,
+    /// Transactions per second in the hold.
+    pub throughput_per_s: Option<Estimate>,
+    /// The same per minute, which the reports of Domino call NotesMark.
+    pub notesmark_per_min: Option<Estimate>,
+    /// Response times in the hold.
+    pub response_ms: TimesSummary,
+    /// The same from the actual send; `None` where there is no plan to be late by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_ms: Option<TimesSummary>,
+    /// Sessions that arrived per second beside those planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// Steps, in session order.
+    pub steps: Vec<StepSummary>,
+    /// The probe's times.
+    pub probe_ms: Option<TimesSummary>,
+    /// Answers to the probe in all valid trials together.
+    pub probe: Option<ProbeCounts>,
+    /// What its sessions carried, where the workload says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<TransferSummary>,
+    /// Counters of the system's processes.
+    pub system: Counters,
+    /// Counters of the host.
+    pub host: Counters,
+}
+
+/// Means over trials of one statistic each; least and largest are over all trials.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct TimesSummary {
+    /// Mean of means.
+    pub mean: Option<Estimate>,
+    /// Least of all.
+    pub min: Option<f64>,
+    /// Mean of medians.
+    pub p50: Option<Estimate>,
+    /// Mean of the trials' p90.
+    pub p90: Option<Estimate>,
+    /// Mean of the trials' p95.
+    pub p95: Option<Estimate>,
+    /// Mean of the trials' p99.
+    pub p99: Option<Estimate>,
+    /// Mean of the trials' p99.9.
+    pub p999: Option<Estimate>,
+    /// Largest of all.
+    pub max: Option<f64>,
+}
+
+/// One step of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepSummary {
+    /// Its name.
+    pub name: String,
+    /// Transactions of a trial, mean over trials.
+    pub transactions: Option<f64>,
+    /// Errors of all valid trials together.
+    pub errors: u64,
+    /// Times skipped in all valid trials together.
+    pub skipped: u64,
+    /// Errors of a trial, mean over trials.
+    pub errors_per_trial: Option<f64>,
+    /// Times skipped in a trial, mean over trials.
+    pub skipped_per_trial: Option<f64>,
+    /// Where operations of any valid trial took longer than the load's time limit: then there is no
+    /// mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+    /// Response times in the hold.
+    pub response_ms: TimesSummary,
+}

@@ -1,0 +1,259 @@
+//! What is said of two cells, or of two levels of a factor: one measure of *b* beside that of *a*.
+
+use lab_stats::verdict::Better;
+use serde::Serialize;
+
+use super::trial::TrialAnalysis;
+
+/// By which rule differences are judged.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Inference {
+    /// Ratios within this part of 1 don't matter to whoever asks.
+    pub smallest_relevant: f64,
+    /// Whether the study asks for comparisons: it repeats trials, has variants, or a control.
+    pub asked: bool,
+    /// By measure, the smallest difference that the study can claim, where a control tells.
+    pub claims: Vec<Claim>,
+    /// Confidence of the intervals of ratios.
+    pub confidence: f64,
+    /// Fewer blocks than this have no verdict.
+    pub least_blocks: usize,
+    /// Comparisons that were judged together; the joint p is over these.
+    pub judged: usize,
+    /// Pairs of cells beyond the most that are compared.
+    pub pairs_left_out: usize,
+}
+
+/// The smallest difference that a study can claim in a measure: what it asks for, or as far as the
+/// same system under two labels seemed to differ from itself, whichever is more.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Claim {
+    /// What is compared.
+    pub metric: Measure,
+    /// As a part: 0.02 means ratios beyond 1.02 or below 1 ÷ 1.02.
+    pub smallest_difference: f64,
+}
+
+/// One measure of *b* beside that of *a*, paired by block, over valid trials.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The baseline: a cell's label, or a level of the factor.
+    pub a: String,
+    /// What is compared with it.
+    pub b: String,
+    /// The factor in which they differ.
+    pub factor: String,
+    /// What is compared.
+    pub metric: Measure,
+    /// Blocks with a valid trial of both.
+    pub blocks: usize,
+    /// Mean of *a* over these blocks.
+    pub mean_a: f64,
+    /// Mean of *b* over these blocks.
+    pub mean_b: f64,
+    /// Mean of *b* less mean of *a*.
+    pub difference: f64,
+    /// Geometric mean of b ÷ a over these blocks.
+    pub ratio: f64,
+    /// Interval of the ratio; `None` where too few blocks bound it.
+    pub interval: Option<(f64, f64)>,
+    /// The smallest difference that is called one here, as a part.
+    pub smallest_difference: f64,
+    /// p over all comparisons together; `None` without a verdict.
+    pub p: Option<f64>,
+    /// p of this comparison alone; `None` without a verdict.
+    pub p_single: Option<f64>,
+    /// What it comes to; `None` with too few blocks.
+    pub verdict: Option<Difference>,
+    /// Why there is no verdict.
+    pub reason: Option<String>,
+}
+
+impl Comparison {
+    /// Whether a difference is called one.
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        self.verdict.is_some_and(Difference::is_shown)
+    }
+}
+
+/// What a comparison comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Difference {
+    /// *b* is better: less time, more throughput, less cost.
+    Faster,
+    /// *b* is worse.
+    Slower,
+    /// None that is both beyond noise and relevant.
+    #[serde(rename = "no difference shown")]
+    NoneShown,
+    /// The noise is larger than what would matter.
+    Unstable,
+    /// Of a cost (CPU, memory): *b* needs less.
+    #[serde(rename = "uses less")]
+    UsesLess,
+    /// Of a cost: *b* needs more.
+    #[serde(rename = "uses more")]
+    UsesMore,
+}
+
+impl Difference {
+    /// What a verdict on a measure is called.
+    #[must_use]
+    pub fn of(verdict: lab_stats::Verdict, measure: Measure) -> Self {
+        match (verdict, measure.is_cost()) {
+            (lab_stats::Verdict::Faster, false) => Self::Faster,
+            (lab_stats::Verdict::Faster, true) => Self::UsesLess,
+            (lab_stats::Verdict::Slower, false) => Self::Slower,
+            (lab_stats::Verdict::Slower, true) => Self::UsesMore,
+            (lab_stats::Verdict::NoDifference, _) => Self::NoneShown,
+            (lab_stats::Verdict::Unstable, _) => Self::Unstable,
+        }
+    }
+
+    /// Whether a difference is called one.
+    #[must_use]
+    pub fn is_shown(self) -> bool {
+        self.is_better() || self.is_worse()
+    }
+
+    /// Whether *b* is called better.
+    #[must_use]
+    pub fn is_better(self) -> bool {
+        matches!(self, Self::Faster | Self::UsesLess)
+    }
+
+    /// Whether *b* is called worse.
+    #[must_use]
+    pub fn is_worse(self) -> bool {
+        matches!(self, Self::Slower | Self::UsesMore)
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::UsesLess => "uses less",
+            Self::UsesMore => "uses more",
+            Self::NoneShown => "no difference shown",
+            Self::Unstable => "unstable",
+        }
+    }
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Measure {
+    /// Transactions per second.
+    #[serde(rename = "throughput_per_s")]
+    Throughput,
+    /// Mean response.
+    #[serde(rename = "response_mean_ms")]
+    Mean,
+    /// Median response.
+    #[serde(rename = "response_p50_ms")]
+    P50,
+    /// p95 of responses.
+    #[serde(rename = "response_p95_ms")]
+    P95,
+    /// p99 of responses.
+    #[serde(rename = "response_p99_ms")]
+    P99,
+    /// What sessions carried per second.
+    #[serde(rename = "transfer_mb_per_s")]
+    Transfer,
+    /// Mean response of the probe.
+    #[serde(rename = "probe_mean_ms")]
+    Probe,
+    /// CPU of the system per transaction.
+    #[serde(rename = "cpu_ms_per_transaction")]
+    Cpu,
+    /// Peak resident memory of the system.
+    #[serde(rename = "rss_mb_max")]
+    Memory,
+}
+
+impl Measure {
+    /// All, in the order that reports show.
+    pub const ALL: [Self; 9] = [
+        Self::Throughput,
+        Self::Mean,
+        Self::P50,
+        Self::P95,
+        Self::P99,
+        Self::Transfer,
+        Self::Probe,
+        Self::Cpu,
+        Self::Memory,
+    ];
+
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Mean => "mean response",
+            Self::P50 => "p50 response",
+            Self::P95 => "p95 response",
+            Self::P99 => "p99 response",
+            Self::Transfer => "transfer rate",
+            Self::Probe => "mean probe response",
+            Self::Cpu => "CPU per transaction",
+            Self::Memory => "peak memory",
+        }
+    }
+
+    /// Its unit.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Throughput => "per s",
+            Self::Mean | Self::P50 | Self::P95 | Self::P99 | Self::Probe | Self::Cpu => "ms",
+            Self::Transfer => "MB/s",
+            Self::Memory => "MB",
+        }
+    }
+
+    /// Whether it is a cost rather than a speed.
+    #[must_use]
+    pub fn is_cost(self) -> bool {
+        matches!(self, Self::Cpu | Self::Memory)
+    }
+
+    /// Which way it is better.
+    #[must_use]
+    pub fn better(self) -> Better {
+        match self {
+            Self::Throughput | Self::Transfer => Better::Higher,
+            _ => Better::Lower,
+        }
+    }
+
+    /// Whether the trial's value is not known because operations took longer than the load's time limit:
+    /// what is left of it would be that of the quick ones.
+    #[must_use]
+    pub fn is_cut(self, trial: &TrialAnalysis) -> bool {
+        let is_time = matches!(self, Self::Mean | Self::P50 | Self::P95 | Self::P99);
+        is_time && trial.steps.iter().any(|step| step.bound.is_some())
+    }
+
+    /// A trial's value.
+    #[must_use]
+    pub fn of(self, trial: &TrialAnalysis) -> Option<f64> {
+        let counter = |name: &str| trial.system.get(name).copied().flatten();
+        match self {
+            Self::Throughput => trial.throughput_per_s,
+            Self::Mean => trial.response_ms.mean,
+            Self::P50 => trial.response_ms.p50,
+            Self::P95 => trial.response_ms.p95,
+            Self::P99 => trial.response_ms.p99,
+            Self::Transfer => trial.transfer.as_ref()?.mb_per_s,
+            Self::Probe => trial.probe_ms?.mean,
+            Self::Cpu => counter("cpu_ms_per_transaction"),
+            Self::Memory => counter("rss_mb_max"),
+        }
+    }
+}

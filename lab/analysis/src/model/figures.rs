@@ -1,0 +1,26 @@
+//! Figures that all parts of an analysis share.
+
+use std::collections::BTreeMap;
+
+use lab_archive::model::{ErrorClass, ErrorExample};
+use serde::Serialize;
+
+/// Means (or, where a name says so, maxima) of counters over the hold; `None` is a gap.
+pub type Counters = BTreeMap<String, Option<f64>>;
+
+/// Errors by class, those that occurred.
+pub type ErrorCounts = BTreeMap<ErrorClass, u64>;
+
+/// Examples of failed requests, as archived.
+pub type ErrorExamples = Vec<ErrorExample>;
+
+/// A mean over the valid trials of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Mean over trials.
+    pub mean: f64,
+    /// Lower end of its 95 % interval; `None` of a single trial.
+    pub low: Option<f64>,
+    /// Upper end; `None` of a single trial.
+    pub high: Option<f64>,
+}

@@ -1,0 +1,93 @@
+//! What is said of the load that a system carries: the load line, and how throughput scales.
+
+use lab_study::model::Cell;
+use serde::Serialize;
+
+use super::figures::Estimate;
+
+/// The most users that a system carries within thresholds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LoadLine {
+    /// Level by factor, of what was searched.
+    pub cell: Cell,
+    /// The cell in words.
+    pub label: String,
+    /// The highest level tried that is carried; `None` where none was, or no trial is valid.
+    pub users: Option<u32>,
+    /// The line is not lower; `None` where the trials don't bound it from below.
+    pub low: Option<u32>,
+    /// The line is not higher; `None` where the trials don't bound it from above.
+    pub high: Option<u32>,
+    /// Of the interval.
+    pub confidence: f64,
+    /// What must hold, as the study writes it.
+    pub thresholds: Vec<String>,
+    /// Why the line may lie higher than any level tried: the generator, or the study's own end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<String>,
+    /// What was tried, by number of users.
+    pub levels: Vec<LineLevel>,
+}
+
+/// The trials at one number of users.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LineLevel {
+    /// Users.
+    pub users: u32,
+    /// Trials in which the thresholds held.
+    pub carried: u32,
+    /// Trials in which they did not, or the system failed.
+    pub not_carried: u32,
+    /// Trials that are no measurement.
+    pub invalid: u32,
+}
+
+/// The load line of *b* beside that of *a*.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LineDifference {
+    /// The baseline.
+    pub a: String,
+    /// What is compared with it.
+    pub b: String,
+    /// Users of *b* less users of *a*; `None` where one of them carries none of the numbers tried.
+    pub difference: Option<f64>,
+    /// Least and most that the two intervals allow; `None` where an end is open.
+    pub interval: Option<(f64, f64)>,
+    /// `more`, `fewer`, or `no difference shown`.
+    pub verdict: &'static str,
+    /// Between runs: whether *b* is shown to carry fewer users, beyond the smallest relevant
+    /// difference; `None` where that can't be told, and within a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_regression: Option<bool>,
+}
+
+/// How throughput scales with users, by the universal scalability law
+/// X(N) = γN ÷ (1 + α(N − 1) + βN(N − 1)), with 95 % intervals.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Scaling {
+    /// γ: throughput of one user.
+    pub gamma_per_s: Estimate,
+    /// α: contention.
+    pub alpha: Estimate,
+    /// β: coherence.
+    pub beta: Estimate,
+    /// Users at which throughput peaks; `None` where β's interval holds 0.
+    pub peak_users: Option<Estimate>,
+    /// Throughput there.
+    pub peak_per_s: Option<f64>,
+    /// Standard deviation of throughput around the law, as a part of it.
+    pub scatter: f64,
+    /// The law through the range that was measured, and what was measured, for charts.
+    pub points: Vec<UslPoint>,
+}
+
+/// A number of users with its throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct UslPoint {
+    /// Users.
+    pub users: f64,
+    /// What a trial measured; `None` of a point of the law alone.
+    pub measured_per_s: Option<f64>,
+    /// By the law, with its 95 % band.
+    pub law_per_s: Estimate,
+}

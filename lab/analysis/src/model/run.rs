@@ -1,0 +1,159 @@
+//! The analysis of a run, as `result.json` has it (schema `plimsoll.result/1`).
+//!
+//! Times end in `_ms`, rates in `_per_s`. A quantile that its sample can't support, and a counter
+//! that was never sampled, is `null`, never a number. The writers read nothing but this.
+
+use lab_archive::model::Environment;
+use lab_study::model::Cell;
+use serde::Serialize;
+
+use super::cells::CellSummary;
+use super::comparison::{Comparison, Inference};
+use super::line::{LineDifference, LoadLine, Scaling};
+use super::published::PublishedTable;
+use super::trial::{Check, TrialAnalysis};
+
+/// The `schema` of `result.json`.
+pub const RESULT_SCHEMA: &str = "plimsoll.result/1";
+
+/// Everything that a report says.
+#[derive(Debug, Clone, Serialize)]
+pub struct Analysis {
+    /// [`RESULT_SCHEMA`].
+    pub schema: &'static str,
+    /// What was asked.
+    pub study: StudyFacts,
+    /// The machine.
+    pub environment: Environment,
+    /// One sentence that says what came out.
+    pub headline: String,
+    /// Counts that decide how a run ends.
+    pub summary: Summary,
+    /// Judgements on the measurement as a whole.
+    pub checks: Vec<Check>,
+    /// All complete trials, in the order they ran.
+    pub trials: Vec<TrialAnalysis>,
+    /// One per cell, over its valid trials, in the order of the study's levels.
+    pub cells: Vec<CellSummary>,
+    /// Cells beside their baselines: a cell that differs in one factor, by its first level.
+    pub comparisons: Vec<Comparison>,
+    /// Levels of each factor beside its first, over all cells; empty with fewer than two factors.
+    pub main_effects: Vec<Comparison>,
+    /// The control beside its cell, the same system under two labels; empty without a control.
+    pub control: Vec<Comparison>,
+    /// By which rule they are judged.
+    pub inference: Inference,
+    /// The most users that the system carries, of the first cell that was searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_line: Option<LoadLine>,
+    /// The same of every cell that was searched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub load_lines: Vec<LoadLine>,
+    /// Load lines beside the first one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub load_line_differences: Vec<LineDifference>,
+    /// How throughput scales, where users alone vary, over six levels or more and from one user on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usl: Option<Scaling>,
+    /// Sentences that the numbers support.
+    pub findings: Vec<String>,
+    /// Published figures beside ours.
+    pub published: Vec<PublishedTable>,
+}
+
+/// What was asked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StudyFacts {
+    /// Short name.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// The question and its background; may be empty.
+    pub about: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// SHA-256 of what the workload means, in hex: of runs with the same one the users do the same.
+    pub workload_sha256: String,
+    /// SHA-256 of the study file's bytes, in hex; `None` if the archive holds no study file.
+    pub file_sha256: Option<String>,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// 1 is real time.
+    pub speed: f64,
+    /// When the run began, RFC 3339.
+    pub started: String,
+    /// `--set` overrides, as given.
+    pub overrides: Vec<(String, String)>,
+    /// Names of the varied factors, in file order.
+    pub factors: Vec<String>,
+    /// Names of the session's steps, in session order, each once.
+    pub steps: Vec<String>,
+}
+
+/// How many trials there are, and how they ended.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// What the run as a whole comes to.
+    pub outcome: Outcome,
+    /// Trials in the plan.
+    pub planned: usize,
+    /// Trials that ended, in whatever way.
+    pub complete: usize,
+    /// Trials that are measurements.
+    pub valid: usize,
+    /// Trials that are not.
+    pub invalid: usize,
+    /// Trials whose system under test failed; they are invalid too.
+    pub system_failures: usize,
+    /// Checks that warn, over all trials and of the run as a whole.
+    pub warnings: usize,
+    /// Thresholds that were judged, over valid trials.
+    pub thresholds: usize,
+    /// Thresholds that failed, over valid trials.
+    pub thresholds_failed: usize,
+    /// Cells that ran but have no valid trial.
+    pub cells_without_valid_trial: usize,
+    /// The least part of its planned load that a valid trial had, where any had not all of it (or,
+    /// delayed, more than that); not of a search, which goes beyond it.
+    pub least_part_of_load: Option<f64>,
+}
+
+/// What a run comes to. The first that holds counts, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The system under test failed in a trial.
+    SystemFailed,
+    /// A cell that ran has no valid trial, or nothing ran.
+    TooFewValidTrials,
+    /// A threshold failed in a valid trial.
+    ThresholdFailed,
+    /// None of these.
+    Ok,
+}
+
+impl Analysis {
+    /// The summary of the cell of `trial`.
+    #[must_use]
+    pub fn cell_of(&self, cell: &Cell) -> Option<&CellSummary> {
+        self.cells.iter().find(|summary| summary.cell == *cell)
+    }
+
+    /// Whether published figures stand beside those of any cell.
+    #[must_use]
+    pub fn has_published(&self) -> bool {
+        self.published.iter().any(|table| !table.entries.is_empty())
+    }
+
+    /// What is said beside published figures when the run was sped up; `None` at speed 1.
+    #[must_use]
+    pub fn speed_note(&self) -> Option<String> {
+        speed_note(self.study.speed)
+    }
+}
+
+/// What is said beside published figures at a speed other than 1.
+pub(crate) fn speed_note(speed: f64) -> Option<String> {
+    ((speed - 1.0).abs() > 1e-9)
+        .then(|| format!("at --speed {speed}: load per user is {speed} times the report's"))
+}

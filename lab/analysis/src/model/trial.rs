@@ -1,0 +1,417 @@
+//! What is said of one trial: its part of `result.json`, and the series behind the charts.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use lab_archive::model::{GeneratorHealth, Unanswered};
+use lab_stats::histogram::{max, mean, min};
+use lab_stats::quantile;
+use lab_study::model::{Cell, Metric};
+use serde::Serialize;
+
+use super::figures::{Counters, ErrorCounts, ErrorExamples};
+use super::transfer::Transfer;
+
+/// One trial. `transactions`, `errors`, and `skipped` count the whole trial, ramp included; times,
+/// throughput, and counters count the hold after its warm-up.
+#[derive(Debug, Clone, Serialize)]
+pub struct TrialAnalysis {
+    /// As in the plan, from 1.
+    pub id: u32,
+    /// From 0.
+    pub block: u32,
+    /// Level by factor.
+    pub cell: Cell,
+    /// A second run of its cell in the block, for comparing the system with itself.
+    pub control: bool,
+    /// The cell in words.
+    pub label: String,
+    /// When the ramp began, RFC 3339.
+    pub started: String,
+    /// Whether this is a measurement.
+    pub verdict: Verdict,
+    /// What happened to the system under test, if it failed.
+    pub system_failure: Option<String>,
+    /// Judgements on the measurement.
+    pub checks: Vec<Check>,
+    /// Judgements on the server.
+    pub thresholds: Vec<ThresholdResult>,
+    /// Of a search for the load line: whether the system carried this level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carried: Option<bool>,
+    /// Users at the top of the ramp; of arrivals, sessions that may be under way at once.
+    pub users: u32,
+    /// Sessions that arrived in the hold, beside those planned; `None` unless they arrive on their
+    /// own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// Length of the ramp.
+    pub ramp_ms: u64,
+    /// Length of the hold.
+    pub hold_ms: u64,
+    /// How much of the hold's beginning is warm-up (MSER-5): it counts in no figure.
+    pub warmup_cut_ms: f64,
+    /// True time from the start of the ramp to the end of the hold.
+    pub elapsed_ms: u64,
+    /// Answered requests that met their `expect`.
+    pub transactions: u64,
+    /// What the plan predicts of a server that answers in no time; `None` where the workload
+    /// neither waits nor paces.
+    pub transactions_predicted: Option<f64>,
+    /// Failed requests.
+    pub errors: u64,
+    /// The same by class.
+    pub errors_by_class: ErrorCounts,
+    /// Steps skipped because a list was empty.
+    pub skipped: u64,
+    /// Cycles begun.
+    pub cycles: u64,
+    /// Cycles that outlasted their pace.
+    pub overruns: u64,
+    /// Requests sent again on a fresh connection because the server had closed the idle one.
+    pub stale_retries: u64,
+    /// Requests that had no answer at the end of the hold; response times leave them out. `None` if
+    /// it wasn't recorded.
+    pub unanswered: Option<Unanswered>,
+    /// Transactions per second in the hold.
+    pub throughput_per_s: Option<f64>,
+    /// The same per minute, which the reports of Domino call NotesMark.
+    pub notesmark_per_min: Option<f64>,
+    /// Answered requests per second in the hold, failed ones included: the load that the server had.
+    pub delivered_per_s: Option<f64>,
+    /// What the plan offers; `None` as above.
+    pub offered_per_s: Option<f64>,
+    /// From the planned send where there is a plan, else from the actual send.
+    pub response_ms: Times,
+    /// From the actual send.
+    pub service_ms: Times,
+    /// Steps, in session order, each name once.
+    pub steps: Vec<StepAnalysis>,
+    /// The request measured beside the load.
+    pub probe_ms: Option<Times>,
+    /// What it came to, ramp included; `None` without a probe.
+    pub probe: Option<ProbeCounts>,
+    /// What its sessions carried, where the workload says it and the load is a sequence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<Transfer>,
+    /// How much later than meant the generator sent.
+    pub lateness_ms: Lateness,
+    /// Counters of the system's processes.
+    pub system: Counters,
+    /// Counters of the host.
+    pub host: Counters,
+    /// What the generator used and suffered.
+    pub generator: Generator,
+    /// Requests of the setup before the ramp.
+    pub setup_transactions: u64,
+    /// Those that failed.
+    pub setup_errors: u64,
+    /// Up to 20 failed requests.
+    pub error_examples: ErrorExamples,
+    /// What the system was started with.
+    pub system_settings: BTreeMap<String, String>,
+    /// What a reader must know of this trial.
+    pub notes: Vec<String>,
+    /// Through the trial, for charts; the archive has it in full, so `result.json` leaves it out.
+    #[serde(skip)]
+    pub series: Series,
+}
+
+impl TrialAnalysis {
+    /// The part of the planned load that the server had in the hold, of a valid trial in which it
+    /// was not all of it.
+    #[must_use]
+    pub fn part_of_load(&self) -> Option<f64> {
+        let judged = self.checks.iter().find(|check| check.name == DELIVERED)?;
+        let off = self.verdict == Verdict::Valid && judged.outcome >= CheckOutcome::Warn;
+        lab_stats::ratio(self.delivered_per_s?, self.offered_per_s?).filter(|_| off)
+    }
+}
+
+/// Sessions that arrive on their own, in the hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Arrivals {
+    /// Arrived, per second.
+    pub arrived_per_s: f64,
+    /// Planned, per second.
+    pub planned_per_s: f64,
+    /// Most that waited for a connection at a window's end.
+    pub waiting_max: u64,
+    /// Turned away because too many waited already; in the whole trial.
+    pub dropped: u64,
+}
+
+/// Answers to the probe, ramp included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ProbeCounts {
+    /// Those that met its `expect`.
+    pub transactions: u64,
+    /// Failed ones.
+    pub errors: u64,
+}
+
+/// The name of the check on delivered load.
+pub(crate) const DELIVERED: &str = "delivered load";
+
+/// Whether a trial is a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It is.
+    Valid,
+    /// It is not; its figures count nowhere.
+    Invalid,
+}
+
+/// A judgement on the measurement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What was looked at.
+    pub name: &'static str,
+    /// How it came out.
+    pub outcome: CheckOutcome,
+    /// The numbers.
+    pub evidence: String,
+    /// What to do about it; `None` if there is nothing to do.
+    pub advice: Option<String>,
+}
+
+/// How a check came out, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckOutcome {
+    /// As it should be.
+    Pass,
+    /// Nothing there to judge by.
+    NotJudged,
+    /// Worth knowing; the trial is still a measurement.
+    Warn,
+    /// The trial is not a measurement.
+    Invalid,
+}
+
+/// A judgement on the server.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ThresholdResult {
+    /// As written in the study.
+    pub text: String,
+    /// What is judged.
+    pub metric: Metric,
+    /// `None` = all steps.
+    pub step: Option<String>,
+    /// What was measured, in the limit's unit; `None` if there was nothing to measure.
+    pub value: Option<f64>,
+    /// What it is held against.
+    pub limit: f64,
+    /// Whether it holds. An empty metric doesn't.
+    pub holds: bool,
+    /// Why it could not be judged.
+    pub reason: Option<String>,
+}
+
+/// Times in ms.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Times {
+    /// How many times were recorded.
+    pub count: u64,
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Least.
+    pub min: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90 % are no longer.
+    pub p90: Option<f64>,
+    /// 95 % are no longer.
+    pub p95: Option<f64>,
+    /// 99 % are no longer.
+    pub p99: Option<f64>,
+    /// 99.9 % are no longer.
+    pub p999: Option<f64>,
+    /// Longest.
+    pub max: Option<f64>,
+}
+
+impl Times {
+    /// The figures of a histogram of microseconds.
+    #[must_use]
+    pub fn of(histogram: &Histogram<u64>) -> Self {
+        let at = |p| quantile(histogram, p).map(ms);
+        Self {
+            count: histogram.len(),
+            mean: mean(histogram).map(|us| us / 1000.0),
+            min: min(histogram).map(ms),
+            p50: at(0.5),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: max(histogram).map(ms),
+        }
+    }
+
+    /// What is left of the times of those that were answered where others have a bound alone:
+    /// their number and the least. All else would be told of the quick ones only.
+    #[must_use]
+    pub(crate) fn under(self, bound: Option<Bound>) -> Self {
+        match bound {
+            None => self,
+            Some(_) => Self {
+                count: self.count,
+                min: self.min,
+                ..Self::default()
+            },
+        }
+    }
+}
+
+/// What is known of operations of which some were given up at the load's time limit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bound {
+    /// The limit.
+    pub time_limit_ms: f64,
+    /// Operations that took longer.
+    pub over: u64,
+    /// All that were tried, these included.
+    pub of: u64,
+}
+
+impl Bound {
+    /// Of all trials' same step together, those in which nothing took too long included.
+    pub(crate) fn of_all<'a>(
+        steps: impl Iterator<Item = &'a StepAnalysis> + Clone,
+    ) -> Option<Self> {
+        let time_limit_ms = steps.clone().find_map(|step| step.bound)?.time_limit_ms;
+        let of_one = |step: &StepAnalysis| {
+            step.bound.unwrap_or(Self {
+                time_limit_ms,
+                over: 0,
+                of: step.transactions + step.errors,
+            })
+        };
+        steps.map(of_one).reduce(Self::and)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            over: self.over + other.over,
+            of: self.of + other.of,
+            ..self
+        }
+    }
+}
+
+/// Lateness of sends, in ms.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Lateness {
+    /// Sends.
+    pub count: u64,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99 % were no later.
+    pub p99: Option<f64>,
+    /// Latest.
+    pub max: Option<f64>,
+}
+
+impl Lateness {
+    /// The figures of a histogram of microseconds.
+    #[must_use]
+    pub fn of(histogram: &Histogram<u64>) -> Self {
+        Self {
+            count: histogram.len(),
+            p50: quantile(histogram, 0.5).map(ms),
+            p99: quantile(histogram, 0.99).map(ms),
+            max: max(histogram).map(ms),
+        }
+    }
+}
+
+/// One step of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepAnalysis {
+    /// Its name.
+    pub name: String,
+    /// Answered requests that met their `expect`, ramp included.
+    pub transactions: u64,
+    /// What the plan predicts for them.
+    pub predicted: u64,
+    /// Failed requests, ramp included.
+    pub errors: u64,
+    /// Times skipped, ramp included.
+    pub skipped: u64,
+    /// Mean wait before the step, ramp included.
+    pub wait_ms: Option<f64>,
+    /// Mean wait by the plan.
+    pub wait_planned_ms: Option<f64>,
+    /// Mean size of an answer's body.
+    pub body_bytes: Option<f64>,
+    /// Where operations took longer than the load's time limit: then there are no times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+    /// In the hold.
+    pub response_ms: Times,
+    /// In the hold, from the actual send; the same where there is no plan.
+    pub service_ms: Times,
+}
+
+/// What the generator used and suffered during the hold.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Generator {
+    /// As recorded by the conductor.
+    #[serde(flatten)]
+    pub health: GeneratorHealth,
+    /// Counters of its process, where sampled.
+    pub counters: Counters,
+}
+
+/// What happened through a trial.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Series {
+    /// From the windows, neighbours merged.
+    pub load: Vec<Point>,
+    /// From the monitor, neighbours averaged.
+    pub counters: Vec<Sample>,
+}
+
+/// A stretch of a trial.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Point {
+    /// Its middle on the trial's clock.
+    pub t_ms: f64,
+    /// Users in a session at its end.
+    pub users: u32,
+    /// Sessions that arrived, per second.
+    pub arrived_per_s: f64,
+    /// Sessions that wait for a connection at its end.
+    pub waiting: u64,
+    /// Transactions per second.
+    pub transactions_per_s: f64,
+    /// Errors per second.
+    pub errors_per_s: f64,
+    /// p95 of response times; `None` if too few.
+    pub p95_ms: Option<f64>,
+}
+
+/// Counters at a moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Sample {
+    /// On the trial's clock.
+    pub t_ms: f64,
+    /// Host CPU; 100 = all cores.
+    pub host_cpu_percent: Option<f64>,
+    /// The system's share of the host's CPU; 100 = all cores.
+    pub system_cpu_percent: Option<f64>,
+    /// Disk transfers.
+    pub disk_transfers_per_s: Option<f64>,
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "microseconds of a trial stay far below 2^52"
+)]
+fn ms(us: u64) -> f64 {
+    us as f64 / 1000.0
+}

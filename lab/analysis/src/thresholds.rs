@@ -1,0 +1,257 @@
+//! Thresholds: judgements on the server, per trial. An empty metric fails (k6#4283).
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use lab_archive::model::Unanswered;
+use lab_stats::{histogram, needed_sample, quantile};
+use lab_study::model::{Aggregate, Comparison, Metric, Threshold};
+
+use crate::format::{count, duration, plural_count, still_unanswered};
+use crate::model::{Bound, ThresholdResult};
+use crate::number::as_f64;
+use crate::sums::Sums;
+
+/// Requests that are in no response time: unanswered ones, and those of sessions turned away.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct LeftOut {
+    count: u64,
+    /// Infinite for a session turned away: it is never answered.
+    oldest_ms: f64,
+    dropped: u64,
+}
+
+impl LeftOut {
+    pub(crate) fn of(unanswered: Option<&Unanswered>, sums: &Sums) -> Option<Self> {
+        let dropped = sums.whole.dropped;
+        let (count, oldest_ms) = unanswered.map_or((0, 0.0), |left| (left.count, left.oldest_ms));
+        (count + dropped > 0).then(|| Self {
+            count: count + dropped,
+            oldest_ms: if dropped > 0 {
+                f64::INFINITY
+            } else {
+                oldest_ms
+            },
+            dropped,
+        })
+    }
+
+    fn words(&self) -> String {
+        match self.dropped {
+            0 => still_unanswered(self.count, self.oldest_ms),
+            dropped => format!(
+                "{} that arrived {} turned away",
+                plural_count(dropped, "session"),
+                if dropped == 1 { "was" } else { "were" }
+            ),
+        }
+    }
+}
+
+pub(crate) fn judge(
+    thresholds: &[Threshold],
+    sums: &Sums,
+    throughput_per_s: Option<f64>,
+    left_out: Option<LeftOut>,
+    bounds: &BTreeMap<String, Bound>,
+) -> Vec<ThresholdResult> {
+    thresholds
+        .iter()
+        .map(|threshold| {
+            let measured = match bound_of(threshold, bounds) {
+                None => measured(threshold, sums, throughput_per_s),
+                Some(bound) => bounded(threshold, sums, bound),
+            };
+            let result = judge_one(threshold, measured);
+            match left_out.filter(|left| result.holds && hides(threshold, sums, left)) {
+                None => result,
+                Some(left) => ThresholdResult {
+                    holds: false,
+                    reason: Some(format!("{}: with them it doesn't hold", left.words())),
+                    ..result
+                },
+            }
+        })
+        .collect()
+}
+
+/// Of operations of which some took longer than the load's time limit, most figures aren't known, so
+/// no limit on them is known to hold. A quantile is where it lies among the times that are known.
+fn bounded(threshold: &Threshold, sums: &Sums, bound: Bound) -> Result<f64, String> {
+    quantile_below(threshold, sums, bound).ok_or_else(|| {
+        format!(
+            "{} of {} took over {}",
+            count(bound.over),
+            plural_count(bound.of, "operation"),
+            duration(bound.time_limit_ms)
+        )
+    })
+}
+
+/// The bound of what a threshold on times is about.
+fn bound_of(threshold: &Threshold, bounds: &BTreeMap<String, Bound>) -> Option<Bound> {
+    if !matches!(threshold.metric, Metric::ResponseTime | Metric::ServiceTime) {
+        return None;
+    }
+    match &threshold.step {
+        Some(step) => bounds.get(step).copied(),
+        None => bounds.values().copied().reduce(Bound::and),
+    }
+}
+
+/// The quantile that a threshold asks for, ms, where fewer operations than are above it took longer
+/// than the time limit.
+fn quantile_below(threshold: &Threshold, sums: &Sums, bound: Bound) -> Option<f64> {
+    let p = quantile_of(threshold.aggregate)?;
+    let times = times_of(threshold, sums)?;
+    let known = as_f64(times.len());
+    let among_known = p * (known + as_f64(bound.over)) / known;
+    let us = (among_known < 1.0).then(|| quantile(times, among_known));
+    us.flatten().map(|us| as_f64(us) / 1000.0)
+}
+
+fn quantile_of(aggregate: Aggregate) -> Option<f64> {
+    match aggregate {
+        Aggregate::Percentile(percent) => Some(percent / 100.0),
+        Aggregate::Median => Some(0.5),
+        Aggregate::Mean | Aggregate::Min | Aggregate::Max | Aggregate::Rate => None,
+    }
+}
+
+/// Whether a limit on response times holds only because unanswered requests have none. They aren't
+/// known one by one: if the oldest is older than the limit, all count as slower than it.
+fn hides(threshold: &Threshold, sums: &Sums, left: &LeftOut) -> bool {
+    let upper = matches!(
+        threshold.comparison,
+        Comparison::Less | Comparison::LessOrEqual
+    );
+    let time = matches!(threshold.metric, Metric::ResponseTime | Metric::ServiceTime);
+    // Which step they belong to isn't known.
+    if !upper || !time || threshold.step.is_some() || left.oldest_ms <= threshold.limit {
+        return false;
+    }
+    let within = match threshold.aggregate {
+        Aggregate::Max => 1.0,
+        other => match quantile_of(other) {
+            Some(p) => p,
+            None => return false,
+        },
+    };
+    let times = &sums.response;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates; limits are positive"
+    )]
+    let limit_us = (threshold.limit * 1000.0) as u64;
+    let slower = times.len() - times.count_between(0, limit_us).min(times.len()) + left.count;
+    as_f64(slower) > (1.0 - within) * as_f64(times.len() + left.count)
+}
+
+fn measured(
+    threshold: &Threshold,
+    sums: &Sums,
+    throughput_per_s: Option<f64>,
+) -> Result<f64, String> {
+    match threshold.metric {
+        Metric::ResponseTime | Metric::ServiceTime => time(threshold, times_of(threshold, sums)),
+        Metric::ErrorRate => error_rate(threshold, sums),
+        Metric::Throughput => throughput(threshold, sums, throughput_per_s),
+    }
+}
+
+/// What was measured beside the limit, or why nothing was.
+fn judge_one(threshold: &Threshold, measured: Result<f64, String>) -> ThresholdResult {
+    let holds = measured
+        .as_ref()
+        .is_ok_and(|value| compare(threshold, *value));
+    ThresholdResult {
+        text: threshold.text.clone(),
+        metric: threshold.metric,
+        step: threshold.step.clone(),
+        value: measured.as_ref().ok().copied(),
+        limit: threshold.limit,
+        holds,
+        reason: measured.err(),
+    }
+}
+
+fn compare(threshold: &Threshold, value: f64) -> bool {
+    let limit = threshold.limit;
+    match threshold.comparison {
+        Comparison::Less => value < limit,
+        Comparison::LessOrEqual => value <= limit,
+        Comparison::Greater => value > limit,
+        Comparison::GreaterOrEqual => value >= limit,
+    }
+}
+
+/// The histogram of the threshold's step, or of all: from the planned send, or from the actual one.
+fn times_of<'a>(threshold: &Threshold, sums: &'a Sums) -> Option<&'a Histogram<u64>> {
+    let of_service = threshold.metric == Metric::ServiceTime;
+    match &threshold.step {
+        None if of_service => Some(sums.service.as_ref().unwrap_or(&sums.response)),
+        None => Some(&sums.response),
+        Some(step) if of_service => sums.step_service.get(step).or_else(|| sums.steps.get(step)),
+        Some(step) => sums.steps.get(step),
+    }
+}
+
+fn time(threshold: &Threshold, times: Option<&Histogram<u64>>) -> Result<f64, String> {
+    let times = times
+        .filter(|times| !times.is_empty())
+        .ok_or("no response in the hold")?;
+    let us = match threshold.aggregate {
+        Aggregate::Percentile(percent) => at(times, percent / 100.0)?,
+        Aggregate::Median => at(times, 0.5)?,
+        Aggregate::Mean => times.mean(),
+        Aggregate::Min => as_f64(times.min()),
+        Aggregate::Max => as_f64(times.max()),
+        Aggregate::Rate => return Err("a time has no rate".to_owned()),
+    };
+    debug_assert!(
+        histogram::mean(times).is_some(),
+        "an empty one was turned away above"
+    );
+    Ok(us / 1000.0)
+}
+
+fn at(times: &Histogram<u64>, p: f64) -> Result<f64, String> {
+    quantile(times, p)
+        .map(as_f64)
+        .ok_or_else(|| match needed_sample(p) {
+            Some(needed) => format!(
+                "{} responses, {needed} needed for this quantile",
+                times.len()
+            ),
+            None => "not a quantile".to_owned(),
+        })
+}
+
+fn error_rate(threshold: &Threshold, sums: &Sums) -> Result<f64, String> {
+    let (ok, errors) = match &threshold.step {
+        None => (sums.whole.ok(), sums.whole.errors()),
+        Some(step) => sums
+            .whole
+            .steps
+            .get(step)
+            .map_or((0, 0), |sum| (sum.ok, sum.errors)),
+    };
+    lab_stats::ratio(as_f64(errors), as_f64(ok + errors)).ok_or_else(|| "no requests".to_owned())
+}
+
+fn throughput(
+    threshold: &Threshold,
+    sums: &Sums,
+    throughput_per_s: Option<f64>,
+) -> Result<f64, String> {
+    let measured = match &threshold.step {
+        None => throughput_per_s,
+        Some(step) => sums
+            .hold
+            .steps
+            .get(step)
+            .and_then(|sum| sums.hold.per_s(sum.ok)),
+    };
+    measured.ok_or_else(|| "nothing in the hold".to_owned())
+}

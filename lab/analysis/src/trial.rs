@@ -1,0 +1,408 @@
+//! One trial: its figures, checks, and thresholds.
+
+use std::collections::BTreeMap;
+
+use lab_archive::TrialData;
+use lab_archive::model::{ErrorClass, Manifest, TrialEnd, WindowLine};
+use lab_stats::quantile;
+use lab_study::model::{Find, Study, Threshold};
+use lab_study::plan::{LoadKind, Trial};
+
+use crate::error::ReportError;
+use crate::format::{cell_label, plural_count};
+use crate::model::{
+    Arrivals, Bound, Check, CheckOutcome, Counters, ErrorExamples, Generator, Lateness, Point,
+    ProbeCounts, Series, StepAnalysis, Times, Transfer, TrialAnalysis, Verdict,
+};
+use crate::number::as_f64;
+use crate::sums::{Names, StepSum, Sums, hold, sum_over};
+use crate::warmup::{Batch, Warmup, batches};
+use crate::{capacity, checks, counters, thresholds, transfer};
+
+/// What one trial is judged from.
+pub(crate) struct Input<'a> {
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) study: &'a Study,
+    pub(crate) steps: &'a [String],
+    pub(crate) planned: &'a Trial,
+    /// Of a search for the load line.
+    pub(crate) find: Option<&'a Find>,
+    pub(crate) data: &'a TrialData,
+}
+
+/// What the plan predicts of the steps of one name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Predicted {
+    pub(crate) requests: u64,
+    pub(crate) waits: u64,
+    pub(crate) wait_ms: Option<f64>,
+}
+
+/// What is judged of a trial before its cell's warm-up is known.
+pub(crate) struct Judged {
+    /// All but the steady state.
+    checks: Vec<Check>,
+    pub(crate) batches: Vec<Batch>,
+}
+
+impl Judged {
+    /// Whether its series may speak for its cell.
+    pub(crate) fn is_valid(&self) -> bool {
+        let invalid = |check: &Check| check.outcome == CheckOutcome::Invalid;
+        !self.checks.iter().any(invalid)
+    }
+}
+
+fn merge(input: &Input<'_>) -> impl Fn(lab_stats::histogram::MergeError) -> ReportError {
+    let trial = input.data.record.id;
+    move |source| ReportError::Merge { trial, source }
+}
+
+fn names<'a>(input: &Input<'a>) -> Names<'a> {
+    let limited = input.planned.load.time_limit_ms.is_some();
+    let has_probe = input.study.workload.probe.is_some();
+    Names::new(input.manifest, has_probe, limited)
+}
+
+/// Checks the measurement over the whole hold.
+pub(crate) fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
+    let names = names(input);
+    let hold = hold(input.data, input.planned.load.kind);
+    let sums = sum_over(&names, input.data, hold).map_err(merge(input))?;
+    let over_hold = counters::over_hold(&input.data.monitor, &hold);
+    let predicted = predicted_by_name(input.planned);
+    let facts = checks::Facts {
+        planned: input.planned,
+        predicted: &predicted,
+        study: input.study,
+        speed: input.manifest.speed,
+        cores: input.manifest.environment.cores,
+        names: &names,
+        data: input.data,
+        sums: &sums,
+        monitored: &over_hold,
+        demand_s: demand_s(input, &over_hold, &sums),
+    };
+    Ok(Judged {
+        checks: checks::all(&facts),
+        batches: match input.data.record.end {
+            TrialEnd::Complete => batches(&names, input.data, &sums),
+            TrialEnd::SystemFailed { .. } | TrialEnd::GeneratorFailed { .. } => Vec::new(),
+        },
+    })
+}
+
+/// The figures of a judged trial, over the hold after its warm-up.
+pub(crate) fn figures(
+    input: &Input<'_>,
+    judged: Judged,
+    warmup: &Warmup,
+) -> Result<TrialAnalysis, ReportError> {
+    let (record, planned) = (&input.data.record, input.planned);
+    let names = names(input);
+    let whole_hold = hold(input.data, planned.load.kind);
+    let mut hold = whole_hold;
+    let cut_ms = warmup.cut_ms.min(hold.length_ms());
+    hold.start_ms += cut_ms;
+    let sums = sum_over(&names, input.data, hold).map_err(merge(input))?;
+    let monitored = counters::over_hold(&input.data.monitor, &hold);
+    let predicted = predicted_by_name(planned);
+    let mut checks = judged.checks;
+    if record.end == TrialEnd::Complete {
+        let steady = checks::steady_state(warmup, planned.load.kind, whole_hold.length_ms());
+        let at = checks.iter().position(|check| check.name == checks::TAIL);
+        checks.insert(at.unwrap_or(checks.len()), steady);
+    }
+    let invalid = checks
+        .iter()
+        .any(|check| check.outcome == CheckOutcome::Invalid);
+    let prediction = planned.prediction.as_ref();
+    let throughput_per_s = sums.hold.per_s(sums.hold.ok());
+    let left_out = thresholds::LeftOut::of(record.unanswered.as_ref(), &sums);
+    let limit_ms = planned.load.time_limit_ms.map(as_f64);
+    let bounds = bounds(&sums, limit_ms);
+    let over_all = bounds.values().copied().reduce(Bound::and);
+    let judge =
+        |of: &[Threshold]| thresholds::judge(of, &sums, throughput_per_s, left_out, &bounds);
+    let carried = input
+        .find
+        .map(|find| judge(&find.subject_to).iter().all(|one| one.holds));
+    Ok(TrialAnalysis {
+        id: record.id,
+        block: planned.block,
+        cell: planned.cell.clone(),
+        control: planned.control,
+        label: label(input),
+        started: record.started.clone(),
+        verdict: if invalid {
+            Verdict::Invalid
+        } else {
+            Verdict::Valid
+        },
+        system_failure: system_failure(&record.end),
+        thresholds: judge(&input.study.thresholds),
+        carried: carried.filter(|_| !invalid),
+        checks,
+        users: planned.load.users,
+        arrivals: arrivals(planned, &sums),
+        ramp_ms: record.ramp_ms,
+        hold_ms: record.hold_ms,
+        warmup_cut_ms: cut_ms,
+        elapsed_ms: record.elapsed_ms,
+        transactions: sums.whole.ok(),
+        transactions_predicted: prediction.map(|plan| plan.transactions),
+        errors: sums.whole.errors(),
+        errors_by_class: sums.whole.errors_by_class.clone(),
+        skipped: sums.whole.skipped(),
+        cycles: sums.whole.cycles,
+        overruns: sums.whole.overruns,
+        stale_retries: sums.whole.stale_retries,
+        unanswered: record.unanswered.clone(),
+        throughput_per_s,
+        notesmark_per_min: throughput_per_s.map(|per_s| per_s * 60.0),
+        delivered_per_s: sums.hold.per_s(sums.hold.sent()),
+        offered_per_s: prediction.map(|plan| plan.offered_per_s),
+        response_ms: Times::of(&sums.response).under(over_all),
+        service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)).under(over_all),
+        steps: steps(input.steps, &sums, &predicted, &bounds),
+        probe_ms: sums.probe.as_ref().map(Times::of),
+        probe: input.study.workload.probe.is_some().then_some(ProbeCounts {
+            transactions: sums.whole.probe.0,
+            errors: sums.whole.probe.1,
+        }),
+        transfer: transfer_of(input, &sums),
+        lateness_ms: Lateness::of(&sums.lateness),
+        system: with_demand(monitored.system, throughput_per_s),
+        host: with_transfers(monitored.host, throughput_per_s),
+        generator: Generator {
+            health: record.generator.clone(),
+            counters: monitored.generator,
+        },
+        setup_transactions: record.setup_transactions,
+        setup_errors: record.setup_errors,
+        error_examples: error_examples(input),
+        system_settings: record.system_settings.clone(),
+        notes: record.notes.clone(),
+        series: series(input, &names, &sums),
+    })
+}
+
+/// The cell in words, with what the cell itself doesn't tell.
+fn label(input: &Input<'_>) -> String {
+    let planned = input.planned;
+    let mut label = cell_label(input.study, &planned.cell);
+    if input.find.is_some() {
+        let users = plural_count(u64::from(planned.load.users), "user");
+        label = if planned.cell.is_empty() {
+            users
+        } else {
+            format!("{label} · {users}")
+        };
+    }
+    if planned.control {
+        label.push_str(" (control)");
+    }
+    label
+}
+
+/// By step of which a request was given up at the time limit.
+fn bounds(sums: &Sums, limit_ms: Option<f64>) -> BTreeMap<String, Bound> {
+    let bound = |(name, step): (&String, &StepSum)| {
+        let bound = Bound {
+            time_limit_ms: limit_ms?,
+            over: step.over_limit,
+            of: step.sent(),
+        };
+        (bound.over > 0).then(|| (name.clone(), bound))
+    };
+    sums.whole.steps.iter().filter_map(bound).collect()
+}
+
+/// What was given up at a time limit is no error.
+fn error_examples(input: &Input<'_>) -> ErrorExamples {
+    let limited = input.planned.load.time_limit_ms.is_some();
+    let all = input.data.record.error_examples.iter();
+    all.filter(|example| !(limited && example.class == ErrorClass::Timeout))
+        .cloned()
+        .collect()
+}
+
+fn arrivals(planned: &Trial, sums: &Sums) -> Option<Arrivals> {
+    let LoadKind::Arrival { rate_per_s, .. } = planned.load.kind else {
+        return None;
+    };
+    Some(Arrivals {
+        arrived_per_s: sums.hold.per_s(sums.hold.arrived)?,
+        planned_per_s: rate_per_s,
+        waiting_max: sums.hold.waiting_max,
+        dropped: sums.whole.dropped,
+    })
+}
+
+/// What the sessions of a sequence carried; other loads have no times of sessions.
+fn transfer_of(input: &Input<'_>, sums: &Sums) -> Option<Transfer> {
+    if !matches!(input.planned.load.kind, LoadKind::Sequence { .. }) {
+        return None;
+    }
+    // A plan of this study has such parameters only as make sense.
+    let workload = input.study.workload_with(&input.planned.parameters).ok()?;
+    let carried = workload.transfer.as_ref()?;
+    let raw = input.data.record.raw.as_ref();
+    Some(transfer::of_trial(carried, &sums.sessions, raw))
+}
+
+fn with_demand(mut system: Counters, throughput_per_s: Option<f64>) -> Counters {
+    system.insert(
+        "cpu_ms_per_transaction".to_owned(),
+        counters::cpu_ms_per_transaction(&system, throughput_per_s),
+    );
+    system
+}
+
+fn with_transfers(mut host: Counters, throughput_per_s: Option<f64>) -> Counters {
+    for (name, rate) in [
+        ("disk_transfers_per_transaction", "disk_transfers_per_s"),
+        ("disk_kb_per_transaction", "disk_kb_per_s"),
+        ("network_kb_per_transaction", "network_kb_per_s"),
+    ] {
+        let per_s = host.get(rate).copied().flatten();
+        let each = per_s.zip(throughput_per_s);
+        let each = each.and_then(|(rate, throughput)| lab_stats::ratio(rate, throughput));
+        host.insert(name.to_owned(), each);
+    }
+    host
+}
+
+/// CPU time of the system per answered request, in seconds, over the cores that it may use.
+fn demand_s(input: &Input<'_>, monitored: &counters::Monitored, sums: &Sums) -> Option<f64> {
+    let answered = sums.hold.per_s(sums.hold.sent());
+    let cpu_ms = counters::cpu_ms_per_transaction(&monitored.system, answered)?;
+    let settings = &input.data.record.system_settings;
+    let cores = capacity::cores_of_trial(&input.manifest.environment, settings);
+    Some(cpu_ms / 1000.0 / as_f64(cores))
+}
+
+fn system_failure(end: &TrialEnd) -> Option<String> {
+    match end {
+        TrialEnd::Complete | TrialEnd::GeneratorFailed { .. } => None,
+        TrialEnd::SystemFailed { message } => Some(message.clone()),
+    }
+}
+
+/// The plan's steps, those of one name together.
+fn predicted_by_name(planned: &Trial) -> BTreeMap<String, Predicted> {
+    let mut by_name: BTreeMap<String, Predicted> = BTreeMap::new();
+    for step in planned.prediction.iter().flat_map(|plan| &plan.steps) {
+        let sum = by_name.entry(step.name.clone()).or_default();
+        let before = sum.wait_ms.unwrap_or_default() * as_f64(sum.waits);
+        sum.requests += step.requests;
+        sum.waits += step.waits;
+        let after = before + step.mean_wait_ms * as_f64(step.waits);
+        sum.wait_ms = (sum.waits > 0).then(|| after / as_f64(sum.waits));
+    }
+    by_name
+}
+
+fn steps(
+    names: &[String],
+    sums: &Sums,
+    predicted: &BTreeMap<String, Predicted>,
+    bounds: &BTreeMap<String, Bound>,
+) -> Vec<StepAnalysis> {
+    let nothing = StepSum::default();
+    let unplanned = Predicted::default();
+    names
+        .iter()
+        .map(|name| {
+            let sum = sums.whole.steps.get(name).unwrap_or(&nothing);
+            let plan = predicted.get(name).unwrap_or(&unplanned);
+            let bound = bounds.get(name).copied();
+            let times = sums.steps.get(name).map(Times::of).unwrap_or_default();
+            let service = sums.step_service.get(name).map_or(times, Times::of);
+            StepAnalysis {
+                name: name.clone(),
+                transactions: sum.ok,
+                predicted: plan.requests,
+                errors: sum.errors,
+                skipped: sum.skipped,
+                wait_ms: mean_wait_ms(sum),
+                wait_planned_ms: plan.wait_ms,
+                body_bytes: lab_stats::ratio(as_f64(sum.bytes), as_f64(sum.ok + sum.errors)),
+                bound,
+                response_ms: times.under(bound),
+                service_ms: service.under(bound),
+            }
+        })
+        .collect()
+}
+
+/// Mean wait as it really lasted.
+pub(crate) fn mean_wait_ms(step: &StepSum) -> Option<f64> {
+    lab_stats::ratio(as_f64(step.wait_sum_us) / 1000.0, as_f64(step.waits))
+}
+
+fn series(input: &Input<'_>, names: &Names<'_>, sums: &Sums) -> Series {
+    let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
+    for window in &input.data.windows {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "`as` saturates; times are positive milliseconds"
+        )]
+        let group = groups
+            .entry(sums.groups.of(window.start_ms.round() as u64))
+            .or_default();
+        let (ok, errors) = names.answers(window);
+        group.add(window, ok, errors);
+    }
+    let load = groups
+        .into_iter()
+        .map(|(index, group)| {
+            let times = sums.group_response.get(&index);
+            group.point(times.and_then(|times| quantile(times, 0.95)))
+        })
+        .collect();
+    let cores = input.manifest.environment.cores;
+    Series {
+        load,
+        counters: counters::series(&input.data.monitor, cores),
+    }
+}
+
+/// Neighbouring windows together.
+#[derive(Default)]
+struct Group {
+    start_ms: Option<f64>,
+    end_ms: f64,
+    users: u32,
+    arrived: u64,
+    waiting: u64,
+    ok: u64,
+    errors: u64,
+}
+
+impl Group {
+    fn add(&mut self, window: &WindowLine, ok: u64, errors: u64) {
+        self.start_ms.get_or_insert(window.start_ms);
+        self.end_ms = window.end_ms;
+        self.users = window.users;
+        self.arrived += window.arrived;
+        self.waiting = window.waiting;
+        self.ok += ok;
+        self.errors += errors;
+    }
+
+    fn point(&self, p95_us: Option<u64>) -> Point {
+        let start_ms = self.start_ms.unwrap_or_default();
+        let seconds = (self.end_ms - start_ms) / 1000.0;
+        Point {
+            t_ms: f64::midpoint(start_ms, self.end_ms),
+            users: self.users,
+            arrived_per_s: lab_stats::ratio(as_f64(self.arrived), seconds).unwrap_or_default(),
+            waiting: self.waiting,
+            transactions_per_s: lab_stats::ratio(as_f64(self.ok), seconds).unwrap_or_default(),
+            errors_per_s: lab_stats::ratio(as_f64(self.errors), seconds).unwrap_or_default(),
+            p95_ms: p95_us.map(|us| as_f64(us) / 1000.0),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a trial can't tell: requests without an answer, a generator that the kernel doesn't time.
+
+mod support;
+
+use lab_analysis::model::CheckOutcome::{Invalid, NotJudged, Pass, Warn};
+use lab_analysis::model::Verdict;
+use support::{Shape, check, trial};
+
+#[test]
+fn unanswered_requests() {
+    let name = "unanswered at the end";
+    let left = |unanswered| Shape {
+        unanswered,
+        ..Shape::default()
+    };
+    check(left(None), name, NotJudged);
+    check(left(Some((0, 0.0))), name, Pass);
+    check(left(Some((40, 900.0))), name, Pass);
+    let stuck = check(left(Some((20, 31_200.0))), name, Warn);
+    let found = stuck.checks.iter().find(|c| c.name == name).unwrap();
+    assert_eq!(
+        found.evidence,
+        "20 requests were still unanswered, the oldest for 31.2 s: response times leave them out"
+    );
+    // 20 are fewer than the 5 % that p(95) leaves, also of what the cut of the warm-up leaves.
+    assert!(stuck.thresholds[0].holds, "{:?}", stuck.thresholds);
+    // Of a slow server, two seconds are usual.
+    let slow = Shape {
+        response_us: 80_000,
+        ..left(Some((40, 2_000.0)))
+    };
+    check(slow, name, Pass);
+}
+
+#[test]
+fn unanswered_requests_count_as_slower_than_a_limit_they_outlast() {
+    let left = |count, oldest_ms| {
+        trial(Shape {
+            unanswered: Some((count, oldest_ms)),
+            ..Shape::default()
+        })
+    };
+    let stuck = left(200, 31_200.0);
+    let threshold = &stuck.thresholds[0];
+    assert!(!threshold.holds && threshold.value.is_some());
+    assert!(
+        threshold
+            .reason
+            .as_ref()
+            .unwrap()
+            .contains("200 requests were still unanswered, the oldest for 31.2 s"),
+        "{threshold:?}"
+    );
+    assert!(stuck.thresholds[1].holds, "an error rate is no time");
+    assert!(left(200, 200.0).thresholds[0].holds, "younger than 300 ms");
+    assert!(left(20, 31_200.0).thresholds[0].holds, "fewer than 5 %");
+}
+
+#[test]
+fn an_unknown_generator_is_no_healthy_one() {
+    let unknown = Shape {
+        scheduling: false,
+        ..Shape::default()
+    };
+    for name in ["run-queue delay", "generator CPU"] {
+        let trial = check(unknown.clone(), name, Warn);
+        let found = trial.checks.iter().find(|c| c.name == name).unwrap();
+        assert!(found.evidence.starts_with("not judged: "), "{found:?}");
+        assert_eq!(trial.verdict, Verdict::Valid);
+    }
+    let slow = Shape {
+        delivered: 0.6,
+        response_us: 500_000,
+        ..unknown
+    };
+    check(slow, "delivered load", Invalid);
+}
