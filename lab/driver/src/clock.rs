@@ -89,5 +89,9 @@ fn shared() -> Nanos {
 #[inline]
 #[expect(clippy::disallowed_methods, reason = "the clock module")]
 fn read() -> Instant {
+    #[cfg(test)]
+    if let Some(now) = crate::simulation::now() {
+        return now;
+    }
     Instant::now()
 }

@@ -51,22 +51,8 @@ impl Crew {
             started,
         };
         for number in 0..count {
-            let (give_back, emptied) = sync_channel(EMPTIED);
+            let (worker, give_back) = hire(number, drive, script, clock, control, queue);
             crew.emptied.push(give_back);
-            let worker = Worker {
-                number,
-                first: drive.part.index + drive.part.of * number as u32,
-                workers: drive.part.of * count as u32,
-                drive: Arc::clone(drive),
-                script: Arc::clone(script),
-                clock,
-                orders: control.subscribe(),
-                outbox: Outbox {
-                    worker: number,
-                    queue: queue.clone(),
-                },
-                emptied,
-            };
             let (make, ready, drive) = (make.clone(), ready.clone(), Arc::clone(drive));
             let run = move || worker.run(move |timers: &Timers| make(&drive, timers), ready);
             crew.workers.push(spawn(format!("users-{number}"), run)?);
@@ -79,6 +65,33 @@ impl Crew {
         let one = |_| self.started.recv().unwrap_or(Err(DriverError::Panicked));
         (0..self.workers.len()).map(one).collect()
     }
+}
+
+/// A worker, not yet at work, and where it gets its emptied windows back.
+pub(crate) fn hire(
+    number: usize,
+    drive: &Arc<Drive>,
+    script: &Arc<Script>,
+    clock: Clock,
+    control: &Control,
+    queue: &SyncSender<(usize, Report)>,
+) -> (Worker, SyncSender<Box<WorkerWindow>>) {
+    let (give_back, emptied) = sync_channel(EMPTIED);
+    let worker = Worker {
+        number,
+        first: drive.part.index + drive.part.of * number as u32,
+        workers: drive.part.of * drive.workers() as u32,
+        drive: Arc::clone(drive),
+        script: Arc::clone(script),
+        clock,
+        orders: control.subscribe(),
+        outbox: Outbox {
+            worker: number,
+            queue: queue.clone(),
+        },
+        emptied,
+    };
+    (worker, give_back)
 }
 
 /// What makes a worker's HTTP client; the server's name is looked up now, once.

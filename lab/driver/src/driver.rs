@@ -238,26 +238,19 @@ impl Drop for Driver {
 
 #[cfg(test)]
 mod tests {
-    //! The engine with a client that speaks no protocol at all.
+    //! Worker threads and their ends; the rules of time are tested in [`crate::simulation`].
 
     use super::*;
     use crate::client::{ClientCounts, Exchange, RequestId};
-    use crate::event::{ErrorClass, MAX_ERROR_EXAMPLES};
+    use crate::simulation::{drive, step};
     use crate::timers::Timer;
-    use lab_study::model::{Body, DEFAULT_DATES_FROM, Request, Session, Step, Wait, Workload};
-    use lab_study::plan::LoadKind;
-    use lab_study::{Template, UserScope};
-    use std::sync::Mutex;
+    use lab_study::UserScope;
+    use lab_study::model::Wait;
 
-    /// Answers after a millisecond; request 2 fails.
-    struct Silent {
-        clock: Clock,
-        log: Arc<Mutex<Vec<(u32, RequestId)>>>,
-        forgotten: Arc<Mutex<Vec<RequestId>>>,
-        panics: bool,
-    }
+    /// Can do nothing but fail as no client should.
+    struct Defective;
 
-    impl Client for Silent {
+    impl Client for Defective {
         type Session = ();
 
         fn session(&self) {}
@@ -267,148 +260,30 @@ mod tests {
         async fn exchange(
             &self,
             (): &mut (),
-            request: RequestId,
-            scope: &mut UserScope,
-            deadline: &Timer,
+            _: RequestId,
+            _: &mut UserScope,
+            _: &Timer,
         ) -> Exchange {
-            assert!(!self.panics, "a defect");
-            self.log.lock().unwrap().push((scope.index(), request));
-            let sent = self.clock.nanos();
-            deadline.sleep_until(sent + 1_000_000).await;
-            let failure = crate::client::Failure {
-                class: ErrorClass::Check,
-                detail: Box::default(),
-            };
-            let result = if request == 2 { Err(failure) } else { Ok(()) };
-            Exchange::Done {
-                sent,
-                ended: self.clock.nanos(),
-                bytes: 0,
-                result,
-            }
+            panic!("a defect");
         }
 
-        fn forget(&self, request: RequestId, _: &mut UserScope) {
-            self.forgotten.lock().unwrap().push(request);
-        }
+        fn forget(&self, _: RequestId, _: &mut UserScope) {}
 
         fn take_counts(&self) -> ClientCounts {
             ClientCounts::default()
         }
     }
 
-    fn step(requests: usize) -> Step {
-        let request = Request {
-            method: "GET".to_owned(),
-            target: Template::literal("/"),
-            headers: Vec::new(),
-            body: Body::Empty,
-            basic_auth: None,
-            expect: vec![200..=200],
-            captures: Vec::new(),
-        };
-        let requests = vec![request; requests];
-        Step {
-            name: "Step".to_owned(),
-            wait: Wait::None,
-            repeat: 1,
-            chance: None,
-            once: false,
-            requests,
-        }
-    }
-
-    fn drive(setup: Vec<Step>, steps: Vec<Step>) -> Drive {
-        let workload = Workload {
-            name: "w".to_owned(),
-            about: String::new(),
-            user: Vec::new(),
-            setup,
-            session: Session {
-                pace: Some(Duration::from_secs(60)),
-                steps,
-            },
-            probe: None,
-            transfer: None,
-            variables: Arc::from([]),
-        };
-        Drive {
-            workload: Arc::new(workload),
-            base: "http://127.0.0.1:1".parse().unwrap(),
-            tls: crate::TlsOptions::default(),
-            kind: LoadKind::Users,
-            users: 2,
-            part: crate::Part::WHOLE,
-            user_extra: Vec::new(),
-            seed: 1,
-            block: 0,
-            base_date: DEFAULT_DATES_FROM,
-            cores: Vec::new(),
-            own_cores: false,
-            ramp: Duration::ZERO,
-            hold: Duration::from_millis(100),
-            window: Duration::from_millis(10),
-            limits: crate::Limits::default(),
-        }
-    }
-
-    type Logs = (
-        Arc<Mutex<Vec<(u32, RequestId)>>>,
-        Arc<Mutex<Vec<RequestId>>>,
-    );
-
-    fn run(drive: Drive, panics: bool) -> (Result<DriveSummary, DriverError>, Logs) {
-        let logs = Logs::default();
-        let (log, forgotten) = logs.clone();
-        let make = move |_: &Arc<Drive>, timers: &Timers| {
-            let (log, forgotten) = (Arc::clone(&log), Arc::clone(&forgotten));
-            Ok(Silent {
-                clock: timers.clock(),
-                log,
-                forgotten,
-                panics,
-            })
-        };
-        let (sender, events) = sync_channel(8);
-        let driver = Driver::start_with(drive, sender, make).unwrap();
-        driver.begin();
-        let examples = events
-            .iter()
-            .filter(|e| matches!(e, DriverEvent::ErrorExample { .. }));
-        assert!(examples.count() <= MAX_ERROR_EXAMPLES);
-        (driver.join(), logs)
-    }
-
-    #[test]
-    fn requests_go_by_number_and_a_failure_ends_its_step() {
-        let (summary, (log, forgotten)) = run(drive(vec![step(1)], vec![step(3), step(1)]), false);
-        let summary = summary.unwrap();
-        let log = log.lock().unwrap();
-        for user in 0..2 {
-            let numbers: Vec<_> = log
-                .iter()
-                .filter(|(u, _)| *u == user)
-                .map(|(_, r)| *r)
-                .collect();
-            // Setup is 0; of the first step's 1, 2, 3 the second fails; then comes 4.
-            assert_eq!(numbers, [0, 1, 2, 4]);
-        }
-        assert_eq!(forgotten.lock().unwrap()[..], [2, 3, 2, 3]);
-        assert_eq!(
-            (summary.transactions, summary.errors, summary.cycles),
-            (4, 2, 2)
-        );
-        assert_eq!(
-            (summary.setup_transactions, summary.stopped_early),
-            (2, false)
-        );
-    }
-
     #[test]
     fn a_defect_in_a_user_is_not_swallowed() {
-        for setup in [vec![], vec![step(1)]] {
-            let (summary, _) = run(drive(setup, vec![step(1)]), true);
-            assert!(matches!(summary, Err(DriverError::Panicked)));
+        for setup in [vec![], vec![step(Wait::None, 1)]] {
+            let mut drive = drive(vec![step(Wait::None, 1)]);
+            crate::simulation::workload(&mut drive).setup = setup;
+            let (sender, events) = sync_channel(8);
+            let driver = Driver::start_with(drive, sender, |_, _| Ok(Defective)).unwrap();
+            driver.begin();
+            assert!(events.iter().count() > 0);
+            assert!(matches!(driver.join(), Err(DriverError::Panicked)));
         }
     }
 }

@@ -5,6 +5,7 @@
 //! [`http`]. Each worker is one thread with a single-threaded runtime, its slice of the users, and
 //! its own histograms, so that no request takes a lock or touches a shared counter.
 
+mod alarm;
 mod client;
 mod clock;
 mod control;
@@ -18,6 +19,8 @@ mod merger;
 mod recorder;
 pub mod remote;
 mod script;
+#[cfg(test)]
+mod simulation;
 mod timers;
 mod user;
 mod worker;

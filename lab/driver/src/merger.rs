@@ -124,27 +124,45 @@ impl Merger {
 
     /// Runs until all workers have ended.
     pub(crate) fn run(mut self, reports: &Receiver<(usize, Report)>) -> DriveSummary {
-        if self.script.setup.is_empty() {
-            self.setup_done();
-        }
-        let workers = self.emptied.len();
-        while self.ended < workers {
+        self.begin();
+        while !self.all_ended() {
             let Ok((worker, report)) = reports.recv() else {
                 break;
             };
-            match report {
-                Report::Setup(counts) => self.setup_progress(worker, counts),
-                Report::SetupStepDone(counts) => self.setup_step_done(worker, counts),
-                Report::Window {
-                    index,
-                    end,
-                    handed_over,
-                    window,
-                } => self.window(worker, index, (end, handed_over), window),
-                Report::Example(example) => self.example(example),
-                Report::Ended { cut } => self.worker_ended(cut),
-            }
+            self.take(worker, report);
         }
+        self.end()
+    }
+
+    /// Without setup there is nothing to wait for.
+    pub(crate) fn begin(&mut self) {
+        if self.script.setup.is_empty() {
+            self.setup_done();
+        }
+    }
+
+    pub(crate) fn all_ended(&self) -> bool {
+        self.ended == self.emptied.len()
+    }
+
+    /// Takes in what a worker tells.
+    pub(crate) fn take(&mut self, worker: usize, report: Report) {
+        match report {
+            Report::Setup(counts) => self.setup_progress(worker, counts),
+            Report::SetupStepDone(counts) => self.setup_step_done(worker, counts),
+            Report::Window {
+                index,
+                end,
+                handed_over,
+                window,
+            } => self.window(worker, index, (end, handed_over), window),
+            Report::Example(example) => self.example(example),
+            Report::Ended { cut } => self.worker_ended(cut),
+        }
+    }
+
+    /// Tells what is left, and what it all came to.
+    pub(crate) fn end(mut self) -> DriveSummary {
         self.emit_windows(true);
         self.summary.elapsed = Duration::from_nanos(self.last_end);
         self.tell(DriverEvent::Done);

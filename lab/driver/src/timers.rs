@@ -5,22 +5,18 @@
 //! to a few microseconds. A request's deadline is a number in a slot: setting it later than the
 //! heap entry that the slot already has touches no heap, so that a request costs two stores.
 //!
-//! Knows no user and no request; time comes in from the worker's clock.
+//! Knows no user and no request; time comes in from the worker's clock, and what wakes the worker is
+//! an [`Alarm`].
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use nix::sys::time::{TimeSpec, TimeValLike};
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-
+use crate::alarm::Alarm;
 use crate::clock::{Clock, Nanos};
 
 const NEVER: Nanos = Nanos::MAX;
@@ -33,16 +29,8 @@ pub(crate) struct Timers {
 
 struct Inner {
     clock: Clock,
-    fd: AsyncFd<Descriptor>,
+    alarm: Alarm,
     state: RefCell<State>,
-}
-
-struct Descriptor(TimerFd);
-
-impl AsRawFd for Descriptor {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_fd().as_raw_fd()
-    }
 }
 
 /// The pure part: slots and a heap, with time as an argument.
@@ -51,7 +39,7 @@ struct State {
     slots: Vec<Slot>,
     free: Vec<u32>,
     heap: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// What the timerfd is set to.
+    /// What the alarm is set to.
     armed: Option<Nanos>,
 }
 
@@ -124,19 +112,11 @@ impl State {
 
 impl Timers {
     /// New timers on this worker's clock. Must be called within a tokio runtime.
-    #[expect(
-        deprecated,
-        reason = "the newer constructor is unsafe; what it asks holds: the descriptor is owned here \
-                  and never exchanged"
-    )]
     pub(crate) fn new(clock: Clock) -> io::Result<Self> {
-        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        let fd = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
-        let fd = AsyncFd::with_interest(Descriptor(fd), Interest::READABLE)?;
         Ok(Self {
             inner: Rc::new(Inner {
                 clock,
-                fd,
+                alarm: Alarm::new()?,
                 state: RefCell::default(),
             }),
         })
@@ -164,13 +144,9 @@ impl Timers {
     /// Serves the timers; never returns. One task per worker.
     pub(crate) async fn serve(&self) -> io::Error {
         loop {
-            let mut guard = match self.inner.fd.readable().await {
-                Ok(guard) => guard,
-                Err(error) => return error,
-            };
-            // No read of the descriptor: setting it anew also takes back its readiness.
-            guard.clear_ready();
-            drop(guard);
+            if let Err(error) = self.inner.alarm.rung().await {
+                return error;
+            }
             let mut state = self.inner.state.borrow_mut();
             state.armed = None;
             state.fire(self.inner.clock.nanos());
@@ -180,7 +156,7 @@ impl Timers {
         }
     }
 
-    /// Sets the descriptor to the earliest entry, if that is earlier than what it is set to.
+    /// Sets the alarm to the earliest entry, if that is earlier than what it is set to.
     fn arm(&self, state: &mut State) -> io::Result<()> {
         let Some(at) = state.earliest() else {
             return Ok(());
@@ -189,16 +165,8 @@ impl Timers {
             return Ok(());
         }
         state.armed = Some(at);
-        // Zero would switch the timer off.
-        let left = at.saturating_sub(self.inner.clock.nanos()).max(1);
-        let left = TimeSpec::nanoseconds(i64::try_from(left).unwrap_or(i64::MAX));
-        let once = Expiration::OneShot(left);
-        self.inner
-            .fd
-            .get_ref()
-            .0
-            .set(once, TimerSetTimeFlags::empty())?;
-        Ok(())
+        let left = at.saturating_sub(self.inner.clock.nanos());
+        self.inner.alarm.set(left)
     }
 }
 
@@ -214,9 +182,7 @@ impl Timer {
         let state = &mut *self.timers.inner.state.borrow_mut();
         state.set(self.slot, due);
         // It fails only for a bad descriptor or time, which `new` and `arm` rule out.
-        self.timers
-            .arm(state)
-            .expect("the timer descriptor takes any time from 1 ns");
+        self.timers.arm(state).expect("the alarm takes any time");
     }
 
     /// Ready once it fired; otherwise the task is woken when it does.

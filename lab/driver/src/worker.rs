@@ -104,8 +104,8 @@ impl Worker {
         builder.enable_io().build().map_err(DriverError::Runtime)
     }
 
-    /// Setup, then the trial. True when it ran to its end.
-    async fn work<C: Client>(
+    /// Setup, then the trial, within a [`LocalSet`]. True when it ran to its end.
+    pub(crate) async fn work<C: Client>(
         mut self,
         make: impl FnOnce(&Timers) -> Result<C, DriverError>,
         ready: &SyncSender<Result<i32, DriverError>>,

@@ -13,7 +13,6 @@ use common::{Make, Server, Told, ms, ok};
 use lab_driver::remote::{Generators, WorkloadText, generate};
 use lab_driver::{Clock, Drive, Driver, DriverError, DriverEvent, WorkerThread};
 use lab_study::plan::{LoadKind, Spacing};
-use lab_study::timing::ArrivalStream;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -98,7 +97,7 @@ type Ran = (
     Vec<WorkerThread>,
 );
 
-/// Runs to the end; `each` sees every window with the driver.
+/// Runs to the end; `each` sees the driver after every window.
 fn run(drive: &Drive, count: u32, each: impl Fn(&Driver)) -> Ran {
     let (sender, events) = sync_channel(16);
     let driver = Driver::start_generators(drive, &generators(count), sender).unwrap();
@@ -131,48 +130,65 @@ fn alive(thread: WorkerThread) -> bool {
     PathBuf::from(format!("/proc/{}/task/{}", thread.pid, thread.tid)).exists()
 }
 
+fn count(server: &Server, part: &str) -> u64 {
+    let lines = server.lines();
+    lines.iter().filter(|line| line.contains(part)).count() as u64
+}
+
+/// Windows that follow each other without gaps, from 0 on.
+fn check_windows(told: &Told) {
+    let mut end = Duration::ZERO;
+    for window in &told.windows {
+        assert_eq!(window.start, end);
+        assert!(window.handed_over >= window.end);
+        end = window.end;
+    }
+}
+
 fn users_are_spread_and_each_acts_once() {
     let server = Server::answering(|_| ok("hello"));
     let mut drive = drive(&server);
-    drive.cores = vec![0, 1];
-    let (told, summary, threads) = run(&drive, 3, |_| {});
+    (drive.cores, drive.hold) = (vec![0, 1], Duration::from_secs(600));
+    // Until all have done their part, however slow the machine is.
+    let users = || (0..5).all(|user| count(&server, &format!("/get/{user}")) > 3);
+    let (told, summary, threads) = run(&drive, 3, |driver| {
+        if users() && count(&server, "/probe") > 3 {
+            driver.stop();
+        }
+    });
     let summary = summary.unwrap();
     let mut pids: Vec<u32> = threads.iter().map(|t| t.pid).collect();
     pids.dedup();
     assert_eq!((threads.len(), pids.len()), (3, 3));
     assert!(!threads.into_iter().any(alive));
     assert_eq!(told.setup, Some((10, 0, 0)));
-    assert!(!summary.stopped_early && summary.errors == 0);
-    assert_eq!(summary.elapsed, ms(600));
-    let lines = server.lines();
-    let count = |part: &str| lines.iter().filter(|line| line.contains(part)).count() as u64;
-    assert_eq!(
-        (count("/setup/"), count("/setup/4"), count("/setup/3")),
-        (5, 1, 1)
-    );
-    assert!((0..5).all(|user| count(&format!("/get/{user}")) > 3));
-    // Counted once each, but for what was under way at the cut.
-    let missing = count("/get/") - summary.transactions;
+    assert_eq!((summary.stopped_early, summary.errors), (true, 0));
+    let of = |part: &str| count(&server, part);
+    assert_eq!((of("/setup/"), of("/setup/4"), of("/setup/3")), (5, 1, 1));
+    // Counted once each, but for what was under way at the stop.
+    let missing = of("/get/") - summary.transactions;
     assert!(missing <= 5, "{missing}");
-    assert!(count("/probe") >= summary.probe_transactions && summary.probe_transactions > 3);
-    assert!(count("/probe") <= 12, "one generator alone sends the probe");
+    let missing = of("/probe") - summary.probe_transactions;
+    assert!(
+        missing <= 1,
+        "one generator alone sends the probe: {missing}"
+    );
     assert_eq!(told.times(0).len(), summary.transactions);
-    let mut end = Duration::ZERO;
-    for window in &told.windows {
-        assert_eq!((window.start, window.end), (end, end + ms(100)));
-        assert!(window.handed_over >= window.end);
-        end = window.end;
-    }
     assert_eq!(told.windows.last().unwrap().users, 5);
-    // Both clocks are the machine's: the first users act at the trial's 0, not at the message's.
-    assert!(told.windows[0].steps[0].transactions() >= 5);
+    check_windows(&told);
 }
 
 fn setup_has_one_barrier() {
     let server = Server::answering(|_| ok(""));
     let mut drive = drive(&server);
-    (drive.users, drive.hold) = (8, ms(100));
-    run(&drive, 4, |_| {}).1.unwrap();
+    (drive.users, drive.hold) = (8, ms(200));
+    let (told, summary, _) = run(&drive, 4, |_| {});
+    let summary = summary.unwrap();
+    // Nobody stopped it: the end is the plan's.
+    assert_eq!((summary.elapsed, summary.stopped_early), (ms(200), false));
+    let ends: Vec<_> = told.windows.iter().map(|window| window.end).collect();
+    assert_eq!(ends, [ms(100), ms(200)]);
+    check_windows(&told);
     let lines = server.lines();
     let last = lines.iter().rposition(|l| l.contains("/setup/")).unwrap();
     let first = lines.iter().position(|l| l.contains("/second/")).unwrap();
@@ -182,35 +198,48 @@ fn setup_has_one_barrier() {
 fn arrivals_are_shared() {
     let server = Server::answering(|_| ok(""));
     let mut drive = drive(&server);
+    drive.hold = Duration::from_secs(600);
     drive.kind = LoadKind::Arrival {
         rate_per_s: 100.0,
         spacing: Spacing::Poisson,
     };
-    let stream = ArrivalStream::new(7, 0, 100.0, Spacing::Poisson, Duration::ZERO);
-    let planned = stream.take_while(|a| a.at < ms(600)).count() as u64;
-    let (_, summary, _) = run(&drive, 2, |_| {});
-    assert_eq!(summary.unwrap().arrived, planned);
+    let users = || (0..5).all(|user| count(&server, &format!("/get/{user}")) > 3);
+    let (told, summary, _) = run(&drive, 2, |driver| {
+        if users() {
+            driver.stop();
+        }
+    });
+    let summary = summary.unwrap();
+    assert_eq!((summary.errors, summary.dropped), (0, 0));
+    // Each session is one generator's: it is answered once, is under way, or waits. A connection may
+    // have been given one at the stop that it had not begun.
+    let ended = told.windows.last().unwrap();
+    let not_begun = summary.arrived - summary.cycles - ended.waiting;
+    assert!(not_begun <= 5, "{not_begun}");
+    let under_way = summary.cycles - summary.transactions;
+    assert_eq!(u64::from(ended.users), under_way);
+    let unseen = count(&server, "/get/") - summary.transactions;
+    assert!(unseen <= under_way, "{unseen}");
 }
 
 fn a_killed_generator_ends_the_drive() {
     let server = Server::answering(|_| ok(""));
     let mut drive = drive(&server);
-    drive.hold = Duration::from_secs(60);
-    let clock = Clock::start();
-    let (_, ended, threads) = run(&drive, 2, |driver| {
+    drive.hold = Duration::from_secs(600);
+    let (told, ended, threads) = run(&drive, 2, |driver| {
         let victim = driver.worker_threads()[1].pid;
         let _gone_already = kill(Pid::from_raw(victim as i32), Signal::SIGKILL);
     });
     let error = ended.unwrap_err().to_string();
     assert_eq!(error, "generator 1 was ended by signal 9");
-    assert!(clock.now() < Duration::from_secs(30));
+    assert!(told.windows.last().unwrap().end < drive.hold);
     assert!(!threads.into_iter().any(alive));
 }
 
 fn a_stop_ends_all_generators() {
     let server = Server::answering(|_| ok(""));
     let mut drive = drive(&server);
-    drive.hold = Duration::from_secs(60);
+    drive.hold = Duration::from_secs(600);
     let (told, ended, threads) = run(&drive, 2, Driver::stop);
     assert!(ended.unwrap().stopped_early && told.windows.len() >= 2);
     assert!(!threads.into_iter().any(alive));
@@ -268,7 +297,7 @@ fn a_dropped_driver_leaves_no_process() {
     drop(driver);
     let clock = Clock::start();
     while threads.iter().copied().any(alive) {
-        assert!(clock.now() < Duration::from_secs(20));
+        assert!(clock.now() < Duration::from_secs(60));
         common::pass(ms(5));
     }
 }

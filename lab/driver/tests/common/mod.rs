@@ -324,7 +324,7 @@ impl Make {
             cores: Vec::new(),
             own_cores: false,
             ramp: Duration::ZERO,
-            hold: Duration::from_secs(20),
+            hold: Duration::from_secs(600),
             window: ms(10),
             limits: Limits::default(),
         }

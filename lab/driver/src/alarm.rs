@@ -1,0 +1,74 @@
+//! What wakes a worker at the earliest of its timers: the kernel's timerfd. In tests of the schedule it
+//! is the simulation, which sets the clock to the next alarm instead of waiting for it.
+//!
+//! It knows one moment at a time, and nothing of who waits for it.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+
+use nix::sys::time::{TimeSpec, TimeValLike};
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::clock::Nanos;
+
+/// One alarm, of one worker.
+pub(crate) enum Alarm {
+    Timerfd(AsyncFd<Descriptor>),
+    #[cfg(test)]
+    Simulated(std::rc::Rc<crate::simulation::Alarm>),
+}
+
+pub(crate) struct Descriptor(TimerFd);
+
+impl AsRawFd for Descriptor {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+impl Alarm {
+    /// An alarm that is not set. Must be called within a tokio runtime, or within the simulation.
+    #[expect(
+        deprecated,
+        reason = "the newer constructor is unsafe; what it asks holds: the descriptor is owned here \
+                  and never exchanged"
+    )]
+    pub(crate) fn new() -> io::Result<Self> {
+        #[cfg(test)]
+        if let Some(alarm) = crate::simulation::alarm() {
+            return Ok(Self::Simulated(alarm));
+        }
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        let fd = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
+        let fd = AsyncFd::with_interest(Descriptor(fd), Interest::READABLE)?;
+        Ok(Self::Timerfd(fd))
+    }
+
+    /// Rings in `left` instead of whenever it was set to.
+    pub(crate) fn set(&self, left: Nanos) -> io::Result<()> {
+        match self {
+            Self::Timerfd(fd) => {
+                // Zero would switch the timer off.
+                let left = TimeSpec::nanoseconds(i64::try_from(left.max(1)).unwrap_or(i64::MAX));
+                let once = Expiration::OneShot(left);
+                fd.get_ref().0.set(once, TimerSetTimeFlags::empty())?;
+            }
+            #[cfg(test)]
+            Self::Simulated(alarm) => alarm.set(left),
+        }
+        Ok(())
+    }
+
+    /// Waits until it rings.
+    pub(crate) async fn rung(&self) -> io::Result<()> {
+        match self {
+            // No read of the descriptor: setting it anew also takes back its readiness.
+            Self::Timerfd(fd) => fd.readable().await?.clear_ready(),
+            #[cfg(test)]
+            Self::Simulated(alarm) => alarm.rung().await,
+        }
+        Ok(())
+    }
+}

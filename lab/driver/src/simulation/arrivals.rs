@@ -1,0 +1,277 @@
+//! Sessions that arrive: when, what waits for a connection, where response times count from, what is
+//! dropped, and what is left at the end.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use lab_study::model::Wait;
+use lab_study::plan::{LoadKind, Spacing};
+use lab_study::timing::{ArrivalStream, TimingStream};
+
+use super::{Answer, Told, drive, histogram, ms, simulate, step};
+use crate::drive::Drive;
+
+/// Single requests that arrive.
+fn arrivals(rate_per_s: f64, spacing: Spacing, slots: u32) -> Drive {
+    let mut drive = drive(vec![step(Wait::None, 1)]);
+    drive.kind = LoadKind::Arrival {
+        rate_per_s,
+        spacing,
+    };
+    drive.users = slots;
+    drive
+}
+
+fn constant(rate_per_s: f64, slots: u32) -> Drive {
+    arrivals(rate_per_s, Spacing::Constant, slots)
+}
+
+/// When the sessions arrive by the plan.
+fn planned(drive: &Drive) -> Vec<Duration> {
+    let LoadKind::Arrival {
+        rate_per_s,
+        spacing,
+    } = drive.kind
+    else {
+        return Vec::new();
+    };
+    let stream = ArrivalStream::new(drive.seed, drive.block, rate_per_s, spacing, drive.ramp);
+    let end = drive.ramp + drive.hold;
+    let times = stream.map(|arrival| arrival.at);
+    times.take_while(|at| *at < end).collect()
+}
+
+fn sends(told: &Told) -> Vec<Duration> {
+    told.sent.iter().map(|asked| asked.at).collect()
+}
+
+/// A server with one worker, first come, first served.
+fn one_worker(mut service: impl FnMut() -> Duration) -> impl FnMut(super::Asked) -> Answer {
+    let mut free_from = Duration::ZERO;
+    move |asked| {
+        free_from = free_from.max(asked.at) + service();
+        Answer::After(free_from - asked.at)
+    }
+}
+
+/// Lindley's recursion (1952): a request waits for what the one before it waited and was served,
+/// less the time between the two. Gives when each is answered.
+fn lindley(arrivals: &[Duration], services: &[Duration]) -> Vec<Duration> {
+    let mut free_from = Duration::ZERO;
+    let answers = arrivals.iter().zip(services).map(|(at, service)| {
+        free_from = free_from.max(*at) + *service;
+        free_from
+    });
+    answers.collect()
+}
+
+#[test]
+fn sessions_arrive_as_the_stream_says_on_every_worker() {
+    for spacing in [Spacing::Constant, Spacing::Poisson] {
+        let mut drive = arrivals(200.0, spacing, 300);
+        (drive.ramp, drive.hold, drive.cores) = (ms(300), ms(702), vec![0, 1]);
+        let planned = planned(&drive);
+        let told = simulate(drive, |_| Answer::After(ms(0)));
+        assert_eq!(sends(&told), planned);
+        let sum = &told.summary;
+        assert_eq!(
+            (sum.arrived, sum.cycles),
+            (planned.len() as u64, sum.arrived)
+        );
+        assert_eq!(
+            (sum.transactions, sum.errors, sum.dropped),
+            (sum.arrived, 0, 0)
+        );
+        assert_eq!(told.last().unanswered.count, 0);
+    }
+}
+
+#[test]
+fn responses_of_a_single_worker_are_those_of_lindleys_recursion() {
+    let service = Wait::Exponential(ms(4));
+    // With a connection for each session, and where sessions wait for one of two: the server's queue
+    // and the generator's are one queue.
+    for slots in [400, 2] {
+        let mut drive = arrivals(200.0, Spacing::Poisson, slots);
+        drive.hold = ms(2000);
+        let (hold, arrivals) = (drive.hold, planned(&drive));
+        let mut draws = TimingStream::new(20, 0, 0);
+        let services: Vec<_> = arrivals.iter().map(|_| draws.next_wait(&service)).collect();
+        let answers = lindley(&arrivals, &services);
+        let mut served = services.clone().into_iter();
+        let told = simulate(drive, one_worker(move || served.next().unwrap()));
+        let all = arrivals.iter().zip(&answers);
+        let (in_time, open): (Vec<_>, Vec<_>) = all.partition(|(_, answer)| **answer < hold);
+        let responses = in_time.iter().map(|(at, answer)| **answer - **at);
+        assert_eq!(told.times(0), histogram(responses));
+        let left = told.last().unanswered;
+        assert_eq!(left.count, open.len() as u64);
+        let oldest = open.iter().map(|(at, _)| hold - **at).max();
+        assert_eq!(left.oldest, oldest.unwrap_or_default());
+        assert_eq!(told.lateness().max(), 1, "nothing is late");
+    }
+}
+
+#[test]
+fn waiting_for_a_connection_is_response_time_and_no_lateness() {
+    // One connection carries 50 sessions a second; 100 arrive.
+    let mut drive = constant(100.0, 1);
+    drive.hold = ms(1005);
+    let planned = planned(&drive);
+    let told = simulate(drive, |_| Answer::After(ms(20)));
+    let answered: Vec<_> = planned
+        .iter()
+        .zip(1..)
+        .map(|(at, n)| (*at, planned[0] + ms(20 * n)))
+        .collect();
+    let in_time = answered.iter().filter(|(_, answer)| *answer < ms(1005));
+    let responses: Vec<_> = in_time.map(|(at, answer)| *answer - *at).collect();
+    assert_eq!((planned.len(), responses.len()), (101, 50));
+    assert_eq!(told.times(0), histogram(responses.iter().copied()));
+    assert_eq!(
+        told.sum(0, |step| &step.service),
+        histogram(vec![ms(20); responses.len()])
+    );
+    assert_eq!(told.lateness().max(), 1);
+    // What waits at the end is told, with its age.
+    let last = told.last();
+    let left = (planned.len() - responses.len()) as u64;
+    assert_eq!(
+        (last.unanswered.count, last.waiting, last.users),
+        (left, left - 1, 1)
+    );
+    assert_eq!(last.unanswered.oldest, ms(1005) - planned[responses.len()]);
+}
+
+const PERIOD: Duration = ms(5000);
+/// In each period the server stalls from here …
+const STALL_FROM: Duration = ms(2000);
+/// … to here.
+const STALL_TO: Duration = ms(3000);
+
+/// How long an answer takes that is asked for now: until the end of the stall, if there is one.
+fn stalled(at: Duration) -> Duration {
+    let into = Duration::from_nanos((at.as_nanos() % PERIOD.as_nanos()) as u64);
+    match (STALL_FROM..STALL_TO).contains(&into) {
+        true => STALL_TO - into,
+        false => Duration::ZERO,
+    }
+}
+
+#[test]
+fn a_stall_is_in_the_response_times_of_all_planned_sends() {
+    for slots in [1200, 64] {
+        let mut drive = constant(1000.0, slots);
+        drive.hold = 2 * PERIOD;
+        let planned = planned(&drive);
+        let told = simulate(drive, |asked| Answer::After(stalled(asked.at)));
+        let response = told.times(0);
+        // However few connections there are: each counts from its plan.
+        assert_eq!(response, histogram(planned.iter().map(|at| stalled(*at))));
+        // A fifth of the requests falls into a stall, evenly: half of those wait for over 500 ms.
+        for (q, expected) in [(0.9, 500_000), (0.99, 950_000)] {
+            let found = response.value_at_quantile(q);
+            assert!(found.abs_diff(expected) <= 1000, "{q}: {found} us");
+        }
+        // Those sent in the stall are slow; the others were sent when it was over.
+        let service = told.sum(0, |step| &step.service);
+        let slow = service.len() - service.count_between(0, 1);
+        let expected = if slots == 64 { 2 * 64 } else { 2 * 1000 };
+        assert_eq!((slow, service.len()), (expected, response.len()));
+    }
+}
+
+#[test]
+fn sessions_beyond_the_bound_are_dropped_and_counted() {
+    let mut drive = constant(100.0, 1);
+    (drive.hold, drive.limits.max_waiting) = (ms(300), 4);
+    let arrived = planned(&drive).len() as u64;
+    let told = simulate(drive, |_| Answer::After(ms(5000)));
+    let sum = &told.summary;
+    assert_eq!((sum.arrived, sum.transactions), (arrived, 0));
+    assert_eq!(sum.dropped, arrived - 5);
+    assert_eq!(told.last().unanswered.count, 5);
+}
+
+#[test]
+fn sessions_with_waits_keep_their_own_draws() {
+    let wait = Wait::Uniform(ms(10), ms(60));
+    let mut drive = constant(100.0, 64);
+    drive.workload = drive_of_two(wait).workload;
+    drive.hold = ms(600);
+    let (seed, block, arrivals) = (drive.seed, drive.block, planned(&drive));
+    let told = simulate(drive, |_| Answer::After(ms(3)));
+    let mut expected = Vec::new();
+    for (number, at) in (0..).zip(arrivals) {
+        let mut stream = TimingStream::of_session(seed, block, number);
+        let first = at + stream.next_wait(&wait);
+        expected.extend([first, first + ms(3) + stream.next_wait(&wait)]);
+    }
+    expected.retain(|at| *at < ms(600));
+    expected.sort();
+    assert_eq!(sends(&told), expected);
+    assert_eq!(told.times(0).max(), histogram([ms(3)]).max());
+}
+
+fn drive_of_two(wait: Wait) -> Drive {
+    drive(vec![step(wait, 1), step(wait, 1)])
+}
+
+#[test]
+fn the_plan_passes_on_from_a_step_that_is_skipped() {
+    let mut drive = constant(100.0, 1);
+    drive.workload = drive_of_two(Wait::None).workload;
+    drive.hold = ms(500);
+    let planned = planned(&drive);
+    let told = simulate(drive, |asked| match asked.request {
+        0 => Answer::Skipped,
+        _ => Answer::After(ms(30)),
+    });
+    let answers = (1..).map(|n| planned[0] + ms(30 * n));
+    let in_time = planned
+        .iter()
+        .zip(answers)
+        .filter(|(_, answer)| *answer < ms(500));
+    let responses: Vec<_> = in_time.map(|(at, answer)| answer - *at).collect();
+    assert!(responses.len() >= 16);
+    assert_eq!(told.summary.skipped, responses.len() as u64 + 1);
+    assert_eq!(told.times(1), histogram(responses));
+}
+
+#[test]
+fn parts_of_a_drive_share_its_sessions() {
+    let part = |index| {
+        let mut drive = constant(100.0, 4);
+        (drive.part.index, drive.part.of, drive.hold) = (index, 2, ms(205));
+        let told = simulate(drive, |_| Answer::After(ms(0)));
+        let mut users: Vec<u32> = told.sent.iter().map(|asked| asked.user).collect();
+        users.sort_unstable();
+        users.dedup();
+        (told.summary.arrived, users, sends(&told))
+    };
+    let mut whole = constant(100.0, 4);
+    whole.hold = ms(205);
+    let planned = planned(&whole);
+    let every_other = |first| planned.iter().skip(first).step_by(2).copied().collect();
+    assert_eq!(part(0), (11, vec![0, 2], every_other(0)));
+    assert_eq!(part(1), (10, vec![1, 3], every_other(1)));
+}
+
+#[test]
+fn a_connection_that_is_free_for_longest_comes_first() {
+    let mut drive = constant(100.0, 3);
+    drive.hold = ms(100);
+    let users = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&users);
+    simulate(drive, move |asked| {
+        seen.borrow_mut().push(asked.user);
+        Answer::After(ms(1))
+    });
+    let users = users.borrow();
+    assert!(users.len() >= 9);
+    assert!(
+        users.iter().zip(0..).all(|(user, n)| *user == n % 3),
+        "{users:?}"
+    );
+}

@@ -1,0 +1,81 @@
+//! Small drives for the simulation: steps of numbered requests, whose texts nobody reads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lab_study::Template;
+use lab_study::model::{Body, DEFAULT_DATES_FROM, Probe, Request, Session, Step, Wait, Workload};
+use lab_study::plan::LoadKind;
+
+use crate::drive::{Drive, Limits, Part, TlsOptions};
+
+pub(crate) const fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn request() -> Request {
+    Request {
+        method: "GET".to_owned(),
+        target: Template::literal("/"),
+        headers: Vec::new(),
+        body: Body::Empty,
+        basic_auth: None,
+        expect: vec![200..=200],
+        captures: Vec::new(),
+    }
+}
+
+/// A probe, sent every so often.
+pub(crate) fn probe(every: Duration) -> Option<Probe> {
+    let request = request();
+    Some(Probe { request, every })
+}
+
+/// A step of so many requests.
+pub(crate) fn step(wait: Wait, requests: usize) -> Step {
+    Step {
+        name: "Step".to_owned(),
+        wait,
+        repeat: 1,
+        chance: None,
+        once: false,
+        requests: vec![request(); requests],
+    }
+}
+
+/// One user with this session, for a second.
+pub(crate) fn drive(steps: Vec<Step>) -> Drive {
+    let workload = Workload {
+        name: "simulated".to_owned(),
+        about: String::new(),
+        user: Vec::new(),
+        setup: Vec::new(),
+        session: Session { pace: None, steps },
+        probe: None,
+        transfer: None,
+        variables: Arc::from([]),
+    };
+    Drive {
+        workload: Arc::new(workload),
+        base: "http://127.0.0.1:1".parse().unwrap(),
+        tls: TlsOptions::default(),
+        kind: LoadKind::Users,
+        users: 1,
+        part: Part::WHOLE,
+        user_extra: Vec::new(),
+        seed: 7,
+        block: 0,
+        base_date: DEFAULT_DATES_FROM,
+        cores: Vec::new(),
+        own_cores: false,
+        ramp: Duration::ZERO,
+        hold: ms(1000),
+        window: ms(10),
+        limits: Limits::default(),
+    }
+}
+
+/// The workload, to be changed.
+pub(crate) fn workload(drive: &mut Drive) -> &mut Workload {
+    Arc::get_mut(&mut drive.workload).unwrap()
+}

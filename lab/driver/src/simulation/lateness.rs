@@ -1,0 +1,93 @@
+//! What counts as late: what the generator's own thread holds up, to the nanosecond, and nothing else.
+
+use lab_study::model::Wait;
+use lab_study::plan::{LoadKind, Spacing};
+
+use super::drive::workload;
+use super::{Answer, drive, histogram, hold_up, ms, simulate, step};
+
+#[test]
+fn what_the_generator_is_held_up_by_is_lateness() {
+    // Two users start at 0 and at 10 ms; making the first request takes the worker 30 ms.
+    let mut drive = drive(vec![step(Wait::None, 1)]);
+    workload(&mut drive).session.pace = Some(ms(60_000));
+    (drive.users, drive.ramp, drive.hold) = (2, ms(20), ms(100));
+    let told = simulate(drive, |asked| {
+        if asked.user == 0 {
+            hold_up(ms(30));
+        }
+        Answer::After(ms(1))
+    });
+    // The second was meant for 10 and went out at 30.
+    assert_eq!(told.sends_of(1), [ms(30)]);
+    assert_eq!(told.lateness(), histogram([ms(0), ms(20)]));
+    assert_eq!(told.summary.transactions, 2);
+}
+
+#[test]
+fn a_held_up_generator_makes_response_times_of_arrivals_longer_and_no_service_times() {
+    let mut drive = drive(vec![step(Wait::None, 1)]);
+    drive.kind = LoadKind::Arrival {
+        rate_per_s: 100.0,
+        spacing: Spacing::Constant,
+    };
+    (drive.users, drive.hold) = (50, ms(300));
+    let mut first = true;
+    let told = simulate(drive, move |_| {
+        if std::mem::take(&mut first) {
+            hold_up(ms(95));
+        }
+        Answer::After(ms(2))
+    });
+    // The nine sessions that should have begun in those 95 ms begin late, the last by 5 ms.
+    let late: Vec<u64> = (1..10).map(|n| 95 - 10 * n).collect();
+    let on_time = told.times(0).len() - 10;
+    let lateness = late.iter().copied().chain(vec![0; 1 + on_time as usize]);
+    assert_eq!(told.lateness(), histogram(lateness.map(ms)));
+    let response = late.iter().map(|late| ms(late + 2));
+    let quick = vec![ms(2); on_time as usize];
+    assert_eq!(
+        told.times(0),
+        histogram(response.chain([ms(95)]).chain(quick.clone()))
+    );
+    let service = told.sum(0, |step| &step.service);
+    assert_eq!(
+        service,
+        histogram(vec![ms(2); 9].into_iter().chain([ms(95)]).chain(quick))
+    );
+}
+
+#[test]
+fn a_window_that_is_handed_over_late_says_so_and_keeps_its_end() {
+    let mut drive = drive(vec![step(Wait::Constant(ms(15)), 1)]);
+    workload(&mut drive).session.pace = Some(ms(60_000));
+    (drive.hold, drive.window) = (ms(50), ms(10));
+    // From 15 on the worker does nothing else for 17 ms.
+    let told = simulate(drive, |_| {
+        hold_up(ms(17));
+        Answer::After(ms(20))
+    });
+    let ends = |of: fn(&crate::event::Window) -> std::time::Duration| {
+        told.windows.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(ends(|window| window.end), [10, 20, 30, 40, 50].map(ms));
+    assert_eq!(
+        ends(|window| window.handed_over),
+        [10, 32, 32, 40, 50].map(ms)
+    );
+}
+
+#[test]
+fn an_answer_that_a_late_worker_sees_after_the_end_is_none() {
+    let mut drive = drive(vec![step(Wait::Constant(ms(10)), 1), step(Wait::None, 1)]);
+    (drive.users, drive.hold) = (2, ms(40));
+    // User 1's first answer is due at 30; the worker comes back to it at 60 only.
+    let told = simulate(drive, |asked| {
+        if asked.user == 0 {
+            hold_up(ms(50));
+        }
+        Answer::After(ms(20))
+    });
+    assert_eq!((told.summary.transactions, told.summary.errors), (0, 0));
+    assert_eq!(told.summary.elapsed, ms(40));
+}

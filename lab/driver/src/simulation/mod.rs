@@ -1,0 +1,406 @@
+//! Drives in simulated time: the engine as it is – workers, users, timers, recorder, merger – with a
+//! clock that stands still while anything can be done, and then jumps to the next alarm. So the rules
+//! of *when* are tested to the nanosecond, on any machine, as fast as it can.
+//!
+//! The server is a function that says how long each answer takes. It knows no protocol and no socket.
+
+mod arrivals;
+mod closed;
+mod drive;
+mod lateness;
+mod sequence;
+
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use lab_study::UserScope;
+use tokio::task::LocalSet;
+
+use crate::client::{Client, ClientCounts, Exchange, Failure, RequestId};
+use crate::clock::{Clock, Nanos, nanos};
+use crate::control::Control;
+use crate::crew::hire;
+use crate::drive::Drive;
+use crate::event::{DriveSummary, DriverEvent, ErrorClass, StepWindow, Window, new_histogram};
+use crate::merger::{Merger, Outbox, Report};
+use crate::script::Script;
+use crate::timers::{Timer, Timers};
+use crate::worker::Worker;
+
+pub(crate) use drive::{drive, ms, step, workload};
+
+const NEVER: Nanos = Nanos::MAX;
+/// More reports or events than any test makes without time passing.
+const QUEUE: usize = 1 << 14;
+
+/// The time of this thread's simulation, and what waits for it.
+struct World {
+    base: Instant,
+    passed: Nanos,
+    alarms: Vec<Rc<Alarm>>,
+}
+
+thread_local! {
+    static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
+}
+
+fn with<T>(act: impl FnOnce(&mut World) -> T) -> Option<T> {
+    WORLD.with_borrow_mut(|world| world.as_mut().map(act))
+}
+
+/// The simulated moment; none outside a simulation.
+pub(crate) fn now() -> Option<Instant> {
+    with(|world| world.base + Duration::from_nanos(world.passed))
+}
+
+/// A new alarm; none outside a simulation.
+pub(crate) fn alarm() -> Option<Rc<Alarm>> {
+    with(|world| {
+        let alarm = Rc::new(Alarm::default());
+        world.alarms.push(Rc::clone(&alarm));
+        alarm
+    })
+}
+
+/// Lets time pass in which a worker does nothing else: its own work, or others' on its core.
+pub(crate) fn hold_up(time: Duration) {
+    with(|world| world.passed += nanos(time));
+}
+
+/// What a worker's timers are served by.
+pub(crate) struct Alarm {
+    at: Cell<Nanos>,
+    rings: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self {
+            at: Cell::new(NEVER),
+            rings: Cell::new(false),
+            waker: RefCell::default(),
+        }
+    }
+}
+
+impl Alarm {
+    pub(crate) fn set(&self, left: Nanos) {
+        let passed = with(|world| world.passed).expect("it was made in a simulation");
+        self.at.set(passed.saturating_add(left));
+    }
+
+    pub(crate) async fn rung(&self) {
+        let poll = |cx: &mut Context<'_>| {
+            if self.rings.take() {
+                return Poll::Ready(());
+            }
+            *self.waker.borrow_mut() = Some(cx.waker().clone());
+            Poll::Pending
+        };
+        poll_fn(poll).await;
+    }
+
+    fn ring(&self) {
+        self.at.set(NEVER);
+        self.rings.set(true);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// Sets the clock to the next alarm and rings it.
+fn jump() {
+    let due: Vec<Rc<Alarm>> = with(|world| {
+        let next = world.alarms.iter().map(|alarm| alarm.at.get()).min();
+        let next = next.filter(|at| *at < NEVER);
+        let next = next.expect("nothing more will ever happen, but workers wait");
+        world.passed = world.passed.max(next);
+        let due = |alarm: &&Rc<Alarm>| alarm.at.get() <= world.passed;
+        world.alarms.iter().filter(due).cloned().collect()
+    })
+    .expect("a simulation");
+    due.iter().for_each(|alarm| alarm.ring());
+}
+
+/// A request as the server gets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Since the simulation began; the trial's 0 where there is no setup.
+    pub(crate) at: Duration,
+    pub(crate) user: u32,
+    pub(crate) request: RequestId,
+}
+
+/// What becomes of a request.
+pub(crate) enum Answer {
+    /// It is answered so much later.
+    After(Duration),
+    /// It fails so much later.
+    Fails(ErrorClass, Duration),
+    /// Its list is empty: it isn't sent.
+    Skipped,
+    /// Nothing comes.
+    Never,
+}
+
+/// Speaks with a server that is a function.
+struct Simulated<S> {
+    clock: Clock,
+    server: Rc<RefCell<S>>,
+    sent: Rc<RefCell<Vec<Asked>>>,
+    forgotten: Rc<RefCell<Vec<RequestId>>>,
+}
+
+impl<S: FnMut(Asked) -> Answer + 'static> Client for Simulated<S> {
+    type Session = ();
+
+    fn session(&self) {}
+
+    fn sibling(&self, (): &()) {}
+
+    async fn exchange(
+        &self,
+        (): &mut (),
+        request: RequestId,
+        scope: &mut UserScope,
+        deadline: &Timer,
+    ) -> Exchange {
+        let sent = self.clock.nanos();
+        let asked = Asked {
+            at: Duration::from_nanos(sent),
+            user: scope.index(),
+            request,
+        };
+        let answer = (self.server.borrow_mut())(asked);
+        let (takes, result) = match answer {
+            Answer::After(takes) => (nanos(takes), Ok(())),
+            Answer::Fails(class, takes) => (nanos(takes), Err(class)),
+            Answer::Skipped => return Exchange::Skipped,
+            Answer::Never => (NEVER, Ok(())),
+        };
+        self.sent.borrow_mut().push(asked);
+        deadline.sleep_until(sent.saturating_add(takes)).await;
+        Exchange::Done {
+            sent,
+            ended: self.clock.nanos(),
+            bytes: 0,
+            result: result.map_err(|class| Failure {
+                class,
+                detail: Box::default(),
+            }),
+        }
+    }
+
+    fn forget(&self, request: RequestId, _: &mut UserScope) {
+        self.forgotten.borrow_mut().push(request);
+    }
+
+    fn take_counts(&self) -> ClientCounts {
+        ClientCounts::default()
+    }
+}
+
+/// What a simulated drive told, and what its server was asked.
+#[derive(Default)]
+pub(crate) struct Told {
+    pub(crate) windows: Vec<Window>,
+    /// Answered, failed, and skipped in setup.
+    pub(crate) setup: Option<(u64, u64, u64)>,
+    pub(crate) summary: DriveSummary,
+    /// In the order of their sends.
+    pub(crate) sent: Vec<Asked>,
+    /// The requests whose captures were forgotten.
+    pub(crate) forgotten: Vec<RequestId>,
+}
+
+impl Told {
+    fn hear(&mut self, event: DriverEvent, control: &Control, clock: Clock) {
+        match event {
+            DriverEvent::SetupDone {
+                transactions,
+                errors,
+                skipped,
+                ..
+            } => {
+                self.setup = Some((transactions, errors, skipped));
+                control.begin(clock.nanos());
+            }
+            DriverEvent::Window(window) => self.windows.push(*window),
+            _ => {}
+        }
+    }
+
+    /// One histogram of a step, over all windows.
+    pub(crate) fn sum(
+        &self,
+        step: usize,
+        of: fn(&StepWindow) -> &Histogram<u64>,
+    ) -> Histogram<u64> {
+        let mut sum = new_histogram();
+        for window in &self.windows {
+            sum.add(of(&window.steps[step])).unwrap();
+        }
+        sum
+    }
+
+    /// Response times of a step's transactions.
+    pub(crate) fn times(&self, step: usize) -> Histogram<u64> {
+        self.sum(step, |step| &step.ok)
+    }
+
+    pub(crate) fn lateness(&self) -> Histogram<u64> {
+        let mut sum = new_histogram();
+        for window in &self.windows {
+            sum.add(&window.lateness).unwrap();
+        }
+        sum
+    }
+
+    pub(crate) fn count(&self, of: fn(&StepWindow) -> u64) -> u64 {
+        let steps = self.windows.iter().flat_map(|window| &window.steps);
+        steps.map(of).sum()
+    }
+
+    /// When each request of one user went out.
+    pub(crate) fn sends_of(&self, user: u32) -> Vec<Duration> {
+        let its = self.sent.iter().filter(|asked| asked.user == user);
+        its.map(|asked| asked.at).collect()
+    }
+
+    pub(crate) fn last(&self) -> &Window {
+        self.windows.last().unwrap()
+    }
+}
+
+/// The histogram of these times.
+pub(crate) fn histogram(times: impl IntoIterator<Item = Duration>) -> Histogram<u64> {
+    let mut histogram = new_histogram();
+    for time in times {
+        let us = (nanos(time) + 500) / 1000;
+        histogram.record(us.max(1)).unwrap();
+    }
+    histogram
+}
+
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A worker under way, on this thread.
+struct Running {
+    /// True when cut at the trial's end.
+    life: Pin<Box<dyn Future<Output = bool>>>,
+    woken: Arc<Flag>,
+    outbox: Outbox,
+    ended: bool,
+}
+
+impl Running {
+    fn new(worker: Worker, client: impl Client) -> Self {
+        let outbox = worker.outbox.clone();
+        let life = async move {
+            let (ready, _started) = sync_channel(1);
+            let work = worker.work(|_: &Timers| Ok(client), &ready);
+            LocalSet::new().run_until(work).await
+        };
+        Self {
+            life: Box::pin(life),
+            woken: Arc::new(Flag(AtomicBool::new(true))),
+            outbox,
+            ended: false,
+        }
+    }
+
+    /// Does what the worker can do now. False when there was nothing.
+    fn go_on(&mut self) -> bool {
+        if self.ended || !self.woken.0.swap(false, Ordering::SeqCst) {
+            return false;
+        }
+        let waker = Waker::from(Arc::clone(&self.woken));
+        if let Poll::Ready(cut) = self.life.as_mut().poll(&mut Context::from_waker(&waker)) {
+            self.ended = true;
+            self.outbox.send(Report::Ended { cut });
+        }
+        true
+    }
+}
+
+/// Ends the simulation also where a test fails.
+struct Over;
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        WORLD.set(None);
+    }
+}
+
+fn begin() -> Over {
+    WORLD.set(Some(World {
+        base: Clock::start().instant0(),
+        passed: 0,
+        alarms: Vec::new(),
+    }));
+    Over
+}
+
+/// Drives to the end of the hold.
+pub(crate) fn simulate(drive: Drive, server: impl FnMut(Asked) -> Answer + 'static) -> Told {
+    let _over = begin();
+    let (server, sent, forgotten) = (Rc::new(RefCell::new(server)), Rc::default(), Rc::default());
+    let (queue, reports) = sync_channel(QUEUE);
+    let (events, told) = sync_channel(QUEUE);
+    let script = Arc::new(Script::new(&drive.workload));
+    let drive = Arc::new(drive);
+    let (clock, control) = (Clock::start(), Arc::new(Control::new()));
+    let hired =
+        (0..drive.workers()).map(|number| hire(number, &drive, &script, clock, &control, &queue));
+    let (workers, emptied): (Vec<Worker>, Vec<_>) = hired.unzip();
+    let workers = workers.into_iter().map(|worker| {
+        let client = Simulated {
+            clock,
+            server: Rc::clone(&server),
+            sent: Rc::clone(&sent),
+            forgotten: Rc::clone(&forgotten),
+        };
+        Running::new(worker, client)
+    });
+    let mut workers: Vec<Running> = workers.collect();
+    let mut merger = Merger::new(script, clock, Arc::clone(&control), events, emptied);
+    let mut story = Told::default();
+    merger.begin();
+    while !merger.all_ended() {
+        let mut idle = true;
+        for worker in &mut workers {
+            idle &= !worker.go_on();
+        }
+        for (worker, report) in reports.try_iter() {
+            merger.take(worker, report);
+            idle = false;
+        }
+        told.try_iter()
+            .for_each(|event| story.hear(event, &control, clock));
+        if idle {
+            jump();
+        }
+    }
+    story.summary = merger.end();
+    told.try_iter()
+        .for_each(|event| story.hear(event, &control, clock));
+    (story.sent, story.forgotten) = (sent.take(), forgotten.take());
+    story
+}

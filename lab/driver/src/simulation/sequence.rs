@@ -1,0 +1,101 @@
+//! One session after another, a stated number of times: when it ends, and what its sessions took.
+
+use lab_study::model::Wait;
+use lab_study::plan::LoadKind;
+
+use super::drive::{probe, workload};
+use super::{Answer, Told, drive, histogram, ms, simulate, step};
+use crate::drive::Drive;
+use crate::event::{ErrorClass, new_histogram};
+
+fn sequence(mut drive: Drive, sessions: u32) -> Drive {
+    drive.kind = LoadKind::Sequence { sessions };
+    drive
+}
+
+fn sessions(told: &Told) -> hdrhistogram::Histogram<u64> {
+    let mut sum = new_histogram();
+    for window in &told.windows {
+        sum.add(&window.sessions).unwrap();
+    }
+    sum
+}
+
+#[test]
+fn a_sequence_ends_with_its_last_session() {
+    let steps = vec![step(Wait::None, 1), step(Wait::Constant(ms(1)), 1)];
+    let mut drive = sequence(drive(steps), 7);
+    workload(&mut drive).probe = probe(ms(10));
+    drive.cores = vec![0, 1];
+    let told = simulate(drive, |_| Answer::After(ms(2)));
+    let sum = &told.summary;
+    assert_eq!(
+        (sum.cycles, sum.transactions, sum.stopped_early),
+        (7, 14, false)
+    );
+    // Each session takes 2 + 1 + 2 ms.
+    assert_eq!(sum.elapsed, ms(35));
+    assert_eq!(sessions(&told), histogram([ms(5); 7]));
+    let service = told.sum(0, |step| &step.service).len();
+    assert_eq!(service, 0, "in a closed loop both times are the same");
+    // At 10, 20, and 30.
+    assert_eq!((sum.probe_transactions, told.times(2).len()), (3, 3));
+}
+
+#[test]
+fn a_session_in_which_a_request_failed_has_no_time() {
+    let steps = vec![step(Wait::None, 1), step(Wait::None, 1)];
+    let told = simulate(sequence(drive(steps), 3), |asked| match asked.request {
+        0 => Answer::Fails(ErrorClass::Status, ms(1)),
+        _ => Answer::After(ms(1)),
+    });
+    assert_eq!((told.summary.transactions, told.summary.errors), (3, 3));
+    assert!(sessions(&told).is_empty());
+}
+
+#[test]
+fn the_pause_after_a_failure_is_in_no_sessions_time() {
+    let mut drive = sequence(drive(vec![step(Wait::None, 1)]), 3);
+    drive.hold = ms(60_000);
+    drive.limits.failure_pause = ms(2_000);
+    let told = simulate(drive, |asked| match asked.at.is_zero() {
+        true => Answer::Fails(ErrorClass::Reset, ms(4)),
+        false => Answer::After(ms(3)),
+    });
+    assert_eq!((told.summary.transactions, told.summary.errors), (2, 1));
+    assert_eq!(told.sends_of(0), [0, 2004, 2007].map(ms));
+    assert_eq!(sessions(&told), histogram([ms(3); 2]));
+}
+
+#[test]
+fn a_sequence_that_takes_too_long_is_cut() {
+    let mut drive = sequence(drive(vec![step(Wait::None, 1)]), 1000);
+    drive.hold = ms(210);
+    let told = simulate(drive, |_| Answer::After(ms(20)));
+    let sum = &told.summary;
+    assert_eq!((sum.transactions, sum.stopped_early), (10, false));
+    assert_eq!(sum.elapsed, ms(210));
+}
+
+#[test]
+fn a_step_that_takes_too_long_is_not_repeated() {
+    for (ends_step, asked) in [(true, 2), (false, 6)] {
+        let steps = vec![step(Wait::None, 1), step(Wait::None, 1)];
+        let mut drive = sequence(drive(steps), 2);
+        for step in &mut workload(&mut drive).session.steps {
+            step.repeat = 3;
+        }
+        drive.hold = ms(60_000);
+        drive.limits.failure_pause = ms(5);
+        drive.limits.timeout_ends_step = ends_step;
+        let told = simulate(drive, |asked| match asked.request {
+            0 => Answer::After(ms(1)),
+            _ => Answer::Fails(ErrorClass::Timeout, ms(50)),
+        });
+        assert_eq!(told.summary.cycles, 2);
+        assert_eq!(told.summary.transactions, 6, "all of the first step");
+        assert_eq!((told.summary.errors, told.summary.skipped), (asked, 0));
+        let pauses = asked - 1;
+        assert_eq!(told.summary.elapsed, ms(6 + 50 * asked + 5 * pauses));
+    }
+}
