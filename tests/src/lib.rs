@@ -2,6 +2,7 @@
 
 pub mod browser;
 pub mod server;
+pub mod stored;
 pub mod tmpfs;
 
 use std::path::{Path, PathBuf};
