@@ -1,5 +1,6 @@
 //! What the owner does to messages: marks them, moves them, throws them away.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::mailbox::{self, Changes, Held};
@@ -65,14 +66,17 @@ pub fn add_and_remove(
     check_number(add.len() + remove.len())?;
     let mailbox: Arc<str> = context.mailbox.into();
     let mut changes = Changes::new(context.snapshot);
-    for unid in add.iter().filter(|unid| !remove.contains(unid)) {
+    // A message that is named twice is moved, and counted, once.
+    let mut seen = BTreeSet::new();
+    let added = add.iter().filter(|unid| !remove.contains(unid));
+    for unid in added.filter(|unid| seen.insert(**unid)) {
         let held = mailbox::require(context.snapshot, context.mailbox, *unid)?;
         check_move(held.folder, folder)?;
         if held.folder != folder {
             changes.replace(&mailbox, &held, folder, &held.entry);
         }
     }
-    for unid in remove {
+    for unid in remove.iter().filter(|unid| seen.insert(**unid)) {
         let held = mailbox::require(context.snapshot, context.mailbox, *unid)?;
         if held.folder == folder && folder != Folder::Archive {
             check_move(folder, Folder::Archive)?;
@@ -135,7 +139,7 @@ fn change(
     check_number(unids.len())?;
     let mailbox: Arc<str> = context.mailbox.into();
     let mut changes = Changes::new(context.snapshot);
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for unid in unids.iter().filter(|unid| seen.insert(**unid)) {
         let held = mailbox::require(context.snapshot, context.mailbox, *unid)?;
         one(&mut changes, &mailbox, &held)?;

@@ -1,0 +1,384 @@
+//! Laws: whatever users do to their mailboxes, and however many of them at once, what is counted is
+//! what is there, a shared body lives as long as somebody holds it, and a draft is sent once.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use groupware_mail::{
+    Context, Decision, Folder, MailError, Parcel, Reason, Unid, add_and_remove, delete, drafts,
+    empty, folders, limits, mark, move_to, receive, release_shared, send,
+};
+use groupware_store::CommitError;
+use proptest::prelude::*;
+use support::{USERS, World};
+
+/// Users by their numbers; numbers beyond the last begin anew, for messages and folders, too.
+type Picks = Vec<usize>;
+
+#[derive(Debug, Clone)]
+enum Deed {
+    Send {
+        to: BTreeSet<usize>,
+        is_large: bool,
+        is_blind: bool,
+    },
+    Receive {
+        to: BTreeSet<usize>,
+        is_large: bool,
+    },
+    Save {
+        is_large: bool,
+    },
+    Rewrite {
+        draft: usize,
+        is_large: bool,
+    },
+    SendDraft {
+        draft: usize,
+        to: BTreeSet<usize>,
+        is_large: bool,
+    },
+    Mark {
+        picks: Picks,
+        read: bool,
+    },
+    Move {
+        picks: Picks,
+        folder: usize,
+    },
+    AddAndRemove {
+        folder: usize,
+        add: Picks,
+        remove: Picks,
+    },
+    Delete {
+        picks: Picks,
+        permanently: bool,
+    },
+    Empty {
+        folder: usize,
+    },
+    CreateFolder {
+        name: usize,
+    },
+    DeleteFolder {
+        folder: usize,
+    },
+    /// The mailbox is emptied, as when its owner goes.
+    Clear,
+}
+
+fn people() -> impl Strategy<Value = BTreeSet<usize>> {
+    prop::collection::btree_set(0..USERS.len(), 1..=USERS.len())
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let number = || any::<usize>();
+    let picks = || prop::collection::vec(any::<usize>(), 0..4);
+    prop_oneof![
+        6 => (people(), any::<bool>(), any::<bool>())
+            .prop_map(|(to, is_large, is_blind)| Deed::Send { to, is_large, is_blind }),
+        2 => (people(), any::<bool>()).prop_map(|(to, is_large)| Deed::Receive { to, is_large }),
+        3 => any::<bool>().prop_map(|is_large| Deed::Save { is_large }),
+        1 => (number(), any::<bool>())
+            .prop_map(|(draft, is_large)| Deed::Rewrite { draft, is_large }),
+        3 => (number(), people(), any::<bool>())
+            .prop_map(|(draft, to, is_large)| Deed::SendDraft { draft, to, is_large }),
+        2 => (picks(), any::<bool>()).prop_map(|(picks, read)| Deed::Mark { picks, read }),
+        4 => (picks(), number()).prop_map(|(picks, folder)| Deed::Move { picks, folder }),
+        2 => (number(), picks(), picks())
+            .prop_map(|(folder, add, remove)| Deed::AddAndRemove { folder, add, remove }),
+        5 => (picks(), any::<bool>())
+            .prop_map(|(picks, permanently)| Deed::Delete { picks, permanently }),
+        1 => number().prop_map(|folder| Deed::Empty { folder }),
+        2 => (0..3_usize).prop_map(|name| Deed::CreateFolder { name }),
+        1 => number().prop_map(|folder| Deed::DeleteFolder { folder }),
+        1 => Just(Deed::Clear),
+    ]
+}
+
+fn names(to: &BTreeSet<usize>) -> BTreeSet<String> {
+    to.iter().map(|user| USERS[*user].to_owned()).collect()
+}
+
+/// A message, large enough to be shared, or not.
+fn message(owner: &str, is_large: bool, is_blind: bool) -> Bytes {
+    let blind = if is_blind {
+        "Bcc: cy@localhost\r\n"
+    } else {
+        ""
+    };
+    let bytes = if is_large { limits::SHARED_BYTES } else { 20 };
+    format!(
+        "From: {owner}@localhost\r\n{blind}Subject: Plan\r\n\r\n{}\r\n",
+        "x".repeat(bytes)
+    )
+    .into()
+}
+
+/// What a deed is about, found in the owner's mailbox before anybody else changes it.
+struct Found {
+    owner: &'static str,
+    messages: Vec<Unid>,
+    drafts: Vec<Unid>,
+    folders: Vec<Folder>,
+}
+
+impl Found {
+    fn of(world: &World, owner: &'static str) -> Self {
+        let messages = world.messages(owner);
+        let all = messages.values().flatten().map(|listed| listed.unid);
+        Self {
+            owner,
+            messages: all.collect(),
+            drafts: world.unids(owner, Folder::Drafts),
+            folders: messages.keys().copied().collect(),
+        }
+    }
+
+    fn picked(&self, picks: &[usize]) -> Vec<Unid> {
+        let one = |pick: &usize| Some(self.messages[pick.checked_rem(self.messages.len())?]);
+        picks.iter().filter_map(one).collect()
+    }
+
+    fn folder(&self, number: usize) -> Folder {
+        self.folders[number % self.folders.len()]
+    }
+
+    fn draft(&self, number: usize) -> Option<Unid> {
+        Some(self.drafts[number.checked_rem(self.drafts.len())?])
+    }
+}
+
+/// What a deed comes to; `None` if there is nothing to do it to.
+fn decide(
+    context: &Context<'_>,
+    found: &Found,
+    deed: &Deed,
+) -> Option<Result<Decision, MailError>> {
+    let parcel = |to: &BTreeSet<usize>, is_large, is_blind| Parcel {
+        message: message(found.owner, is_large, is_blind),
+        to: names(to),
+    };
+    Some(match deed {
+        Deed::Send {
+            to,
+            is_large,
+            is_blind,
+        } => send(context, &parcel(to, *is_large, *is_blind)),
+        Deed::Receive { to, is_large } => {
+            let message = message("x", *is_large, false);
+            receive(context, &names(to), "Received: x\r\n", &message)
+        }
+        Deed::Save { is_large } => drafts::save(context, &message(found.owner, *is_large, false)),
+        Deed::Rewrite { draft, is_large } => {
+            let message = message(found.owner, *is_large, false);
+            drafts::rewrite(context, found.draft(*draft)?, &message)
+        }
+        Deed::SendDraft {
+            draft,
+            to,
+            is_large,
+        } => drafts::send(context, found.draft(*draft)?, &parcel(to, *is_large, false)),
+        Deed::Mark { picks, read } => mark(context, &found.picked(picks), *read),
+        Deed::Move { picks, folder } => {
+            move_to(context, &found.picked(picks), found.folder(*folder))
+        }
+        Deed::AddAndRemove {
+            folder,
+            add,
+            remove,
+        } => {
+            let (add, remove) = (found.picked(add), found.picked(remove));
+            add_and_remove(context, found.folder(*folder), &add, &remove)
+        }
+        Deed::Delete { picks, permanently } => delete(context, &found.picked(picks), *permanently),
+        Deed::Empty { folder } => empty(context, found.folder(*folder)),
+        Deed::CreateFolder { name } => folders::create(context, &format!("Folder {name}")),
+        Deed::DeleteFolder { folder } => match found.folder(*folder) {
+            Folder::Own(unid) => folders::delete(context, unid),
+            _ => return None,
+        },
+        Deed::Clear => return None,
+    })
+}
+
+/// Lets go of what the mailbox shares, then of the mailbox: in one batch here, since so few hold it.
+fn clear(context: &Context<'_>) -> Result<Decision, MailError> {
+    let (mut batch, more) = release_shared(context.snapshot, context.mailbox, 10_000)?;
+    assert!(!more);
+    batch.delete_partition(context.mailbox);
+    Ok(Decision {
+        batch,
+        ..Decision::default()
+    })
+}
+
+/// Has several users do something at the same moment: all decide on one state, and commit one after
+/// the other. Who is too late decides again, when nobody is in the way any more. Mailboxes are cleared
+/// when nobody else is at work: nothing of the batch says what is delivered meanwhile.
+fn at_once(world: &mut World, deeds: &[(usize, Deed)]) {
+    let mut decided = Vec::new();
+    for (owner, deed) in deeds {
+        let found = Found::of(world, USERS[*owner]);
+        if !matches!(deed, Deed::Clear) {
+            decided.push(attempt(world, &found, deed).map(|decision| (found, deed, decision)));
+        }
+    }
+    for (found, deed, decision) in decided.into_iter().flatten() {
+        match world.commit(decision) {
+            Ok(()) => {}
+            Err(CommitError::Conflict { .. }) => {
+                if let Some(again) = attempt(world, &found, deed) {
+                    world.commit(again).expect("nobody was in between");
+                }
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    for (owner, _) in deeds.iter().filter(|(_, deed)| matches!(deed, Deed::Clear)) {
+        world.change(USERS[*owner], clear).unwrap();
+    }
+}
+
+/// A refusal is an answer like any other; a store that can't be read is none.
+fn attempt(world: &mut World, found: &Found, deed: &Deed) -> Option<Decision> {
+    let mut nothing = false;
+    let decided = world.decide(found.owner, |context| {
+        decide(context, found, deed).unwrap_or_else(|| {
+            nothing = true;
+            Ok(Decision::default())
+        })
+    });
+    match decided {
+        Ok(decision) => Some(decision).filter(|_| !nothing),
+        Err(error) => {
+            assert!(error.reason().is_some(), "{deed:?}: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_message_that_is_named_twice_is_counted_once() {
+    let mut world = World::new();
+    let owner = USERS[0];
+    let text = message(owner, false, false);
+    for _ in 0..2 {
+        let to = BTreeSet::from([owner.to_owned()]);
+        let message = text.clone();
+        let parcel = Parcel { message, to };
+        world
+            .change(owner, |context| send(context, &parcel))
+            .unwrap();
+    }
+    let inbox = world.unids(owner, Folder::Inbox);
+    let (first, second) = (inbox[0], inbox[1]);
+    for (folder, add, remove) in [
+        (Folder::Archive, [first; 2], [second; 2]),
+        (Folder::Inbox, [first; 2], [second; 2]),
+        (Folder::Inbox, [first; 2], [first; 2]),
+    ] {
+        let changed = world.change(owner, |context| {
+            add_and_remove(context, folder, &add, &remove)
+        });
+        changed.unwrap();
+        world.check();
+    }
+    assert!(world.unids(owner, Folder::Inbox).is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A folder's counters are what a scan counts; each message has its bytes; a shared body lives
+    /// exactly as long as somebody holds it: after each moment of whatever several users do at once.
+    #[test]
+    fn what_is_counted_and_kept_is_what_is_there(
+        moments in prop::collection::vec(
+            prop::collection::vec((0..USERS.len(), deed()), 1..4),
+            1..30,
+        ),
+    ) {
+        let mut world = World::new();
+        for deeds in &moments {
+            at_once(&mut world, deeds);
+            world.check();
+        }
+    }
+
+    /// However many ask for it at once, a draft is sent once: one batch passes, and who decides again
+    /// finds no draft.
+    #[test]
+    fn a_draft_is_sent_once(
+        to in people(),
+        is_large: bool,
+        is_blind: bool,
+        attempts in 2..5_usize,
+        first in 0..5_usize,
+    ) {
+        let mut world = World::new();
+        let owner = USERS[0];
+        let text = message(owner, is_large, is_blind);
+        let draft = world.change(owner, |context| drafts::save(context, &text)).unwrap().unwrap();
+        let parcel = Parcel { message: text, to: names(&to) };
+        let mut decided = Vec::new();
+        for _ in 0..attempts {
+            decided.push(world.decide(owner, |context| drafts::send(context, draft, &parcel)).unwrap());
+        }
+        // Whichever comes first.
+        decided.rotate_left(first % attempts);
+        let passed: Vec<bool> = decided.into_iter().map(|decision| match world.commit(decision) {
+            Ok(()) => true,
+            Err(CommitError::Conflict { .. }) => false,
+            Err(error) => panic!("{error}"),
+        }).collect();
+        prop_assert_eq!(passed.iter().filter(|passed| **passed).count(), 1);
+        prop_assert!(passed[0]);
+        let again = world.decide(owner, |context| drafts::send(context, draft, &parcel));
+        prop_assert_eq!(again.unwrap_err().reason(), Some(Reason::NotFound));
+        prop_assert!(world.unids(owner, Folder::Drafts).is_empty());
+        prop_assert_eq!(world.unids(owner, Folder::Sent).len(), 1);
+        for (number, user) in USERS.iter().enumerate() {
+            let expected = usize::from(to.contains(&number));
+            prop_assert_eq!(world.unids(user, Folder::Inbox).len(), expected, "{}", user);
+        }
+        world.check();
+    }
+
+    /// What else is done to a draft while it is sent doesn't send it twice, nor bring it back.
+    #[test]
+    fn a_draft_that_is_sent_is_no_draft_any_more(to in people(), is_large: bool, is_first: bool) {
+        let mut world = World::new();
+        let owner = USERS[0];
+        let text = message(owner, is_large, false);
+        let draft = world.change(owner, |context| drafts::save(context, &text)).unwrap().unwrap();
+        let parcel = Parcel { message: text.clone(), to: names(&to) };
+        let sent = world.decide(owner, |context| drafts::send(context, draft, &parcel)).unwrap();
+        let others = [
+            world.decide(owner, |context| drafts::rewrite(context, draft, &text)).unwrap(),
+            world.decide(owner, |context| mark(context, &[draft], false)).unwrap(),
+            world.decide(owner, |context| delete(context, &[draft], false)).unwrap(),
+            world.decide(owner, |context| delete(context, &[draft], true)).unwrap(),
+        ];
+        for other in others {
+            // Each begins with the same draft.
+            prop_assert!(!other.batch.is_empty());
+            let mut fresh = World::new();
+            let made = fresh.change(owner, |context| drafts::save(context, &text)).unwrap();
+            prop_assert_eq!(made, Some(draft));
+            let sent = Decision { batch: sent.batch.clone(), ..Decision::default() };
+            let (first, second) = if is_first { (sent, other) } else { (other, sent) };
+            prop_assert!(fresh.commit(first).is_ok());
+            let too_late = matches!(fresh.commit(second), Err(CommitError::Conflict { index: 0 }));
+            prop_assert!(too_late);
+            let delivered = usize::from(is_first);
+            prop_assert_eq!(fresh.unids(owner, Folder::Sent).len(), delivered);
+            let user = USERS[*to.first().unwrap()];
+            prop_assert_eq!(fresh.unids(user, Folder::Inbox).len(), delivered);
+            fresh.check();
+        }
+    }
+}
