@@ -240,10 +240,10 @@ fn work_and_size_are_bounded() {
     insta::assert_snapshot!(causes.join("\n"), @r#"
     engine ran out of fuel
     invalid operation: repeated string is too large
-    invalid operation: 100000000006 bytes is not within 0 to 67108864
+    100000000006 bytes is not within 0 to 67108864
     7 is greater than 1
     `us"er007` is not a whole number
-    invalid operation: 999999990 days after 2026-01-05 is beyond the calendar
+    999999990 days after 2026-01-05 is beyond the calendar
     "#);
 }
 

@@ -145,6 +145,12 @@ pub(crate) enum Outcome {
     Text,
 }
 
+/// A text as a whole number, for an argument.
+pub(crate) fn whole_number(text: &str) -> Result<i64, String> {
+    let number = text.trim().parse();
+    number.map_err(|_| format!("`{text}` is not a whole number"))
+}
+
 /// Calls a function of whole numbers. Text goes to `out`, a number is returned.
 ///
 /// `numbers` has as many entries as the function's [`Kind::Numbers`] says.
@@ -171,6 +177,11 @@ pub(crate) fn call_numbers(
         Call::Uuid => uuid(scope.choice(), out),
         Call::Date => write_date(day(scope.base_date(), number(0))?, out),
         Call::DateIn => {
+            // Both ends must be dates, or it would fail by chance.
+            if number(0) <= number(1) {
+                day(scope.base_date(), number(0))?;
+                day(scope.base_date(), number(1))?;
+            }
             let days = random_between(scope.choice(), number(0), number(1))?;
             write_date(day(scope.base_date(), days)?, out);
         }

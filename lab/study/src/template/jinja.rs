@@ -129,8 +129,8 @@ fn environment() -> Environment<'static> {
             Kind::Numbers(count) => {
                 environment.add_function(
                     function.name,
-                    move |state: &State, numbers: minijinja::value::Rest<i64>| {
-                        call_numbers(function, count, state, &numbers)
+                    move |state: &State, arguments: minijinja::value::Rest<Value>| {
+                        call_numbers(function, count, state, &arguments)
                     },
                 );
             }
@@ -161,10 +161,16 @@ impl Jinja {
         })
     }
 
-    /// Gives it the parameters that it may name.
-    pub(super) fn know(&mut self, given: &Cell) {
-        let (Self::Expression { parameters, .. } | Self::Text { parameters, .. }) = self;
+    /// Gives it the parameters that it may name, and its source as a person wrote it.
+    pub(super) fn know(&mut self, given: &Cell, written: &str) {
+        let (Self::Expression {
+            parameters, source, ..
+        }
+        | Self::Text {
+            parameters, source, ..
+        }) = self;
         *parameters = Arc::new(constants(given));
+        *source = written.into();
     }
 
     /// Compiles an XML text with statements: what is substituted is escaped.
@@ -202,16 +208,17 @@ impl Jinja {
         let cell = Arc::new(ScopeCell(Mutex::new(Borrowed {
             scope: std::mem::take(scope),
             empty: None,
+            failed: None,
             parameters: self.parameters(),
         })));
         let result = self.evaluate(Value::from_dyn_object(Arc::clone(&cell)), out);
         let mut borrowed = cell.0.lock().unwrap_or_else(PoisonError::into_inner);
         *scope = std::mem::take(&mut borrowed.scope);
-        result.map_err(|error| match borrowed.empty {
-            Some(slot) => scope.missing(slot),
-            None => RenderError::Failed {
+        result.map_err(|error| match (borrowed.failed.take(), borrowed.empty) {
+            (None, Some(slot)) => scope.missing(slot),
+            (failed, _) => RenderError::Failed {
                 template: self.source().trim().to_owned(),
-                cause: cause(&error),
+                cause: failed.unwrap_or_else(|| cause(&error)),
             },
         })
     }
@@ -304,10 +311,12 @@ fn push_value(value: &Value, out: &mut String) -> Result<Output, Error> {
     Ok(Output::Text)
 }
 
-/// A user's scope while an evaluation has it, and the first variable found without a value.
+/// A user's scope while an evaluation has it, the first variable found without a value, and why a
+/// function of ours failed, in its own words.
 struct Borrowed {
     scope: UserScope,
     empty: Option<Slot>,
+    failed: Option<String>,
     parameters: Parameters,
 }
 
@@ -411,19 +420,35 @@ fn call_numbers(
     function: &function::Function,
     count: usize,
     state: &State,
-    numbers: &[i64],
+    arguments: &[Value],
 ) -> Result<Value, Error> {
-    if numbers.len() != count {
+    if arguments.len() != count {
         return Err(invalid(function.usage.into()));
+    }
+    // The variable without a value was noted when it was looked up.
+    if arguments.iter().any(Value::is_undefined) {
+        return Err(Error::from(ErrorKind::UndefinedError));
     }
     with_scope(state, |borrowed| {
         let mut text = String::new();
-        match function::call_numbers(function.call, numbers, &mut borrowed.scope, &mut text) {
+        let numbers: Result<Vec<i64>, String> = arguments.iter().map(whole_number).collect();
+        let called = numbers.and_then(|numbers| {
+            function::call_numbers(function.call, &numbers, &mut borrowed.scope, &mut text)
+        });
+        match called {
             Ok(Outcome::Number(number)) => Ok(Value::from(number)),
             Ok(Outcome::Text) => Ok(Value::from(text)),
-            Err(cause) => Err(invalid(cause)),
+            Err(cause) => {
+                borrowed.failed = Some(cause.clone());
+                Err(invalid(cause))
+            }
         }
     })
+}
+
+/// A number, or a text that is one: what is captured is text, and the plain pieces read it so, too.
+fn whole_number(argument: &Value) -> Result<i64, String> {
+    i64::try_from(argument.clone()).or_else(|_| function::whole_number(&argument.to_string()))
 }
 
 fn invalid(detail: String) -> Error {

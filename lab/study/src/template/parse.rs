@@ -281,7 +281,7 @@ impl Parser<'_> {
             .name_lists(source, tokens)
             .map_err(|(i, e)| e.at(place(&tokens[i])))?;
         let mut compiled = compile(&rewritten).map_err(|e| syntax_error(&e, range.clone()))?;
-        compiled.know(self.names.parameters);
+        compiled.know(self.names.parameters, source);
         for name in compiled.undeclared() {
             let known =
                 GLOBALS.contains(&name.as_str()) || self.built_in().contains(&name.as_str());

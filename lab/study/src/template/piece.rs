@@ -117,18 +117,6 @@ impl Plain {
             _ => Ok(Outcome::Text),
         }
     }
-
-    /// The value as a whole number, for an argument.
-    fn number(&self, source: &str, scope: &mut UserScope) -> Result<i64, RenderError> {
-        let mut text = String::new();
-        match self.write(source, scope, &mut text)? {
-            Outcome::Number(number) => Ok(number),
-            Outcome::Text => text.trim().parse().map_err(|_| RenderError::Failed {
-                template: source.to_owned(),
-                cause: format!("`{text}` is not a whole number"),
-            }),
-        }
-    }
 }
 
 fn call_plain(
@@ -138,14 +126,47 @@ fn call_plain(
     scope: &mut UserScope,
     out: &mut String,
 ) -> Result<Outcome, RenderError> {
-    let mut numbers = [0i64; 2];
-    for (number, argument) in numbers.iter_mut().zip(arguments) {
-        *number = argument.number(source, scope)?;
-    }
-    function::call_numbers(call, &numbers, scope, out).map_err(|cause| RenderError::Failed {
+    let failed = |cause| RenderError::Failed {
         template: source.to_owned(),
         cause,
-    })
+    };
+    let numbers = match evaluate(arguments, source, scope)? {
+        Ok(numbers) => numbers,
+        Err(cause) => return Err(failed(cause)),
+    };
+    function::call_numbers(call, &numbers, scope, out).map_err(failed)
+}
+
+/// The arguments as whole numbers, or why one isn't.
+///
+/// As in minijinja, all are evaluated before any is judged, and a call within that fails ends it all.
+/// A variable without a value matters more than another that is no number: the step is skipped.
+fn evaluate(
+    arguments: &[Plain],
+    source: &str,
+    scope: &mut UserScope,
+) -> Result<Result<[i64; 2], String>, RenderError> {
+    let mut numbers = [0i64; 2];
+    let (mut missing, mut unfit) = (None, None);
+    for (number, argument) in numbers.iter_mut().zip(arguments) {
+        let mut text = String::new();
+        match argument.write(source, scope, &mut text) {
+            Ok(Outcome::Number(value)) => *number = value,
+            Ok(Outcome::Text) => match function::whole_number(&text) {
+                Ok(value) => *number = value,
+                Err(cause) => unfit = unfit.or(Some(cause)),
+            },
+            Err(error) if matches!(argument, Plain::Variable(_)) => {
+                missing = missing.or(Some(error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match (missing, unfit) {
+        (Some(error), _) => Err(error),
+        (None, Some(cause)) => Ok(Err(cause)),
+        (None, None) => Ok(Ok(numbers)),
+    }
 }
 
 /// Joins neighbouring literals and drops empty ones.

@@ -1,0 +1,187 @@
+//! The two evaluators of templates agree: what compiles to plain pieces renders byte for byte as
+//! minijinja renders it, says the same where it can't, and leaves the user in the same state.
+
+use std::sync::LazyLock;
+
+use lab_study::template::Escape;
+use lab_study::{RenderError, Template, User, UserScope, Workload, load_workload};
+use proptest::prelude::*;
+
+const WORKLOAD: &str = "\
+workload: w
+user: { name: 'us\"er {{ index }} <&>' }
+session:
+  steps:
+    - step: s
+      request: GET /
+      capture: { links: '$[*]', numbers: '$[*]', empty: '$[*]', id: request.path, word: request.path, unset: request.path }
+";
+
+struct One;
+
+impl lab_study::Files for One {
+    fn read(&self, _: &str) -> Result<Vec<u8>, std::io::Error> {
+        Ok(WORKLOAD.as_bytes().to_vec())
+    }
+}
+
+static SHARED: LazyLock<Workload> =
+    LazyLock::new(|| load_workload("w.yaml", &One).expect("the workload above is valid"));
+
+/// A user with lists, a text that is a number, one that isn't, an empty list, and one never set.
+fn scope() -> UserScope {
+    let user = User {
+        index: 7,
+        users: 10,
+        seed: 1,
+        block: 0,
+        base_date: jiff::civil::date(2026, 1, 5),
+    };
+    let mut scope = UserScope::new(&SHARED, user, &[]).expect("no failing template");
+    let slot = |name: &str| SHARED.slot(name).expect("it is captured");
+    scope.set_list(slot("links"), &["/a/1", "/a/\"2\"", "<3>"]);
+    scope.set_list(slot("numbers"), &["3", " 12 ", "-1"]);
+    scope.set_list::<&str>(slot("empty"), &[]);
+    scope.set_text(slot("id"), "42");
+    scope.set_text(slot("word"), "ab c");
+    scope
+}
+
+const ESCAPES: [Escape; 5] = [
+    Escape::None,
+    Escape::JsonText,
+    Escape::JsonValue,
+    Escape::Form,
+    Escape::Xml,
+];
+
+/// What a user has after a rendering: the next draws, and what is left of the lists.
+fn rest(scope: &mut UserScope) -> String {
+    let all = "{{ uuid() }} {{ profile('1 B 50%, 2 B 50%') }} {% for l in links | default([]) %}{{ l }},{% endfor %} \
+               {% for n in numbers | default([]) %}{{ n }},{% endfor %}";
+    let template = Template::parse(all, &SHARED.variables).expect("it compiles");
+    let mut out = String::new();
+    template.render(scope, &mut out).expect("it renders");
+    out
+}
+
+type Rendered = (Result<String, RenderError>, String);
+
+fn render(template: &Template) -> Rendered {
+    let mut scope = scope();
+    let mut out = String::new();
+    let result = template.render(&mut scope, &mut out).map(|()| out);
+    (result, rest(&mut scope))
+}
+
+/// Compares both evaluators; parentheses alone take an expression to minijinja.
+#[track_caller]
+fn agree(expression: &str) {
+    for escape in ESCAPES {
+        let parse = |text: &str| Template::parse_escaped(text, &SHARED.variables, escape);
+        let by_jinja = parse(&format!("a{{{{ ({expression}) }}}}"));
+        let (mut by_jinja, jinja_rest) = render(&by_jinja.expect("minijinja compiles it"));
+        if let Err(RenderError::Failed { template, .. }) = &mut by_jinja {
+            assert_eq!(*template, format!("({expression})"));
+            expression.clone_into(template);
+        }
+        match parse(&format!("a{{{{ {expression} }}}}")) {
+            Ok(plain) => {
+                let (plain, plain_rest) = render(&plain);
+                assert_eq!(plain, by_jinja, "{expression} as {escape:?}");
+                assert_eq!(plain_rest, jinja_rest, "after {expression}");
+            }
+            // Constants that can never work are refused at once.
+            Err(error) => {
+                let Err(RenderError::Failed { cause, .. }) = by_jinja else {
+                    panic!("{expression}: {error:?}, but minijinja renders {by_jinja:?}");
+                };
+                let expected = format!("`{expression}` never works: {cause}");
+                assert_eq!(error.message, expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn captured_texts_are_numbers_in_both() {
+    for expression in [
+        "pad(id, 5)",
+        "pad(numbers, 5)",
+        "pad('7', 3)",
+        "pad(take(numbers), 4)",
+        "date(pad(3, 2))",
+        "neighbour(id)",
+    ] {
+        agree(expression);
+    }
+    let template = Template::parse("{{ pad(id, 5) | upper }}", &SHARED.variables);
+    let (rendered, _) = render(&template.expect("it compiles"));
+    assert_eq!(rendered.as_deref(), Ok("00042"));
+}
+
+#[test]
+fn failures_are_told_alike() {
+    for expression in [
+        "pad(word, 5)",
+        "pad(unset, 5)",
+        "pad(empty, word)",
+        "pad(word, unset)",
+        "pad(unset, take(empty))",
+        "pad(unset, pad(word, 2))",
+        "pad(word, take(numbers))",
+        "pad(1, 200)",
+        "int_in(id, 1)",
+        "date(99999999999)",
+        "take(empty)",
+        "pick(unset)",
+        "text_of_size(-1)",
+        "uuid()",
+        "pad(uuid(), 2)",
+    ] {
+        agree(expression);
+    }
+}
+
+/// What stands in a call or alone.
+fn leaf() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (-20_i64..40).prop_map(|n| n.to_string()),
+        any::<i64>().prop_map(|n| n.to_string()),
+        (0_u32..40).prop_map(|n| format!("{n:03}")),
+        Just("- 3".to_owned()),
+        prop::sample::select(vec![
+            "index", "users", "round", "cycle", "name", "links", "numbers", "empty", "id", "word",
+            "unset",
+        ])
+        .prop_map(str::to_owned),
+        "['][ -&(-\\[\\]-z|}~äß]{0,6}[']",
+        "[\"][0-9 +-]{0,4}[\"]",
+        prop::sample::select(vec!["links", "numbers", "empty", "id", "word", "unset"])
+            .prop_flat_map(|name| prop::sample::select(vec![
+                format!("take({name})"),
+                format!("pick( {name} )"),
+            ])),
+        Just("profile('500 B 10%, 2 KB 90%')".to_owned()),
+        Just("uuid()".to_owned()),
+    ]
+}
+
+fn expression() -> impl Strategy<Value = String> {
+    leaf().prop_recursive(4, 12, 2, |inner| {
+        let one = prop::sample::select(vec!["neighbour", "date", "month_start", "month_end"]);
+        let two = prop::sample::select(vec!["pad", "date_in", "int_in"]);
+        prop_oneof![
+            (one, inner.clone()).prop_map(|(name, a)| format!("{name}({a})")),
+            (two, inner.clone(), inner).prop_map(|(name, a, b)| format!("{name}({a}, {b})")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #[test]
+    fn what_is_plain_renders_as_minijinja_does(expression in expression()) {
+        agree(&expression);
+    }
+}
