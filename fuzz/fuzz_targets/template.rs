@@ -4,8 +4,9 @@
 
 use std::sync::OnceLock;
 
-use lab_study::template::Escape;
-use lab_study::{Files, RenderError, Template, User, UserScope, Workload, load_workload};
+use lab_study::{Files, load_workload};
+use lab_workload::template::Escape;
+use lab_workload::{RenderError, Template, User, UserScope, Workload};
 use libfuzzer_sys::fuzz_target;
 
 const WORKLOAD: &[u8] =

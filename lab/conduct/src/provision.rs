@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lab_study::{MailSpec, PASSWORD, User, UserScope, Workload};
+use lab_study::MailSpec;
+use lab_workload::{PASSWORD, User, UserScope, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::http::{ANSWER, Ask, exchange};

@@ -22,9 +22,6 @@ use crate::snapshot::Snapshots;
 use crate::trial::Conductor;
 use crate::{ConductError, attach, command, preflight as limits, system};
 
-/// The name of the workload's file in an archive.
-const WORKLOAD_FILE: &str = "workload.yaml";
-
 /// What to run, and where to keep it.
 #[derive(Debug)]
 pub struct RunRequest {
@@ -343,7 +340,6 @@ impl Run<'_> {
             plan,
             trial,
             workload: &Arc::new(self.workload(trial)?),
-            workload_text: workload_text(&self.request.loaded),
             pinning: &pinning,
             scratch: &scratch,
             work,
@@ -382,13 +378,6 @@ struct Place {
 fn archived_trials(archive: &RunWriter) -> Result<Vec<Trial>, ConductError> {
     let plan: Plan = serde_json::from_value(archive.plan()?).map_err(ConductError::Plan)?;
     Ok(plan.trials)
-}
-
-/// The workload's file, which is UTF-8 or would not have been loaded.
-fn workload_text(loaded: &Loaded) -> &str {
-    let file = loaded.files.iter().find(|(name, _)| name == WORKLOAD_FILE);
-    file.and_then(|(_, bytes)| std::str::from_utf8(bytes).ok())
-        .unwrap_or_default()
 }
 
 fn count(n: usize) -> u32 {

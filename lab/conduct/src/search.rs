@@ -9,7 +9,7 @@ use std::path::Path;
 use lab_stats::search::{Next, Outcome, Rules, Tried};
 use lab_study::model::Find;
 use lab_study::plan::{Plan, Trial};
-use lab_study::timing;
+use lab_workload::timing;
 
 /// What a trial of a search came to.
 #[derive(Debug, Clone, PartialEq, Eq)]

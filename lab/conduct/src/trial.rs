@@ -13,11 +13,12 @@ use lab_archive::{
     Circumstances, ErrorExample, Pinning, RawBaseline, TRIAL_SCHEMA, TrialEnd, TrialRecord,
     TrialWriter,
 };
-use lab_driver::remote::{Generators, WorkloadText};
+use lab_driver::remote::Generators;
 use lab_driver::{Clock, Drive, DriveSummary, Driver, DriverError, DriverEvent, Part, TlsOptions};
 use lab_monitor::{Monitor, MonitorSpec, Roots};
+use lab_study::MailSpec;
 use lab_study::plan::{LoadKind, Plan, Trial};
-use lab_study::{MailSpec, User, Workload};
+use lab_workload::{User, Workload};
 
 use crate::clock::{Stopwatch, calendar};
 use crate::event::{Event, Phase};
@@ -70,8 +71,6 @@ pub(crate) struct Conductor<'a> {
     pub(crate) trial: &'a Trial,
     /// At the plan's speed.
     pub(crate) workload: &'a Arc<Workload>,
-    /// The workload's file.
-    pub(crate) workload_text: &'a str,
     pub(crate) pinning: &'a Pinning,
     pub(crate) scratch: &'a Scratch,
     /// The folder that the trial's is in.
@@ -254,11 +253,6 @@ impl Conductor<'_> {
                 program: self.program.to_path_buf(),
                 arguments: vec!["generate".to_owned()],
                 count: load.generators,
-                workload: WorkloadText {
-                    text: self.workload_text.to_owned(),
-                    parameters: self.trial.parameters.clone(),
-                    speed: self.plan.speed,
-                },
             };
             Driver::start_generators(&drive, &generators, events)
         } else {

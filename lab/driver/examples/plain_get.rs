@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_driver::{BaseUrl, Drive, DriveSummary, Driver, DriverEvent, Limits, Part, TlsOptions};
-use lab_study::Template;
-use lab_study::model::{Body, DEFAULT_DATES_FROM, Request, Session, Step, Wait, Workload};
+use lab_workload::Template;
+use lab_workload::{Body, DEFAULT_DATES_FROM, Request, Session, Step, Wait, Workload};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
@@ -91,7 +91,7 @@ fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, secon
         workload: Arc::new(workload),
         base,
         tls: TlsOptions::default(),
-        kind: lab_study::plan::LoadKind::Users,
+        kind: lab_workload::LoadKind::Users,
         users,
         part: Part::WHOLE,
         user_extra: Vec::new(),
@@ -132,6 +132,7 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
     Workload {
         name: "plain-get".to_owned(),
         about: String::new(),
+        parameters: lab_workload::Parameters::new(),
         user: Vec::new(),
         setup: Vec::new(),
         session: Session {

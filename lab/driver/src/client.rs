@@ -3,7 +3,7 @@
 
 use std::future::Future;
 
-use lab_study::UserScope;
+use lab_workload::UserScope;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;

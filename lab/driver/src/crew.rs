@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use lab_study::plan::LoadKind;
+use lab_workload::LoadKind;
 
 use crate::client::Client;
 use crate::clock::Clock;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::Date;
-use lab_study::model::Workload;
-use lab_study::plan::LoadKind;
+use lab_workload::LoadKind;
+use lab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
 /// One trial's worth of driving.

@@ -65,6 +65,9 @@ pub enum DriverError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// What generators are to drive can't be written as a message.
+    #[error("generators can't be told what to drive")]
+    Message(#[source] Box<crate::remote::MessageError>),
     /// A generator process refused its work, or ended before it was done.
     #[error("generator {index} {detail}")]
     Generator {
@@ -244,8 +247,8 @@ mod tests {
     use crate::client::{ClientCounts, Exchange, RequestId};
     use crate::simulation::{drive, step};
     use crate::timers::Timer;
-    use lab_study::UserScope;
-    use lab_study::model::Wait;
+    use lab_workload::UserScope;
+    use lab_workload::Wait;
 
     /// Can do nothing but fail as no client should.
     struct Defective;

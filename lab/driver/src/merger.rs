@@ -360,7 +360,7 @@ fn add(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
 mod tests {
     use super::*;
     use crate::script::ScriptStep;
-    use lab_study::model::Wait;
+    use lab_workload::Wait;
     use std::sync::mpsc::sync_channel;
 
     fn part(value: u64) -> Box<WorkerWindow> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab_study::model::{Chance, Request, Step, Wait, Workload};
+use lab_workload::{Chance, Step, Wait, Workload};
 
 use crate::client::RequestId;
 
@@ -24,6 +24,7 @@ pub(crate) struct ScriptStep {
     pub(crate) chance: Option<Chance>,
     /// Of a setup: for the first user only.
     pub(crate) once: bool,
+    /// By their places in [`Workload::requests`].
     pub(crate) requests: std::ops::Range<RequestId>,
 }
 
@@ -69,12 +70,4 @@ fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
         once: step.once,
         requests: first..*next,
     }
-}
-
-/// All requests of a workload in the order of their [`RequestId`].
-pub(crate) fn requests(workload: &Workload) -> impl Iterator<Item = &Request> {
-    let steps = workload.setup.iter().chain(&workload.session.steps);
-    steps
-        .flat_map(|step| &step.requests)
-        .chain(workload.probe.as_ref().map(|p| &p.request))
 }

@@ -5,9 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lab_study::UserScope;
-use lab_study::model::Wait;
-use lab_study::timing::{SessionChoice, TimingStream};
+use lab_workload::UserScope;
+use lab_workload::Wait;
+use lab_workload::timing::{SessionChoice, TimingStream};
 
 use crate::client::{Client, Exchange, RequestId};
 use crate::clock::{Clock, Nanos, nanos};

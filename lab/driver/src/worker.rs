@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
-use lab_study::plan::LoadKind;
-use lab_study::timing::{ArrivalStream, TimingStream};
-use lab_study::{User as Identity, UserScope};
+use lab_workload::LoadKind;
+use lab_workload::timing::{ArrivalStream, TimingStream};
+use lab_workload::{User as Identity, UserScope};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::{Pid, gettid};
 use rustix::process::setpriority_process;

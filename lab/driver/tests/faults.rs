@@ -4,7 +4,7 @@ mod common;
 
 use common::{Make, Seen, Server, ms, ok, pass, run_until};
 use lab_driver::{BaseUrl, ErrorClass};
-use lab_study::model::Wait;
+use lab_workload::Wait;
 use std::net::TcpListener;
 use std::sync::Mutex;
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Make, Peer, Server, ms, ok, pass, run_until};
 use lab_driver::ErrorClass;
-use lab_study::model::{CaptureSource, Wait};
+use lab_workload::{CaptureSource, Wait};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// client understood.
 fn echo() -> Make {
     let body = |make: &Make| {
-        let regex = regex::Regex::new("(?s)^(.*)$").unwrap();
+        let regex = lab_workload::Pattern::parse("(?s)^(.*)$").unwrap();
         make.capture("body", CaptureSource::Regex(Box::new(regex)))
     };
     Make::new(&["body"])

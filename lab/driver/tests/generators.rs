@@ -10,9 +10,9 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use common::{Make, Server, Told, ms, ok};
-use lab_driver::remote::{Generators, WorkloadText, generate};
+use lab_driver::remote::{Generators, generate};
 use lab_driver::{Clock, Drive, Driver, DriverError, DriverEvent, WorkerThread};
-use lab_study::plan::{LoadKind, Spacing};
+use lab_workload::{LoadKind, Spacing};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -82,11 +82,6 @@ fn generators(count: u32) -> Generators {
         program: std::env::current_exe().unwrap(),
         arguments: vec![GENERATE.to_owned()],
         count,
-        workload: WorkloadText {
-            text: WORKLOAD.to_owned(),
-            parameters: std::collections::BTreeMap::new(),
-            speed: 1.0,
-        },
     }
 }
 
@@ -247,35 +242,34 @@ fn a_stop_ends_all_generators() {
 
 fn what_is_no_generator_is_told_by_its_last_words() {
     let server = Server::answering(|_| ok(""));
-    let drive = drive(&server);
-    let refusal = |change: fn(&mut Generators)| {
+    let refusal = |change: fn(&mut Generators, &mut Drive)| {
         let (sender, _events) = sync_channel(16);
-        let mut generators = generators(2);
-        change(&mut generators);
+        let (mut generators, mut drive) = (generators(2), drive(&server));
+        change(&mut generators, &mut drive);
         Driver::start_generators(&drive, &generators, sender)
             .unwrap_err()
             .to_string()
     };
-    let check = |change: fn(&mut Generators), expected: &str| {
+    let check = |change: fn(&mut Generators, &mut Drive), expected: &str| {
         let found = refusal(change);
         assert!(found.contains(expected), "{found}");
     };
     check(
-        |g| g.program = "/no/such/program".into(),
+        |g, _| g.program = "/no/such/program".into(),
         "/no/such/program can't be started",
     );
     check(
-        |g| g.workload.text = "workload: x\n".to_owned(),
-        "generator 0 failed: a message makes no sense",
+        |_, drive| drive.tls.extra_roots_pem.push(b"no certificate".to_vec()),
+        "generator 0 failed: TLS can't be set up",
     );
     check(
-        |g| {
+        |g, _| {
             shell(g, "echo no luck >&2; exit 3");
         },
         "generator 0 ended early with exit code 3; its last words: no luck",
     );
     check(
-        |g| {
+        |g, _| {
             shell(g, "echo hello; sleep 60");
         },
         "generator 0 is not understood: a message of 1751477356 bytes is longer than any",

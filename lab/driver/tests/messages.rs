@@ -55,6 +55,19 @@ fn what_is_no_message_is_an_error() {
     );
 }
 
+#[test]
+fn another_version_is_refused_in_words() {
+    let check = |start: &str, expected: &str| {
+        let error = check_to_generator(&framed(start)).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    let two = r#"{"start":{"protocol":2,"workload":{"text":"workload: w"},"users":1}}"#;
+    check(two, "version 2 of the messages, and this program knows 3");
+    let four = r#"{"start":{"protocol":4,"drive":["of another form"]}}"#;
+    check(four, "version 4 of the messages, and this program knows 3");
+    check(r#"{"start":{"protocol":3}}"#, "not understood");
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {

@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use common::{Make, Server, Told, ms, ok, pass, run, run_until};
 use hdrhistogram::Histogram;
 use lab_driver::{Drive, StepWindow, new_histogram};
-use lab_study::model::{Probe, Wait};
-use lab_study::plan::{LoadKind, Spacing};
+use lab_workload::{LoadKind, Spacing};
+use lab_workload::{Probe, Wait};
 
 fn arrivals(mut drive: Drive, rate_per_s: f64, slots: u32) -> Drive {
     drive.kind = LoadKind::Arrival {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{Make, Server, ms, ok, pass, run_until};
 use lab_driver::{Driver, DriverEvent, ErrorClass};
-use lab_study::model::{Probe, Wait};
+use lab_workload::{Probe, Wait};
 
 fn slow_server(delay: Duration) -> Server {
     Server::start(move |mut peer| {

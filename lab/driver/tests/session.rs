@@ -4,9 +4,9 @@ mod common;
 
 use common::{Make, Seen, Server, ms, ok, run_until};
 use lab_driver::ErrorClass;
-use lab_study::Template;
-use lab_study::model::{Body, CaptureSource, Wait};
-use lab_study::template::Escape;
+use lab_workload::Template;
+use lab_workload::template::Escape;
+use lab_workload::{Body, CaptureSource, Wait};
 
 /// Drives `make` until its last step was done so often; gives the requests seen.
 fn drive(make: Make, server: &Server, times: u64) -> (Vec<Seen>, common::Told) {
@@ -248,7 +248,7 @@ fn a_failed_request_leaves_nothing_captured_and_ends_its_step() {
 #[test]
 fn captures_that_the_answer_lacks_are_checks() {
     let server = Server::answering(|_| ok("no json"));
-    let lacks = |source: fn(&Make) -> lab_study::model::Capture, text: &str| {
+    let lacks = |source: fn(&Make) -> lab_workload::Capture, text: &str| {
         let make = Make::new(&["v"]).step_with(Wait::Constant(ms(1)), "GET /", |mut r, make| {
             r.captures.push(source(make));
             r
@@ -269,7 +269,7 @@ fn captures_that_the_answer_lacks_are_checks() {
     let regex = |m: &Make| {
         m.capture(
             "v",
-            CaptureSource::Regex(Box::new(regex::Regex::new("(xyz)").unwrap())),
+            CaptureSource::Regex(Box::new(lab_workload::Pattern::parse("(xyz)").unwrap())),
         )
     };
     lacks(regex, "no match of `(xyz)`");

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{Make, Peer, Told, ms, run_until};
 use lab_driver::{ErrorClass, TlsOptions};
-use lab_study::model::Wait;
+use lab_workload::Wait;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
 
 struct Secure {

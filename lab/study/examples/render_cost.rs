@@ -5,7 +5,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use lab_study::{Files, Template, User, UserScope, load_workload};
+use lab_study::{Files, load_workload};
+use lab_workload::{Template, User, UserScope};
 
 const ROUNDS: u32 = 200_000;
 

@@ -3,11 +3,12 @@
 //! Settings may name factors (`users: "{{ users }}"`), so their values are known only per cell;
 //! loading a study works out every cell once, so that a plan finds no new errors.
 
+use lab_workload::Template;
+
 use crate::demand::LoadTemplate;
 use crate::file::{At, Scalar};
 use crate::model::{Cell, Level};
 use crate::system::SystemsTemplate;
-use crate::template::Template;
 use crate::text_error::TextError;
 
 /// The settings of a study, still with references to factors.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use lab_workload::{LoadKind, LoadSpec, Spacing};
+
 use crate::cell::{CellError, Optional, Setting};
 use crate::model::Cell;
-use crate::plan::{LoadKind, LoadSpec, Spacing};
 use crate::text_error::TextError;
 use crate::units::{self, Hold};
 

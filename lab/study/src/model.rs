@@ -1,19 +1,13 @@
-//! The validated model of a study and its workload: what the driver and the conductor work from.
+//! The validated model of a study: what a plan is made from. Its workload's is `lab-workload`'s.
 //!
 //! Every value here has passed validation; a wrong state can't be written. It knows nothing of
 //! files and lines (see `load`), of time, or of sockets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::civil::Date;
-
-use crate::scope::Slot;
-use crate::template::Template;
-
-/// Day 0 of the date functions where a study names none: a Monday whose fortnight lies in one month.
-pub const DEFAULT_DATES_FROM: Date = jiff::civil::date(2026, 1, 5);
+pub use lab_workload::{DEFAULT_DATES_FROM, Level, Step, Transfer, Workload};
 
 /// A whole study: one file, one question.
 #[derive(Debug, Clone)]
@@ -118,179 +112,8 @@ pub struct Factor {
     pub levels: Vec<Level>,
 }
 
-/// The value of a factor in a cell.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(untagged)]
-pub enum Level {
-    /// A whole number (users, threads …).
-    Int(i64),
-    /// Any other number.
-    Float(f64),
-    /// Text (a path, a name).
-    Text(String),
-    /// A switch.
-    Bool(bool),
-}
-
 /// One cell: level by factor name.
 pub type Cell = BTreeMap<String, Level>;
-
-/// What virtual users do.
-#[derive(Debug, Clone)]
-pub struct Workload {
-    /// Short name.
-    pub name: String,
-    /// Prose.
-    pub about: String,
-    /// Variables of each user, evaluated once in this order with `index` (0-based) and `users`.
-    pub user: Vec<(String, Template)>,
-    /// Steps before measuring. All users finish a step before the next begins; waits are zero.
-    pub setup: Vec<Step>,
-    /// The repeated session.
-    pub session: Session,
-    /// A single request measured beside the load.
-    pub probe: Option<Probe>,
-    /// What a session carries, if its rate is of interest.
-    pub transfer: Option<Transfer>,
-    /// Every variable a template may see, by slot: `user:` variables, `password`, captures, and
-    /// what `set:` sets.
-    pub variables: Arc<[String]>,
-}
-
-/// The repeated cycle of one user.
-#[derive(Debug, Clone)]
-pub struct Session {
-    /// Fixed cycle time; `None` starts the next cycle at once.
-    pub pace: Option<Duration>,
-    /// At least one.
-    pub steps: Vec<Step>,
-}
-
-/// One step: a wait, then one or more requests.
-#[derive(Debug, Clone)]
-pub struct Step {
-    /// As shown in reports; unique in its session.
-    pub name: String,
-    /// Think time before the first request.
-    pub wait: Wait,
-    /// How often the step is done in a row (each time with its wait); 1 unless said.
-    pub repeat: u32,
-    /// At least one; one after the other.
-    pub requests: Vec<Request>,
-    /// In which sessions it is done; `None` in all.
-    pub chance: Option<Chance>,
-    /// Of a setup: the first user does it, and nobody else.
-    pub once: bool,
-}
-
-/// The part of the sessions that does a step: see [`crate::timing::SessionChoice`].
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Chance {
-    /// Steps of one group share one draw per session, so that one of them excludes the others.
-    pub group: u32,
-    /// The step is done when the draw, at least 0 and below 1, is at least this,
-    pub from: f64,
-    /// and below this.
-    pub to: f64,
-}
-
-/// Think time, drawn per user and step from the user's timing stream.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Wait {
-    /// No wait.
-    None,
-    /// Always the same.
-    Constant(Duration),
-    /// Uniform between the two, first ≤ second.
-    Uniform(Duration, Duration),
-    /// Exponential with this mean, cut at ten means.
-    Exponential(Duration),
-    /// Lognormal with this median and sigma (of the log), cut at 100 medians.
-    Lognormal(Duration, f64),
-}
-
-/// One HTTP request of a step.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// Upper case, one of GET HEAD POST PUT PATCH DELETE OPTIONS.
-    pub method: String,
-    /// Path and query, or an absolute `http(s)://` URL. Render it before headers and body: it
-    /// also evaluates the step's `set:` variables.
-    pub target: Template,
-    /// In file order; `Host`, `Content-Length`, and cookies are the driver's.
-    pub headers: Vec<(String, Template)>,
-    /// The body and, by its kind, its default content type.
-    pub body: Body,
-    /// HTTP Basic credentials.
-    pub basic_auth: Option<(Template, Template)>,
-    /// Accepted statuses; never empty (200..=299 unless said).
-    pub expect: Vec<std::ops::RangeInclusive<u16>>,
-    /// Values kept for later requests of this user.
-    pub captures: Vec<Capture>,
-}
-
-/// A request body.
-#[derive(Debug, Clone)]
-pub enum Body {
-    /// None.
-    Empty,
-    /// A JSON document whose strings are templates, compiled to one text template
-    /// (values are escaped as JSON strings on substitution). `application/json`.
-    Json(Template),
-    /// `application/x-www-form-urlencoded`: names are percent-encoded, values render so.
-    Form(Vec<(String, Template)>),
-    /// As it is; content type from `headers`, else `text/plain; charset=utf-8`.
-    Text(Template),
-}
-
-/// Where a captured value comes from.
-#[derive(Debug, Clone)]
-pub struct Capture {
-    /// The variable it is kept in.
-    pub variable: String,
-    /// The slot of that variable, for [`crate::UserScope`].
-    pub slot: Slot,
-    /// The place in the answer (or request).
-    pub source: CaptureSource,
-}
-
-/// The place that a capture reads.
-#[derive(Debug, Clone)]
-pub enum CaptureSource {
-    /// All matches of an RFC 9535 JSON path in the body, as a list of strings. An empty body or no
-    /// match gives an empty list.
-    JsonPath(Box<serde_json_path::JsonPath>),
-    /// As above, for a path that itself names variables: rendered and compiled per answer.
-    JsonPathTemplate(Template),
-    /// A response header, by lower-case name.
-    Header(String),
-    /// A cookie set by the answer.
-    Cookie(String),
-    /// The first group of a regular expression over the body.
-    Regex(Box<regex::Regex>),
-    /// The rendered path of this request (`request.path`).
-    RequestPath,
-}
-
-/// A single request measured beside the load.
-#[derive(Debug, Clone)]
-pub struct Probe {
-    /// Sent by user 0's variables, on its own connection.
-    pub request: Request,
-    /// Planned sends are this far apart.
-    pub every: Duration,
-}
-
-/// What a session carries from one end to the other.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Transfer {
-    /// Where to, or where from.
-    pub place: String,
-    /// Its size, above zero.
-    pub bytes: u64,
-    /// The size of its chunks but, perhaps, the last; above zero and at most `bytes`.
-    pub chunk_bytes: u64,
-}
 
 /// A judgement on the server, as k6 spells it: `response_time: ["p(95) < 300ms"]`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -361,60 +184,4 @@ pub struct Published {
     pub name: String,
     /// The whole file.
     pub text: String,
-}
-
-impl Workload {
-    /// The same workload with waits, pace, and probe interval divided by `speed`, a positive
-    /// number.
-    #[must_use]
-    pub fn at_speed(&self, speed: f64) -> Self {
-        let mut workload = self.clone();
-        for step in workload.setup.iter_mut().chain(&mut workload.session.steps) {
-            step.wait = step.wait.at_speed(speed);
-        }
-        workload.session.pace = workload.session.pace.map(|pace| divide(pace, speed));
-        if let Some(probe) = &mut workload.probe {
-            probe.every = divide(probe.every, speed);
-        }
-        workload
-    }
-
-    /// The slot of a variable.
-    #[must_use]
-    pub fn slot(&self, name: &str) -> Option<Slot> {
-        self.variables
-            .iter()
-            .position(|v| v == name)
-            .map(|i| i as Slot)
-    }
-}
-
-impl Wait {
-    /// The mean of its distribution, before the cut of its tail.
-    #[must_use]
-    pub fn mean(&self) -> Duration {
-        match *self {
-            Self::None => Duration::ZERO,
-            Self::Constant(d) | Self::Exponential(d) => d,
-            Self::Uniform(low, high) => (low + high) / 2,
-            Self::Lognormal(median, sigma) => {
-                let mean = median.as_secs_f64() * (sigma * sigma / 2.0).exp();
-                Duration::try_from_secs_f64(mean).unwrap_or(Duration::MAX)
-            }
-        }
-    }
-
-    fn at_speed(self, speed: f64) -> Self {
-        match self {
-            Self::None => Self::None,
-            Self::Constant(d) => Self::Constant(divide(d, speed)),
-            Self::Uniform(low, high) => Self::Uniform(divide(low, speed), divide(high, speed)),
-            Self::Exponential(mean) => Self::Exponential(divide(mean, speed)),
-            Self::Lognormal(median, sigma) => Self::Lognormal(divide(median, speed), sigma),
-        }
-    }
-}
-
-fn divide(time: Duration, speed: f64) -> Duration {
-    Duration::try_from_secs_f64(time.as_secs_f64() / speed).unwrap_or(Duration::MAX)
 }

@@ -2,6 +2,10 @@
 
 use std::ops::Range;
 
+use lab_workload::template::{Help, TemplateError};
+
+use crate::nearest::{nearest, one_of};
+
 /// An error in a text that a person wrote: a duration, a threshold, a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -26,5 +30,25 @@ impl TextError {
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+}
+
+impl From<TemplateError> for TextError {
+    fn from(error: TemplateError) -> Self {
+        let help = error.help.map(|help| match help {
+            Help::Text(help) => help,
+            Help::Names { wrong, right, lead } => {
+                let right: Vec<&str> = right.iter().map(String::as_str).collect();
+                match nearest(&wrong, &right) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("{lead} {}", one_of(&right)),
+                }
+            }
+        });
+        Self {
+            message: error.message,
+            at: error.at,
+            help,
+        }
     }
 }

@@ -5,7 +5,9 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::model::{Aggregate, Comparison, Metric, Threshold, Wait};
+use lab_workload::{SizeError, Wait};
+
+use crate::model::{Aggregate, Comparison, Metric, Threshold};
 use crate::nearest::{nearest, one_of};
 use crate::system::Engine;
 use crate::text_error::TextError;
@@ -236,33 +238,13 @@ pub(crate) fn hold(text: &str, max: Duration) -> Result<Hold, TextError> {
 
 /// A size: `4096`, `64 KiB`, `30 MB`.
 pub(crate) fn size(text: &str, max: u64) -> Result<u64, TextError> {
-    let trimmed = text.trim();
-    let digits = trimmed
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(trimmed.len());
-    let bad = || {
-        TextError::new(format!("`{trimmed}` is not a size"), whole(text))
-            .help("write a number and a unit: `64 KiB`, `30 MB`")
-    };
-    let number: f64 = trimmed[..digits].parse().map_err(|_| bad())?;
-    let unit: f64 = match trimmed[digits..].trim() {
-        "" | "B" => 1.0,
-        "kB" | "KB" => 1e3,
-        "MB" => 1e6,
-        "GB" => 1e9,
-        "KiB" => 1024.0,
-        "MiB" => 1024.0 * 1024.0,
-        "GiB" => 1024.0 * 1024.0 * 1024.0,
-        _ => return Err(bad()),
-    };
-    let bytes = number * unit;
-    if bytes > max as f64 {
-        return Err(TextError::new(
-            format!("it is more than {max} bytes"),
-            whole(text),
-        ));
-    }
-    Ok(bytes.round() as u64)
+    lab_workload::size(text, max).map_err(|error| {
+        let place = TextError::new(error.to_string(), whole(text));
+        match error {
+            SizeError::Unreadable(_) => place.help("write a number and a unit: `64 KiB`, `30 MB`"),
+            SizeError::TooLarge(_) => place,
+        }
+    })
 }
 
 /// A rate: `1000/s`, `60/min`; in events per second.

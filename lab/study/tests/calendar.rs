@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use lab_study::model::Wait;
 use lab_study::plan::{PlanOptions, plan};
-use lab_study::{Files, Loaded, User, UserScope, load_study};
+use lab_study::{Files, Loaded, load_study};
+use lab_workload::Wait;
+use lab_workload::{User, UserScope};
 
 struct Repository(PathBuf);
 
@@ -175,8 +176,8 @@ fn requests_render_as_the_service_wants_them() {
     insta::assert_snapshot!(out);
 }
 
-fn render(request: &lab_study::model::Request, scope: &mut UserScope, out: &mut String) {
-    use lab_study::model::{Body, CaptureSource};
+fn render(request: &lab_workload::Request, scope: &mut UserScope, out: &mut String) {
+    use lab_workload::{Body, CaptureSource};
     request.target.render(scope, out).unwrap();
     out.push('\n');
     match &request.body {

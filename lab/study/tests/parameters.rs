@@ -5,9 +5,10 @@ mod faults;
 use std::sync::Arc;
 
 use faults::{Fault, STUDY, WORKLOAD, load, snapshot};
-use lab_study::model::{Body, Cell, Level, Workload};
+use lab_study::model::{Cell, Level, Workload};
 use lab_study::plan::{PlanOptions, plan};
-use lab_study::{Files, Study, User, UserScope, load_study};
+use lab_study::{Files, Study, load_study};
+use lab_workload::{Body, User, UserScope};
 
 struct Folder(String, &'static str);
 

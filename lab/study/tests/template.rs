@@ -1,7 +1,8 @@
 //! Templates as a workload's author sees them: what they render, what they refuse.
 
-use lab_study::template::Escape;
-use lab_study::{RenderError, Template, User, UserScope, Workload, load_workload};
+use lab_study::load_workload;
+use lab_workload::template::{Escape, FILTERS};
+use lab_workload::{RenderError, Template, User, UserScope, Workload};
 
 struct One(&'static str);
 
@@ -249,7 +250,7 @@ fn work_and_size_are_bounded() {
 
 #[test]
 fn every_filter_exists() {
-    for filter in lab_study::template::FILTERS {
+    for filter in FILTERS {
         let text = format!("{{{{ [1, 2] | {filter} }}}}");
         match render_as(Escape::None, &text) {
             Ok(_) => {}

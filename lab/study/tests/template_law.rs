@@ -3,8 +3,9 @@
 
 use std::sync::LazyLock;
 
-use lab_study::template::Escape;
-use lab_study::{RenderError, Template, User, UserScope, Workload, load_workload};
+use lab_study::load_workload;
+use lab_workload::template::Escape;
+use lab_workload::{RenderError, Template, User, UserScope, Workload};
 use proptest::prelude::*;
 
 const WORKLOAD: &str = "\

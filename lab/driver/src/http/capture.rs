@@ -1,7 +1,7 @@
 //! Keeps values of an answer for later requests of its user.
 
-use lab_study::UserScope;
-use lab_study::model::{Capture, CaptureSource};
+use lab_workload::UserScope;
+use lab_workload::{Capture, CaptureSource};
 use serde_json::Value;
 
 use super::request::path_of;
@@ -90,7 +90,7 @@ pub(crate) fn capture(
                 let found = regex
                     .captures(&text)
                     .and_then(|c| c.get(1).or_else(|| c.get(0)));
-                let found = found.ok_or_else(|| format!("no match of `{regex}`"))?;
+                let found = found.ok_or_else(|| format!("no match of `{}`", regex.as_str()))?;
                 scope.set_text(capture.slot, found.as_str());
             }
             CaptureSource::RequestPath => scope.set_text(capture.slot, path_of(message)),

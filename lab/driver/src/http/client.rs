@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use lab_study::UserScope;
+use lab_workload::UserScope;
 use rustls::ClientConfig;
 
 use super::POOLED_BYTES;
@@ -25,7 +25,6 @@ use crate::client::{Client, ClientCounts, Exchange, Failure, RequestId};
 use crate::clock::{Clock, Nanos, nanos};
 use crate::drive::{BaseUrl, Drive, Limits};
 use crate::event::{ErrorClass, MAX_ERROR_EXAMPLES};
-use crate::script::requests;
 use crate::timers::Timer;
 
 /// Size of the one buffer that all connections of a worker read into.
@@ -90,7 +89,9 @@ impl HttpClient {
             .map(|tls| Route { addresses, tls })
             .map_err(|error| error.to_string().into());
         Self {
-            requests: requests(&drive.workload)
+            requests: drive
+                .workload
+                .requests()
                 .map(|r| Prepared::new(r, &base))
                 .collect(),
             base,

@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lab_study::model::{Body, Capture, CaptureSource, Request};
-use lab_study::{RenderError, Template, UserScope};
+use lab_workload::{Body, Capture, CaptureSource, Request};
+use lab_workload::{RenderError, Template, UserScope};
 
 use super::cookie::Jar;
 use crate::drive::BaseUrl;

@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::time::Duration;
 
-use lab_study::timing::{ArrivalStream, ChoiceStream, TimingStream};
+use lab_workload::timing::{ArrivalStream, ChoiceStream, TimingStream};
 
 use super::pool::{Arrived, Fate};
 use crate::client::Client;

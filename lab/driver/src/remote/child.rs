@@ -4,11 +4,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use lab_study::Files;
-
-use super::message::{
-    FromGenerator, MessageError, PROTOCOL, Start, ToGenerator, WorkloadText, read, write,
-};
+use super::message::{FromGenerator, MessageError, ToGenerator, WireDrive, read, write};
 use super::wire::WireReport;
 use crate::clock::Clock;
 use crate::control::{Control, Order};
@@ -61,7 +57,7 @@ fn work(
     let Some(ToGenerator::Start(start)) = read(&mut orders)? else {
         return Err(GenerateError::NoStart);
     };
-    let drive = start.into_drive()?;
+    let drive = start.drive()?.into_drive()?;
     validate(&drive)?;
     let make = crew::http(&drive)?;
     let drive = Arc::new(drive);
@@ -132,35 +128,10 @@ fn forward(
     Ok(())
 }
 
-impl WorkloadText {
-    /// The workload of the trial.
-    fn workload(&self) -> Result<lab_study::Workload, MessageError> {
-        let nonsense = |error: &dyn std::fmt::Display| MessageError::Nonsense(error.to_string());
-        if !(self.speed.is_finite() && self.speed > 0.0) {
-            return Err(nonsense(&format!("a speed of {}", self.speed)));
-        }
-        let workload = lab_study::load_workload_with("workload.yaml", self, &self.parameters)
-            .map_err(|e| nonsense(&e))?;
-        Ok(workload.at_speed(self.speed))
-    }
-}
-
-impl Files for WorkloadText {
-    fn read(&self, _path: &str) -> Result<Vec<u8>, std::io::Error> {
-        Ok(self.text.clone().into_bytes())
-    }
-}
-
-impl Start {
+impl WireDrive {
     /// The drive, with the variables of its own users alone.
     pub(crate) fn into_drive(self) -> Result<Drive, MessageError> {
         let nonsense = |text: String| Err(MessageError::Nonsense(text));
-        if self.protocol != PROTOCOL {
-            return nonsense(format!(
-                "version {} of the messages, and this program knows {PROTOCOL}",
-                self.protocol
-            ));
-        }
         if self.part.index >= self.part.of || self.users > MAX_USERS {
             return nonsense(format!("{} users, {:?}", self.users, self.part));
         }

@@ -13,10 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use lab_workload::Message;
 use tokio::sync::watch;
 
 use super::message::{
-    FromGenerator, MessageError, PROTOCOL, Start, ToGenerator, WireOrder, WorkloadText, read, write,
+    FromGenerator, MessageError, Start, ToGenerator, WireDrive, WireOrder, read, write,
 };
 use crate::clock::Clock;
 use crate::control::{Control, Order};
@@ -33,7 +34,7 @@ const END_WITHIN: Duration = Duration::from_secs(5);
 /// How much of a generator's last words is kept.
 const LAST_WORDS: usize = 2000;
 
-/// Which program generates, how many times, and what it is told of the workload.
+/// Which program generates, and how many times.
 #[derive(Debug, Clone)]
 pub struct Generators {
     /// A program that calls [`crate::remote::generate`] with its standard input and output.
@@ -42,8 +43,6 @@ pub struct Generators {
     pub arguments: Vec<String>,
     /// How many; user i belongs to generator i modulo this.
     pub count: u32,
-    /// What makes the drive's workload.
-    pub workload: WorkloadText,
 }
 
 /// Running generators.
@@ -78,12 +77,14 @@ impl Links {
             return Err(DriverError::Drive("it has no generators"));
         }
         let count = generators.count as usize;
+        let workload = Message::new(&drive.workload).map_err(|e| unsendable(e.into()))?;
         let mut links = Self {
             links: Vec::new(),
             workers: (drive.cores.len() / count).max(1),
         };
         for index in 0..generators.count {
-            let start = part(drive, generators, index, links.workers);
+            let part = part(drive, &workload, (index, generators.count), links.workers);
+            let start = Start::new(&part).map_err(unsendable)?;
             let inbox = Inbox {
                 script: Arc::clone(script),
                 first: index as usize * links.workers,
@@ -91,7 +92,13 @@ impl Links {
                 ended: 0,
                 queue: queue.clone(),
             };
-            let link = Link::open(generators, start, inbox, clock, control.subscribe())?;
+            let link = Link::open(
+                (index, generators),
+                start,
+                inbox,
+                clock,
+                control.subscribe(),
+            )?;
             links.links.push(link);
         }
         Ok(links)
@@ -148,20 +155,20 @@ fn lock(child: &Mutex<Child>) -> std::sync::MutexGuard<'_, Child> {
     child.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn unsendable(error: MessageError) -> DriverError {
+    DriverError::Message(Box::new(error))
+}
+
 /// What generator `index` is told to drive. Generators have equally many workers, and share cores
 /// where there are fewer of them.
-fn part(drive: &Drive, generators: &Generators, index: u32, workers: usize) -> Start {
-    let part = Part {
-        index,
-        of: generators.count,
-    };
+fn part(drive: &Drive, workload: &Message, (index, of): (u32, u32), workers: usize) -> WireDrive {
+    let part = Part { index, of };
     let first = index as usize * workers;
     let core = |worker| drive.cores[(first + worker) % drive.cores.len()];
     let cores = if drive.cores.is_empty() { 0 } else { workers };
     let extra = drive.user_extra.iter().skip(index as usize);
-    Start {
-        protocol: PROTOCOL,
-        workload: generators.workload.clone(),
+    WireDrive {
+        workload: workload.clone(),
         base: drive.base.to_string(),
         tls: drive.tls.clone(),
         kind: drive.kind,
@@ -182,13 +189,12 @@ fn part(drive: &Drive, generators: &Generators, index: u32, workers: usize) -> S
 
 impl Link {
     fn open(
-        generators: &Generators,
+        (index, generators): (u32, &Generators),
         start: Start,
         inbox: Inbox,
         clock: Clock,
         orders: watch::Receiver<Order>,
     ) -> Result<Self, DriverError> {
-        let index = start.part.index;
         let mut command = Command::new(&generators.program);
         command
             .args(&generators.arguments)

@@ -1,20 +1,19 @@
 //! What a generator and its conductor say to each other: JSON behind a length of four bytes.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use jiff::civil::Date;
-use lab_study::model::Level;
-use lab_study::plan::LoadKind;
+use lab_workload::{LoadKind, Message};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::wire::WireReport;
 use crate::drive::{Limits, Part, TlsOptions};
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 2;
+pub(crate) const PROTOCOL: u32 = 3;
 
 /// Largest message. A window of a hundred steps has some hundred KB; the variables of 100,000 users
 /// some MB.
@@ -35,6 +34,9 @@ pub enum MessageError {
     /// It is one, and says what can't be.
     #[error("a message makes no sense: {0}")]
     Nonsense(String),
+    /// Its workload can't be used.
+    #[error(transparent)]
+    Workload(#[from] lab_workload::MessageError),
 }
 
 /// From the conductor.
@@ -47,11 +49,42 @@ pub(crate) enum ToGenerator {
     Order(WireOrder),
 }
 
-/// A [`crate::Drive`] as it travels.
+/// What to drive, behind the version that says how to read it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Start {
-    pub(crate) protocol: u32,
-    pub(crate) workload: WorkloadText,
+    protocol: u32,
+    /// A [`WireDrive`], read only when the version is known.
+    #[serde(default)]
+    drive: Option<Box<RawValue>>,
+}
+
+impl Start {
+    /// What `drive` is told by.
+    pub(crate) fn new(drive: &WireDrive) -> Result<Self, MessageError> {
+        Ok(Self {
+            protocol: PROTOCOL,
+            drive: Some(serde_json::value::to_raw_value(drive)?),
+        })
+    }
+
+    /// What to drive, if it is told in this version.
+    pub(crate) fn drive(&self) -> Result<WireDrive, MessageError> {
+        if self.protocol != PROTOCOL {
+            return Err(MessageError::Nonsense(format!(
+                "version {} of the messages, and this program knows {PROTOCOL}",
+                self.protocol
+            )));
+        }
+        let text = self.drive.as_ref().map_or("null", |drive| drive.get());
+        Ok(serde_json::from_str(text)?)
+    }
+}
+
+/// A [`crate::Drive`] as it travels.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WireDrive {
+    /// What the users do, at the plan's speed; it has a version of its own.
+    pub(crate) workload: Message,
     pub(crate) base: String,
     pub(crate) tls: TlsOptions,
     pub(crate) kind: LoadKind,
@@ -68,17 +101,6 @@ pub(crate) struct Start {
     pub(crate) hold: Duration,
     pub(crate) window: Duration,
     pub(crate) limits: Limits,
-}
-
-/// A workload as text, with all that makes the trial's workload of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorkloadText {
-    /// The workload's file.
-    pub text: String,
-    /// Values of its parameters in this trial.
-    pub parameters: BTreeMap<String, Level>,
-    /// What its waits, pace, and probe interval are divided by.
-    pub speed: f64,
 }
 
 /// An order as it travels.
@@ -159,7 +181,7 @@ pub fn check_to_generator(mut bytes: &[u8]) -> Result<usize, MessageError> {
     let mut count = 0;
     while let Some(message) = read(&mut bytes)? {
         if let ToGenerator::Start(start) = message {
-            let _drive = start.into_drive()?;
+            let _drive = start.drive()?.into_drive()?;
         }
         count += 1;
     }

@@ -16,6 +16,4 @@ mod wire;
 pub use child::{GenerateError, generate};
 pub use link::Generators;
 pub(crate) use link::Links;
-pub use message::{
-    MAX_FRAME_BYTES, MessageError, WorkloadText, check_from_generator, check_to_generator,
-};
+pub use message::{MAX_FRAME_BYTES, MessageError, check_from_generator, check_to_generator};

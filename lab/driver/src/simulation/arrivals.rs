@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use lab_study::model::Wait;
-use lab_study::plan::{LoadKind, Spacing};
-use lab_study::timing::{ArrivalStream, TimingStream};
+use lab_workload::Wait;
+use lab_workload::timing::{ArrivalStream, TimingStream};
+use lab_workload::{LoadKind, Spacing};
 
 use super::{Answer, Told, drive, histogram, ms, simulate, step};
 use crate::drive::Drive;

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use lab_study::model::Wait;
-use lab_study::timing::TimingStream;
+use lab_workload::Wait;
+use lab_workload::timing::TimingStream;
 
 use super::drive::{probe, workload};
 use super::{Answer, drive, histogram, ms, simulate, step};

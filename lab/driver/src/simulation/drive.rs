@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lab_study::Template;
-use lab_study::model::{Body, DEFAULT_DATES_FROM, Probe, Request, Session, Step, Wait, Workload};
-use lab_study::plan::LoadKind;
+use lab_workload::LoadKind;
+use lab_workload::Template;
+use lab_workload::{Body, DEFAULT_DATES_FROM, Probe, Request, Session, Step, Wait, Workload};
 
 use crate::drive::{Drive, Limits, Part, TlsOptions};
 
@@ -48,6 +48,7 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
     let workload = Workload {
         name: "simulated".to_owned(),
         about: String::new(),
+        parameters: lab_workload::Parameters::new(),
         user: Vec::new(),
         setup: Vec::new(),
         session: Session { pace: None, steps },

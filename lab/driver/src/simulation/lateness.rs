@@ -1,7 +1,7 @@
 //! What counts as late: what the generator's own thread holds up, to the nanosecond, and nothing else.
 
-use lab_study::model::Wait;
-use lab_study::plan::{LoadKind, Spacing};
+use lab_workload::Wait;
+use lab_workload::{LoadKind, Spacing};
 
 use super::drive::workload;
 use super::{Answer, drive, histogram, hold_up, ms, simulate, step};

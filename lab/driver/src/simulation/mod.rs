@@ -21,7 +21,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use lab_study::UserScope;
+use lab_workload::UserScope;
 use tokio::task::LocalSet;
 
 use crate::client::{Client, ClientCounts, Exchange, Failure, RequestId};

@@ -1,7 +1,7 @@
 //! One session after another, a stated number of times: when it ends, and what its sessions took.
 
-use lab_study::model::Wait;
-use lab_study::plan::LoadKind;
+use lab_workload::LoadKind;
+use lab_workload::Wait;
 
 use super::drive::{probe, workload};
 use super::{Answer, Told, drive, histogram, ms, simulate, step};

@@ -14,11 +14,11 @@ use lab_driver::{
     BaseUrl, Drive, DriveSummary, Driver, DriverEvent, ErrorClass, Limits, Part, TlsOptions,
     Window, new_histogram,
 };
-use lab_study::Template;
-use lab_study::model::{
+use lab_workload::LoadKind;
+use lab_workload::Template;
+use lab_workload::{
     Body, Capture, CaptureSource, DEFAULT_DATES_FROM, Request, Session, Step, Wait, Workload,
 };
-use lab_study::plan::LoadKind;
 
 pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -225,6 +225,7 @@ impl Make {
             workload: Workload {
                 name: "test".to_owned(),
                 about: String::new(),
+                parameters: lab_workload::Parameters::new(),
                 user: Vec::new(),
                 setup: Vec::new(),
                 session: Session {
@@ -305,7 +306,7 @@ impl Make {
     }
 
     pub(crate) fn json(&self, variable: &str, path: &str) -> Capture {
-        let path = serde_json_path::JsonPath::parse(path).unwrap();
+        let path = lab_workload::JsonPath::parse(path).unwrap();
         self.capture(variable, CaptureSource::JsonPath(Box::new(path)))
     }
 

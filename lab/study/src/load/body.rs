@@ -5,33 +5,39 @@
 //! `int_in(1, 6)`, arithmetic, `true`, `none`); variables are text and stay strings.
 //! `{{ index ~ '' }}` makes a string of a number.
 
+use lab_workload::Template;
+use lab_workload::template::{Escape, Symbols};
+
 use crate::error::Problems;
 use crate::file::{At, Json, Scalar};
-use crate::template::{Escape, Names, Template};
 
 /// Compiles a JSON body; `None` when a problem was noted.
-pub(super) fn json(json: &At<Json>, names: Names<'_>, problems: &mut Problems) -> Option<Template> {
+pub(super) fn json(
+    json: &At<Json>,
+    symbols: Symbols<'_>,
+    problems: &mut Problems,
+) -> Option<Template> {
     let mut parts = Vec::new();
-    let complete = write(&json.value, names, &mut parts, problems);
-    complete.then(|| Template::concatenate(json.span.text(), parts))
+    let complete = write(&json.value, symbols, &mut parts, problems);
+    complete.then(|| Template::concatenate(&parts))
 }
 
 /// Appends the parts of a value. Depth is bounded by the reader of the file.
 fn write(
     json: &Json,
-    names: Names<'_>,
+    symbols: Symbols<'_>,
     parts: &mut Vec<Template>,
     problems: &mut Problems,
 ) -> bool {
     let mut complete = true;
     match json {
         Json::Null => parts.push(Template::literal("null")),
-        Json::Scalar(scalar) => complete &= write_scalar(scalar, names, parts, problems),
+        Json::Scalar(scalar) => complete &= write_scalar(scalar, symbols, parts, problems),
         Json::List(items) => {
             parts.push(Template::literal("["));
             for (i, item) in items.iter().enumerate() {
                 parts.push(Template::literal(if i > 0 { "," } else { "" }));
-                complete &= write(item, names, parts, problems);
+                complete &= write(item, symbols, parts, problems);
             }
             parts.push(Template::literal("]"));
         }
@@ -43,7 +49,7 @@ fn write(
                     "{comma}{}:",
                     quoted(&key.value)
                 )));
-                complete &= write(value, names, parts, problems);
+                complete &= write(value, symbols, parts, problems);
             }
             parts.push(Template::literal("}"));
         }
@@ -53,7 +59,7 @@ fn write(
 
 fn write_scalar(
     scalar: &At<Scalar>,
-    names: Names<'_>,
+    symbols: Symbols<'_>,
     parts: &mut Vec<Template>,
     problems: &mut Problems,
 ) -> bool {
@@ -65,13 +71,17 @@ fn write_scalar(
         parts.push(Template::literal(&quoted(text)));
         return true;
     }
-    match Template::parse_named(text, names, Escape::JsonValue) {
+    match Template::parse_with(text, symbols, Escape::JsonValue) {
         Ok(template) => {
             parts.push(template);
             true
         }
         Err(error) => {
-            problems.push(scalar.span.text_problem("in the JSON body", text, &error));
+            problems.push(
+                scalar
+                    .span
+                    .text_problem("in the JSON body", text, &error.into()),
+            );
             false
         }
     }

@@ -1,17 +1,15 @@
 //! What a capture reads: `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, `request.path`.
 
-use crate::model::CaptureSource;
-use crate::template::{Escape, Names, Template};
+use lab_workload::template::{Escape, Symbols};
+use lab_workload::{CaptureSource, JsonPath, Pattern, PatternError, Template};
+
 use crate::text_error::TextError;
 
-/// Largest compiled regular expression.
-const MAX_REGEX_BYTES: usize = 1024 * 1024;
-
 /// Reads the source of a capture.
-pub(super) fn source(text: &str, names: Names<'_>) -> Result<CaptureSource, TextError> {
+pub(super) fn source(text: &str, symbols: Symbols<'_>) -> Result<CaptureSource, TextError> {
     let trimmed = text.trim();
     if trimmed.starts_with('$') {
-        return json_path(text, trimmed, names);
+        return json_path(text, trimmed, symbols);
     }
     if let Some(pattern) = trimmed.strip_prefix('/').and_then(|t| t.strip_suffix('/')) {
         return regex(text, pattern);
@@ -45,14 +43,14 @@ pub(super) fn is_token(name: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
-fn json_path(text: &str, path: &str, names: Names<'_>) -> Result<CaptureSource, TextError> {
-    let template = Template::parse_named(path, names, Escape::None)?;
+fn json_path(text: &str, path: &str, symbols: Symbols<'_>) -> Result<CaptureSource, TextError> {
+    let template = Template::parse_with(path, symbols, Escape::None)?;
     let Some(literal) = template.as_literal() else {
         // What the variables come to is known only per user; a plain word shows most mistakes.
         check_template_path(text, path)?;
         return Ok(CaptureSource::JsonPathTemplate(template));
     };
-    match serde_json_path::JsonPath::parse(literal) {
+    match JsonPath::parse(literal) {
         Ok(path) => Ok(CaptureSource::JsonPath(Box::new(path))),
         Err(error) => Err(path_error(text, &error)),
     }
@@ -88,16 +86,14 @@ fn path_error(text: &str, error: &serde_json_path::ParseError) -> TextError {
 }
 
 fn regex(text: &str, pattern: &str) -> Result<CaptureSource, TextError> {
-    let compiled = regex::RegexBuilder::new(pattern)
-        .size_limit(MAX_REGEX_BYTES)
-        .build();
-    match compiled {
-        Ok(regex) if regex.captures_len() > 1 => Ok(CaptureSource::Regex(Box::new(regex))),
-        Ok(_) => Err(
-            TextError::new("the regular expression has no group to keep", 0..text.len())
-                .help("put what is to be kept in parentheses: `/id=([0-9]+)/`"),
-        ),
-        Err(error) => {
+    match Pattern::parse(pattern) {
+        Ok(pattern) => Ok(CaptureSource::Regex(Box::new(pattern))),
+        Err(PatternError::NoGroup) => Err(TextError::new(
+            "the regular expression has no group to keep",
+            0..text.len(),
+        )
+        .help("put what is to be kept in parentheses: `/id=([0-9]+)/`")),
+        Err(PatternError::Unreadable(error)) => {
             let cause = error.to_string();
             let cause = cause
                 .lines()
@@ -117,11 +113,11 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> Result<CaptureSource, String> {
-        let names = Names {
+        let symbols = Symbols {
             variables: &["name".to_owned()],
             parameters: &crate::model::Cell::new(),
         };
-        source(text, names).map_err(|e| e.to_string())
+        source(text, symbols).map_err(|e| e.to_string())
     }
 
     #[test]

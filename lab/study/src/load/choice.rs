@@ -1,10 +1,11 @@
 //! Steps that only a part of the sessions does: shares, and choices by weight, flattened to a list
 //! of steps that each know their part of a draw.
 
+use lab_workload::Chance;
+
 use super::request::Compiler;
 use crate::error::Problem;
 use crate::file::{At, StepFile};
-use crate::model::Chance;
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;

@@ -1,12 +1,14 @@
 //! Requests: method and target, headers, body, accepted statuses, captures.
 
+use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
+use lab_workload::{Body, Capture, Request, Slot, Template};
+
 use super::{body, capture, unknown_name};
 use crate::cell::Setting;
 use crate::error::{Problem, Problems};
 use crate::file::{At, RequestFile, Scalar, Table};
-use crate::model::{Body, Capture, Cell, Request};
+use crate::model::Cell;
 use crate::source::Span;
-use crate::template::{Escape, MAX_RENDERED_BYTES, Names, Template};
 use crate::text_error::TextError;
 use crate::units;
 
@@ -32,8 +34,8 @@ pub(super) struct Compiler<'a> {
 
 impl Compiler<'_> {
     /// What templates may name.
-    pub(super) fn names(&self) -> Names<'_> {
-        Names {
+    pub(super) fn symbols(&self) -> Symbols<'_> {
+        Symbols {
             variables: self.variables,
             parameters: self.parameters,
         }
@@ -78,7 +80,7 @@ impl Compiler<'_> {
         escape: Escape,
     ) -> Option<Template> {
         let text = at.text();
-        let parsed = Template::parse_named(&text, self.names(), escape);
+        let parsed = Template::parse_with(&text, self.symbols(), escape);
         self.note(what, &at.span, &text, parsed)
     }
 
@@ -88,10 +90,13 @@ impl Compiler<'_> {
         what: &str,
         span: &Span,
         text: &str,
-        result: Result<T, TextError>,
+        result: Result<T, impl Into<TextError>>,
     ) -> Option<T> {
         result
-            .map_err(|error| self.problems.push(span.text_problem(what, text, &error)))
+            .map_err(|error| {
+                let problem = span.text_problem(what, text, &error.into());
+                self.problems.push(problem);
+            })
             .ok()
     }
 
@@ -140,7 +145,7 @@ impl Compiler<'_> {
                 false => help,
             };
             let error = TextError::new(message, 0..method.len().max(1)).help(help);
-            return self.note("request", &line.span, &text, Err(error));
+            return self.note("request", &line.span, &text, Err::<_, TextError>(error));
         }
         let target = rest.trim();
         let place = text.len() - rest.trim_start().len();
@@ -150,10 +155,10 @@ impl Compiler<'_> {
         if !form || has_gap(target) {
             let error = TextError::new(format!("`{target}` is not a target"), place..text.len())
                 .help("a target is a path without spaces, such as `GET /mail/inbox?count=10`");
-            return self.note("request", &line.span, &text, Err(error));
+            return self.note("request", &line.span, &text, Err::<_, TextError>(error));
         }
         let parsed =
-            Template::parse_named(target, self.names(), Escape::None).map_err(|mut error| {
+            Template::parse_with(target, self.symbols(), Escape::None).map_err(|mut error| {
                 error.at = place + error.at.start..place + error.at.end;
                 error
             });
@@ -211,11 +216,11 @@ impl Compiler<'_> {
             return None;
         }
         if let Some(json) = &file.json {
-            let names = Names {
+            let symbols = Symbols {
                 variables: self.variables,
                 parameters: self.parameters,
             };
-            return body::json(json, names, self.problems).map(Body::Json);
+            return body::json(json, symbols, self.problems).map(Body::Json);
         }
         if let Some(form) = &file.form {
             return self.form(&form.value).map(Body::Form);
@@ -228,7 +233,7 @@ impl Compiler<'_> {
                 units::size(text, MAX_RENDERED_BYTES as u64)
             })?;
             let text = format!("{{{{ text_of_size({size}) }}}}");
-            let parsed = Template::parse_named(&text, self.names(), Escape::None);
+            let parsed = Template::parse_with(&text, self.symbols(), Escape::None);
             return self
                 .note("bytes", &bytes.span, &text, parsed)
                 .map(Body::Text);
@@ -271,13 +276,13 @@ impl Compiler<'_> {
         let mut compiled = Some(Vec::new());
         for (name, place) in captures.iter() {
             let text = place.text();
-            let source = capture::source(&text, self.names());
+            let source = capture::source(&text, self.symbols());
             let source = self.note("capture", &place.span, &text, source);
             let slot = self.variables.iter().position(|v| *v == name.value);
             match (&mut compiled, slot, source) {
                 (Some(list), Some(slot), Some(source)) => list.push(Capture {
                     variable: name.value.clone(),
-                    slot: slot as crate::Slot,
+                    slot: slot as Slot,
                     source,
                 }),
                 (list, _, _) => *list = None,

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use lab_workload::template::Escape;
+use lab_workload::{Request, Slot, Step, Template, Wait};
+
 use super::request::Compiler;
 use super::{choice, study};
 use crate::error::Problems;
 use crate::file::{At, RequestFile, RequestItem, Scalar, StepFile, Table};
-use crate::model::{Request, Step, Wait};
 use crate::source::Span;
-use crate::template::{Escape, Template};
 use crate::units;
 
 /// Most steps of a session or setup.
@@ -157,17 +158,14 @@ fn step(
     })
 }
 
-fn sets(
-    table: &Table<At<Scalar>>,
-    compiler: &mut Compiler,
-) -> Option<Vec<(crate::Slot, Template)>> {
+fn sets(table: &Table<At<Scalar>>, compiler: &mut Compiler) -> Option<Vec<(Slot, Template)>> {
     let mut compiled = Some(Vec::new());
     for (name, value) in table.iter() {
         let slot = compiler.variables.iter().position(|v| *v == name.value);
         let template =
             compiler.template(&format!("variable `{}`", name.value), value, Escape::None);
         match (&mut compiled, slot, template) {
-            (Some(list), Some(slot), Some(template)) => list.push((slot as crate::Slot, template)),
+            (Some(list), Some(slot), Some(template)) => list.push((slot as Slot, template)),
             (list, _, _) => *list = None,
         }
     }

@@ -1,5 +1,7 @@
 //! The system of a study: its settings as templates, each with its place.
 
+use lab_workload::Template;
+
 use crate::attach::AttachTemplate;
 use crate::cell::Setting;
 use crate::command::FILLED_IN;
@@ -10,7 +12,6 @@ use crate::file::{
 use crate::system::{
     self, GroupwareTemplate, KernelTemplate, KindTemplate, SystemTemplate, SystemsTemplate,
 };
-use crate::template::Template;
 
 /// Makes settings of texts that may name `known`.
 pub(super) struct Settings<'a> {
@@ -30,7 +31,7 @@ impl Settings<'_> {
             }),
             Err(error) => {
                 self.problems
-                    .push(at.span.text_problem(field, &text, &error));
+                    .push(at.span.text_problem(field, &text, &error.into()));
                 None
             }
         }

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use lab_workload::template::Escape;
+use lab_workload::{MAX_VARIABLES, PASSWORD, Probe, Session, Template, Transfer, Workload};
+
 use super::check_short_name;
 use super::choice;
 use super::matrix;
@@ -9,13 +12,9 @@ use super::request::Compiler;
 use super::steps;
 use crate::error::{Problem, Problems};
 use crate::file::{At, ProbeFile, RequestItem, Scalar, Table, TransferFile, WorkloadFile};
-use crate::model::{Cell, Probe, Session, Transfer, Workload};
-use crate::scope::PASSWORD;
-use crate::template::{Escape, Template};
+use crate::model::Cell;
 use crate::units;
 
-/// Most variables; their places are 16-bit numbers, and users are many.
-const MAX_VARIABLES: usize = 1_000;
 /// Most bytes that a session says that it carries.
 const MAX_TRANSFER: u64 = 1 << 40;
 /// Names that templates know without a workload's doing.
@@ -82,6 +81,7 @@ pub(super) fn validate_with(
             .about
             .as_ref()
             .map_or_else(String::new, |a| a.text().trim().to_owned()),
+        parameters: parameters.clone(),
         user: user?,
         setup: setup?,
         session: Session {

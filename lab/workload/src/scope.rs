@@ -7,14 +7,16 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
-use crate::model::Workload;
-use crate::template::RenderError;
+use crate::render_error::RenderError;
 use crate::timing::{self, ChoiceStream};
 
 /// The variable that provisioning gives: every workload has it.
 pub const PASSWORD: &str = "password";
 
-/// A variable's place in [`Workload::variables`].
+/// Day 0 of the date functions where a study names none: a Monday whose fortnight lies in one month.
+pub const DEFAULT_DATES_FROM: Date = jiff::civil::date(2026, 1, 5);
+
+/// A variable's place in [`crate::Workload::variables`].
 pub type Slot = u16;
 
 /// Which user of which trial.
@@ -58,19 +60,11 @@ enum Stored {
 }
 
 impl UserScope {
-    /// A user of `workload`: its `user:` variables are evaluated in file order, then `extra`
-    /// (values from provisioning, such as a password) replace variables of the same name.
-    ///
-    /// # Errors
-    /// When a `user:` template fails, or `extra` names a variable that the workload doesn't have.
-    pub fn new(
-        workload: &Workload,
-        user: User,
-        extra: &[(String, String)],
-    ) -> Result<Self, RenderError> {
-        let mut scope = Self {
-            names: Arc::clone(&workload.variables),
-            values: workload.variables.iter().map(|_| Stored::Unset).collect(),
+    /// A user with variables of these names, none of them set.
+    pub(crate) fn unset(names: &Arc<[String]>, user: User) -> Self {
+        Self {
+            names: Arc::clone(names),
+            values: names.iter().map(|_| Stored::Unset).collect(),
             index: user.index,
             users: user.users.max(1),
             base_date: user.base_date,
@@ -79,26 +73,7 @@ impl UserScope {
             cycles: 0,
             seed: (user.seed, user.block),
             strata: 0,
-        };
-        for (name, value) in extra {
-            let slot = scope.slot(name).ok_or_else(|| RenderError::Unknown {
-                variable: name.clone(),
-            })?;
-            scope.set_text(slot, value);
         }
-        let mut text = String::new();
-        for (name, template) in &workload.user {
-            let slot = scope.slot(name).ok_or_else(|| RenderError::Unknown {
-                variable: name.clone(),
-            })?;
-            if extra.iter().any(|(given, _)| given == name) {
-                continue;
-            }
-            text.clear();
-            template.render(&mut scope, &mut text)?;
-            scope.set_text(slot, &text);
-        }
-        Ok(scope)
     }
 
     /// The slot of a variable.
@@ -291,7 +266,7 @@ impl Default for UserScope {
             values: Box::from([]),
             index: 0,
             users: 1,
-            base_date: crate::model::DEFAULT_DATES_FROM,
+            base_date: DEFAULT_DATES_FROM,
             choice: ChoiceStream::new(0, 0, 0),
             round: 0,
             cycles: 0,

@@ -5,43 +5,51 @@
 //! allocation; every other expression, and any text with `{% … %}`, goes to minijinja itself.
 //! It knows nothing of files (positions are offsets into the text) and nothing of HTTP.
 
+mod error;
 mod escape;
 mod function;
 mod jinja;
 mod parse;
 mod piece;
 mod profile;
+mod source;
+mod symbols;
 
 use std::fmt;
 use std::sync::Arc;
 
+pub use error::{Help, TemplateError};
 pub use escape::Escape;
 pub use function::FUNCTIONS;
 pub use jinja::FILTERS;
+pub use symbols::Symbols;
 
-use crate::model::Cell;
+use crate::level::Parameters;
+pub use crate::render_error::MAX_RENDERED_BYTES;
+use crate::render_error::RenderError;
 use crate::scope::{Slot, UserScope};
-use crate::text_error::TextError;
 use piece::Piece;
-
-/// The longest text that one template may render: a request body's limit.
-pub const MAX_RENDERED_BYTES: usize = 64 * 1024 * 1024;
+use source::Part;
+pub(crate) use source::TemplateSource;
 
 /// A compiled template. Cheap to clone.
 #[derive(Clone)]
 pub struct Template {
-    source: Arc<str>,
+    /// As it is told in errors.
+    text: Arc<str>,
     pieces: Arc<[Piece]>,
     /// Variables set before the text is rendered.
     sets: Arc<[(Slot, Template)]>,
+    /// What it was compiled from.
+    parts: Arc<[Part]>,
 }
 
 impl Template {
     /// Compiles `text`; a variable outside `variables` (by slot) and `index`, `users` is an error.
     ///
     /// # Errors
-    /// A [`TextError`] with the place in `text`.
-    pub fn parse(text: &str, variables: &[String]) -> Result<Self, TextError> {
+    /// A [`TemplateError`] with the place in `text`.
+    pub fn parse(text: &str, variables: &[String]) -> Result<Self, TemplateError> {
         Self::parse_escaped(text, variables, Escape::None)
     }
 
@@ -53,38 +61,47 @@ impl Template {
         text: &str,
         variables: &[String],
         escape: Escape,
-    ) -> Result<Self, TextError> {
-        let names = Names {
+    ) -> Result<Self, TemplateError> {
+        let symbols = Symbols {
             variables,
-            parameters: &Cell::new(),
+            parameters: &Parameters::new(),
         };
-        Self::parse_named(text, names, escape)
+        Self::parse_with(text, symbols, escape)
     }
 
     /// As [`Template::parse_escaped`], knowing parameters, too.
-    pub(crate) fn parse_named(
+    ///
+    /// # Errors
+    /// As there.
+    pub fn parse_with(
         text: &str,
-        names: Names<'_>,
+        symbols: Symbols<'_>,
         escape: Escape,
-    ) -> Result<Self, TextError> {
-        Ok(Self::from_pieces(text, parse::pieces(text, names, escape)?))
+    ) -> Result<Self, TemplateError> {
+        let pieces = parse::pieces(text, symbols, escape)?;
+        Ok(Self::new(text, pieces, vec![Part::code(text, escape)]))
     }
 
     /// Compiles a setting of a study, whose variables are the factors of its matrix.
     ///
     /// # Errors
     /// As there; functions of users are unknown here.
-    pub(crate) fn parse_setting(text: &str, factors: &[String]) -> Result<Self, TextError> {
-        Ok(Self::from_pieces(text, parse::setting(text, factors)?))
+    pub fn parse_setting(text: &str, factors: &[String]) -> Result<Self, TemplateError> {
+        let pieces = parse::setting(text, factors)?;
+        Ok(Self::new(text, pieces, Vec::new()))
     }
 
-    /// The text of a setting in a cell, or of one of a workload with its parameters.
-    pub(crate) fn render_setting(&self, cell: &Cell) -> Result<String, RenderError> {
+    /// The text of a setting with these levels of its factors, or of one of a workload with its
+    /// parameters.
+    ///
+    /// # Errors
+    /// An expression that can't work with these values.
+    pub fn render_setting(&self, levels: &Parameters) -> Result<String, RenderError> {
         let mut out = String::new();
         for piece in self.pieces.iter() {
             match piece {
                 Piece::Jinja { expression, .. } => {
-                    expression.render_with(jinja::values(cell), &mut out)?
+                    expression.render_with(jinja::values(levels), &mut out)?
                 }
                 Piece::Literal(text) => out.push_str(text),
                 Piece::Plain { source, .. } => out.push_str(source),
@@ -96,28 +113,31 @@ impl Template {
     /// A template that is `text` itself, whatever braces it holds.
     #[must_use]
     pub fn literal(text: &str) -> Self {
-        Self::from_pieces(text, vec![Piece::Literal(text.into())])
+        let pieces = vec![Piece::Literal(text.into())];
+        Self::new(text, pieces, vec![Part::literal(text)])
     }
 
-    fn from_pieces(source: &str, pieces: Vec<Piece>) -> Self {
+    fn new(text: &str, pieces: Vec<Piece>, parts: Vec<Part>) -> Self {
         Self {
-            source: source.into(),
+            text: text.into(),
             pieces: piece::merge_literals(pieces).into(),
             sets: Arc::from([]),
+            parts: parts.into(),
         }
     }
 
     /// One template after another, as one.
-    pub(crate) fn concatenate(source: &str, parts: Vec<Template>) -> Self {
-        let pieces = parts
-            .iter()
-            .flat_map(|part| part.pieces.iter().cloned())
-            .collect();
-        Self::from_pieces(source, pieces)
+    #[must_use]
+    pub fn concatenate(templates: &[Self]) -> Self {
+        let text: String = templates.iter().map(Self::source).collect();
+        let pieces = templates.iter().flat_map(|t| t.pieces.iter().cloned());
+        let parts = templates.iter().flat_map(|t| t.parts.iter().cloned());
+        Self::new(&text, pieces.collect(), source::merge_literals(parts))
     }
 
     /// This template, after these variables are set.
-    pub(crate) fn setting(mut self, sets: Vec<(Slot, Template)>) -> Self {
+    #[must_use]
+    pub fn setting(mut self, sets: Vec<(Slot, Self)>) -> Self {
         self.sets = sets.into();
         self
     }
@@ -142,7 +162,7 @@ impl Template {
     /// As written in the file.
     #[must_use]
     pub fn source(&self) -> &str {
-        &self.source
+        &self.text
     }
 
     /// Appends the rendered text to `out`. On an error `out` keeps what was written so far.
@@ -160,7 +180,7 @@ impl Template {
             piece.write(scope, out)?;
             if out.len() - start > MAX_RENDERED_BYTES {
                 return Err(RenderError::TooLong {
-                    template: self.source.to_string(),
+                    template: self.text.to_string(),
                 });
             }
         }
@@ -168,55 +188,15 @@ impl Template {
     }
 }
 
-/// What a template of a request may name beside what is always there.
-#[derive(Clone, Copy)]
-pub(crate) struct Names<'a> {
-    /// The workload's variables, by slot.
-    pub(crate) variables: &'a [String],
-    /// The workload's parameters: constants of its templates.
-    pub(crate) parameters: &'a Cell,
-}
-
 impl fmt::Debug for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Template").field(&self.source).finish()
+        f.debug_tuple("Template").field(&self.text).finish()
     }
 }
 
 impl PartialEq for Template {
     /// Equal when written alike.
     fn eq(&self, other: &Self) -> bool {
-        self.source == other.source && self.sets == other.sets
+        self.parts == other.parts && self.text == other.text && self.sets == other.sets
     }
-}
-
-/// A template that can't be rendered for a user.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum RenderError {
-    /// A list or captured value has no entry (left). The driver skips the step and counts it so.
-    #[error("`{variable}` has no entry left")]
-    EmptyList {
-        /// The list's name.
-        variable: String,
-    },
-    /// A value that another part of the program was to give is not there.
-    #[error("there is no variable `{variable}`")]
-    Unknown {
-        /// Its name.
-        variable: String,
-    },
-    /// A function or an operator can't work with its values.
-    #[error("`{template}` can't be rendered: {cause}")]
-    Failed {
-        /// The expression, as written.
-        template: String,
-        /// Why.
-        cause: String,
-    },
-    /// The text outgrows [`MAX_RENDERED_BYTES`].
-    #[error("`{template}` renders to more than 64 MiB")]
-    TooLong {
-        /// The template, as written.
-        template: String,
-    },
 }

@@ -11,10 +11,10 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Enumerator, Object, ObjectRepr, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Expression, State, UndefinedBehavior};
 
-use super::RenderError;
 use super::function::{self, Call, FUNCTIONS, Kind, Outcome};
 use super::profile::Profile;
-use crate::model::{Cell, Level};
+use crate::level::{self, Level};
+use crate::render_error::RenderError;
 use crate::scope::{Slot, UserScope};
 
 /// The filters of the language, by name: those of minijinja that make sense in a request, and
@@ -162,7 +162,7 @@ impl Jinja {
     }
 
     /// Gives it the parameters that it may name, and its source as a person wrote it.
-    pub(super) fn know(&mut self, given: &Cell, written: &str) {
+    pub(super) fn know(&mut self, given: &level::Parameters, written: &str) {
         let (Self::Expression {
             parameters, source, ..
         }
@@ -258,11 +258,11 @@ impl Jinja {
 }
 
 /// A cell's levels as variables.
-pub(super) fn values(cell: &Cell) -> Value {
+pub(super) fn values(cell: &level::Parameters) -> Value {
     Value::from(constants(cell))
 }
 
-fn constants(cell: &Cell) -> BTreeMap<String, Value> {
+fn constants(cell: &level::Parameters) -> BTreeMap<String, Value> {
     let value = |level: &Level| match level {
         Level::Int(n) => Value::from(*n),
         Level::Float(n) => Value::from(*n),

@@ -255,7 +255,7 @@ static POOL: LazyLock<String> = LazyLock::new(|| {
 
 /// Letters, digits, and spaces without a pattern that a compressor would find.
 fn filler(choice: &mut ChoiceStream, bytes: i64, out: &mut String) -> Result<(), String> {
-    let limit = super::MAX_RENDERED_BYTES as i64;
+    let limit = crate::render_error::MAX_RENDERED_BYTES as i64;
     if !(0..=limit).contains(&bytes) {
         return Err(format!("{bytes} bytes is not within 0 to {limit}"));
     }

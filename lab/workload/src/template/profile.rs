@@ -8,10 +8,10 @@
 //! Methods*, 1992, section 3.1). Who begins a round is drawn, lest one user has all large mails.
 
 use crate::scope::UserScope;
-use crate::units;
+use crate::size::size;
 
 /// Largest size.
-const MAX_BYTES: u64 = super::MAX_RENDERED_BYTES as u64;
+const MAX_BYTES: u64 = crate::render_error::MAX_RENDERED_BYTES as u64;
 /// Most sizes of a profile.
 const MAX_SIZES: usize = 100;
 /// Sizes and where the share of each ends, the last at 1.
@@ -25,12 +25,12 @@ impl Profile {
         let mut total = 0.0;
         for entry in text.split(',') {
             let entry = entry.trim();
-            let (size, share) = entry
+            let (written, share) = entry
                 .strip_suffix('%')
                 .and_then(|entry| entry.trim_end().rsplit_once([' ', ':']))
                 .ok_or_else(|| format!("`{entry}` is not a size with a share"))?;
-            let size = size.trim_end_matches([' ', ':']);
-            let bytes = units::size(size, MAX_BYTES).map_err(|error| error.to_string())?;
+            let written = written.trim_end_matches([' ', ':']);
+            let bytes = size(written, MAX_BYTES).map_err(|error| error.to_string())?;
             let share: f64 = match share.trim().parse() {
                 Ok(share) if (0.0..=100.0).contains(&share) => share,
                 _ => return Err(format!("`{share}%` is not a share")),

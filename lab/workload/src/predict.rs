@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadKind, LoadSpec, Spacing, Trial};
-use crate::model::{Cell, Step, Workload};
+use crate::load::{LoadKind, LoadSpec, Spacing};
+use crate::model::{Step, Workload};
 use crate::timing::{ArrivalStream, SessionChoice, TimingStream};
 
-/// Waits that the predictions of one plan may replay together: a few seconds' work.
-const PLAN_WAITS: u64 = 400_000_000;
 /// Waits that one trial may replay.
 const TRIAL_WAITS: u64 = 40_000_000;
 
@@ -54,45 +52,23 @@ pub struct StepPrediction {
     pub waits: u64,
 }
 
-/// Predicts the trials of a plan; those alike in workload, block, and load share one replay.
-pub(super) struct Predictor {
+/// What a trial of `block` comes to; `workload` and `load` are at the plan's speed. It replays no
+/// more than `budget` waits, and never more than a few seconds' work. `None` where the workload
+/// neither waits nor paces, so that the server alone decides.
+#[must_use]
+pub fn predict(
+    workload: &Workload,
     seed: u64,
+    block: u32,
+    load: &LoadSpec,
     budget: u64,
-    known: Vec<(Key, Option<Prediction>)>,
-}
-
-/// The parameters stand for the workload that they make.
-type Key = (u32, LoadSpec, Cell);
-
-impl Predictor {
-    pub(super) fn new(seed: u64, trials: usize) -> Self {
-        let budget = (PLAN_WAITS / trials.max(1) as u64).min(TRIAL_WAITS);
-        Self {
-            seed,
-            budget,
-            known: Vec::new(),
-        }
-    }
-
-    /// What `trial` comes to with its workload at the plan's speed.
-    pub(super) fn predict(&mut self, workload: &Workload, trial: &Trial) -> Option<Prediction> {
-        let same = |known: &Key| {
-            (known.0, known.1) == (trial.block, trial.load) && known.2 == trial.parameters
-        };
-        // A block has few different loads.
-        if let Some((_, known)) = self.known.iter().rev().find(|(known, _)| same(known)) {
-            return known.clone();
-        }
-        let replay = Replay {
-            workload,
-            seed: self.seed,
-            budget: self.budget,
-        };
-        let prediction = replay.replay(trial.block, &trial.load);
-        let key = (trial.block, trial.load, trial.parameters.clone());
-        self.known.push((key, prediction.clone()));
-        prediction
-    }
+) -> Option<Prediction> {
+    let replay = Replay {
+        workload,
+        seed,
+        budget: budget.min(TRIAL_WAITS),
+    };
+    replay.replay(block, load)
 }
 
 struct Replay<'a> {

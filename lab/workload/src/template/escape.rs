@@ -1,7 +1,10 @@
 //! How a substituted value is written into its surroundings.
 
+use serde::{Deserialize, Serialize};
+
 /// The surroundings of a substituted value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Escape {
     /// As it is.
     None,
@@ -17,7 +20,7 @@ pub enum Escape {
 
 impl Escape {
     /// Escapes what `out` holds from `start` on. Allocates only where something must change.
-    pub(crate) fn apply(self, out: &mut String, start: usize) {
+    pub fn apply(self, out: &mut String, start: usize) {
         match self {
             Self::None => {}
             Self::JsonText => escape_json(out, start),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Purpose, generator, unit};
-use crate::plan::Spacing;
+use crate::load::Spacing;
 
 /// The arrivals of one trial, in order and without end.
 ///

@@ -3,16 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Names;
+use super::error::{Help, TemplateError};
 use super::escape::{Escape, push_form, push_json};
 use super::function::{self, Call, FUNCTIONS, Kind};
 use super::jinja::{self, FILTERS, GLOBALS, Jinja};
 use super::piece::{Piece, Plain};
 use super::profile::Profile;
-use crate::model::{Cell, Level};
-use crate::nearest::{nearest, one_of};
-use crate::scope::Slot;
-use crate::text_error::TextError;
+use super::symbols::Symbols;
+use crate::level::{Level, Parameters};
 
 /// Deepest nesting of calls in a plain expression; deeper ones go to minijinja, which has a limit.
 const MAX_DEPTH: usize = 8;
@@ -23,12 +21,12 @@ pub(super) const BUILT_IN: &[&str] = &["index", "users", "round", "cycle"];
 /// Compiles `text`.
 pub(super) fn pieces(
     text: &str,
-    names: Names<'_>,
+    symbols: Symbols<'_>,
     escape: Escape,
-) -> Result<Vec<Piece>, TextError> {
+) -> Result<Vec<Piece>, TemplateError> {
     let parser = Parser {
         text,
-        names,
+        symbols,
         language: Language::Request,
     };
     if needs_statements(text) {
@@ -50,14 +48,14 @@ pub(super) fn pieces(
 }
 
 /// Compiles a setting: its expressions know the study's factors and no functions of users.
-pub(super) fn setting(text: &str, factors: &[String]) -> Result<Vec<Piece>, TextError> {
-    let names = Names {
+pub(super) fn setting(text: &str, factors: &[String]) -> Result<Vec<Piece>, TemplateError> {
+    let symbols = Symbols {
         variables: factors,
-        parameters: &Cell::new(),
+        parameters: &Parameters::new(),
     };
     Parser {
         text,
-        names,
+        symbols,
         language: Language::Setting,
     }
     .split(Escape::None)
@@ -87,20 +85,20 @@ fn quoted(mut pieces: Vec<Piece>, escape: Escape) -> Vec<Piece> {
 
 struct Parser<'a> {
     text: &'a str,
-    names: Names<'a>,
+    symbols: Symbols<'a>,
     language: Language,
 }
 
 impl Parser<'_> {
     /// Splits the text at its `{{ … }}`.
-    fn split(&self, escape: Escape) -> Result<Vec<Piece>, TextError> {
+    fn split(&self, escape: Escape) -> Result<Vec<Piece>, TemplateError> {
         let mut holes = Vec::new();
         let mut at = 0;
         while let Some(found) = self.text[at..].find("{{") {
             let open = at + found;
             let Some(close) = closing(self.text, open + 2) else {
-                let help = Some("end it with `}}`".to_owned());
-                return Err(error("`{{` is not closed", open..open + 2, help));
+                let help = "end it with `}}`";
+                return Err(error("`{{` is not closed", open..open + 2, Some(help)));
             };
             holes.push(open..close + 2);
             at = close + 2;
@@ -126,14 +124,14 @@ impl Parser<'_> {
     }
 
     /// One `{{ … }}`, given the range between the braces.
-    fn hole(&self, range: Range<usize>, escape: Escape) -> Result<Piece, TextError> {
+    fn hole(&self, range: Range<usize>, escape: Escape) -> Result<Piece, TemplateError> {
         let source = self.text[range.clone()].trim();
         if source.is_empty() {
-            let help = Some("name a variable or call a function".to_owned());
+            let help = "name a variable or call a function";
             return Err(error(
                 "`{{ }}` is empty",
                 range.start - 2..range.end + 2,
-                help,
+                Some(help),
             ));
         }
         if let Some(expression) = self.plain(source) {
@@ -191,7 +189,7 @@ impl Parser<'_> {
         match function.kind {
             Kind::List => {
                 let name = tokens.get(*at)?;
-                let slot = self.slot(name.text)?;
+                let slot = self.symbols.slot(name.text)?;
                 *at += 1;
                 expect(tokens, at, ")")?;
                 Some(if function.call == Call::Take {
@@ -228,11 +226,11 @@ impl Parser<'_> {
             "users" => Some(Plain::Users),
             "round" => Some(Plain::Round),
             "cycle" => Some(Plain::Cycle),
-            _ => match self.names.parameters.get(name) {
+            _ => match self.symbols.parameters.get(name) {
                 Some(Level::Int(number)) => Some(Plain::Number(*number)),
                 Some(Level::Text(text)) => Some(Plain::Text(text.as_str().into())),
                 Some(Level::Float(_) | Level::Bool(_)) => None,
-                None => self.slot(name).map(Plain::Variable),
+                None => self.symbols.slot(name).map(Plain::Variable),
             },
         }
     }
@@ -254,21 +252,13 @@ impl Parser<'_> {
         functions.iter().map(|f| f.name).collect()
     }
 
-    fn slot(&self, name: &str) -> Option<Slot> {
-        self.names
-            .variables
-            .iter()
-            .position(|v| v == name)
-            .map(|i| i as Slot)
-    }
-
     /// Compiles a range of the text with minijinja and checks its names.
     fn jinja(
         &self,
         range: Range<usize>,
         tokens: &[Token],
         compile: fn(&str) -> Result<Jinja, minijinja::Error>,
-    ) -> Result<Jinja, TextError> {
+    ) -> Result<Jinja, TemplateError> {
         let source = &self.text[range.clone()];
         let place =
             |token: &Token| range.start + token.at..range.start + token.at + token.text.len();
@@ -281,12 +271,12 @@ impl Parser<'_> {
             .name_lists(source, tokens)
             .map_err(|(i, e)| e.at(place(&tokens[i])))?;
         let mut compiled = compile(&rewritten).map_err(|e| syntax_error(&e, range.clone()))?;
-        compiled.know(self.names.parameters, source);
+        compiled.know(self.symbols.parameters, source);
         for name in compiled.undeclared() {
             let known =
                 GLOBALS.contains(&name.as_str()) || self.built_in().contains(&name.as_str());
-            let parameter = self.names.parameters.contains_key(&name);
-            if known || parameter || self.slot(&name).is_some() {
+            let parameter = self.symbols.parameters.contains_key(&name);
+            if known || parameter || self.symbols.slot(&name).is_some() {
                 continue;
             }
             let token = tokens.iter().enumerate().find(|(_, t)| t.text == name);
@@ -307,9 +297,7 @@ impl Parser<'_> {
         if !after_bar || token.kind != TokenKind::Name || FILTERS.contains(&token.text) {
             return Ok(());
         }
-        let help = nearest(token.text, FILTERS)
-            .map(|near| format!("did you mean `{near}`?"))
-            .unwrap_or_else(|| format!("the filters are {}", one_of(FILTERS)));
+        let help = Help::names(token.text, FILTERS, "the filters are");
         Err(Problem {
             message: format!("there is no filter `{}`", token.text),
             help: Some(help),
@@ -333,7 +321,7 @@ impl Parser<'_> {
                     "`{}` is called with other arguments than it takes",
                     token.text
                 ),
-                help: Some(function.usage.to_owned()),
+                help: Some(Help::Text(function.usage.to_owned())),
             }),
             _ => Ok(()),
         }
@@ -353,7 +341,7 @@ impl Parser<'_> {
                 .filter(|t| t.kind == TokenKind::Name && mark(tokens, i + 3, ")"));
             let Some(name) = name else {
                 let message = format!("`{}()` takes the name of a captured list", token.text);
-                let usage = function::find(token.text).map(|f| f.usage.to_owned());
+                let usage = function::find(token.text).map(|f| Help::Text(f.usage.to_owned()));
                 return Err((
                     i,
                     Problem {
@@ -362,7 +350,7 @@ impl Parser<'_> {
                     },
                 ));
             };
-            if self.slot(name.text).is_none() {
+            if self.symbols.slot(name.text).is_none() {
                 return Err((i + 2, self.unknown(name.text, false)));
             }
             rewritten.push_str(&source[copied..name.at]);
@@ -378,10 +366,10 @@ impl Parser<'_> {
     fn unknown(&self, name: &str, called: bool) -> Problem {
         let functions = self.functions();
         let variables: Vec<&str> = self
-            .names
+            .symbols
             .variables
             .iter()
-            .chain(self.names.parameters.keys())
+            .chain(self.symbols.parameters.keys())
             .map(String::as_str)
             .filter(|v| !v.is_empty())
             .chain(self.built_in().iter().copied())
@@ -390,15 +378,13 @@ impl Parser<'_> {
             true => ("function", functions),
             false => ("variable", variables),
         };
-        let help = match nearest(name, &choices) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if choices.is_empty() && called => {
-                "a setting is made of the study's factors, without functions".to_owned()
+        let help = match choices.is_empty() {
+            false => Help::names(name, &choices, &format!("the {what}s here are")),
+            true if called => {
+                let help = "a setting is made of the study's factors, without functions";
+                Help::Text(help.to_owned())
             }
-            None if choices.is_empty() => {
-                "the study has no matrix, so it has no factors".to_owned()
-            }
-            None => format!("the {what}s here are {}", one_of(&choices)),
+            true => Help::Text("the study has no matrix, so it has no factors".to_owned()),
         };
         Problem {
             message: format!("there is no {what} `{name}`"),
@@ -417,19 +403,19 @@ fn check_profile(usage: &str, tokens: &[Token]) -> Result<(), Problem> {
     };
     Err(Problem {
         message,
-        help: Some(help.to_owned()),
+        help: Some(Help::Text(help.to_owned())),
     })
 }
 
 /// An error that has no place yet.
 struct Problem {
     message: String,
-    help: Option<String>,
+    help: Option<Help>,
 }
 
 impl Problem {
-    fn at(self, at: Range<usize>) -> TextError {
-        TextError {
+    fn at(self, at: Range<usize>) -> TemplateError {
+        TemplateError {
             message: self.message,
             at,
             help: self.help,
@@ -437,22 +423,22 @@ impl Problem {
     }
 }
 
-fn error(message: &str, at: Range<usize>, help: Option<String>) -> TextError {
-    TextError {
+fn error(message: &str, at: Range<usize>, help: Option<&str>) -> TemplateError {
+    TemplateError {
         message: message.to_owned(),
         at,
-        help,
+        help: help.map(|help| Help::Text(help.to_owned())),
     }
 }
 
-fn syntax_error(error: &minijinja::Error, range: Range<usize>) -> TextError {
+fn syntax_error(error: &minijinja::Error, range: Range<usize>) -> TemplateError {
     let inner = error
         .range()
         .filter(|r| r.end <= range.len() && !r.is_empty());
     let at = inner.map_or(range.clone(), |r| {
         range.start + r.start..range.start + r.end
     });
-    TextError {
+    TemplateError {
         message: jinja::cause(error),
         at,
         help: None,

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::RenderError;
 use super::escape::Escape;
 use super::function::{self, Call, Outcome};
 use super::jinja::{Jinja, Output};
 use super::profile::Profile;
+use crate::render_error::RenderError;
 use crate::scope::{Slot, UserScope};
 
 /// One stretch of a template.

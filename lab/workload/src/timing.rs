@@ -12,7 +12,7 @@ pub use arrival::{Arrival, ArrivalStream};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::model::{Chance, Wait};
+use crate::wait::{Chance, Wait};
 
 /// Which stream of a user: part of its seed.
 #[derive(Clone, Copy)]

@@ -1,0 +1,46 @@
+//! What the trials of a plan come to: those alike in workload, block, and load share one replay.
+
+use lab_workload::{LoadSpec, Prediction, Workload};
+
+use super::Trial;
+use crate::model::Cell;
+
+/// Waits that the predictions of one plan may replay together: a few seconds' work.
+const PLAN_WAITS: u64 = 400_000_000;
+
+/// Predicts the trials of a plan; those alike in workload, block, and load share one replay.
+pub(super) struct Predictor {
+    seed: u64,
+    budget: u64,
+    known: Vec<(Key, Option<Prediction>)>,
+}
+
+/// The parameters stand for the workload that they make.
+type Key = (u32, LoadSpec, Cell);
+
+impl Predictor {
+    pub(super) fn new(seed: u64, trials: usize) -> Self {
+        let budget = PLAN_WAITS / trials.max(1) as u64;
+        Self {
+            seed,
+            budget,
+            known: Vec::new(),
+        }
+    }
+
+    /// What `trial` comes to with its workload at the plan's speed.
+    pub(super) fn predict(&mut self, workload: &Workload, trial: &Trial) -> Option<Prediction> {
+        let same = |known: &Key| {
+            (known.0, known.1) == (trial.block, trial.load) && known.2 == trial.parameters
+        };
+        // A block has few different loads.
+        if let Some((_, known)) = self.known.iter().rev().find(|(known, _)| same(known)) {
+            return known.clone();
+        }
+        let (block, load) = (trial.block, &trial.load);
+        let prediction = lab_workload::predict(workload, self.seed, block, load, self.budget);
+        let key = (trial.block, trial.load, trial.parameters.clone());
+        self.known.push((key, prediction.clone()));
+        prediction
+    }
+}

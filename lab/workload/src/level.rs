@@ -1,0 +1,20 @@
+//! Values of a workload's parameters, which are also the levels of a study's factors.
+
+use std::collections::BTreeMap;
+
+/// The value of a factor in a cell, or of a parameter.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(untagged)]
+pub enum Level {
+    /// A whole number (users, threads …).
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// Text (a path, a name).
+    Text(String),
+    /// A switch.
+    Bool(bool),
+}
+
+/// Value by name: constants of a workload's templates.
+pub type Parameters = BTreeMap<String, Level>;

@@ -1,0 +1,31 @@
+//! What a virtual user is at run time: validated steps, templates, variables, seeded draws.
+//!
+//! A [`Workload`] comes from a file by way of `lab-study`, or from another process as a [`Message`].
+//! Pure, and small enough for a generator on another machine: nothing here knows files, places in
+//! them, clocks, or sockets.
+
+mod capture;
+mod level;
+mod load;
+mod message;
+mod model;
+mod predict;
+mod render_error;
+mod scope;
+mod size;
+pub mod template;
+pub mod timing;
+mod user;
+mod wait;
+
+pub use capture::{Capture, CaptureSource, JsonPath, Pattern, PatternError};
+pub use level::{Level, Parameters};
+pub use load::{LoadKind, LoadSpec, Spacing};
+pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
+pub use model::{Body, Probe, Request, Session, Step, Transfer, Workload};
+pub use predict::{Arrivals, Prediction, StepPrediction, predict};
+pub use render_error::RenderError;
+pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
+pub use size::{SizeError, size};
+pub use template::Template;
+pub use wait::{Chance, Wait};

@@ -1,0 +1,71 @@
+//! The load of a trial: how many users, and what makes their sessions begin.
+
+use serde::{Deserialize, Serialize};
+
+/// The load of a trial, at the plan's speed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LoadSpec {
+    /// Virtual users; of arrivals, the sessions that may be under way at once, each on a connection
+    /// of its own; of a sequence, one.
+    pub users: u32,
+    /// User i starts at ramp × i ÷ users; the rate of arrivals rises in a straight line.
+    pub ramp_ms: u64,
+    /// The time at full load; of a sequence, the time it may take.
+    pub hold_ms: u64,
+    /// Length of a window: at least 250 fit into the hold where it is long enough.
+    pub window_ms: u64,
+    /// What makes sessions begin.
+    #[serde(default)]
+    pub kind: LoadKind,
+    /// Processes that the users are spread over.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub generators: u32,
+    /// How long an answer may take; `None` leaves it to the lab.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// How long an operation may take before its step is told as a bound; in the place of a timeout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_ms: Option<u64>,
+}
+
+/// What makes sessions begin.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadKind {
+    /// Each user begins its next session when its last one is over (closed).
+    #[default]
+    Users,
+    /// Sessions arrive whether or not earlier ones are over (open; with waits in the session,
+    /// partly open). One that finds all connections taken waits for one, and its first request's
+    /// response time counts from its arrival.
+    Arrival {
+        /// Sessions per second at full load.
+        rate_per_s: f64,
+        /// How far apart they are.
+        spacing: Spacing,
+    },
+    /// So many sessions of one user, one after the other; the trial ends with the last.
+    Sequence {
+        /// At least one.
+        sessions: u32,
+    },
+}
+
+/// How far apart arrivals are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spacing {
+    /// Always the same.
+    Constant,
+    /// Independent and exponential: a Poisson process.
+    #[default]
+    Poisson,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(n: &u32) -> bool {
+    *n == 1
+}

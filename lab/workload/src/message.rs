@@ -1,0 +1,80 @@
+//! A workload on its way to another process: the validated structure, its templates as text.
+//!
+//! Templates travel as they were written, each with its surroundings, and are compiled anew by the
+//! same parser: what minijinja compiles can't be sent, and one way to compile is one that agrees
+//! with itself. What was validated once is not judged again, but that its captures have a variable.
+//! What a workload file looks like is not known here.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::model::Workload;
+use crate::scope::Slot;
+use crate::template::{Symbols, Template, TemplateError, TemplateSource};
+
+/// The version of [`Message`]'s serialised form.
+pub const SCHEMA: &str = "plimsoll.workload/1";
+
+/// Most variables of a workload; their places are 16-bit numbers, and users are many.
+pub const MAX_VARIABLES: usize = 1_000;
+
+/// A workload as it travels.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Message {
+    schema: String,
+    /// Read only when the version is known.
+    workload: Box<RawValue>,
+}
+
+/// Why a message is no workload.
+#[derive(Debug, thiserror::Error)]
+pub enum MessageError {
+    /// Another version of the program sent it.
+    #[error("the workload is of version `{0}`, and this program knows `{SCHEMA}`")]
+    Version(String),
+    /// It has not the form that its version has.
+    #[error("the workload is not understood: {0}")]
+    Form(#[from] serde_json::Error),
+    /// One of its templates is none.
+    #[error("a template of the workload is not understood: {0}")]
+    Template(#[from] TemplateError),
+    /// A variable's place is beyond the last, or there are too many.
+    #[error("the workload names variables that it doesn't have")]
+    Variables,
+}
+
+impl Message {
+    /// The message that makes `workload` elsewhere.
+    ///
+    /// # Errors
+    /// A parameter that is no number that JSON has.
+    pub fn new(workload: &Workload) -> Result<Self, MessageError> {
+        let sources = workload.try_map(|template| Ok::<_, MessageError>(template.to_source()))?;
+        Ok(Self {
+            schema: SCHEMA.to_owned(),
+            workload: serde_json::value::to_raw_value(&sources)?,
+        })
+    }
+
+    /// The workload.
+    ///
+    /// # Errors
+    /// A message of another version, or one that is none.
+    pub fn workload(&self) -> Result<Workload, MessageError> {
+        if self.schema != SCHEMA {
+            return Err(MessageError::Version(self.schema.clone()));
+        }
+        let sources: Workload<TemplateSource> = serde_json::from_str(self.workload.get())?;
+        let count = sources.variables.len();
+        let has = |slot: &Slot| usize::from(*slot) < count;
+        let captures = sources.requests().flat_map(|request| &request.captures);
+        if count > MAX_VARIABLES || !captures.map(|capture| &capture.slot).all(has) {
+            return Err(MessageError::Variables);
+        }
+        let symbols = Symbols {
+            variables: &sources.variables,
+            parameters: &sources.parameters,
+        };
+        sources.try_map(|source| Ok(Template::from_source(source, symbols)?))
+    }
+}

@@ -1,0 +1,237 @@
+//! The validated workload: what the driver works from.
+//!
+//! Every value here has passed validation. Templates are compiled; the same structure with templates
+//! as text is what travels (see [`crate::Message`]), which is why it is generic in them. It knows
+//! nothing of files and lines, of time, or of sockets.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::capture::Capture;
+use crate::level::Parameters;
+use crate::scope::Slot;
+use crate::template::Template;
+use crate::wait::{Chance, Wait, divide};
+
+/// What virtual users do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Workload<T = Template> {
+    /// Short name.
+    pub name: String,
+    /// Prose.
+    pub about: String,
+    /// Constants of its templates, with their values.
+    pub parameters: Parameters,
+    /// Variables of each user, evaluated once in this order with `index` (0-based) and `users`.
+    pub user: Vec<(String, T)>,
+    /// Steps before measuring. All users finish a step before the next begins; waits are zero.
+    pub setup: Vec<Step<T>>,
+    /// The repeated session.
+    pub session: Session<T>,
+    /// A single request measured beside the load.
+    pub probe: Option<Probe<T>>,
+    /// What a session carries, if its rate is of interest.
+    pub transfer: Option<Transfer>,
+    /// Every variable a template may see, by slot: `user:` variables, `password`, captures, and
+    /// what `set:` sets.
+    pub variables: Arc<[String]>,
+}
+
+/// The repeated cycle of one user.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Session<T = Template> {
+    /// Fixed cycle time; `None` starts the next cycle at once.
+    pub pace: Option<Duration>,
+    /// At least one.
+    pub steps: Vec<Step<T>>,
+}
+
+/// One step: a wait, then one or more requests.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Step<T = Template> {
+    /// As shown in reports; unique in its session.
+    pub name: String,
+    /// Think time before the first request.
+    pub wait: Wait,
+    /// How often the step is done in a row (each time with its wait); 1 unless said.
+    pub repeat: u32,
+    /// At least one; one after the other.
+    pub requests: Vec<Request<T>>,
+    /// In which sessions it is done; `None` in all.
+    pub chance: Option<Chance>,
+    /// Of a setup: the first user does it, and nobody else.
+    pub once: bool,
+}
+
+/// One HTTP request of a step.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request<T = Template> {
+    /// Upper case, one of GET HEAD POST PUT PATCH DELETE OPTIONS.
+    pub method: String,
+    /// Path and query, or an absolute `http(s)://` URL. Render it before headers and body: it
+    /// also evaluates the step's `set:` variables.
+    pub target: T,
+    /// In file order; `Host`, `Content-Length`, and cookies are the driver's.
+    pub headers: Vec<(String, T)>,
+    /// The body and, by its kind, its default content type.
+    pub body: Body<T>,
+    /// HTTP Basic credentials.
+    pub basic_auth: Option<(T, T)>,
+    /// Accepted statuses; never empty (200..=299 unless said).
+    pub expect: Vec<RangeInclusive<u16>>,
+    /// Values kept for later requests of this user.
+    pub captures: Vec<Capture<T>>,
+}
+
+/// A request body.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body<T = Template> {
+    /// None.
+    Empty,
+    /// A JSON document whose strings are templates, compiled to one text template
+    /// (values are escaped as JSON strings on substitution). `application/json`.
+    Json(T),
+    /// `application/x-www-form-urlencoded`: names are percent-encoded, values render so.
+    Form(Vec<(String, T)>),
+    /// As it is; content type from `headers`, else `text/plain; charset=utf-8`.
+    Text(T),
+}
+
+/// A single request measured beside the load.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Probe<T = Template> {
+    /// Sent by user 0's variables, on its own connection.
+    pub request: Request<T>,
+    /// Planned sends are this far apart.
+    pub every: Duration,
+}
+
+/// What a session carries from one end to the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// Where to, or where from.
+    pub place: String,
+    /// Its size, above zero.
+    pub bytes: u64,
+    /// The size of its chunks but, perhaps, the last; above zero and at most `bytes`.
+    pub chunk_bytes: u64,
+}
+
+impl Workload {
+    /// The same workload with waits, pace, and probe interval divided by `speed`, a positive
+    /// number.
+    #[must_use]
+    pub fn at_speed(&self, speed: f64) -> Self {
+        let mut workload = self.clone();
+        for step in workload.setup.iter_mut().chain(&mut workload.session.steps) {
+            step.wait = step.wait.at_speed(speed);
+        }
+        workload.session.pace = workload.session.pace.map(|pace| divide(pace, speed));
+        if let Some(probe) = &mut workload.probe {
+            probe.every = divide(probe.every, speed);
+        }
+        workload
+    }
+
+    /// The slot of a variable.
+    #[must_use]
+    pub fn slot(&self, name: &str) -> Option<Slot> {
+        self.variables
+            .iter()
+            .position(|v| v == name)
+            .map(|i| i as Slot)
+    }
+}
+
+impl<T> Workload<T> {
+    /// All requests, in this order: those of the setup, of the session, and the probe's.
+    pub fn requests(&self) -> impl Iterator<Item = &Request<T>> {
+        let steps = self.setup.iter().chain(&self.session.steps);
+        let of_steps = steps.flat_map(|step| &step.requests);
+        of_steps.chain(self.probe.as_ref().map(|probe| &probe.request))
+    }
+
+    /// The same with another form of templates.
+    pub(crate) fn try_map<U, E>(
+        &self,
+        mut map: impl FnMut(&T) -> Result<U, E>,
+    ) -> Result<Workload<U>, E> {
+        let map = &mut map;
+        let probe = self.probe.as_ref().map(|probe| {
+            Ok(Probe {
+                request: probe.request.try_map(map)?,
+                every: probe.every,
+            })
+        });
+        Ok(Workload {
+            name: self.name.clone(),
+            about: self.about.clone(),
+            parameters: self.parameters.clone(),
+            probe: probe.transpose()?,
+            user: named(&self.user, map)?,
+            setup: steps(&self.setup, map)?,
+            session: Session {
+                pace: self.session.pace,
+                steps: steps(&self.session.steps, map)?,
+            },
+            transfer: self.transfer.clone(),
+            variables: Arc::clone(&self.variables),
+        })
+    }
+}
+
+impl<T> Request<T> {
+    fn try_map<U, E>(&self, map: &mut impl FnMut(&T) -> Result<U, E>) -> Result<Request<U>, E> {
+        let basic_auth = match &self.basic_auth {
+            Some((name, password)) => Some((map(name)?, map(password)?)),
+            None => None,
+        };
+        let body = match &self.body {
+            Body::Empty => Body::Empty,
+            Body::Json(json) => Body::Json(map(json)?),
+            Body::Form(fields) => Body::Form(named(fields, map)?),
+            Body::Text(text) => Body::Text(map(text)?),
+        };
+        let captures = self.captures.iter().map(|capture| capture.try_map(map));
+        Ok(Request {
+            method: self.method.clone(),
+            captures: captures.collect::<Result<_, E>>()?,
+            target: map(&self.target)?,
+            headers: named(&self.headers, map)?,
+            body,
+            basic_auth,
+            expect: self.expect.clone(),
+        })
+    }
+}
+
+fn named<T, U, E>(
+    list: &[(String, T)],
+    map: &mut impl FnMut(&T) -> Result<U, E>,
+) -> Result<Vec<(String, U)>, E> {
+    list.iter()
+        .map(|(name, template)| Ok((name.clone(), map(template)?)))
+        .collect()
+}
+
+fn steps<T, U, E>(
+    steps: &[Step<T>],
+    map: &mut impl FnMut(&T) -> Result<U, E>,
+) -> Result<Vec<Step<U>>, E> {
+    let step = |step: &Step<T>| {
+        let requests = step.requests.iter().map(|request| request.try_map(map));
+        Ok(Step {
+            name: step.name.clone(),
+            wait: step.wait,
+            repeat: step.repeat,
+            requests: requests.collect::<Result<_, E>>()?,
+            chance: step.chance,
+            once: step.once,
+        })
+    };
+    steps.iter().map(step).collect()
+}

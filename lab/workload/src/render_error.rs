@@ -1,0 +1,35 @@
+//! Why a template can't be rendered for a user.
+
+/// The longest text that one template may render: a request body's limit.
+pub const MAX_RENDERED_BYTES: usize = 64 * 1024 * 1024;
+
+/// A template that can't be rendered for a user.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RenderError {
+    /// A list or captured value has no entry (left). The driver skips the step and counts it so.
+    #[error("`{variable}` has no entry left")]
+    EmptyList {
+        /// The list's name.
+        variable: String,
+    },
+    /// A value that another part of the program was to give is not there.
+    #[error("there is no variable `{variable}`")]
+    Unknown {
+        /// Its name.
+        variable: String,
+    },
+    /// A function or an operator can't work with its values.
+    #[error("`{template}` can't be rendered: {cause}")]
+    Failed {
+        /// The expression, as written.
+        template: String,
+        /// Why.
+        cause: String,
+    },
+    /// The text outgrows [`crate::template::MAX_RENDERED_BYTES`].
+    #[error("`{template}` renders to more than 64 MiB")]
+    TooLong {
+        /// The template, as written.
+        template: String,
+    },
+}

@@ -1,0 +1,41 @@
+//! A user at its beginning: the variables that its workload gives it.
+
+use crate::model::Workload;
+use crate::render_error::RenderError;
+use crate::scope::{Slot, User, UserScope};
+
+impl UserScope {
+    /// A user of `workload`: its `user:` variables are evaluated in file order, then `extra`
+    /// (values from provisioning, such as a password) replace variables of the same name.
+    ///
+    /// # Errors
+    /// When a `user:` template fails, or `extra` names a variable that the workload doesn't have.
+    pub fn new(
+        workload: &Workload,
+        user: User,
+        extra: &[(String, String)],
+    ) -> Result<Self, RenderError> {
+        let mut scope = Self::unset(&workload.variables, user);
+        for (name, value) in extra {
+            let slot = slot(&scope, name)?;
+            scope.set_text(slot, value);
+        }
+        let mut text = String::new();
+        for (name, template) in &workload.user {
+            let slot = slot(&scope, name)?;
+            if extra.iter().any(|(given, _)| given == name) {
+                continue;
+            }
+            text.clear();
+            template.render(&mut scope, &mut text)?;
+            scope.set_text(slot, &text);
+        }
+        Ok(scope)
+    }
+}
+
+fn slot(scope: &UserScope, name: &str) -> Result<Slot, RenderError> {
+    scope.slot(name).ok_or_else(|| RenderError::Unknown {
+        variable: name.to_owned(),
+    })
+}
