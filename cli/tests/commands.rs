@@ -1,0 +1,391 @@
+//! Every command as people meet it: what it prints on both streams, and how it ends.
+//!
+//! The program that is built runs as it ships, 80 columns wide and with an empty environment. What
+//! depends on the machine is taken out strictly: the folder of a test, and a plan's last word on this
+//! machine's limits.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What stands for a test's own folder.
+const FOLDER: &str = "[FOLDER]";
+/// What `plan` says of the machine that it runs on.
+const LIMITS: &str = "this machine's limits allow it\n";
+
+struct Said {
+    command: String,
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Said {
+    /// Both streams and the code in one text.
+    fn text(&self) -> String {
+        let code = self.code.map_or("signal".to_owned(), |c| c.to_string());
+        format!(
+            "$ {}\n══ exit {code}\n══ stdout\n{}══ stderr\n{}",
+            self.command, self.stdout, self.stderr
+        )
+    }
+}
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("this package lies in the repository")
+}
+
+/// A test's own folder.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("written");
+    }
+
+    /// A copy of a kept archive: `report` writes into it.
+    fn golden(&self, name: &str) {
+        let from = repository().join("tests/golden").join(name);
+        copy(&from, &self.path(name));
+    }
+
+    /// Runs in this folder.
+    fn run(&self, arguments: &str) -> Said {
+        run(self.0.path(), self.0.path(), arguments)
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder").flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("copied");
+        }
+    }
+}
+
+fn run(inside: &Path, hidden: &Path, arguments: &str) -> Said {
+    let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(arguments.split_whitespace())
+        .current_dir(inside)
+        .env_clear()
+        .env("COLUMNS", "80")
+        .env("HOME", hidden)
+        .stdin(Stdio::null())
+        .output()
+        .expect("it runs");
+    let hidden = hidden.to_str().expect("UTF-8");
+    let text = |bytes: Vec<u8>| {
+        let text = String::from_utf8(bytes).expect("UTF-8");
+        assert!(!text.contains('\u{1b}'), "no colour in a pipe: {text}");
+        text.replace(hidden, FOLDER)
+    };
+    Said {
+        command: format!("plimsoll {arguments}"),
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// Compares one command's words with the kept ones.
+macro_rules! kept {
+    ($name:expr, $said:expr) => {
+        insta::assert_snapshot!($name, $said.text())
+    };
+}
+
+#[test]
+fn help_of_every_command() {
+    let place = Place::new();
+    kept!("help", place.run("--help"));
+    kept!("help_short", place.run("-h"));
+    kept!("no_command", place.run(""));
+    for command in [
+        "run",
+        "plan",
+        "check",
+        "report",
+        "compare",
+        "calibrate",
+        "restore",
+        "serve",
+        "schema",
+    ] {
+        let said = place.run(&format!("{command} --help"));
+        assert_eq!(said.code, Some(0));
+        kept!(format!("help_{command}"), said);
+    }
+    let version = place.run("--version").stdout;
+    assert_eq!(version, format!("plimsoll {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn wrong_arguments() {
+    let place = Place::new();
+    for (name, arguments) in [
+        ("unknown_command", "rum"),
+        ("unknown_flag", "run study.yaml --sped 3"),
+        ("without_a_study", "plan"),
+        ("speed_that_is_none", "plan x.study.yaml --speed fast"),
+        ("speed_beyond_bounds", "plan x.study.yaml --speed 0"),
+        ("override_without_a_value", "plan x.study.yaml --set trials"),
+        ("seed_that_is_none", "run x.study.yaml --seed -1"),
+        ("unknown_format", "report run --format pdf"),
+        ("unknown_kind_of_schema", "schema plan"),
+        ("one_run_to_compare", "compare run"),
+        ("no_time_to_calibrate", "calibrate --seconds 0"),
+        ("certificate_without_a_key", "serve --tls-cert cert.pem"),
+        ("demo_with_data", "serve --demo --data x"),
+        ("lookup_for_whom", "serve --lookup friends"),
+    ] {
+        let said = place.run(arguments);
+        assert_eq!(said.code, Some(104), "{}", said.text());
+        assert_eq!(said.stdout, "", "talk goes to stderr");
+        kept!(format!("wrong_{name}"), said);
+    }
+}
+
+#[test]
+fn plans_of_the_studies_that_come_along() {
+    let folder = repository().join("studies");
+    let names = fs::read_dir(&folder).expect("studies").flatten();
+    let mut names: Vec<String> = names
+        .map(|entry| entry.file_name().into_string().expect("UTF-8"))
+        .filter(|name| name.ends_with(".study.yaml"))
+        .collect();
+    names.sort();
+    assert!(names.len() >= 13, "{names:?}");
+    for name in names {
+        let mut said = run(repository(), &folder, &format!("plan studies/{name}"));
+        // Whether this machine can run it, and why not, is the machine's.
+        (said.code, said.stderr) = (None, String::new());
+        said.stdout = said.stdout.replace(LIMITS, "");
+        // The first line is the title, as long as the study has it.
+        let widths = said.stdout.lines().skip(1).map(|line| line.chars().count());
+        assert!(
+            widths.max().is_some_and(|width| width <= 80),
+            "{}",
+            said.stdout
+        );
+        let name = name.trim_end_matches(".study.yaml").replace('-', "_");
+        kept!(format!("plan_{name}"), said);
+    }
+}
+
+#[test]
+fn files_that_come_along_are_valid() {
+    let folder = repository().join("tests");
+    let all = |kind: &str| {
+        let entries = fs::read_dir(repository().join(kind)).expect("a folder");
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| name.ends_with(".yaml"))
+            .map(|name| format!("{kind}/{name}"))
+            .collect();
+        names.sort();
+        names.join(" ")
+    };
+    let said = run(
+        repository(),
+        &folder,
+        &format!("check {} {}", all("studies"), all("workloads")),
+    );
+    assert_eq!(said.code, Some(0), "{}", said.text());
+    kept!("check_of_all", said);
+}
+
+const WORKLOAD: &str = "workload: w\nsession:\n  steps:\n    - { step: s, request: GET / }\n";
+const STUDY: &str = "study: s\ntitle: A study\nworkload: w\nsystem: { groupware: {} }\n\
+                     load: { users: 2, hold: 2s }\n";
+
+#[test]
+fn files_with_faults() {
+    let place = Place::new();
+    place.write("w.workload.yaml", WORKLOAD);
+    place.write("good.study.yaml", STUDY);
+    place.write("empty.study.yaml", "");
+    place.write("binary.study.yaml", "study: \u{0}\n");
+    place.write("syntax.study.yaml", "study: [s\ntitle: x\n");
+    place.write("key.study.yaml", &STUDY.replace("title", "titel"));
+    place.write("unit.study.yaml", &STUDY.replace("2s", "2 parsecs"));
+    place.write(
+        "gone.study.yaml",
+        &STUDY.replace("workload: w", "workload: v"),
+    );
+    place.write(
+        "template.workload.yaml",
+        &WORKLOAD.replace("GET /", "'GET /{{ nam }}'"),
+    );
+    place.write("other.txt", "hello\n");
+    for name in [
+        "empty.study.yaml",
+        "binary.study.yaml",
+        "syntax.study.yaml",
+        "key.study.yaml",
+        "unit.study.yaml",
+        "gone.study.yaml",
+        "template.workload.yaml",
+        "other.txt",
+        "missing.study.yaml",
+    ] {
+        let said = place.run(&format!("check {name}"));
+        assert_eq!(said.code, Some(104), "{}", said.text());
+        let name = name.split('.').next().unwrap_or(name);
+        kept!(format!("check_{name}"), said);
+    }
+    kept!(
+        "check_good_and_bad",
+        place.run("check good.study.yaml key.study.yaml w.workload.yaml")
+    );
+    kept!("plan_of_a_bad_file", place.run("plan key.study.yaml"));
+    kept!("plan_of_no_file", place.run("plan missing.study.yaml"));
+    kept!(
+        "plan_with_a_wrong_override",
+        place.run("plan good.study.yaml --set trails=3")
+    );
+    kept!(
+        "plan_from_what_is_no_run",
+        place.run("plan good.study.yaml --from nothing")
+    );
+    kept!(
+        "run_of_no_file",
+        place.run("run missing.study.yaml --state state")
+    );
+    kept!(
+        "run_resumes_nothing",
+        place.run("run good.study.yaml --resume --state state")
+    );
+    fs::create_dir(place.path("taken")).expect("a folder");
+    place.write("taken/file", "");
+    kept!(
+        "run_into_a_folder_that_is_taken",
+        place.run("run good.study.yaml --out taken --state state")
+    );
+}
+
+#[test]
+fn schemas_are_those_of_the_documentation() {
+    for kind in ["study", "workload"] {
+        let said = run(repository(), repository(), &format!("schema {kind}"));
+        let kept = repository().join(format!("docs/{kind}.schema.json"));
+        assert_eq!(said.stdout, fs::read_to_string(kept).expect("the schema"));
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    }
+}
+
+#[test]
+fn reports_of_kept_runs() {
+    let place = Place::new();
+    for (name, code) in [("workload", 99), ("search", 0), ("comparison", 0)] {
+        place.golden(name);
+        let said = place.run(&format!("report {name}"));
+        assert_eq!(said.code, Some(code), "{}", said.text());
+        kept!(format!("report_{name}"), said);
+        for file in [
+            "report.html",
+            "report.md",
+            "steps.csv",
+            "comparisons.csv",
+            "junit.xml",
+        ] {
+            assert!(place.path(name).join(file).is_file(), "{file}");
+        }
+    }
+    for format in ["md", "csv", "junit"] {
+        let said = place.run(&format!("report workload --format {format}"));
+        kept!(format!("report_as_{format}"), said);
+    }
+    let page = place.run("report search --format html").stdout;
+    let file = fs::read_to_string(place.path("search/report.html")).expect("the page");
+    assert_eq!(page, file);
+    let json = place.run("report search --format json").stdout;
+    let file = fs::read_to_string(place.path("search/result.json")).expect("the result");
+    assert_eq!(json, file);
+}
+
+#[test]
+fn runs_beside_each_other() {
+    let place = Place::new();
+    for name in ["workload", "search", "comparison"] {
+        place.golden(name);
+    }
+    kept!(
+        "compare_with_itself",
+        place.run("compare comparison comparison")
+    );
+    kept!(
+        "compare_too_few_trials",
+        place.run("compare workload workload --format md")
+    );
+    kept!(
+        "compare_as_csv",
+        place.run("compare comparison comparison --format csv")
+    );
+    kept!(
+        "compare_other_studies",
+        place.run("compare workload search")
+    );
+    kept!(
+        "compare_with_nothing",
+        place.run("compare workload nothing")
+    );
+}
+
+#[test]
+fn folders_that_are_no_runs() {
+    let place = Place::new();
+    fs::create_dir(place.path("empty")).expect("a folder");
+    kept!("report_of_nothing", place.run("report nothing"));
+    kept!("report_of_an_empty_folder", place.run("report empty"));
+    place.golden("workload");
+    let manifest = place.path("workload/manifest.json");
+    let text = fs::read_to_string(&manifest).expect("the manifest");
+    place.write(
+        "workload/manifest.json",
+        &text.replace("plimsoll.archive/1", "plimsoll.archive/99"),
+    );
+    kept!("report_of_a_newer_archive", place.run("report workload"));
+    place.write("workload/manifest.json", &text);
+    place.write("workload/trials/001/windows.jsonl", "{\n");
+    kept!("report_of_a_damaged_archive", place.run("report workload"));
+}
+
+#[test]
+fn nothing_to_put_back() {
+    let place = Place::new();
+    let said = place.run("restore --state state");
+    assert_eq!(said.code, Some(0));
+    kept!("restore_of_nothing", said);
+}
+
+#[test]
+fn servers_that_do_not_start() {
+    let place = Place::new();
+    kept!(
+        "serve_checks_no_store",
+        place.run("serve --check --data nothing")
+    );
+    kept!(
+        "serve_beyond_loopback_without_tls",
+        place.run("serve --listen 0.0.0.0:0 --data data")
+    );
+    kept!(
+        "serve_with_no_certificate",
+        place.run("serve --listen 127.0.0.1:0 --data data --tls-cert no.pem --tls-key no.key")
+    );
+}
