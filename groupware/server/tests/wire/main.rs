@@ -11,6 +11,11 @@ mod errors_lookup;
 mod errors_mail;
 mod errors_pages;
 mod errors_tus;
+mod pages_calendar;
+mod pages_mail;
+mod routes;
+mod site;
+mod smtp;
 #[path = "../support/mod.rs"]
 mod support;
 mod transcript;

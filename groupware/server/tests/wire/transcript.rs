@@ -219,6 +219,8 @@ pub(crate) fn starred(text: &str) -> String {
         ("name=\"proof\" value=\"", "\""),
         ("\"app_password\":\"", "\""),
         ("id=\"message.", "\""),
+        ("%3Freply%3D", "\n"),
+        ("%3Fdraft%3D", "\n"),
         ("It is ", " there now"),
     ] {
         text = stars_between(&text, before, after);
