@@ -1,5 +1,6 @@
 //! What a decision is given besides the request, and what it gives back.
 
+use groupware_ids::Ids;
 use groupware_store::{Batch, Snapshot, StoreError};
 
 use crate::Entry;
@@ -33,28 +34,6 @@ pub struct Context<'a> {
     pub ids: Ids,
 }
 
-/// A source of identifiers that starts from 128 random bits of the caller's.
-#[derive(Debug, Clone, Copy)]
-pub struct Ids(u128);
-
-impl Ids {
-    /// Odd, so that all 2^128 steps differ; 2^128 divided by the golden ratio, so that
-    /// neighbours share no visible prefix.
-    const STEP: u128 = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
-
-    /// Identifiers from these bits on.
-    pub fn from_random(bits: u128) -> Self {
-        Self(bits)
-    }
-
-    /// The next one: 32 upper-case hexadecimal digits, as Domino's look.
-    pub(crate) fn take(&mut self) -> String {
-        let id = format!("{:032X}", self.0);
-        self.0 = self.0.wrapping_add(Self::STEP);
-        id
-    }
-}
-
 /// What is to be committed, and what the owner's calendar then holds.
 #[derive(Debug)]
 pub struct Decision {
@@ -62,20 +41,4 @@ pub struct Decision {
     pub batch: Batch,
     /// The owner's entry after the commit, if there is one.
     pub entry: Option<Entry>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_new_and_repeatable() {
-        let mut a = Ids::from_random(7);
-        let mut b = a;
-        let first: Vec<_> = (0..100).map(|_| a.take()).collect();
-        assert!(first.iter().all(|id| id.len() == 32));
-        assert_eq!(first, (0..100).map(|_| b.take()).collect::<Vec<_>>());
-        let distinct: std::collections::BTreeSet<_> = first.iter().collect();
-        assert_eq!(distinct.len(), 100);
-    }
 }

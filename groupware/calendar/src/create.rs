@@ -53,7 +53,7 @@ fn first_version(
     let organizer = organizer(context, &new)?;
     let attendees = resolve_all(context.directory, new.attendees, &organizer)?;
     Ok(Event {
-        uid: new.uid.unwrap_or_else(|| ids.take()),
+        uid: new.uid.unwrap_or_else(|| new_name(ids)),
         sequence: new.sequence.unwrap_or(0),
         created: context.now,
         modified: context.now,
@@ -157,7 +157,7 @@ pub(crate) fn invite(
     }
     let invitation = Entry {
         state: State::Invited {
-            notice: ids.take(),
+            notice: new_name(ids),
             received: context.now,
         },
         event: event.for_attendee(),
@@ -178,4 +178,9 @@ fn entry_exists(uid: &str) -> CalendarError {
         Reason::EntryExists,
         format!("An entry with this identifier exists: {}", shortened(uid)),
     )
+}
+
+/// 32 upper-case hexadecimal digits, as Domino's look.
+fn new_name(ids: &mut Ids) -> String {
+    format!("{:032X}", ids.take())
 }

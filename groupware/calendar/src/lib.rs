@@ -39,7 +39,7 @@ mod update;
 mod zones;
 
 pub use answer::{Action, ActionBody, Target, answer};
-pub use context::{Context, Decision, Directory, Ids};
+pub use context::{Context, Decision, Directory};
 pub use create::create;
 pub use delete::delete;
 pub use entry::{Entry, State};
@@ -47,6 +47,7 @@ pub use error::{CalendarError, Reason, error_body};
 pub use event::{
     Answer, Attendee, Class, Details, Event, Organizer, Role, Status, Transparency, UserType,
 };
+pub use groupware_ids::Ids;
 pub use icalendar::{parse_icalendar, write_icalendar};
 pub use json::{NewAttendee, NewEvent, parse_json_events};
 pub use keys::{event_path, notice_path};

@@ -10,7 +10,6 @@
 //! knows nothing of documents, users, or time; who refers to what is told to the sweep.
 
 mod error;
-mod hash;
 mod pins;
 mod store;
 mod sweep;
@@ -19,7 +18,7 @@ mod upload;
 mod whole;
 
 pub use error::ContentError;
-pub use hash::ContentHash;
+pub use groupware_ids::ContentHash;
 pub use pins::Pin;
 pub use store::{ContentStore, Found};
 pub use sweep::{FolderSweep, Swept, UploadFile};

@@ -31,7 +31,7 @@ impl Pin {
         let mut locked = lock(pins);
         *locked.held.entry(hash).or_default() += 1;
         if let Some((folder, touched)) = &mut locked.sweep
-            && *folder == hash.folder()
+            && *folder == hash.as_bytes()[0]
         {
             touched.insert(hash);
         }
@@ -66,7 +66,7 @@ impl Pins {
         if self.sweep.is_some() {
             return false;
         }
-        let held = self.held.keys().filter(|hash| hash.folder() == folder);
+        let held = self.held.keys().filter(|hash| hash.as_bytes()[0] == folder);
         self.sweep = Some((folder, held.copied().collect()));
         true
     }

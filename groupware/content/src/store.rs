@@ -127,7 +127,7 @@ impl ContentStore {
 
     pub(crate) fn path_of(&self, hash: ContentHash) -> PathBuf {
         let text = hash.to_string();
-        self.folder_of(hash.folder()).join(&text[2..])
+        self.folder_of(hash.as_bytes()[0]).join(&text[2..])
     }
 
     pub(crate) fn uploads(&self) -> &Path {
@@ -158,7 +158,7 @@ impl ContentStore {
     ) -> Result<(), ContentError> {
         let (hash, target) = (pin.hash(), self.path_of(pin.hash()));
         let io = |error| ContentError::of(&target, error);
-        let folder = self.folder_of(hash.folder());
+        let folder = self.folder_of(hash.as_bytes()[0]);
         match fs::hard_link(from, &target) {
             Ok(()) => return sync_both((from, file), &folder),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

@@ -335,7 +335,7 @@ fn count(snapshot: &dyn Snapshot, mailbox: &str) -> Result<usize, DocumentError>
 
 #[cfg(test)]
 mod tests {
-    use groupware_content::ContentHash;
+    use groupware_ids::ContentHash;
     use groupware_store::{Batch, CommitError, Store, StoreOptions};
 
     use super::*;

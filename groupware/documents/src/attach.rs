@@ -1,6 +1,6 @@
 //! Attaching files to documents, and taking them off.
 
-use groupware_content::ContentHash;
+use groupware_ids::ContentHash;
 use groupware_store::Snapshot;
 
 use crate::mailbox::{self, Changes};

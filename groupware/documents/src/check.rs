@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use groupware_content::ContentHash;
+use groupware_ids::ContentHash;
 use groupware_store::{ReadError, Record, Snapshot};
 
 use crate::mailbox::derived;

@@ -1,6 +1,6 @@
 //! The document: fields and attachments, its stored form, and how it is shown.
 
-use groupware_content::ContentHash;
+use groupware_ids::ContentHash;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -10,7 +10,7 @@
 //! ```
 //! Names have no slash in them. Every key starts with `d/`.
 
-use groupware_content::ContentHash;
+use groupware_ids::ContentHash;
 
 use crate::{DatabaseName, Unid, UploadId};
 

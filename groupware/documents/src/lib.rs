@@ -5,13 +5,14 @@
 //! [`Snapshot`], and gives back a [`Batch`] whose asserts make lost updates impossible: on a
 //! conflict the caller decides again on a new snapshot. No clock, no randomness, no I/O of its own.
 //!
-//! An attachment's content lies elsewhere, named by its hash ([`groupware_content`]); here are the
+//! An attachment's content lies elsewhere, named by its hash ([`ContentHash`]); here are the
 //! records that refer to it. A document and all that is derived from it, the references among them,
 //! change in one batch.
 //!
 //! Databases belong to their owner, who may grant them to others ([`Access`]). Every decision and
 //! every read is told who asks, and checks it. A database is there as soon as it has a document.
 //!
+//! [`ContentHash`]: groupware_ids::ContentHash
 //! [`Snapshot`]: groupware_store::Snapshot
 //! [`Batch`]: groupware_store::Batch
 

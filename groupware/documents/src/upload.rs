@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use groupware_content::ContentHash;
+use groupware_ids::ContentHash;
 use groupware_store::{Batch, Snapshot};
 use serde::{Deserialize, Serialize};
 

@@ -3,12 +3,12 @@
 
 use std::ops::ControlFlow;
 
-use groupware_content::ContentHash;
 use groupware_documents::{
     Access, Context, DatabaseName, Decision, DocumentError, Fields, FileName, ItemName, ListQuery,
     NewAttachment, NewUpload, Place, Unid, Who, access, attach, begin, create, databases, document,
     finish, grant, list, uploads,
 };
+use groupware_ids::ContentHash;
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
 use plimsoll_tests::stored;
 

@@ -1,5 +1,6 @@
 //! What a decision is given besides the request, and what it gives back.
 
+use groupware_ids::Ids;
 use groupware_store::{Batch, Snapshot};
 
 use crate::layout::{Change, Keep};
@@ -49,10 +50,7 @@ impl Context<'_> {
 
     /// The bits for the n-th new name of a request.
     pub(crate) fn bits(&self, number: usize) -> u128 {
-        // Odd, so that all steps differ; 2^128 divided by the golden ratio, so that neighbours
-        // share no visible prefix.
-        const STEP: u128 = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
-        self.random.wrapping_add(STEP.wrapping_mul(number as u128))
+        Ids::from_random(self.random).nth(number)
     }
 
     /// A new registration.

@@ -1,5 +1,6 @@
 //! What a decision is given besides the request, and what it gives back.
 
+use groupware_ids::Ids;
 use groupware_store::{Batch, Snapshot, StoreError};
 
 use crate::Unid;
@@ -37,28 +38,6 @@ pub struct Context<'a> {
     /// Most bytes that the messages of one mailbox may have, if there is a limit. Deliveries that
     /// are decided at the same moment may together pass it by what they bring.
     pub quota_bytes: Option<u64>,
-}
-
-/// A source of identifiers that starts from 128 random bits of the caller's.
-#[derive(Debug, Clone, Copy)]
-pub struct Ids(u128);
-
-impl Ids {
-    /// Odd, so that all 2^128 steps differ; 2^128 divided by the golden ratio, so that
-    /// neighbours share no visible prefix.
-    const STEP: u128 = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
-
-    /// Identifiers from these bits on.
-    pub fn from_random(bits: u128) -> Self {
-        Self(bits)
-    }
-
-    /// The next one.
-    pub fn take(&mut self) -> u128 {
-        let id = self.0;
-        self.0 = self.0.wrapping_add(Self::STEP);
-        id
-    }
 }
 
 /// What is to be committed, and which message comes of it.

@@ -36,12 +36,13 @@ mod unid;
 mod view;
 
 pub use change::{add_and_remove, delete, empty, mark, move_to};
-pub use context::{Context, Decision, Directory, Ids};
+pub use context::{Context, Decision, Directory};
 pub use deliver::{Parcel, check_author, completed, receive, resolve, send};
 pub use entry::{Entry, Summary};
 pub use error::{MailError, Reason};
 pub use fill::{Fill, SizeClass};
 pub use folder::Folder;
+pub use groupware_ids::Ids;
 pub use head::{check, count_fields, has_field, without_blind_copies};
 pub use json::{message_json, parse_outgoing};
 pub use list::{FolderLine, JsonPage, Listed, Page, Span, all_folders, list, list_json};

@@ -37,11 +37,6 @@ impl ContentHash {
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
-
-    /// The folder that its content lies in.
-    pub(crate) fn folder(self) -> u8 {
-        self.0[0]
-    }
 }
 
 impl fmt::Display for ContentHash {

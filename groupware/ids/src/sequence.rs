@@ -1,0 +1,45 @@
+//! New names for one request, from the random bits that it is given.
+
+/// A source of identifiers that starts from 128 random bits of the caller's. Deciding again from the
+/// same bits gives the same names.
+#[derive(Debug, Clone, Copy)]
+pub struct Ids(u128);
+
+impl Ids {
+    /// Odd, so that all 2^128 steps differ; 2^128 divided by the golden ratio, so that
+    /// neighbours share no visible prefix.
+    const STEP: u128 = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+
+    /// Identifiers from these bits on.
+    pub fn from_random(bits: u128) -> Self {
+        Self(bits)
+    }
+
+    /// The next one.
+    pub fn take(&mut self) -> u128 {
+        let id = self.0;
+        self.0 = self.0.wrapping_add(Self::STEP);
+        id
+    }
+
+    /// The one that comes after so many others.
+    pub fn nth(self, number: usize) -> u128 {
+        self.0.wrapping_add(Self::STEP.wrapping_mul(number as u128))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_new_and_repeatable() {
+        let start = Ids::from_random(u128::MAX - 7);
+        let mut ids = start;
+        let taken: Vec<u128> = (0..100).map(|_| ids.take()).collect();
+        let again: Vec<u128> = (0..100).map(|number| start.nth(number)).collect();
+        assert_eq!(taken, again);
+        let distinct: std::collections::BTreeSet<_> = taken.iter().collect();
+        assert_eq!(distinct.len(), 100);
+    }
+}
