@@ -3,9 +3,9 @@
 //! say the same whatever pieces they come in.
 
 use groupware_documents::{
-    DatabaseName, Event, Fields, FileName, ItemName, ListQuery, Multipart, Ranged, Unid, UploadId,
-    boundary, parse_http_date, tus,
+    DatabaseName, Fields, FileName, ItemName, ListQuery, Unid, UploadId,
 };
+use groupware_proto_http::{Event, Multipart, Ranged, boundary, parse_http_date, tus};
 use libfuzzer_sys::fuzz_target;
 
 /// The content of each part, and whether the form was whole.

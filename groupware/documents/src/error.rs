@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use groupware_proto_http::FieldError;
 use groupware_store::{ReadError, StoreError};
 
 /// Why a request could not be decided.
@@ -24,6 +25,15 @@ pub enum DocumentError {
 impl From<StoreError> for DocumentError {
     fn from(error: StoreError) -> Self {
         Self::Unreadable(error.into())
+    }
+}
+
+impl From<FieldError> for DocumentError {
+    fn from(error: FieldError) -> Self {
+        match error {
+            FieldError::Malformed(message) => Self::refused(400, message),
+            FieldError::TooLarge(message) => Self::refused(413, message),
+        }
     }
 }
 

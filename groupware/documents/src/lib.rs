@@ -27,11 +27,8 @@ mod keys;
 pub mod limits;
 mod list;
 mod mailbox;
-mod multipart;
 mod names;
-mod range;
 mod time;
-pub mod tus;
 mod upload;
 mod usage;
 mod write;
@@ -43,11 +40,11 @@ pub use context::{Context, Decision};
 pub use document::{Attachment, Document};
 pub use error::DocumentError;
 pub use fields::Fields;
+pub use groupware_proto_http::{
+    ByteRange, Event, Multipart, PartHead, Ranged, boundary, http_date, parse_http_date, tus,
+};
 pub use list::{ListQuery, Page, databases, list};
-pub use multipart::{Event, Multipart, PartHead, boundary};
 pub use names::{DatabaseName, FileName, ItemName, Place, Unid};
-pub use range::{ByteRange, Ranged};
-pub use time::{http_date, parse_http_date};
 pub use upload::{NewUpload, Upload, UploadId, begin, finish, give_up, upload, uploads};
 pub use usage::{Usage, room};
 pub use write::{

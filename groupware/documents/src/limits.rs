@@ -32,13 +32,3 @@ pub const UPLOADS: u64 = 10_000;
 pub const DEFAULT_PAGE: usize = 10;
 /// Most documents of one page.
 pub const PAGE: usize = 1000;
-/// Longest `Upload-Metadata`.
-pub const METADATA_BYTES: usize = 4096;
-/// Most names in `Upload-Metadata`.
-pub const METADATA_NAMES: usize = 32;
-/// Largest head of a part of `multipart/form-data`.
-pub const PART_HEAD_BYTES: usize = 8 * 1024;
-/// Most headers of a part.
-pub const PART_HEADERS: usize = 16;
-/// Most parts of a form.
-pub const PARTS: usize = 64;

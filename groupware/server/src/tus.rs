@@ -12,7 +12,9 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{options, post};
-use groupware_documents::{self as documents, FileName, NewUpload, UploadId, http_date, tus};
+use groupware_documents::{
+    self as documents, DocumentError, FileName, NewUpload, UploadId, http_date, tus,
+};
 use groupware_store::Snapshot;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -152,7 +154,7 @@ fn new_upload(
     }
     let length = text(headers, LENGTH)
         .ok_or_else(|| ApiError::bad_request("An upload needs an Upload-Length."))?;
-    let length = tus::number("Upload-Length", length)?;
+    let length = tus::number("Upload-Length", length).map_err(DocumentError::from)?;
     if length > state.settings.attachment_bytes {
         let message = format!(
             "An attachment has at most {} bytes.",
@@ -161,7 +163,7 @@ fn new_upload(
         return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message));
     }
     let written = text(headers, METADATA).unwrap_or_default();
-    let metadata = tus::metadata(written)?;
+    let metadata = tus::metadata(written).map_err(DocumentError::from)?;
     let name = metadata.file_name.ok_or_else(|| {
         ApiError::bad_request("Upload-Metadata has no filename to attach the upload under.")
     })?;
@@ -218,7 +220,7 @@ async fn append(
     check_chunk_type(headers)?;
     let offset = text(headers, OFFSET)
         .ok_or_else(|| ApiError::bad_request("A chunk needs an Upload-Offset."))?;
-    let offset = tus::number("Upload-Offset", offset)?;
+    let offset = tus::number("Upload-Offset", offset).map_err(DocumentError::from)?;
     let id = params.upload()?;
     let mut claimed = claim(&state, &owner, &id).await?;
     let record = state

@@ -7,8 +7,8 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use groupware_content::{Pin, Whole};
 use groupware_documents::{
-    self as documents, Attachment, ByteRange, Event, FileName, Multipart, NewAttachment, PartHead,
-    Place, Ranged,
+    self as documents, Attachment, ByteRange, DocumentError, Event, FileName, Multipart,
+    NewAttachment, PartHead, Place, Ranged,
 };
 use http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
@@ -152,7 +152,7 @@ impl Inbox {
         let mut buffer: Option<Buffer> = None;
         loop {
             let bytes = buffer.as_ref().map_or(&[][..], Buffer::bytes);
-            let taken = match form.next(bytes)? {
+            let taken = match form.next(bytes).map_err(DocumentError::from)? {
                 Event::More => {
                     if flow != Flow::More {
                         return Err(broken(flow));

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use groupware_content::{ContentError, Upload};
 use groupware_documents::tus::{self, Algorithm, Checksum};
-use groupware_documents::{self as documents, UploadId};
+use groupware_documents::{self as documents, DocumentError, UploadId};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
 use sha1::Digest as _;
@@ -44,7 +44,10 @@ pub(super) async fn receive(
     mut claimed: Claimed,
     (headers, body): (&HeaderMap, Body),
 ) -> Result<Outcome, ApiError> {
-    let checksum = text(headers, CHECKSUM).map(tus::checksum).transpose()?;
+    let checksum = text(headers, CHECKSUM)
+        .map(tus::checksum)
+        .transpose()
+        .map_err(DocumentError::from)?;
     let left = claimed
         .upload()
         .map_or(0, |upload| upload.length() - upload.offset());

@@ -3,7 +3,12 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::{DocumentError, limits};
+use crate::FieldError;
+
+/// Longest `Upload-Metadata`.
+pub const METADATA_BYTES: usize = 4096;
+/// Most names in `Upload-Metadata`.
+pub const METADATA_NAMES: usize = 32;
 
 /// The version that is spoken.
 pub const VERSION: &str = "1.0.0";
@@ -17,15 +22,15 @@ pub const CHUNK_TYPE: &str = "application/offset+octet-stream";
 /// Reads `Upload-Length` or `Upload-Offset`: a whole number that is not negative.
 ///
 /// # Errors
-/// 400 if it isn't one; 413 if it is larger than any file.
-pub fn number(name: &str, text: &str) -> Result<u64, DocumentError> {
+/// If it isn't one, or is larger than any file.
+pub fn number(name: &str, text: &str) -> Result<u64, FieldError> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(DocumentError::bad_request(format!(
-            "{name} is a whole number that is not negative."
-        )));
+        return Err(FieldError::Malformed(
+            format!("{name} is a whole number that is not negative.").into(),
+        ));
     }
     text.parse()
-        .map_err(|_| DocumentError::refused(413, format!("{name} is larger than any file.")))
+        .map_err(|_| FieldError::TooLarge(format!("{name} is larger than any file.").into()))
 }
 
 /// What `Upload-Metadata` says of a file.
@@ -40,19 +45,19 @@ pub struct Metadata {
 /// Reads `Upload-Metadata`: names with values in base64, separated by commas.
 ///
 /// # Errors
-/// 400 if it can't be read, or a bound is passed.
-pub fn metadata(text: &str) -> Result<Metadata, DocumentError> {
-    let bad = || DocumentError::bad_request("Upload-Metadata can't be read.");
+/// If it can't be read, or a bound is passed.
+pub fn metadata(text: &str) -> Result<Metadata, FieldError> {
+    let bad = || FieldError::Malformed("Upload-Metadata can't be read.".into());
     let mut metadata = Metadata::default();
     let mut names: Vec<&str> = Vec::new();
-    if text.len() > limits::METADATA_BYTES {
+    if text.len() > METADATA_BYTES {
         return Err(bad());
     }
     for pair in text.split(',').filter(|_| !text.trim().is_empty()) {
         let pair = pair.trim();
         let (name, value) = pair.split_once(' ').unwrap_or((pair, ""));
         let is_new = !name.is_empty() && !names.contains(&name);
-        if !is_new || !name.is_ascii() || names.len() >= limits::METADATA_NAMES {
+        if !is_new || !name.is_ascii() || names.len() >= METADATA_NAMES {
             return Err(bad());
         }
         names.push(name);
@@ -93,22 +98,22 @@ pub struct Checksum {
 /// Reads `Upload-Checksum`: an algorithm and a checksum in base64.
 ///
 /// # Errors
-/// 400 if it can't be read, or the algorithm isn't known.
-pub fn checksum(text: &str) -> Result<Checksum, DocumentError> {
+/// If it can't be read, or the algorithm isn't known.
+pub fn checksum(text: &str) -> Result<Checksum, FieldError> {
     let (name, digest) = text.trim().split_once(' ').unwrap_or_default();
     let (algorithm, bytes) = match name {
         "sha1" => (Algorithm::Sha1, 20),
         "sha256" => (Algorithm::Sha256, 32),
         "blake3" => (Algorithm::Blake3, 32),
         _ => {
-            return Err(DocumentError::bad_request(
-                "Upload-Checksum is sha1, sha256, or blake3, and a checksum in base64.",
+            return Err(FieldError::Malformed(
+                "Upload-Checksum is sha1, sha256, or blake3, and a checksum in base64.".into(),
             ));
         }
     };
     match STANDARD.decode(digest.trim()) {
         Ok(digest) if digest.len() == bytes => Ok(Checksum { algorithm, digest }),
-        _ => Err(DocumentError::bad_request("The checksum can't be read.")),
+        _ => Err(FieldError::Malformed("The checksum can't be read.".into())),
     }
 }
 
@@ -123,10 +128,13 @@ mod tests {
         assert_eq!(number("Upload-Length", "0").unwrap(), 0);
         assert_eq!(number("Upload-Length", "2097152").unwrap(), 2_097_152);
         for bad in ["", "-1", "+1", "1.5", "0x10", " 1", "1e9", "NaN"] {
-            assert_eq!(number("x", bad).unwrap_err().status(), 400, "{bad}");
+            assert!(
+                matches!(number("x", bad), Err(FieldError::Malformed(_))),
+                "{bad}"
+            );
         }
         let huge = "9".repeat(5000);
-        assert_eq!(number("x", &huge).unwrap_err().status(), 413);
+        assert!(matches!(number("x", &huge), Err(FieldError::TooLarge(_))));
     }
 
     #[test]
@@ -146,7 +154,10 @@ mod tests {
             "ä YQ==",
             &"x".repeat(5000),
         ] {
-            assert_eq!(metadata(bad).unwrap_err().status(), 400, "{bad}");
+            assert!(
+                matches!(metadata(bad), Err(FieldError::Malformed(_))),
+                "{bad}"
+            );
         }
         let many: Vec<_> = (0..33).map(|n| format!("n{n}")).collect();
         assert!(metadata(&many.join(",")).is_err());
@@ -164,7 +175,10 @@ mod tests {
             "md5 YQ==",
             "sha256 Kq5sNclPz7QV2+lfQIuc6R7oRu0=",
         ] {
-            assert_eq!(checksum(bad).unwrap_err().status(), 400, "{bad}");
+            assert!(
+                matches!(checksum(bad), Err(FieldError::Malformed(_))),
+                "{bad}"
+            );
         }
     }
 

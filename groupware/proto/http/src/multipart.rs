@@ -4,7 +4,14 @@
 
 use memchr::memmem;
 
-use crate::{DocumentError, limits};
+use crate::FieldError;
+
+/// Largest head of a part.
+pub const PART_HEAD_BYTES: usize = 8 * 1024;
+/// Most headers of a part.
+pub const PART_HEADERS: usize = 16;
+/// Most parts of a form.
+pub const PARTS: usize = 64;
 
 /// The boundary in a `Content-Type`; `None` if it is no form.
 pub fn boundary(content_type: &str) -> Option<String> {
@@ -91,8 +98,8 @@ impl Multipart {
     /// Says what the first of these bytes are.
     ///
     /// # Errors
-    /// 400 if they are no form, or a bound is passed.
-    pub fn next(&mut self, bytes: &[u8]) -> Result<Event, DocumentError> {
+    /// If they are no form, or a bound is passed.
+    pub fn next(&mut self, bytes: &[u8]) -> Result<Event, FieldError> {
         match self.state {
             State::Preamble => self.preamble(bytes),
             State::Delimited => self.delimited(bytes),
@@ -102,7 +109,7 @@ impl Multipart {
     }
 
     /// A form begins with a delimiter; what little may stand before it is skipped.
-    fn preamble(&mut self, bytes: &[u8]) -> Result<Event, DocumentError> {
+    fn preamble(&mut self, bytes: &[u8]) -> Result<Event, FieldError> {
         // The very first delimiter has no line before it.
         let first = &self.delimiter[2..];
         let at = match bytes.starts_with(first) {
@@ -114,12 +121,12 @@ impl Multipart {
                 self.state = State::Delimited;
                 Ok(Event::Skip { taken })
             }
-            None if bytes.len() > limits::PART_HEAD_BYTES => Err(malformed()),
+            None if bytes.len() > PART_HEAD_BYTES => Err(malformed()),
             None => Ok(Event::More),
         }
     }
 
-    fn delimited(&mut self, bytes: &[u8]) -> Result<Event, DocumentError> {
+    fn delimited(&mut self, bytes: &[u8]) -> Result<Event, FieldError> {
         if bytes.starts_with(b"--") {
             self.state = State::Done;
             return Ok(Event::End);
@@ -140,7 +147,7 @@ impl Multipart {
             return incomplete(bytes);
         };
         self.parts += 1;
-        if end > limits::PART_HEAD_BYTES || self.parts > limits::PARTS {
+        if end > PART_HEAD_BYTES || self.parts > PARTS {
             return Err(malformed());
         }
         self.state = State::Content;
@@ -169,19 +176,19 @@ impl Multipart {
 }
 
 /// More is needed, unless there is too much already.
-fn incomplete(bytes: &[u8]) -> Result<Event, DocumentError> {
-    match bytes.len() > limits::PART_HEAD_BYTES {
+fn incomplete(bytes: &[u8]) -> Result<Event, FieldError> {
+    match bytes.len() > PART_HEAD_BYTES {
         true => Err(malformed()),
         false => Ok(Event::More),
     }
 }
 
-fn malformed() -> DocumentError {
-    DocumentError::bad_request("The body is not a form with files.")
+fn malformed() -> FieldError {
+    FieldError::Malformed("The body is not a form with files.".into())
 }
 
-fn part_head(bytes: &[u8]) -> Result<PartHead, DocumentError> {
-    let mut headers = [httparse::EMPTY_HEADER; limits::PART_HEADERS];
+fn part_head(bytes: &[u8]) -> Result<PartHead, FieldError> {
+    let mut headers = [httparse::EMPTY_HEADER; PART_HEADERS];
     let parsed = httparse::parse_headers(bytes, &mut headers);
     let Ok(httparse::Status::Complete((_, headers))) = parsed else {
         return Err(malformed());
@@ -250,7 +257,7 @@ mod tests {
         form: &[u8],
         boundary: &str,
         pieces: &[usize],
-    ) -> Result<Vec<(PartHead, Vec<u8>)>, DocumentError> {
+    ) -> Result<Vec<(PartHead, Vec<u8>)>, FieldError> {
         let mut multipart = Multipart::new(boundary);
         let (mut buffer, mut at, mut pieces) = (Vec::new(), 0, pieces.iter().cycle());
         let (mut parts, mut open) = (Vec::new(), None);
@@ -321,7 +328,7 @@ mod tests {
             "--B\r\nno header\r\n\r\n",
         ] {
             let error = read(form.as_bytes(), "B", &[4096]).unwrap_err();
-            assert_eq!(error.status(), 400);
+            assert!(matches!(error, FieldError::Malformed(_)));
         }
     }
 
