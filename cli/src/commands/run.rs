@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use lab_analysis::{Judgement, judge_trial};
+use lab_analysis::judge_trial;
 use lab_archive::{ArchiveError, Run};
-use lab_conduct::{ConductError, Outcome, RunRequest, TrialJudgement, preflight};
+use lab_conduct::{ConductError, Outcome, RunRequest, preflight};
+use lab_stats::search::Judgement;
 use lab_study::model::Find;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -68,8 +69,8 @@ pub(crate) fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
 }
 
 /// What a trial of a search came to, by its archive.
-fn judged(dir: &Path, id: u32, find: Option<&Find>) -> TrialJudgement {
-    let invalid = |reason: String| TrialJudgement::Invalid { reason };
+fn judged(dir: &Path, id: u32, find: Option<&Find>) -> Judgement {
+    let invalid = |reason: String| Judgement::Invalid { reason };
     let Some(find) = find else {
         return invalid("the study searches for nothing".to_owned());
     };
@@ -78,10 +79,7 @@ fn judged(dir: &Path, id: u32, find: Option<&Find>) -> TrialJudgement {
         Err(error) => return invalid(error.to_string()),
     };
     match judge_trial(&run, id, find) {
-        Ok(Judgement::Carried) => TrialJudgement::Carried,
-        Ok(Judgement::NotCarried) => TrialJudgement::NotCarried,
-        Ok(Judgement::SystemFailed) => TrialJudgement::SystemFailed,
-        Ok(Judgement::Invalid { reason }) => invalid(reason),
+        Ok(judgement) => judgement,
         Err(error) => invalid(error.to_string()),
     }
 }

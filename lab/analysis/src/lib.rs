@@ -37,8 +37,7 @@ pub use analyse::analyse;
 pub use error::ReportError;
 pub use findings::most_loaded;
 pub use line::{
-    Judgement, difference_sentence as line_difference_sentence, figure as load_line_figure,
-    judge_trial,
+    difference_sentence as line_difference_sentence, figure as load_line_figure, judge_trial,
 };
 pub use model::Analysis;
 pub use runs::{CannotCompare, compare_runs};

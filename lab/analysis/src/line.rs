@@ -2,8 +2,8 @@
 //! searched; and the judgement of one trial that a search goes on from.
 
 use lab_archive::Run;
-use lab_stats::isotonic::{CONFIDENCE, Ceiling, load_line, tally};
-use lab_stats::search::{End, Next, Outcome, Rules, Tried};
+use lab_stats::isotonic::{CONFIDENCE, Ceiling};
+use lab_stats::search::{Judgement, Rules, Tried, load_line};
 use lab_study::model::{Cell, Find, Study};
 use lab_study::plan::Plan;
 
@@ -17,22 +17,6 @@ use crate::{trial, warmup};
 pub(crate) struct Searched<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) study: &'a Study,
-}
-
-/// What a trial of a search came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Judgement {
-    /// It is a measurement, and every threshold held.
-    Carried,
-    /// It is a measurement, and a threshold did not hold.
-    NotCarried,
-    /// It is no measurement.
-    Invalid {
-        /// The check that says so, with its evidence.
-        reason: String,
-    },
-    /// The system under test failed.
-    SystemFailed,
 }
 
 /// Judges one trial of an archive by the thresholds of a search; a pure function of the archive.
@@ -104,19 +88,7 @@ pub(crate) fn load_lines(steps: &Searched<'_>, trials: &[TrialAnalysis]) -> Vec<
 
 fn line(find: &Find, seed: u64, cell: &Cell, label: String, trials: &[&TrialAnalysis]) -> LoadLine {
     let tried: Vec<Tried> = trials.iter().map(|trial| tried(trial)).collect();
-    let ceiling = ceiling(find, seed, &tried);
-    // Levels at and above the generator's limit say nothing of the system.
-    let below = match ceiling {
-        Some(Ceiling::Generator { users }) => users,
-        Some(Ceiling::Asked) | None => u32::MAX,
-    };
-    let measured = tried.iter().filter_map(|one| match one.outcome {
-        Outcome::Carried => Some((one.level, true)),
-        Outcome::NotCarried => Some((one.level, false)),
-        Outcome::Invalid => None,
-    });
-    let tallies = tally(measured.filter(|(level, _)| *level < below));
-    let found = load_line(&tallies, CONFIDENCE);
+    let found = load_line(&rules(find, seed), &tried, CONFIDENCE);
     let some = |users: u32| (users > 0).then_some(users);
     LoadLine {
         cell: cell.clone(),
@@ -126,13 +98,15 @@ fn line(find: &Find, seed: u64, cell: &Cell, label: String, trials: &[&TrialAnal
         high: found.and_then(|line| line.high),
         confidence: CONFIDENCE,
         thresholds: find.subject_to.iter().map(words).collect(),
-        ceiling: ceiling.map(|ceiling| match ceiling {
-            Ceiling::Asked => "the study asks for no more".to_owned(),
-            Ceiling::Generator { users } => format!(
-                "the generator is the limit (at {} users the measurement is not valid)",
-                count(u64::from(users))
-            ),
-        }),
+        ceiling: found
+            .and_then(|line| line.ceiling)
+            .map(|ceiling| match ceiling {
+                Ceiling::Asked => "the study asks for no more".to_owned(),
+                Ceiling::Generator { users } => format!(
+                    "the generator is the limit (at {} users the measurement is not valid)",
+                    count(u64::from(users))
+                ),
+            }),
         levels: levels(&tried),
     }
 }
@@ -149,25 +123,17 @@ fn words(threshold: &lab_study::model::Threshold) -> String {
 fn tried(trial: &TrialAnalysis) -> Tried {
     Tried {
         level: trial.users,
-        outcome: match judgement(trial) {
-            Judgement::Carried => Outcome::Carried,
-            Judgement::NotCarried | Judgement::SystemFailed => Outcome::NotCarried,
-            Judgement::Invalid { .. } => Outcome::Invalid,
-        },
+        judgement: judgement(trial),
     }
 }
 
-fn ceiling(find: &Find, seed: u64, tried: &[Tried]) -> Option<Ceiling> {
-    let rules = Rules {
+fn rules(find: &Find, seed: u64) -> Rules {
+    Rules {
         min: find.min_users,
         max: find.max_users,
         resolution: find.resolution,
         repeats: find.repeats,
         seed,
-    };
-    match rules.next(tried) {
-        Next::Done(End::Ceiling(ceiling)) => Some(ceiling),
-        Next::Done(_) | Next::Try(_) => None,
     }
 }
 
@@ -185,10 +151,10 @@ fn levels(tried: &[Tried]) -> Vec<LineLevel> {
             levels.len() - 1
         });
         let level = &mut levels[at];
-        match one.outcome {
-            Outcome::Carried => level.carried += 1,
-            Outcome::NotCarried => level.not_carried += 1,
-            Outcome::Invalid => level.invalid += 1,
+        match one.judgement.carried() {
+            Some(true) => level.carried += 1,
+            Some(false) => level.not_carried += 1,
+            None => level.invalid += 1,
         }
     }
     levels.sort_by_key(|level| level.users);

@@ -45,4 +45,4 @@ pub use event::{Event, Phase, Progress};
 pub use journal::{Gone, Restoration, Restored, restore};
 pub use preflight::{Excess, Problem, disk_needed};
 pub use run::{Outcome, RunRequest, preflight, run};
-pub use search::{Judge, TrialJudgement, expected_trials};
+pub use search::{Judge, expected_trials};

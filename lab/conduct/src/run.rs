@@ -267,7 +267,7 @@ impl Run<'_> {
             if !known {
                 events(Event::Note(search::words(trial.load.users, &judged)));
             }
-            searching.learn(&plan, &trial, &judged);
+            searching.learn(&plan, &trial, judged);
         }
         self.outcome(count(plan.trials.len()), interrupted)
     }

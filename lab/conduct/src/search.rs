@@ -6,29 +6,13 @@
 
 use std::path::Path;
 
-use lab_stats::search::{Next, Outcome, Rules, Tried};
+use lab_stats::search::{Judgement, Next, Rules, Tried};
 use lab_study::model::Find;
 use lab_study::plan::{Plan, Trial};
 use lab_workload::timing;
 
-/// What a trial of a search came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TrialJudgement {
-    /// It is a measurement, and every threshold held.
-    Carried,
-    /// It is a measurement, and a threshold did not hold.
-    NotCarried,
-    /// It is no measurement.
-    Invalid {
-        /// Why, in a sentence's fragment.
-        reason: String,
-    },
-    /// The system under test failed.
-    SystemFailed,
-}
-
 /// Judges a complete trial, by its number, of the archive in a folder.
-pub type Judge<'a> = &'a mut dyn FnMut(&Path, u32) -> TrialJudgement;
+pub type Judge<'a> = &'a mut dyn FnMut(&Path, u32) -> Judgement;
 
 /// All trials that a plan knows: those chosen, and those that a search begins with.
 pub(crate) fn trials_of(plan: &Plan) -> impl Iterator<Item = &Trial> {
@@ -70,7 +54,7 @@ impl Searching {
     }
 
     /// Takes in what a trial came to.
-    pub(crate) fn learn(&mut self, plan: &Plan, trial: &Trial, judged: &TrialJudgement) {
+    pub(crate) fn learn(&mut self, plan: &Plan, trial: &Trial, judged: Judgement) {
         let cells = plan.search.iter().flat_map(|search| &search.cells);
         let same = |other: &Trial| {
             let what = |t: &Trial| (t.cell.clone(), t.parameters.clone());
@@ -86,11 +70,7 @@ impl Searching {
         self.had.push(cell);
         self.cells[cell].push(Tried {
             level: trial.load.users,
-            outcome: match judged {
-                TrialJudgement::Carried => Outcome::Carried,
-                TrialJudgement::NotCarried | TrialJudgement::SystemFailed => Outcome::NotCarried,
-                TrialJudgement::Invalid { .. } => Outcome::Invalid,
-            },
+            judgement: judged,
         });
     }
 
@@ -143,14 +123,14 @@ pub fn expected_trials(plan: &Plan) -> Option<(u32, u32)> {
 }
 
 /// What a trial came to, for the progress display.
-pub(crate) fn words(users: u32, judged: &TrialJudgement) -> String {
+pub(crate) fn words(users: u32, judged: &Judgement) -> String {
     match judged {
-        TrialJudgement::Carried => format!("{users} users are carried"),
-        TrialJudgement::NotCarried => format!("{users} users are not carried"),
-        TrialJudgement::SystemFailed => {
+        Judgement::Carried => format!("{users} users are carried"),
+        Judgement::NotCarried => format!("{users} users are not carried"),
+        Judgement::SystemFailed => {
             format!("{users} users are not carried: the system failed")
         }
-        TrialJudgement::Invalid { reason } => format!("{users} users: no measurement: {reason}"),
+        Judgement::Invalid { reason } => format!("{users} users: no measurement: {reason}"),
     }
 }
 
@@ -229,11 +209,11 @@ session:
             let cells = &plan.search.as_ref().unwrap().cells;
             let cell = cells.iter().position(|c| c.cell == trial.cell).unwrap();
             let judged = if trial.load.users <= lines[cell] {
-                TrialJudgement::Carried
+                Judgement::Carried
             } else {
-                TrialJudgement::NotCarried
+                Judgement::NotCarried
             };
-            searching.learn(plan, &trial, &judged);
+            searching.learn(plan, &trial, judged);
             at += 1;
         }
     }

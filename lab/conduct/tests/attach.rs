@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lab_archive::{Run, TrialEnd, TrialRecord};
-use lab_conduct::{ConductError, Event, Outcome, RunRequest, TrialJudgement, run};
+use lab_conduct::{ConductError, Event, Outcome, RunRequest, run};
+use lab_stats::search::Judgement;
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, load_study};
 
@@ -103,7 +104,7 @@ impl Stage {
     fn run(
         &self,
         resume: bool,
-        judge: &mut dyn FnMut(&Run) -> TrialJudgement,
+        judge: &mut dyn FnMut(&Run) -> Judgement,
         stop_after: usize,
     ) -> Result<Outcome, ConductError> {
         let files = Texts(BTreeMap::from([
@@ -244,12 +245,12 @@ fn what_goes_wrong_with_an_attached_system_is_said() {
 }
 
 /// Carried up to 6 users, told from the windows.
-fn up_to_six(run: &Run) -> TrialJudgement {
+fn up_to_six(run: &Run) -> Judgement {
     let most = run.trials[0].windows.iter().map(|w| w.users).max();
     if most.unwrap_or(0) <= 6 {
-        TrialJudgement::Carried
+        Judgement::Carried
     } else {
-        TrialJudgement::NotCarried
+        Judgement::NotCarried
     }
 }
 
@@ -298,8 +299,8 @@ fn a_search_runs_to_its_end_and_resumes_where_it_was_cut() {
 fn two_invalid_trials_are_the_generators_limit() {
     let stage = searching();
     let mut judge = |run: &Run| match up_to_six(run) {
-        TrialJudgement::Carried => TrialJudgement::Carried,
-        _ => TrialJudgement::Invalid {
+        Judgement::Carried => Judgement::Carried,
+        _ => Judgement::Invalid {
             reason: "too much".to_owned(),
         },
     };

@@ -3,8 +3,9 @@
 mod support;
 
 use lab_analysis::model::{Difference, Measure, Outcome, RunOutcome};
-use lab_analysis::{Analysis, Judgement, compare_runs, judge_trial};
+use lab_analysis::{Analysis, compare_runs, judge_trial};
 use lab_report::write::{html, json, junit_of_runs, markdown, terminal};
+use lab_stats::search::Judgement;
 use lab_study::plan::Plan;
 use support::{Made, STUDY, Shape};
 

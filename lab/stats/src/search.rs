@@ -30,24 +30,47 @@ pub struct Rules {
     pub seed: u64,
 }
 
-/// What a trial came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// All thresholds held.
+/// What a trial of a search came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Judgement {
+    /// It is a measurement, and every threshold held.
     Carried,
-    /// One did not, or the system failed.
+    /// It is a measurement, and a threshold did not hold.
     NotCarried,
-    /// The measurement is not valid.
-    Invalid,
+    /// The system under test failed: it did not carry the level.
+    SystemFailed,
+    /// It is no measurement.
+    Invalid {
+        /// Why, in a sentence's fragment.
+        reason: String,
+    },
+}
+
+impl Judgement {
+    /// Whether the level was carried; `None` without a measurement.
+    #[must_use]
+    pub fn carried(&self) -> Option<bool> {
+        match self {
+            Self::Carried => Some(true),
+            Self::NotCarried | Self::SystemFailed => Some(false),
+            Self::Invalid { .. } => None,
+        }
+    }
 }
 
 /// A trial of the search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
     /// Its level.
     pub level: u32,
     /// What it came to.
-    pub outcome: Outcome,
+    pub judgement: Judgement,
+}
+
+impl Tried {
+    fn is_invalid(&self) -> bool {
+        self.judgement.carried().is_none()
+    }
 }
 
 /// What comes next.
@@ -107,7 +130,7 @@ impl Rules {
         }
         let wall = wall(so_far);
         if let Some(last) = so_far.last()
-            && last.outcome == Outcome::Invalid
+            && last.is_invalid()
             && wall.is_none_or(|wall| last.level < wall)
         {
             return Next::Try(last.level);
@@ -199,27 +222,24 @@ impl Rules {
 /// The lowest level at which two trials in a row were not valid. Where one at it or above is valid, it
 /// was not the generator that failed.
 fn wall(so_far: &[Tried]) -> Option<u32> {
-    let invalid = |tried: &Tried| tried.outcome == Outcome::Invalid;
-    let valid = so_far.iter().filter(|tried| !invalid(tried));
+    let valid = so_far.iter().filter(|tried| !tried.is_invalid());
     let measured = valid.map(|tried| tried.level).max().unwrap_or(0);
     let levels = so_far
         .iter()
         .enumerate()
-        .filter(|(_, tried)| invalid(tried));
+        .filter(|(_, tried)| tried.is_invalid());
     let twice = levels.filter_map(|(at, tried)| {
         let earlier = so_far[..at].iter().rev().find(|t| t.level == tried.level);
-        earlier.filter(|t| invalid(t)).map(|t| t.level)
+        earlier.filter(|t| t.is_invalid()).map(|t| t.level)
     });
     twice.filter(|level| *level > measured).min()
 }
 
 /// Valid trials below the wall.
 fn tallies(so_far: &[Tried], wall: Option<u32>) -> Vec<Tally> {
-    let measured = so_far.iter().filter_map(|tried| match tried.outcome {
-        Outcome::Carried => Some((tried.level, true)),
-        Outcome::NotCarried => Some((tried.level, false)),
-        Outcome::Invalid => None,
-    });
+    let measured = so_far
+        .iter()
+        .filter_map(|tried| Some((tried.level, tried.judgement.carried()?)));
     isotonic::tally(measured.filter(|(level, _)| wall.is_none_or(|wall| *level < wall)))
 }
 
@@ -228,22 +248,14 @@ fn count(tallies: &[Tally], level: u32) -> u32 {
     found.map_or(0, |t| t.trials)
 }
 
-/// The load line of a search, also of one that is not over; `None` without a valid trial.
+/// The load line of a search, also of one that is not over; `None` without a valid trial. A ceiling is
+/// what ended the search: one that goes on may still find a line.
 #[must_use]
 pub fn load_line(rules: &Rules, so_far: &[Tried], confidence: f64) -> Option<LoadLine> {
-    let wall = wall(so_far);
-    let mut line = isotonic::load_line(&tallies(so_far, wall), confidence)?;
-    line.ceiling = match wall {
-        Some(users) if rules.ended_at_wall(so_far) => Some(Ceiling::Generator { users }),
-        _ if line.users >= rules.max => Some(Ceiling::Asked),
-        _ => None,
+    let mut line = isotonic::load_line(&tallies(so_far, wall(so_far)), confidence)?;
+    line.ceiling = match rules.next(so_far) {
+        Next::Done(End::Ceiling(ceiling)) => Some(ceiling),
+        Next::Done(_) | Next::Try(_) => None,
     };
     Some(line)
-}
-
-impl Rules {
-    /// Whether nothing between the line and the wall was carried less than half of the time.
-    fn ended_at_wall(&self, so_far: &[Tried]) -> bool {
-        isotonic::beside(&tallies(so_far, wall(so_far))).1.is_none()
-    }
 }

@@ -4,7 +4,7 @@
 mod noise;
 
 use lab_stats::isotonic::{CONFIDENCE, Ceiling};
-use lab_stats::search::{End, Next, Outcome, Rules, Tried, load_line};
+use lab_stats::search::{End, Judgement, Next, Rules, Tried, load_line};
 use noise::Noise;
 use proptest::prelude::*;
 
@@ -15,6 +15,12 @@ const RULES: Rules = Rules {
     repeats: 6,
     seed: 1,
 };
+
+fn invalid() -> Judgement {
+    Judgement::Invalid {
+        reason: "too much for the generator".to_owned(),
+    }
+}
 
 /// Runs a search; `odds` is the probability that a trial at a level holds, `None` = not valid.
 fn search(
@@ -29,12 +35,12 @@ fn search(
             Next::Done(end) => return (so_far, end),
         };
         assert!((rules.min..=rules.max).contains(&level), "{level}");
-        let outcome = match odds(level) {
-            None => Outcome::Invalid,
-            Some(odds) if noise.unit() < odds => Outcome::Carried,
-            Some(_) => Outcome::NotCarried,
+        let judgement = match odds(level) {
+            None => invalid(),
+            Some(odds) if noise.unit() < odds => Judgement::Carried,
+            Some(_) => Judgement::NotCarried,
         };
-        so_far.push(Tried { level, outcome });
+        so_far.push(Tried { level, judgement });
     }
 }
 
@@ -107,13 +113,13 @@ fn an_invalid_trial_is_repeated_and_two_are_the_generators_limit() {
     // Once is chance.
     let once = Tried {
         level: 10,
-        outcome: Outcome::Invalid,
+        judgement: invalid(),
     };
     let again = Tried {
         level: 10,
-        outcome: Outcome::Carried,
+        judgement: Judgement::Carried,
     };
-    assert_eq!(RULES.next(&[once]), Next::Try(10));
+    assert_eq!(RULES.next(std::slice::from_ref(&once)), Next::Try(10));
     assert_eq!(RULES.next(&[once, again]), Next::Try(20));
 }
 
@@ -123,12 +129,12 @@ fn repeats_that_contradict_move_the_line() {
     let mut so_far: Vec<Tried> = Vec::new();
     while let Next::Try(level) = RULES.next(&so_far) {
         let lucky = level == 140 && !levels(&so_far).contains(&140);
-        let outcome = if level <= 120 || lucky {
-            Outcome::Carried
+        let judgement = if level <= 120 || lucky {
+            Judgement::Carried
         } else {
-            Outcome::NotCarried
+            Judgement::NotCarried
         };
-        so_far.push(Tried { level, outcome });
+        so_far.push(Tried { level, judgement });
     }
     assert_eq!(RULES.next(&so_far), Next::Done(End::Found));
     let line = load_line(&RULES, &so_far, CONFIDENCE).unwrap();
@@ -168,16 +174,16 @@ const RUNS: u32 = 3000;
 
 #[test]
 fn levels_that_were_measured_are_not_the_generators_limit() {
-    use Outcome::{Carried, Invalid, NotCarried};
+    use Judgement::{Carried, NotCarried};
     let outcomes = [
         (10, Carried),
         (20, Carried),
         (40, NotCarried),
         (30, NotCarried),
-        (30, Invalid),
-        (30, Invalid),
+        (30, invalid()),
+        (30, invalid()),
     ];
-    let so_far = outcomes.map(|(level, outcome)| Tried { level, outcome });
+    let so_far = outcomes.map(|(level, judgement)| Tried { level, judgement });
     assert_eq!(RULES.next(&so_far), Next::Try(30), "it was noise");
     let line = load_line(&RULES, &so_far, CONFIDENCE).unwrap();
     assert_eq!((line.users, line.ceiling), (20, None));
