@@ -13,10 +13,9 @@ use crate::model::{
     Analysis, Check, CheckOutcome, Outcome, RESULT_SCHEMA, StudyFacts, Summary, TrialAnalysis,
     Verdict,
 };
+use crate::published::tables;
 use crate::source::step_names;
-use crate::{
-    capacity, cells, checks, compare, effects, findings, line, published, source, trial, warmup,
-};
+use crate::{capacity, cells, checks, compare, effects, findings, line, source, trial, warmup};
 
 /// Analyses an archive.
 ///
@@ -31,7 +30,7 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let cells = cells::summarise(&study, &steps, &trials);
     let differences = compare::compare(&study, plan.seed, &trials, &cells);
     let usl = capacity::scaling(&study, &trials);
-    let published = published::compare(&study, plan.speed, &trials, &cells);
+    let published = tables::compare(&study, plan.speed, &trials, &cells);
     let checks = checks::of_run(&study, plan.seed, run, &trials);
     let summary = summarise(&plan, &checks, &trials);
     let searched = Searched {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lab_stats::{WeightedMean, mean_interval};
+use lab_stats::WeightedMean;
 use lab_study::model::{Cell, Level, Study};
 
 use crate::model::{
@@ -10,7 +10,7 @@ use crate::model::{
     Times, TimesSummary, TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
-use crate::transfer;
+use crate::published::transfer;
 
 /// One summary per cell that ran, in the order of the study's levels.
 pub(crate) fn summarise(
@@ -71,13 +71,13 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
         users: all.first().map_or(0, |trial| trial.users),
         trials: all.len(),
         valid_trials: valid.len(),
-        transactions: estimate(valid.iter().map(|trial| Some(as_f64(trial.transactions)))),
+        transactions: Estimate::of(valid.iter().map(|trial| Some(as_f64(trial.transactions)))),
         errors: valid.iter().map(|trial| trial.errors).sum(),
         skipped: valid.iter().map(|trial| trial.skipped).sum(),
         errors_per_trial: mean_of(valid.iter().map(|trial| trial.errors)),
         skipped_per_trial: mean_of(valid.iter().map(|trial| trial.skipped)),
-        throughput_per_s: estimate(valid.iter().map(|trial| trial.throughput_per_s)),
-        notesmark_per_min: estimate(valid.iter().map(|trial| trial.notesmark_per_min)),
+        throughput_per_s: Estimate::of(valid.iter().map(|trial| trial.throughput_per_s)),
+        notesmark_per_min: Estimate::of(valid.iter().map(|trial| trial.notesmark_per_min)),
         response_ms: times(valid.iter().map(|trial| trial.response_ms)),
         service_ms: has_plan.then(|| times(valid.iter().map(|trial| trial.service_ms))),
         arrivals: arrivals(&valid),
@@ -141,20 +141,9 @@ fn mean_of(counts: impl Iterator<Item = u64>) -> Option<f64> {
         .mean()
 }
 
-/// One value per trial; a trial without one leaves the cell without one.
-pub(crate) fn estimate(values: impl IntoIterator<Item = Option<f64>>) -> Option<Estimate> {
-    let values: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
-    let interval = mean_interval(&values)?;
-    Some(Estimate {
-        mean: interval.mean,
-        low: interval.bounds.map(|(low, _)| low),
-        high: interval.bounds.map(|(_, high)| high),
-    })
-}
-
 fn times(trials: impl IntoIterator<Item = Times>) -> TimesSummary {
     let trials: Vec<Times> = trials.into_iter().collect();
-    let over = |of: fn(&Times) -> Option<f64>| estimate(trials.iter().map(of));
+    let over = |of: fn(&Times) -> Option<f64>| Estimate::of(trials.iter().map(of));
     TimesSummary {
         mean: over(|times| times.mean),
         min: trials.iter().filter_map(|times| times.min).reduce(f64::min),

@@ -13,7 +13,7 @@ use crate::model::{
     CellSummary, Entry, Outcome, PublishedTable, StudyFacts, Summary, TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
-use crate::transfer;
+use crate::published::transfer;
 
 /// Differences in response below this aren't worth a sentence.
 const NOTABLE_RATIO: f64 = 1.1;

@@ -24,12 +24,13 @@ pub mod format;
 mod line;
 pub mod model;
 mod number;
+mod predicted;
 mod published;
 mod runs;
+mod setup;
 mod source;
 mod sums;
 mod thresholds;
-mod transfer;
 mod trial;
 mod warmup;
 

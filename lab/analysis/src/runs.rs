@@ -8,17 +8,14 @@ use lab_stats::paired::Bounds;
 use lab_stats::unpaired::{self, Row, least_p, least_units};
 use lab_stats::verdict::{ALPHA, Compared, word};
 
-use crate::format::{count, list, plural, times};
-use crate::line;
+use crate::format::{list, plural, times};
 use crate::model::Analysis;
-use crate::model::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference};
+use crate::model::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome};
 use crate::model::{
     CellSummary, Claim, Comparison, Difference, LineDifference, Measure, TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
-
-/// Memory sizes within this part are the same: a kernel keeps more or less of it for itself.
-const SAME_MEMORY: f64 = 0.02;
+use crate::{line, setup};
 
 /// Why two runs can't be compared at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,43 +52,14 @@ pub fn compare_runs(a: &Analysis, b: &Analysis) -> Result<RunComparison, CannotC
             b: b.study.workload.clone(),
         });
     }
-    let in_both: Vec<(&CellSummary, &CellSummary)> = a
-        .cells
-        .iter()
-        .filter_map(|cell| Some((cell, same_cell(cell, b)?)))
-        .collect();
-    if in_both.is_empty() {
-        let labels = |of: &Analysis| {
-            let labels: Vec<String> = of.cells.iter().map(|cell| cell.label.clone()).collect();
-            if labels.is_empty() {
-                "none".to_owned()
-            } else {
-                list(&labels)
-            }
-        };
-        return Err(CannotCompare::NoCell {
-            a: labels(a),
-            b: labels(b),
-        });
-    }
+    let in_both = in_both(a, b)?;
     let relevant = a
         .inference
         .smallest_relevant
         .max(b.inference.smallest_relevant);
     let claims = claims(a, b, relevant);
-    // Of a search every trial was chosen by what was seen before: its loads aren't compared.
-    let drafts: Vec<Draft> = if a.load_lines.is_empty() && b.load_lines.is_empty() {
-        in_both
-            .iter()
-            .flat_map(|cells| Measure::ALL.map(|measure| (cells, measure)))
-            .filter(|(cells, measure)| !is_cut((a, b), **cells, *measure))
-            .filter_map(|(cells, measure)| draft((a, b), *cells, measure))
-            .collect()
-    } else {
-        Vec::new()
-    };
-    let units = blocks(a);
-    let comparisons = judge(drafts, units, &claims, relevant, a.study.seed);
+    let drafts = drafts(a, b, &in_both);
+    let comparisons = judge(drafts, blocks(a), &claims, relevant, a.study.seed);
     let load_lines = line_differences(a, b, relevant);
     let bounded: Vec<String> = in_both
         .iter()
@@ -108,7 +76,7 @@ pub fn compare_runs(a: &Analysis, b: &Analysis) -> Result<RunComparison, CannotC
         b: facts(b),
         outcome,
         headline: headline(outcome, &comparisons, &load_lines, &bounded),
-        differences: differences(a, b),
+        differences: setup::differences(a, b),
         unmatched: unmatched(a, b),
         judged: comparisons.iter().filter(|one| one.p.is_some()).count(),
         comparisons,
@@ -119,6 +87,44 @@ pub fn compare_runs(a: &Analysis, b: &Analysis) -> Result<RunComparison, CannotC
         confidence: 1.0 - ALPHA,
         least_trials: least_units(ALPHA),
     })
+}
+
+/// A cell of the first run, and the same of the second.
+type Pair<'a> = (&'a CellSummary, &'a CellSummary);
+
+/// The cells that both have; at least one.
+fn in_both<'a>(a: &'a Analysis, b: &'a Analysis) -> Result<Vec<Pair<'a>>, CannotCompare> {
+    let of_both = |cell: &'a CellSummary| Some((cell, same_cell(cell, b)?));
+    let in_both: Vec<Pair<'a>> = a.cells.iter().filter_map(of_both).collect();
+    if !in_both.is_empty() {
+        return Ok(in_both);
+    }
+    let labels = |of: &Analysis| {
+        let labels: Vec<String> = of.cells.iter().map(|cell| cell.label.clone()).collect();
+        if labels.is_empty() {
+            "none".to_owned()
+        } else {
+            list(&labels)
+        }
+    };
+    Err(CannotCompare::NoCell {
+        a: labels(a),
+        b: labels(b),
+    })
+}
+
+/// What is compared: every measure of every cell, but for those cut at a time limit. Of a search
+/// every trial was chosen by what was seen before: its loads aren't compared.
+fn drafts(a: &Analysis, b: &Analysis, in_both: &[Pair<'_>]) -> Vec<Draft> {
+    if !(a.load_lines.is_empty() && b.load_lines.is_empty()) {
+        return Vec::new();
+    }
+    in_both
+        .iter()
+        .flat_map(|cells| Measure::ALL.map(|measure| (cells, measure)))
+        .filter(|(cells, measure)| !is_cut((a, b), **cells, *measure))
+        .filter_map(|(cells, measure)| draft((a, b), *cells, measure))
+        .collect()
 }
 
 fn same_cell<'a>(cell: &CellSummary, of: &'a Analysis) -> Option<&'a CellSummary> {
@@ -426,117 +432,4 @@ fn unmatched(a: &Analysis, b: &Analysis) -> Vec<String> {
     let mut all = missing(a, b, "a");
     all.extend(missing(b, a, "b"));
     all
-}
-
-/// In what the runs differ besides their results.
-fn differences(a: &Analysis, b: &Analysis) -> Vec<SetupDifference> {
-    let (one, other) = (&a.environment, &b.environment);
-    let cores = |of: &[u32]| of.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let pinning = |of: &Analysis| {
-        let pinning = &of.environment.pinning;
-        format!(
-            "generator {}, system {}",
-            cores(&pinning.generator),
-            cores(&pinning.system)
-        )
-    };
-    let hold = |of: &Analysis| {
-        let mut all: Vec<String> = of
-            .trials
-            .iter()
-            .map(|trial| format!("{} + {} ms", trial.ramp_ms, trial.hold_ms))
-            .collect();
-        all.sort_unstable();
-        all.dedup();
-        all.join(", ")
-    };
-    let settings = |of: &Analysis| {
-        let mut all: Vec<String> = of
-            .trials
-            .iter()
-            .flat_map(|trial| &trial.system_settings)
-            .map(|(name, value)| format!("{name} {value}"))
-            .collect();
-        all.sort_unstable();
-        all.dedup();
-        all.join(", ")
-    };
-    let overrides = |of: &Analysis| {
-        let all = of.study.overrides.iter();
-        all.map(|(key, value)| format!("{key}={value}"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let memory = |of: u64| format!("{} MB", count(of));
-    let same_memory =
-        lab_stats::relative_difference(as_f64(one.memory_mb), as_f64(other.memory_mb))
-            .is_some_and(|off| off.abs() <= SAME_MEMORY);
-    let lines = |of: &Analysis| {
-        let mut all: Vec<&str> = of
-            .load_lines
-            .iter()
-            .flat_map(|line| &line.thresholds)
-            .map(String::as_str)
-            .collect();
-        all.sort_unstable();
-        all.dedup();
-        all.join(", ")
-    };
-    let file = |of: &Analysis| of.study.file_sha256.clone().unwrap_or_default();
-    [
-        ("processor", one.cpu.clone(), other.cpu.clone(), true),
-        (
-            "cores",
-            one.cores.to_string(),
-            other.cores.to_string(),
-            true,
-        ),
-        (
-            "memory",
-            memory(one.memory_mb),
-            memory(other.memory_mb),
-            !same_memory,
-        ),
-        ("kernel", one.kernel.clone(), other.kernel.clone(), true),
-        ("operating system", one.os.clone(), other.os.clone(), false),
-        (
-            "file system of the data",
-            one.data_filesystem.clone(),
-            other.data_filesystem.clone(),
-            true,
-        ),
-        ("cores of each side", pinning(a), pinning(b), true),
-        (
-            "speed",
-            a.study.speed.to_string(),
-            b.study.speed.to_string(),
-            true,
-        ),
-        ("ramp and hold", hold(a), hold(b), true),
-        ("what a load line is", lines(a), lines(b), true),
-        ("settings of the system", settings(a), settings(b), false),
-        ("overrides", overrides(a), overrides(b), false),
-        (
-            "plimsoll",
-            one.plimsoll_version.clone(),
-            other.plimsoll_version.clone(),
-            false,
-        ),
-        ("study file (SHA-256)", file(a), file(b), false),
-        (
-            "seed",
-            a.study.seed.to_string(),
-            b.study.seed.to_string(),
-            false,
-        ),
-    ]
-    .into_iter()
-    .filter(|(_, a, b, _)| a != b)
-    .map(|(what, a, b, matters)| SetupDifference {
-        what,
-        a,
-        b,
-        matters,
-    })
-    .collect()
 }

@@ -12,12 +12,14 @@ use crate::error::ReportError;
 use crate::format::{cell_label, plural_count};
 use crate::model::{
     Arrivals, Bound, Check, CheckOutcome, Counters, ErrorExamples, Generator, Lateness, Point,
-    ProbeCounts, Series, StepAnalysis, Times, Transfer, TrialAnalysis, Verdict,
+    ProbeCounts, Series, StepAnalysis, ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
+use crate::predicted::{self, Predicted, mean_wait_ms};
+use crate::published::{notesmark, transfer};
 use crate::sums::{Names, StepSum, Sums, hold, sum_over};
 use crate::warmup::{Batch, Warmup, batches};
-use crate::{capacity, checks, counters, thresholds, transfer};
+use crate::{capacity, checks, counters, thresholds};
 
 /// What one trial is judged from.
 pub(crate) struct Input<'a> {
@@ -28,14 +30,6 @@ pub(crate) struct Input<'a> {
     /// Of a search for the load line.
     pub(crate) find: Option<&'a Find>,
     pub(crate) data: &'a TrialData,
-}
-
-/// What the plan predicts of the steps of one name.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Predicted {
-    pub(crate) requests: u64,
-    pub(crate) waits: u64,
-    pub(crate) wait_ms: Option<f64>,
 }
 
 /// What is judged of a trial before its cell's warm-up is known.
@@ -70,7 +64,7 @@ pub(crate) fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
     let hold = hold(input.data, input.planned.load.kind);
     let sums = sum_over(&names, input.data, hold).map_err(merge(input))?;
     let over_hold = counters::over_hold(&input.data.monitor, &hold);
-    let predicted = predicted_by_name(input.planned);
+    let predicted = predicted::by_name(input.planned);
     let facts = checks::Facts {
         planned: input.planned,
         predicted: &predicted,
@@ -92,99 +86,136 @@ pub(crate) fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
     })
 }
 
+/// What the figures of a trial are taken from.
+struct Measured<'a> {
+    input: &'a Input<'a>,
+    cut_ms: f64,
+    sums: Sums,
+    monitored: counters::Monitored,
+    predicted: BTreeMap<String, Predicted>,
+    /// By step of which a request was given up at the time limit.
+    bounds: BTreeMap<String, Bound>,
+}
+
 /// The figures of a judged trial, over the hold after its warm-up.
 pub(crate) fn figures(
     input: &Input<'_>,
     judged: Judged,
     warmup: &Warmup,
 ) -> Result<TrialAnalysis, ReportError> {
-    let (record, planned) = (&input.data.record, input.planned);
     let names = names(input);
-    let whole_hold = hold(input.data, planned.load.kind);
+    let kind = input.planned.load.kind;
+    let whole_hold = hold(input.data, kind);
     let mut hold = whole_hold;
     let cut_ms = warmup.cut_ms.min(hold.length_ms());
     hold.start_ms += cut_ms;
-    let sums = sum_over(&names, input.data, hold).map_err(merge(input))?;
-    let monitored = counters::over_hold(&input.data.monitor, &hold);
-    let predicted = predicted_by_name(planned);
     let mut checks = judged.checks;
-    if record.end == TrialEnd::Complete {
-        let steady = checks::steady_state(warmup, planned.load.kind, whole_hold.length_ms());
+    if input.data.record.end == TrialEnd::Complete {
+        let steady = checks::steady_state(warmup, kind, whole_hold.length_ms());
         let at = checks.iter().position(|check| check.name == checks::TAIL);
         checks.insert(at.unwrap_or(checks.len()), steady);
     }
-    let invalid = checks
-        .iter()
-        .any(|check| check.outcome == CheckOutcome::Invalid);
-    let prediction = planned.prediction.as_ref();
-    let throughput_per_s = sums.hold.per_s(sums.hold.ok());
-    let left_out = thresholds::LeftOut::of(record.unanswered.as_ref(), &sums);
-    let limit_ms = planned.load.time_limit_ms.map(as_f64);
-    let bounds = bounds(&sums, limit_ms);
-    let over_all = bounds.values().copied().reduce(Bound::and);
-    let judge =
-        |of: &[Threshold]| thresholds::judge(of, &sums, throughput_per_s, left_out, &bounds);
-    let carried = input
-        .find
-        .map(|find| judge(&find.subject_to).iter().all(|one| one.holds));
-    Ok(TrialAnalysis {
-        id: record.id,
-        block: planned.block,
-        cell: planned.cell.clone(),
-        control: planned.control,
-        label: label(input),
-        started: record.started.clone(),
-        verdict: if invalid {
-            Verdict::Invalid
-        } else {
-            Verdict::Valid
-        },
-        system_failure: system_failure(&record.end),
-        thresholds: judge(&input.study.thresholds),
-        carried: carried.filter(|_| !invalid),
-        checks,
-        users: planned.load.users,
-        arrivals: arrivals(planned, &sums),
-        ramp_ms: record.ramp_ms,
-        hold_ms: record.hold_ms,
-        warmup_cut_ms: cut_ms,
-        elapsed_ms: record.elapsed_ms,
-        transactions: sums.whole.ok(),
-        transactions_predicted: prediction.map(|plan| plan.transactions),
-        errors: sums.whole.errors(),
-        errors_by_class: sums.whole.errors_by_class.clone(),
-        skipped: sums.whole.skipped(),
-        cycles: sums.whole.cycles,
-        overruns: sums.whole.overruns,
-        stale_retries: sums.whole.stale_retries,
-        unanswered: record.unanswered.clone(),
-        throughput_per_s,
-        notesmark_per_min: throughput_per_s.map(|per_s| per_s * 60.0),
-        delivered_per_s: sums.hold.per_s(sums.hold.sent()),
-        offered_per_s: prediction.map(|plan| plan.offered_per_s),
-        response_ms: Times::of(&sums.response).under(over_all),
-        service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)).under(over_all),
-        steps: steps(input.steps, &sums, &predicted, &bounds),
-        probe_ms: sums.probe.as_ref().map(Times::of),
-        probe: input.study.workload.probe.is_some().then_some(ProbeCounts {
-            transactions: sums.whole.probe.0,
-            errors: sums.whole.probe.1,
-        }),
-        transfer: transfer_of(input, &sums),
-        lateness_ms: Lateness::of(&sums.lateness),
-        system: with_demand(monitored.system, throughput_per_s),
-        host: with_transfers(monitored.host, throughput_per_s),
-        generator: Generator {
-            health: record.generator.clone(),
-            counters: monitored.generator,
-        },
-        setup_transactions: record.setup_transactions,
-        setup_errors: record.setup_errors,
-        error_examples: error_examples(input),
-        system_settings: record.system_settings.clone(),
-        notes: record.notes.clone(),
-        series: series(input, &names, &sums),
-    })
+    let sums = sum_over(&names, input.data, hold).map_err(merge(input))?;
+    let measured = Measured {
+        input,
+        cut_ms,
+        monitored: counters::over_hold(&input.data.monitor, &hold),
+        predicted: predicted::by_name(input.planned),
+        bounds: bounds(&sums, input.planned.load.time_limit_ms.map(as_f64)),
+        sums,
+    };
+    Ok(measured.analysis(&names, checks))
+}
+
+impl Measured<'_> {
+    fn throughput_per_s(&self) -> Option<f64> {
+        self.sums.hold.per_s(self.sums.hold.ok())
+    }
+
+    fn judge(&self, of: &[Threshold]) -> Vec<ThresholdResult> {
+        let unanswered = self.input.data.record.unanswered.as_ref();
+        let left_out = thresholds::LeftOut::of(unanswered, &self.sums);
+        let throughput_per_s = self.throughput_per_s();
+        thresholds::judge(of, &self.sums, throughput_per_s, left_out, &self.bounds)
+    }
+
+    /// Of a search: whether the thresholds that it is subject to hold.
+    fn carried(&self) -> Option<bool> {
+        let find = self.input.find?;
+        Some(self.judge(&find.subject_to).iter().all(|one| one.holds))
+    }
+
+    fn analysis(self, names: &Names<'_>, checks: Vec<Check>) -> TrialAnalysis {
+        let (input, sums) = (self.input, &self.sums);
+        let (record, planned) = (&input.data.record, input.planned);
+        let prediction = planned.prediction.as_ref();
+        let throughput_per_s = self.throughput_per_s();
+        let over_all = self.bounds.values().copied().reduce(Bound::and);
+        let verdict = verdict(&checks);
+        TrialAnalysis {
+            id: record.id,
+            block: planned.block,
+            cell: planned.cell.clone(),
+            control: planned.control,
+            label: label(input),
+            started: record.started.clone(),
+            verdict,
+            system_failure: system_failure(&record.end),
+            thresholds: self.judge(&input.study.thresholds),
+            carried: self.carried().filter(|_| verdict == Verdict::Valid),
+            checks,
+            users: planned.load.users,
+            arrivals: arrivals(planned, sums),
+            ramp_ms: record.ramp_ms,
+            hold_ms: record.hold_ms,
+            warmup_cut_ms: self.cut_ms,
+            elapsed_ms: record.elapsed_ms,
+            transactions: sums.whole.ok(),
+            transactions_predicted: prediction.map(|plan| plan.transactions),
+            errors: sums.whole.errors(),
+            errors_by_class: sums.whole.errors_by_class.clone(),
+            skipped: sums.whole.skipped(),
+            cycles: sums.whole.cycles,
+            overruns: sums.whole.overruns,
+            stale_retries: sums.whole.stale_retries,
+            unanswered: record.unanswered.clone(),
+            throughput_per_s,
+            notesmark_per_min: notesmark::per_min(throughput_per_s),
+            delivered_per_s: sums.hold.per_s(sums.hold.sent()),
+            offered_per_s: prediction.map(|plan| plan.offered_per_s),
+            response_ms: Times::of(&sums.response).under(over_all),
+            service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)).under(over_all),
+            steps: steps(input.steps, sums, &self.predicted, &self.bounds),
+            probe_ms: sums.probe.as_ref().map(Times::of),
+            probe: input.study.workload.probe.is_some().then_some(ProbeCounts {
+                transactions: sums.whole.probe.0,
+                errors: sums.whole.probe.1,
+            }),
+            transfer: transfer_of(input, sums),
+            lateness_ms: Lateness::of(&sums.lateness),
+            system: with_demand(self.monitored.system, throughput_per_s),
+            host: with_transfers(self.monitored.host, throughput_per_s),
+            generator: Generator {
+                health: record.generator.clone(),
+                counters: self.monitored.generator,
+            },
+            setup_transactions: record.setup_transactions,
+            setup_errors: record.setup_errors,
+            error_examples: error_examples(input),
+            system_settings: record.system_settings.clone(),
+            notes: record.notes.clone(),
+            series: series(input, names, sums),
+        }
+    }
+}
+
+fn verdict(checks: &[Check]) -> Verdict {
+    let is_invalid = |check: &Check| check.outcome == CheckOutcome::Invalid;
+    if checks.iter().any(is_invalid) {
+        Verdict::Invalid
+    } else {
+        Verdict::Valid
+    }
 }
 
 /// The cell in words, with what the cell itself doesn't tell.
@@ -289,20 +320,6 @@ fn system_failure(end: &TrialEnd) -> Option<String> {
     }
 }
 
-/// The plan's steps, those of one name together.
-fn predicted_by_name(planned: &Trial) -> BTreeMap<String, Predicted> {
-    let mut by_name: BTreeMap<String, Predicted> = BTreeMap::new();
-    for step in planned.prediction.iter().flat_map(|plan| &plan.steps) {
-        let sum = by_name.entry(step.name.clone()).or_default();
-        let before = sum.wait_ms.unwrap_or_default() * as_f64(sum.waits);
-        sum.requests += step.requests;
-        sum.waits += step.waits;
-        let after = before + step.mean_wait_ms * as_f64(step.waits);
-        sum.wait_ms = (sum.waits > 0).then(|| after / as_f64(sum.waits));
-    }
-    by_name
-}
-
 fn steps(
     names: &[String],
     sums: &Sums,
@@ -334,11 +351,6 @@ fn steps(
             }
         })
         .collect()
-}
-
-/// Mean wait as it really lasted.
-pub(crate) fn mean_wait_ms(step: &StepSum) -> Option<f64> {
-    lab_stats::ratio(as_f64(step.wait_sum_us) / 1000.0, as_f64(step.waits))
 }
 
 fn series(input: &Input<'_>, names: &Names<'_>, sums: &Sums) -> Series {

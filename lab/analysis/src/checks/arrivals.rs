@@ -2,7 +2,8 @@
 
 use lab_study::plan::{LoadKind, Spacing};
 
-use super::{Facts, check, invalid, pass};
+use super::facts::Facts;
+use super::outcome::{check, invalid, pass};
 use crate::format::{count, plural_count, rate, signed_percent};
 use crate::model::{Check, CheckOutcome};
 use crate::number::as_f64;

@@ -1,9 +1,10 @@
 //! What went on around the trial: other programs, a hypervisor, memory pressure, the clock, and limits
 //! of ports, files, and quotas.
 
-use lab_archive::{Throttled, Used};
+use lab_archive::{LimitsReached, Throttled, Used};
 
-use super::{Facts, check, graded, not_judged};
+use super::facts::Facts;
+use super::outcome::{check, graded, not_judged};
 use crate::format::{count, list, ms, percent, plain};
 use crate::model::{Check, CheckOutcome};
 use crate::number::as_f64;
@@ -132,64 +133,18 @@ fn limits(facts: &Facts<'_>) -> Check {
         return not_judged(name, "not recorded");
     }
     let limits = &around.limits;
-    let mut said = Vec::new();
-    let mut worst = CheckOutcome::Pass;
-    let mut say = |outcome: CheckOutcome, text: String| {
-        worst = worst.max(outcome);
-        said.push(text);
-    };
-    let (pass, warned, invalid) = (
-        CheckOutcome::Pass,
-        CheckOutcome::Warn,
-        CheckOutcome::Invalid,
-    );
-    for (what, used, full) in [
-        (
-            "files of the generator",
-            limits.generator_open_files,
-            invalid,
-        ),
-        ("files of the system", limits.system_open_files, warned),
-        ("ports", limits.ports, warned),
-    ] {
-        if let Some(used) = used.filter(|used| used.limit > 0) {
-            let part = as_f64(used.most) / as_f64(used.limit);
-            let outcome = match part {
-                part if part >= 1.0 => full,
-                part if part >= NEAR => warned,
-                _ => pass,
-            };
-            say(outcome, used_text(what, used));
-        }
-    }
-    if let Some(n) = limits.listen_overflows.filter(|n| *n > 0) {
-        say(
-            warned,
-            format!("{} connections found a listener's queue full", count(n)),
-        );
-    }
-    let trial_ms = facts.sums.hold_span.end_ms.max(1.0);
-    for (whose, throttled) in [
-        ("the generator", limits.generator_throttled),
-        ("the system", limits.system_throttled),
-    ] {
-        let Some(throttled) = throttled.filter(|throttled| throttled.periods > 0) else {
-            continue;
-        };
-        let part = as_f64(throttled.ms) / trial_ms;
-        let own = whose == "the generator" && part > THROTTLED_INVALID;
-        let outcome = if own { invalid } else { warned };
-        say(outcome, throttled_text(whose, throttled));
-    }
-    if let Some(n) = limits.thermal_throttles.filter(|n| *n > 0) {
-        say(
-            warned,
-            format!("cores lowered their frequency for heat {} times", count(n)),
-        );
-    }
-    if said.is_empty() {
+    let mut found = used_up(limits);
+    found.extend(counted(limits.listen_overflows, |n| {
+        format!("{n} connections found a listener's queue full")
+    }));
+    found.extend(held_back(limits, facts.sums.hold_span.end_ms.max(1.0)));
+    found.extend(counted(limits.thermal_throttles, |n| {
+        format!("cores lowered their frequency for heat {n} times")
+    }));
+    let Some(worst) = found.iter().map(|(outcome, _)| *outcome).max() else {
         return not_judged(name, "the kernel tells none");
-    }
+    };
+    let said: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
     check(
         name,
         worst,
@@ -198,6 +153,63 @@ fn limits(facts: &Facts<'_>) -> Check {
          figures. Raise it (`ulimit -n`, net.ipv4.ip_local_port_range, net.core.somaxconn, the \
          control group's quota), or say in the study that it belongs to the system.",
     )
+}
+
+/// What is limited in number, and how near the limit it came.
+fn used_up(limits: &LimitsReached) -> Vec<(CheckOutcome, String)> {
+    let (warned, invalid) = (CheckOutcome::Warn, CheckOutcome::Invalid);
+    let told = |(what, used, full): (&str, Option<Used>, CheckOutcome)| {
+        let used = used.filter(|used| used.limit > 0)?;
+        let part = as_f64(used.most) / as_f64(used.limit);
+        let outcome = match part {
+            part if part >= 1.0 => full,
+            part if part >= NEAR => warned,
+            _ => CheckOutcome::Pass,
+        };
+        Some((outcome, used_text(what, used)))
+    };
+    [
+        (
+            "files of the generator",
+            limits.generator_open_files,
+            invalid,
+        ),
+        ("files of the system", limits.system_open_files, warned),
+        ("ports", limits.ports, warned),
+    ]
+    .into_iter()
+    .filter_map(told)
+    .collect()
+}
+
+/// What happened so often, if it did.
+fn counted(n: Option<u64>, words: impl Fn(String) -> String) -> Option<(CheckOutcome, String)> {
+    let n = n.filter(|n| *n > 0)?;
+    Some((CheckOutcome::Warn, words(count(n))))
+}
+
+/// CPU quotas that were used up.
+fn held_back(limits: &LimitsReached, trial_ms: f64) -> Vec<(CheckOutcome, String)> {
+    let told = |(whose, throttled, most): (&str, Option<Throttled>, f64)| {
+        let throttled = throttled.filter(|throttled| throttled.periods > 0)?;
+        let outcome = if as_f64(throttled.ms) / trial_ms > most {
+            CheckOutcome::Invalid
+        } else {
+            CheckOutcome::Warn
+        };
+        Some((outcome, throttled_text(whose, throttled)))
+    };
+    [
+        (
+            "the generator",
+            limits.generator_throttled,
+            THROTTLED_INVALID,
+        ),
+        ("the system", limits.system_throttled, f64::INFINITY),
+    ]
+    .into_iter()
+    .filter_map(told)
+    .collect()
 }
 
 fn used_text(what: &str, used: Used) -> String {

@@ -4,7 +4,8 @@ use lab_stats::histogram::max;
 use lab_stats::{little, quantile};
 use lab_study::plan::LoadKind;
 
-use super::{Facts, check, graded, not_judged, warn};
+use super::facts::Facts;
+use super::outcome::{check, graded, not_judged, warn};
 use crate::format::{ms, percent};
 use crate::model::{Check, CheckOutcome};
 

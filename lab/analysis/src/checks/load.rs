@@ -10,8 +10,9 @@ use lab_archive::WindowLine;
 use lab_stats::{WeightedMean, histogram, little};
 use lab_study::plan::LoadKind;
 
+use super::facts::Facts;
 use super::generator::Health;
-use super::{Facts, invalid, not_judged, pass, warn};
+use super::outcome::{invalid, not_judged, pass, warn};
 use crate::format::{count, percent, plural_count, rate, signed_percent};
 use crate::model::Check;
 use crate::model::DELIVERED;

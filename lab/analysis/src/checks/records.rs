@@ -3,7 +3,8 @@
 use lab_archive::model::ErrorClass;
 use lab_stats::quantile;
 
-use super::{Facts, invalid, not_judged, pass, warn};
+use super::facts::Facts;
+use super::outcome::{invalid, not_judged, pass, warn};
 use crate::format::{count, ms, percent, still_unanswered};
 use crate::model::Check;
 use crate::number::as_f64;

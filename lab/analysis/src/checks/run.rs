@@ -7,7 +7,7 @@ use lab_stats::trend::{Trend, trend};
 use lab_stats::verdict::ALPHA;
 use lab_study::model::{Order, Study};
 
-use super::{check, not_judged, pass, warn};
+use super::outcome::{check, not_judged, pass, warn};
 use crate::format::{count, list, percent, signed_percent, times};
 use crate::model::{Check, CheckOutcome, Measure, TrialAnalysis, Verdict};
 use crate::number::as_f64;

@@ -4,7 +4,8 @@ use lab_stats::mser::LEAST_BATCHES;
 use lab_stats::{Steady, needed_sample};
 use lab_study::plan::LoadKind;
 
-use super::{Facts, not_judged, pass, warn};
+use super::facts::Facts;
+use super::outcome::{not_judged, pass, warn};
 use crate::format::{count, duration};
 use crate::model::Check;
 use crate::warmup::Warmup;

@@ -3,12 +3,13 @@
 use lab_stats::little::{self, Curve, Station, users};
 use lab_study::plan::LoadKind;
 
+use super::facts::Facts;
 use super::load::{requests_of_each, steps_under_way};
-use super::{Facts, check, graded, invalid, not_judged, pass};
+use super::outcome::{check, graded, invalid, not_judged, pass};
 use crate::format::{ms, percent, rate, signed_percent};
 use crate::model::Check;
 use crate::number::as_f64;
-use crate::trial::mean_wait_ms;
+use crate::predicted::mean_wait_ms;
 
 /// A mean wait may be off by this (Faban's think-time audit).
 const WAIT_TOLERANCE: f64 = 0.05;

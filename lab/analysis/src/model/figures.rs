@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lab_archive::model::{ErrorClass, ErrorExample};
+use lab_stats::mean_interval;
 use serde::Serialize;
 
 /// Means (or, where a name says so, maxima) of counters over the hold; `None` is a gap.
@@ -23,4 +24,17 @@ pub struct Estimate {
     pub low: Option<f64>,
     /// Upper end; `None` of a single trial.
     pub high: Option<f64>,
+}
+
+impl Estimate {
+    /// Of one value per trial; a trial without one leaves the cell without one.
+    pub(crate) fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
+        let values: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
+        let interval = mean_interval(&values)?;
+        Some(Self {
+            mean: interval.mean,
+            low: interval.bounds.map(|(low, _)| low),
+            high: interval.bounds.map(|(_, high)| high),
+        })
+    }
 }

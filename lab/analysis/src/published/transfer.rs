@@ -5,9 +5,10 @@ use lab_archive::model::RawBaseline;
 use lab_stats::histogram::{max, mean, min};
 use lab_study::model;
 
-use crate::cells::estimate;
 use crate::format::{figure, list};
-use crate::model::{CellSummary, PublishedTransfer, Transfer, TransferSummary, TrialAnalysis};
+use crate::model::{
+    CellSummary, Estimate, PublishedTransfer, Transfer, TransferSummary, TrialAnalysis,
+};
 use crate::number::as_f64;
 
 /// More cells than this are left to the table.
@@ -75,7 +76,7 @@ pub(crate) fn of_cell(valid: &[&TrialAnalysis]) -> Option<TransferSummary> {
     if !all.iter().all(same) {
         return None;
     }
-    let over = |of: fn(&Transfer) -> Option<f64>| estimate(all.iter().map(|one| of(one)));
+    let over = |of: fn(&Transfer) -> Option<f64>| Estimate::of(all.iter().map(|one| of(one)));
     let sessions: u64 = all.iter().map(|one| one.count).sum();
     let mean_ms = over(|one| one.mean_ms);
     Some(TransferSummary {

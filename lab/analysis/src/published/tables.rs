@@ -9,12 +9,12 @@
 use jiff::SignedDuration;
 use lab_study::model::{Cell, Published, Study};
 
+use super::transfer;
 use crate::format::{duration, figure, level, or_none};
 use crate::model::{
     AsIs, CellSummary, Entry, PublishedTable, StepSummary, TrialAnalysis, Verdict, speed_note,
 };
 use crate::number::as_f64;
-use crate::transfer;
 
 /// Published and planned lengths that differ by more than this differ by construction.
 const SAME_LENGTH: f64 = 0.01;

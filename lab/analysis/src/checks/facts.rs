@@ -1,0 +1,30 @@
+//! What checks look at.
+
+use std::collections::BTreeMap;
+
+use lab_archive::TrialData;
+use lab_study::model::Study;
+use lab_study::plan::Trial;
+
+use crate::counters::Monitored;
+use crate::predicted::Predicted;
+use crate::sums::{Names, Sums};
+
+/// A trial, and what was counted of it.
+pub(crate) struct Facts<'a> {
+    pub(crate) planned: &'a Trial,
+    /// The plan's steps by name.
+    pub(crate) predicted: &'a BTreeMap<String, Predicted>,
+    pub(crate) study: &'a Study,
+    /// What the study's waits and pace are divided by.
+    pub(crate) speed: f64,
+    pub(crate) names: &'a Names<'a>,
+    pub(crate) data: &'a TrialData,
+    pub(crate) sums: &'a Sums,
+    /// Cores of the machine.
+    pub(crate) cores: u32,
+    /// Counters over the hold.
+    pub(crate) monitored: &'a Monitored,
+    /// Seconds of one of the system's cores per request, over the number of its cores.
+    pub(crate) demand_s: Option<f64>,
+}

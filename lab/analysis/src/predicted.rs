@@ -1,0 +1,35 @@
+//! What the plan predicts of a trial's steps, and what became of it.
+
+use std::collections::BTreeMap;
+
+use lab_study::plan::Trial;
+
+use crate::number::as_f64;
+use crate::sums::StepSum;
+
+/// What the plan predicts of the steps of one name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Predicted {
+    pub(crate) requests: u64,
+    pub(crate) waits: u64,
+    pub(crate) wait_ms: Option<f64>,
+}
+
+/// The plan's steps, those of one name together.
+pub(crate) fn by_name(planned: &Trial) -> BTreeMap<String, Predicted> {
+    let mut by_name: BTreeMap<String, Predicted> = BTreeMap::new();
+    for step in planned.prediction.iter().flat_map(|plan| &plan.steps) {
+        let sum = by_name.entry(step.name.clone()).or_default();
+        let before = sum.wait_ms.unwrap_or_default() * as_f64(sum.waits);
+        sum.requests += step.requests;
+        sum.waits += step.waits;
+        let after = before + step.mean_wait_ms * as_f64(step.waits);
+        sum.wait_ms = (sum.waits > 0).then(|| after / as_f64(sum.waits));
+    }
+    by_name
+}
+
+/// Mean wait as it really lasted.
+pub(crate) fn mean_wait_ms(step: &StepSum) -> Option<f64> {
+    lab_stats::ratio(as_f64(step.wait_sum_us) / 1000.0, as_f64(step.waits))
+}
