@@ -1,6 +1,6 @@
 //! The archive as others use it: what is written reads back, damage is named, runs resume.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -460,6 +460,74 @@ fn a_run_resumes_with_the_trials_that_are_missing() {
         run.trials.iter().map(|t| t.record.id).collect::<Vec<_>>(),
         [1, 2]
     );
+}
+
+/// How far an attempt at a trial got before its run was killed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cut {
+    /// Its folder was made.
+    Begun,
+    /// Windows were written.
+    Measured,
+    /// It has its name, but not its record: a disk that lost the last write.
+    WithoutRecord,
+    Complete,
+}
+
+fn attempt(writer: &RunWriter, dir: &Path, id: u32, cut: Cut) {
+    let mut trial = writer.trial(id).unwrap();
+    match cut {
+        Cut::Begun => {}
+        Cut::Measured => trial.window(&window(0.0, 1)).unwrap(),
+        Cut::WithoutRecord => {
+            fill(trial, id);
+            fs::remove_file(dir.join(format!("trials/{id:03}/trial.json"))).unwrap();
+        }
+        Cut::Complete => fill(trial, id),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(16) })]
+    /// Whatever runs were killed at whatever trials: those that are missing are exactly those without
+    /// a complete folder, they alone can be run, and then nothing is missing.
+    #[test]
+    fn a_resumed_run_lacks_what_has_no_complete_folder(
+        lives in prop::collection::vec(
+            prop::collection::vec((1_u32..=5, prop::sample::select(vec![
+                Cut::Begun, Cut::Measured, Cut::WithoutRecord, Cut::Complete,
+            ])), 0..4),
+            1..4,
+        ),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        drop(create(dir.path()));
+        let mut complete = BTreeSet::new();
+        for life in lives {
+            let writer = resume(dir.path()).unwrap();
+            prop_assert_eq!(&writer.completed().unwrap(), &complete);
+            for (id, cut) in life {
+                if complete.contains(&id) {
+                    let refused = matches!(writer.trial(id), Err(ArchiveError::TrialComplete { .. }));
+                    prop_assert!(refused);
+                    continue;
+                }
+                attempt(&writer, dir.path(), id, cut);
+                complete.extend((cut == Cut::Complete).then_some(id));
+            }
+        }
+        let writer = resume(dir.path()).unwrap();
+        let done = writer.completed().unwrap();
+        prop_assert_eq!(&done, &complete);
+        for id in (1..=5).filter(|id| !done.contains(id)) {
+            fill(writer.trial(id).unwrap(), id);
+        }
+        drop(writer);
+        let run = Run::open(dir.path()).unwrap();
+        let ids: Vec<u32> = run.trials.iter().map(|trial| trial.record.id).collect();
+        prop_assert_eq!(ids, [1, 2, 3, 4, 5]);
+        prop_assert_eq!(run.incomplete, Vec::<u32>::new());
+    }
 }
 
 #[test]
