@@ -382,6 +382,8 @@ fn found(path: &Path) -> Result<Option<Found>, ConductError> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// A file that plays a kernel setting.
@@ -514,5 +516,100 @@ mod tests {
         assert_eq!(restore(&state, Gone::Forget).unwrap().gone.len(), 1);
         let nothing = Restoration::default();
         assert_eq!(restore(&state, Gone::Keep).unwrap(), nothing);
+    }
+
+    /// What happens to settings that a run has changed.
+    #[derive(Debug, Clone)]
+    enum Happens {
+        /// One is changed, for another cell; a new run begins where none is under way.
+        Change(usize, String),
+        /// All are put back between two trials.
+        PutBack,
+        /// The run ends.
+        Finish,
+        /// It is killed.
+        Kill,
+        /// It is killed after it put back so many.
+        KillWhilePuttingBack(usize),
+        /// Somebody asks for what killed runs left.
+        Restore,
+    }
+
+    fn happens() -> impl Strategy<Value = Happens> {
+        prop_oneof![
+            4 => (0..FIRST.len(), "[0-9]{2}[ 0-9][0-9]").prop_map(|(at, to)| Happens::Change(at, to)),
+            1 => Just(Happens::PutBack),
+            1 => Just(Happens::Finish),
+            1 => Just(Happens::Kill),
+            1 => (0..FIRST.len()).prop_map(Happens::KillWhilePuttingBack),
+            1 => Just(Happens::Restore),
+        ]
+    }
+
+    /// All as long as what is written over them: a plain file, unlike a kernel's, keeps what a shorter
+    /// value doesn't cover.
+    const FIRST: [&str; 3] = ["1234", "40\t6", "none"];
+
+    fn are_first(entries: &[Entry]) -> bool {
+        let is_first = |(entry, first): (&Entry, _)| same(&read(&entry.path).unwrap(), first);
+        entries.iter().zip(FIRST).all(is_first)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
+        /// Whatever happens, what is in the files in the end is what was in them at first.
+        #[test]
+        fn the_first_values_come_back(all in prop::collection::vec(happens(), 1..16)) {
+            let dir = tempfile::tempdir().unwrap();
+            let state = dir.path().join("state");
+            let entries: Vec<Entry> = (0..).zip(FIRST)
+                .map(|(at, first): (u32, _)| setting(dir.path(), &at.to_string(), first))
+                .collect();
+            let mut under_way: Option<Journal> = None;
+            for one in all {
+                match (one, under_way.take()) {
+                    (Happens::Change(at, to), journal) => {
+                        let journal = journal.unwrap_or_else(|| {
+                            // A run first puts back what others left, then reads the old values.
+                            restore(&state, Gone::Keep).unwrap();
+                            let now = entries.iter().map(|entry| Entry {
+                                old: read(&entry.path).unwrap(),
+                                ..entry.clone()
+                            });
+                            Journal::begin(&state, now.collect()).unwrap()
+                        });
+                        write(&entries[at].path, &to).unwrap();
+                        under_way = Some(journal);
+                    }
+                    (Happens::PutBack, Some(journal)) => {
+                        journal.put_back().unwrap();
+                        prop_assert!(are_first(&entries));
+                        under_way = Some(journal);
+                    }
+                    (Happens::Finish, Some(journal)) => {
+                        journal.finish().unwrap();
+                        prop_assert!(are_first(&entries));
+                    }
+                    (Happens::Kill, Some(journal)) => leave(journal),
+                    (Happens::KillWhilePuttingBack(many), Some(journal)) => {
+                        put_back(&journal.entries[FIRST.len() - many..]).unwrap();
+                        leave(journal);
+                    }
+                    (Happens::Restore, journal) => {
+                        let done = restore(&state, Gone::Keep).unwrap();
+                        prop_assert!(journal.is_none() || done.restored.is_empty());
+                        prop_assert!(journal.is_some() || are_first(&entries));
+                        under_way = journal;
+                    }
+                    (_, None) => {}
+                }
+            }
+            drop(under_way);
+            restore(&state, Gone::Keep).unwrap();
+            prop_assert!(are_first(&entries));
+            if let Ok(left) = fs::read_dir(state.join("kernel")) {
+                prop_assert_eq!(left.count(), 1, "the lock alone is left");
+            }
+        }
     }
 }
