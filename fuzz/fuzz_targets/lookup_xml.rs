@@ -1,13 +1,20 @@
 //! Any bytes as messages of the XML protocol, one after another, separated by 0: each is answered,
-//! and what was registered can be asked for.
+//! and what was registered can be asked for. What is read is not much larger than the body.
 //!
 //! `cargo +nightly fuzz run lookup_xml -- -max_len=65536`
 #![no_main]
 
 use groupware_lookup::xml::{self, Message};
 use groupware_lookup::{Context, Layout, Query, Registrant, query};
+use groupware_proto_lookup::limits::COPIES_BYTES;
+use groupware_proto_lookup::{Raw, canonical};
 use groupware_store::{Store, StoreOptions};
 use libfuzzer_sys::fuzz_target;
+
+fn bytes(raw: &Raw) -> usize {
+    let texts = raw.texts.iter().map(|(name, text)| name.len() + text.len());
+    raw.xml.len() + texts.sum::<usize>()
+}
 
 fuzz_target!(|data: &[u8]| {
     let store = Store::memory(StoreOptions::default()).expect("a store in memory");
@@ -20,6 +27,14 @@ fuzz_target!(|data: &[u8]| {
                 continue;
             }
         };
+        let blocks: usize = message.data.iter().flat_map(|data| &data.blocks).map(bytes).sum();
+        let subjects = message.metadata.iter().filter_map(|metadata| metadata.subject.as_ref());
+        let all = blocks + subjects.map(bytes).sum::<usize>();
+        assert!(all <= 4 * body.len() + COPIES_BYTES, "{all} of {}", body.len());
+        for block in message.data.iter().flat_map(|data| &data.blocks) {
+            let content = canonical(&block.xml).expect("a block stands alone");
+            assert!(content.len() <= 4 * block.xml.len() + 64);
+        }
         let decided = store.read(|snapshot| {
             let context = Context {
                 snapshot,

@@ -11,8 +11,6 @@ pub const KEY_BYTES: usize = 128;
 pub const VALUES: usize = 60_000;
 /// Longest value.
 pub const VALUE_BYTES: usize = 4096;
-/// Most interfaces, or other blocks of metadata, of a registration in the XML protocol.
-pub const BLOCKS: usize = 20_000;
 /// Most records in one bulk call, and most URIs in one bulk renewal.
 pub const BULK: usize = 1000;
 /// Most registrations.
@@ -27,14 +25,6 @@ pub const CONDITIONS: usize = 64;
 pub const VISITS: usize = 200_000;
 /// Most bytes of records that a query may look at.
 pub const VISIT_BYTES: usize = 512 << 20;
-/// Deepest nesting of XML elements.
-pub const XML_DEPTH: usize = 32;
-/// Most attributes of an XML element.
-pub const XML_ATTRIBUTES: usize = 32;
-/// What the blocks of a message may have, made to stand alone, besides twice the message's bytes.
-pub const XML_COPIES_BYTES: usize = 1 << 20;
-/// Most triggers, which are single requests, in one message of the XML protocol.
-pub const XML_TRIGGERS: usize = 100;
 
 /// Longest lease, in seconds: 30 days. This and the next two are the simple lookup service's own.
 pub const MAX_LEASE_S: i64 = 2_592_000;

@@ -4,6 +4,7 @@ mod support;
 
 use groupware_lookup::xml::{self, Message, XmlError};
 use groupware_lookup::{Layout, Registrant, limits};
+use groupware_proto_lookup::limits::TRIGGERS;
 use support::Service;
 
 const NAMESPACES: &str = r#"xmlns:perfsonar="http://ggf.org/ns/nmwg/tools/org/perfsonar/1.0/"
@@ -382,6 +383,6 @@ fn what_is_no_message_is_refused() {
     ] {
         refused(body.as_bytes());
     }
-    let many = with(&subject("x"), "").repeat(limits::XML_TRIGGERS + 1);
+    let many = with(&subject("x"), "").repeat(TRIGGERS + 1);
     refused(message("Register", &many).as_bytes());
 }

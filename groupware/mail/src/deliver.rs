@@ -6,16 +6,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use groupware_proto_mime::{self as mime, head_bytes, people};
 use groupware_store::Snapshot;
 use groupware_text::shortened;
 use mail_builder::headers::date::Date;
 use mail_parser::{Address, MessageParser};
 
 use crate::mailbox::{self, Changes};
-use crate::people::people;
-use crate::{
-    Context, Decision, Directory, Entry, Folder, MailError, Person, Reason, Unid, head, limits,
-};
+use crate::{Context, Decision, Directory, Entry, Folder, MailError, Person, Reason, Unid, limits};
 
 /// A message on its way, and for whom.
 #[derive(Debug, Clone)]
@@ -37,8 +35,8 @@ impl Parcel {
         owner: &str,
         message: Bytes,
     ) -> Result<Self, MailError> {
-        head::check(&message)?;
-        let head = &message[..head::head_bytes(&message)];
+        mime::check(&message)?;
+        let head = &message[..head_bytes(&message)];
         let parsed = MessageParser::new().parse_headers(head);
         let parsed = parsed.ok_or_else(|| MailError::bad_request("The message has no head."))?;
         check_author(directory, owner, &message)?;
@@ -62,14 +60,14 @@ pub fn completed(context: &Context<'_>, message: Bytes) -> Bytes {
     let mut ids = context.ids;
     let name = Unid::new(context.now_us, ids.take());
     let (directory, mut front) = (context.directory, String::new());
-    if !head::has_field(&message, "Message-ID") {
+    if !mime::has_field(&message, "Message-ID") {
         front += &format!("Message-ID: <{name}@{}>\r\n", directory.domain());
     }
-    if !head::has_field(&message, "Date") {
+    if !mime::has_field(&message, "Date") {
         let date = Date::new(context.now_us / 1_000_000).to_rfc822();
         front += &format!("Date: {date}\r\n");
     }
-    if !head::has_field(&message, "From") {
+    if !mime::has_field(&message, "From") {
         front += &format!("From: <{}>\r\n", directory.email(context.mailbox));
     }
     match front.is_empty() {
@@ -88,10 +86,10 @@ pub fn check_author(
     message: &[u8],
 ) -> Result<(), MailError> {
     let foreign = |text: Cow<'static, str>| Err(MailError::refused(Reason::ForeignSender, text));
-    if head::count_fields(message, "From") != 1 || head::count_fields(message, "Sender") > 1 {
+    if mime::count_fields(message, "From") != 1 || mime::count_fields(message, "Sender") > 1 {
         return foreign("The message must have one From field.".into());
     }
-    let head = &message[..head::head_bytes(message)];
+    let head = &message[..head_bytes(message)];
     let parsed = MessageParser::new().parse_headers(head);
     let parsed = parsed.as_ref();
     let from = people(parsed.and_then(|it| it.from()), 2);
@@ -175,7 +173,7 @@ pub(crate) fn put_sent(
         unid: made,
     };
     let copies = copies(&parcel.to, context.now_us, &mut ids);
-    let (delivered, is_same) = match head::without_blind_copies(&parcel.message) {
+    let (delivered, is_same) = match mime::without_blind_copies(&parcel.message) {
         Cow::Borrowed(_) => (parcel.message.clone(), true),
         Cow::Owned(stripped) => (stripped.into(), false),
     };
@@ -201,8 +199,8 @@ pub fn receive(
     trace: &str,
     message: &[u8],
 ) -> Result<Decision, MailError> {
-    head::check(message)?;
-    let message = head::without_blind_copies(message);
+    mime::check(message)?;
+    let message = mime::without_blind_copies(message);
     let mut traced = Vec::with_capacity(trace.len() + message.len());
     traced.extend_from_slice(trace.as_bytes());
     traced.extend_from_slice(&message);

@@ -6,14 +6,14 @@ use bytes::Bytes;
 
 use crate::deliver::{Parcel, check_room, put_sent};
 use crate::mailbox::{self, Changes, Held};
-use crate::{Context, Decision, Entry, Folder, MailError, Reason, Unid, head, keys};
+use crate::{Context, Decision, Entry, Folder, MailError, Reason, Unid, keys};
 
 /// Keeps a new draft.
 ///
 /// # Errors
 /// A refusal if it is too large or the mailbox is full; the store's.
 pub fn save(context: &Context<'_>, message: &Bytes) -> Result<Decision, MailError> {
-    head::check(message)?;
+    groupware_proto_mime::check(message)?;
     check_room(context, message.len())?;
     let mut ids = context.ids;
     ids.take();
@@ -40,7 +40,7 @@ pub fn save(context: &Context<'_>, message: &Bytes) -> Result<Decision, MailErro
 /// # Errors
 /// A refusal if there is no such draft, the message is too large, or the mailbox is full.
 pub fn rewrite(context: &Context<'_>, unid: Unid, message: &Bytes) -> Result<Decision, MailError> {
-    head::check(message)?;
+    groupware_proto_mime::check(message)?;
     let held = require(context, unid)?;
     check_room(
         context,

@@ -1,11 +1,11 @@
 //! The entry: what a mailbox knows of a message without looking into it; its stored form.
 
+use groupware_proto_mime::{cut, head_bytes, people};
 use jiff::Timestamp;
 use mail_parser::{HeaderName, HeaderValue, MessageParser};
 use serde::{Deserialize, Serialize};
 
-use crate::people::{cut, people};
-use crate::{MailError, Person, Unid, head, limits};
+use crate::{MailError, Person, Unid, limits};
 
 /// Version of the stored form. A reader refuses what it doesn't know.
 const FORMAT: u8 = 1;
@@ -51,7 +51,7 @@ pub struct Entry {
 impl Entry {
     /// The entry of a message that came at a moment.
     pub fn of(message: &[u8], now_us: i64) -> Self {
-        let head = &message[..head::head_bytes(message)];
+        let head = &message[..head_bytes(message)];
         let parsed = MessageParser::new().parse_headers(head);
         let parsed = parsed.as_ref();
         let date = parsed

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use groupware_proto_mime::MimeError;
 use groupware_store::{ReadError, StoreError};
 use groupware_text::shortened;
 
@@ -24,6 +25,15 @@ pub enum MailError {
 impl From<StoreError> for MailError {
     fn from(error: StoreError) -> Self {
         Self::Unreadable(error.into())
+    }
+}
+
+impl From<MimeError> for MailError {
+    fn from(error: MimeError) -> Self {
+        match error {
+            MimeError::Malformed(message) => Self::bad_request(message),
+            MimeError::TooLarge(message) => Self::refused(Reason::TooLarge, message),
+        }
     }
 }
 

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use groupware_proto_mime::check_text;
 use groupware_store::{Batch, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::mailbox::{self, Changes};
-use crate::people::check_text;
 use crate::{Context, Decision, Folder, MailError, Reason, Unid, keys, limits};
 
 /// A folder of the owner's own.

@@ -22,15 +22,12 @@ mod error;
 mod fill;
 mod folder;
 pub mod folders;
-mod head;
 mod json;
 pub mod keys;
 pub mod limits;
 mod list;
 mod mailbox;
-mod mime;
 mod outgoing;
-mod people;
 mod query;
 mod unid;
 mod view;
@@ -43,13 +40,14 @@ pub use error::{MailError, Reason};
 pub use fill::{Fill, SizeClass};
 pub use folder::Folder;
 pub use groupware_ids::Ids;
-pub use head::{check, count_fields, has_field, without_blind_copies};
+pub use groupware_proto_mime::{
+    MimeError, Part, Person, check, count_fields, has_field, is_address, parts,
+    without_blind_copies,
+};
 pub use json::{message_json, parse_outgoing};
 pub use list::{FolderLine, JsonPage, Listed, Page, Span, all_folders, list, list_json};
 pub use mailbox::{Counts, Held, bytes, counts, find, release_shared, require, used_bytes};
-pub use mime::{Part, parts};
 pub use outgoing::{Attached, Outgoing};
-pub use people::{Person, is_address};
 pub use query::{ListQuery, Sort};
 pub use unid::Unid;
 pub use view::View;

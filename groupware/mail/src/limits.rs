@@ -1,14 +1,13 @@
-//! The stated bounds of a mailbox.
+//! The stated bounds of a mailbox. Those of a message stand with its parser.
 
-/// Largest message, in bytes as it is stored.
-pub const MESSAGE_BYTES: usize = 16 << 20;
+pub use groupware_proto_mime::limits::{
+    ADDRESS_BYTES, FILE_NAME_BYTES, HEAD_BYTES, HEAD_FIELDS, MESSAGE_BYTES, NAME_BYTES,
+    PART_LEVELS, PARTS, SUBJECT_BYTES,
+};
+
 /// Largest request body: a message of that size whose attachments are base64 within JSON, which
 /// escapes the line ends.
 pub const BODY_BYTES: usize = 24 << 20;
-/// Largest head of a message; Postfix allows 100 KiB.
-pub const HEAD_BYTES: usize = 256 << 10;
-/// Most header fields in the head of a message.
-pub const HEAD_FIELDS: usize = 2000;
 /// Most recipients of one message. RFC 5321 §4.5.3.1.8 asks for at least 100.
 pub const RECIPIENTS: usize = 200;
 /// From this size on, a message to several local users is stored once for all of them. Together
@@ -30,19 +29,7 @@ pub const SWEPT_AT_ONCE: usize = 5000;
 pub const FOLDERS: usize = 100;
 /// Longest name of a folder, in bytes.
 pub const FOLDER_NAME_BYTES: usize = 128;
-/// Longest subject in a list, in bytes; the message has it whole.
-pub const SUBJECT_BYTES: usize = 512;
-/// Longest name of a person in a list, in bytes.
-pub const NAME_BYTES: usize = 128;
-/// Longest address. RFC 5321 §4.5.3.1 allows 64 + 1 + 255.
-pub const ADDRESS_BYTES: usize = 320;
 /// Most recipients that a list shows of one message.
 pub const LISTED_RECIPIENTS: usize = 4;
-/// Most levels of multiparts that are looked into; what lies deeper is shown as it is.
-pub const PART_LEVELS: usize = 16;
-/// Most parts of a message; the rest is left out of what is shown, not of what is stored.
-pub const PARTS: usize = 1000;
-/// Longest name of an attachment, in bytes.
-pub const FILE_NAME_BYTES: usize = 200;
 /// Longest text to search for.
 pub const SEARCH_BYTES: usize = 200;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use groupware_proto_mime::check_text;
 use mail_builder::MessageBuilder;
 use mail_builder::headers::address::Address;
 use mail_builder::headers::content_type::ContentType;
@@ -10,7 +11,6 @@ use mail_builder::headers::message_id::MessageId;
 use mail_builder::headers::text::Text;
 use mail_builder::mime::{BodyPart, MimePart};
 
-use crate::people::check_text;
 use crate::{Context, MailError, Person, Unid, limits};
 
 /// A message as its author describes it.
@@ -110,7 +110,7 @@ impl Outgoing {
         builder
             .body(self.body(&name.to_string()))
             .serialize(&mut message);
-        crate::head::check(&message)?;
+        groupware_proto_mime::check(&message)?;
         Ok(message)
     }
 

@@ -1,10 +1,10 @@
 //! A message as people read it: who, when, what; text, HTML, and files.
 
+use groupware_proto_mime::{cut, head_bytes, people};
 use mail_parser::{HeaderName, HeaderValue, Message, MessageParser};
 
 use crate::entry::Entry;
-use crate::people::{cut, people};
-use crate::{Part, Person, head, limits, parts};
+use crate::{Part, Person, limits, parts};
 
 /// Longest identifier or list of identifiers of messages that is told.
 const ID_BYTES: usize = 4096;
@@ -42,7 +42,7 @@ impl<'a> View<'a> {
     /// Takes a message apart. Whatever the bytes are, there is something to show.
     pub fn of(message: &'a [u8], entry: &Entry) -> Self {
         const SUBJECT_BYTES: usize = 16 << 10;
-        let head = &message[..head::head_bytes(message)];
+        let head = &message[..head_bytes(message)];
         let parsed = MessageParser::new().parse_headers(head);
         let parsed = parsed.as_ref();
         let field = |name: HeaderName<'static>| {

@@ -3,15 +3,15 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
-use super::canonical::canonical;
-use super::message::{Kind, Message, Metadata};
-use super::names::XQUERY_EVENT;
-use super::reader::Raw;
-use super::reply::{self, LsError, Outcome};
-use super::xquery::{self, Wanted};
+use groupware_proto_lookup::limits::BLOCKS;
+use groupware_proto_lookup::{
+    Kind, LsError, Message, Metadata, NMWG, Outcome, Raw, Wanted, XQUERY_EVENT, canonical,
+    parse_query, response,
+};
+
 use crate::context::{Context, Decision};
 use crate::layout::Change;
-use crate::limits::{BLOCKS, RESULT_BYTES};
+use crate::limits::RESULT_BYTES;
 use crate::record::Record;
 use crate::registration::{Content, Registration, Xml};
 use crate::{Id, LookupError, Query, records};
@@ -89,7 +89,7 @@ pub fn decide(context: &Context<'_>, message: &Message) -> Result<Decision<Vec<u
         };
         outcomes.push((data.id_ref.clone(), outcome));
     }
-    let answer = reply::response(message, &outcomes, context.random);
+    let answer = response(message, &outcomes, context.random);
     context.decide(&changes, answer)
 }
 
@@ -188,7 +188,7 @@ impl Trigger<'_> {
             // Blocks that are there were read when they came; they can be read again.
             true => blocks
                 .iter()
-                .filter_map(|block| super::reread(block))
+                .filter_map(|block| Raw::parse(block))
                 .collect(),
             false => Vec::new(),
         };
@@ -256,7 +256,7 @@ impl Trigger<'_> {
         };
         let texts: Vec<Raw> = blocks
             .iter()
-            .filter_map(|block| super::reread(block))
+            .filter_map(|block| Raw::parse(block))
             .collect();
         let content = Content {
             record: record(&service, texts.iter()),
@@ -325,7 +325,7 @@ impl Trigger<'_> {
         let Some(text) = &self.metadata.query else {
             return refused("query.query_not_found", "Query not found in sent metadata.");
         };
-        let Some(wanted) = xquery::parse(text) else {
+        let Some(wanted) = parse_query(text) else {
             return refused(
                 "query.not_supported",
                 "This query is not supported. Supported are paths by key: \
@@ -398,7 +398,7 @@ impl Trigger<'_> {
 fn write_service(key: &str, xml: &Xml, out: &mut String) {
     out.extend([
         "<nmwg:metadata xmlns:nmwg=\"",
-        super::names::NMWG,
+        NMWG,
         "\" id=\"",
         &quick_xml::escape::escape(key),
         "\">",
@@ -412,7 +412,7 @@ fn write_data(key: &str, xml: &Xml, out: &mut String) {
     out.reserve(xml.blocks.iter().map(String::len).sum::<usize>() + 256);
     out.extend([
         "<nmwg:data xmlns:nmwg=\"",
-        super::names::NMWG,
+        NMWG,
         "\" id=\"",
         &key,
         "/0\" metadataIdRef=\"",

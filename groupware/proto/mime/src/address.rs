@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use groupware_text::shortened;
 use mail_parser::Address;
 use serde::{Deserialize, Serialize};
 
-use crate::{MailError, limits};
+use groupware_text::shortened;
+
+use crate::{MimeError, limits};
 
 /// A person as Domino writes one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -41,16 +42,14 @@ impl Person {
     }
 
     /// Refuses what can't stand in a head.
-    pub(crate) fn check(&self) -> Result<(), MailError> {
+    pub fn check(&self) -> Result<(), MimeError> {
         check_text("A name", &self.name, limits::NAME_BYTES)?;
         if is_address(&self.email) {
             return Ok(());
         }
         let shown = shortened(&self.email);
         let shown: String = shown.chars().filter(|c| !c.is_control()).collect();
-        Err(MailError::bad_request(format!(
-            "Not an address: {shown:?}."
-        )))
+        Err(MimeError::Malformed(format!("Not an address: {shown:?}.")))
     }
 }
 
@@ -65,20 +64,20 @@ pub fn is_address(text: &str) -> bool {
 }
 
 /// Refuses a text for a head that is too long or has control characters, such as line breaks.
-pub(crate) fn check_text(what: &str, text: &str, most: usize) -> Result<(), MailError> {
+pub fn check_text(what: &str, text: &str, most: usize) -> Result<(), MimeError> {
     if text.len() > most {
         let message = format!("{what} has at most {most} bytes.");
-        return Err(MailError::bad_request(message));
+        return Err(MimeError::Malformed(message));
     }
     if text.chars().any(char::is_control) {
         let message = format!("{what} can't have control characters, such as line breaks.");
-        return Err(MailError::bad_request(message));
+        return Err(MimeError::Malformed(message));
     }
     Ok(())
 }
 
 /// The people of an address field, groups taken apart, at most so many.
-pub(crate) fn people(address: Option<&Address<'_>>, most: usize) -> Vec<Person> {
+pub fn people(address: Option<&Address<'_>>, most: usize) -> Vec<Person> {
     let all = address.into_iter().flat_map(Address::iter);
     let all = all.map(|person| Person {
         name: cut(
@@ -98,7 +97,7 @@ pub(crate) fn people(address: Option<&Address<'_>>, most: usize) -> Vec<Person> 
 }
 
 /// A text of a head in one line, cut at a character.
-pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     let clean = text.len() <= most && !text.chars().any(char::is_control);
     if clean {
         return Cow::Borrowed(text);

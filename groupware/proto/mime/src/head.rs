@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use crate::{MailError, Reason, limits};
+use crate::{MimeError, limits};
 
 /// Length of the head, the empty line that ends it included.
-pub(crate) fn head_bytes(message: &[u8]) -> usize {
+pub fn head_bytes(message: &[u8]) -> usize {
     let mut at = 0;
     for line in message.split_inclusive(|byte| *byte == b'\n') {
         at += line.len();
@@ -89,9 +89,9 @@ pub fn count_fields(message: &[u8], wanted: &str) -> usize {
 /// Refuses a message that is larger than one may be.
 ///
 /// # Errors
-/// [`Reason::TooLarge`].
-pub fn check(message: &[u8]) -> Result<(), MailError> {
-    let too_large = |text: String| Err(MailError::refused(Reason::TooLarge, text));
+/// [`MimeError::TooLarge`].
+pub fn check(message: &[u8]) -> Result<(), MimeError> {
+    let too_large = |text: String| Err(MimeError::TooLarge(text));
     if message.len() > limits::MESSAGE_BYTES {
         let megabytes = limits::MESSAGE_BYTES >> 20;
         return too_large(format!("A message has at most {megabytes} MiB."));

@@ -5,7 +5,7 @@
 
 /// A query that can be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub enum Wanted {
     /// The service itself.
     Service(String),
     /// Its blocks, in their data element.
@@ -19,7 +19,7 @@ pub(crate) enum Wanted {
 const STORE: &str = "/nmwg:store[@type='LSStore']";
 
 /// Reads the text of a query; `None` if it is none of those that are understood.
-pub(crate) fn parse(text: &str) -> Option<Wanted> {
+pub fn parse_query(text: &str) -> Option<Wanted> {
     let text = without_declarations(text)?;
     let text: String = text
         .chars()
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn only_paths_by_key_and_address_are_understood() {
         let check = |text: &str, expected: Option<Wanted>| {
-            assert_eq!(parse(text), expected, "{text}");
+            assert_eq!(parse_query(text), expected, "{text}");
         };
         let service = Wanted::Service("k1".into());
         check(

@@ -1,8 +1,8 @@
 //! Reads a message of the XML protocol: its metadata, and the data that trigger something.
 
-use super::names::{NMWG, PERFSONAR, SOAP, XQUERY};
-use super::reader::{Element, Raw, Walk, XmlError};
-use crate::limits::{BLOCKS, XML_TRIGGERS};
+use crate::limits::{BLOCKS, TRIGGERS};
+use crate::names::{NMWG, PERFSONAR, SOAP, XQUERY};
+use crate::reader::{Element, Raw, Walk, XmlError};
 
 /// What a message asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,29 +22,42 @@ pub enum Kind {
 /// A message, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    pub(crate) kind: Kind,
-    pub(crate) id: Option<String>,
-    pub(crate) asked_ttl_s: Option<i64>,
-    pub(crate) metadata: Vec<Metadata>,
-    pub(crate) data: Vec<Data>,
+    /// What it asks for.
+    pub kind: Kind,
+    /// Its own name, which the answer repeats.
+    pub id: Option<String>,
+    /// The lease that it asks for, in seconds.
+    pub asked_ttl_s: Option<i64>,
+    /// What its triggers are about.
+    pub metadata: Vec<Metadata>,
+    /// Its triggers.
+    pub data: Vec<Data>,
 }
 
 /// What a trigger is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Metadata {
-    pub(crate) id: String,
-    pub(crate) key: Option<String>,
-    pub(crate) subject: Option<Raw>,
-    pub(crate) query: Option<String>,
-    pub(crate) event_type: Option<String>,
-    pub(crate) is_native: bool,
+pub struct Metadata {
+    /// The name by which triggers refer to it.
+    pub id: String,
+    /// The key of a service.
+    pub key: Option<String>,
+    /// A service, described.
+    pub subject: Option<Raw>,
+    /// The text of a query.
+    pub query: Option<String>,
+    /// The type of event that is asked for.
+    pub event_type: Option<String>,
+    /// Whether what is found is wanted as XML, rather than as its text.
+    pub is_native: bool,
 }
 
 /// A trigger: what is to be done with its metadata, or with these blocks of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Data {
-    pub(crate) id_ref: String,
-    pub(crate) blocks: Vec<Raw>,
+pub struct Data {
+    /// The name of its metadata.
+    pub id_ref: String,
+    /// The blocks that it brings.
+    pub blocks: Vec<Raw>,
 }
 
 impl Kind {
@@ -75,8 +88,26 @@ impl Kind {
     }
 }
 
-/// Reads a body: a message alone, or in a SOAP 1.1 envelope.
-pub(crate) fn parse(body: &[u8]) -> Result<Message, XmlError> {
+impl Message {
+    /// Reads a body: a message alone, or in a SOAP 1.1 envelope.
+    ///
+    /// # Errors
+    /// When it is no message, or holds what is refused from strangers: a document type, entities
+    /// of its own, elements too deep.
+    pub fn parse(body: &[u8]) -> Result<Self, XmlError> {
+        parse(body)
+    }
+
+    /// Whether it may change something.
+    pub fn is_change(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Register | Kind::Deregister | Kind::Keepalive
+        )
+    }
+}
+
+fn parse(body: &[u8]) -> Result<Message, XmlError> {
     let mut walk = Walk::new(body)?;
     let root = walk.root()?;
     let message = if root.is(SOAP, "Envelope") {
@@ -125,9 +156,9 @@ fn message(walk: &mut Walk<'_>, element: &Element<'_>) -> Result<Message, XmlErr
     };
     let mut blocks = 0;
     while let Some(part) = walk.child()? {
-        if message.metadata.len() + message.data.len() >= 2 * XML_TRIGGERS {
+        if message.metadata.len() + message.data.len() >= 2 * TRIGGERS {
             return Err(XmlError::Message(
-                format!("a message has at most {XML_TRIGGERS} triggers").into(),
+                format!("a message has at most {TRIGGERS} triggers").into(),
             ));
         }
         if part.is(NMWG, "metadata") {
@@ -216,7 +247,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::limits::XML_COPIES_BYTES;
+    use crate::limits::COPIES_BYTES;
 
     /// All texts that a message holds.
     fn bytes(message: &Message) -> usize {
@@ -266,7 +297,7 @@ mod tests {
         ) {
             let body = shared(&namespace, blocks);
             if let Ok(message) = parse(body.as_bytes()) {
-                let most = 3 * body.len() + XML_COPIES_BYTES;
+                let most = 3 * body.len() + COPIES_BYTES;
                 prop_assert!(bytes(&message) <= most, "{} of {}", bytes(&message), body.len());
             }
         }

@@ -7,7 +7,7 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
-use crate::limits::{XML_ATTRIBUTES, XML_COPIES_BYTES, XML_DEPTH};
+use crate::limits::{ATTRIBUTES, COPIES_BYTES, DEPTH};
 
 /// Why XML is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,10 +29,10 @@ pub enum XmlError {
     #[error("the entity {0} is refused: only the five of XML itself are known")]
     Entity(String),
     /// Elements lie too deep in each other.
-    #[error("elements are nested deeper than {XML_DEPTH}")]
+    #[error("elements are nested deeper than {DEPTH}")]
     Depth,
     /// An element has too many attributes.
-    #[error("an element has more than {XML_ATTRIBUTES} attributes")]
+    #[error("an element has more than {ATTRIBUTES} attributes")]
     Attributes,
     /// Its blocks, each made to stand alone, are much larger than it is.
     #[error("the namespaces that its blocks share are too long for so many blocks")]
@@ -75,12 +75,22 @@ impl Element<'_> {
 
 /// An element as it stood there, made to stand alone, and texts of elements within it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Raw {
-    pub(crate) xml: String,
+pub struct Raw {
+    /// The element, with the namespaces that it needs declared in its first tag.
+    pub xml: String,
     /// Names without prefixes, and texts, of the elements that hold text alone.
-    pub(crate) texts: Vec<(String, String)>,
+    pub texts: Vec<(String, String)>,
     /// Whether it has elements.
-    pub(crate) has_elements: bool,
+    pub has_elements: bool,
+}
+
+impl Raw {
+    /// Reads a block that stands alone, such as one that was kept; `None` if it doesn't.
+    pub fn parse(block: &str) -> Option<Self> {
+        let mut walk = Walk::new(block.as_bytes()).ok()?;
+        let root = walk.root().ok()?;
+        walk.raw(&root).ok()
+    }
 }
 
 struct Declaration<'a> {
@@ -126,7 +136,7 @@ impl<'a> Walk<'a> {
         config.check_end_names = true;
         Ok(Self {
             text,
-            left: 2 * text.len() + XML_COPIES_BYTES,
+            left: 2 * text.len() + COPIES_BYTES,
             reader,
             declarations: Vec::new(),
             depth: 0,
@@ -327,7 +337,7 @@ impl<'a> Walk<'a> {
 
     fn start(&mut self, tag: &BytesStart<'a>, start: usize) -> Result<Next<'a>, XmlError> {
         self.depth += 1;
-        if self.depth > XML_DEPTH {
+        if self.depth > DEPTH {
             return Err(XmlError::Depth);
         }
         let name = self.tag_name(start);
@@ -363,7 +373,7 @@ impl<'a> Walk<'a> {
         element: &mut Element<'a>,
     ) -> Result<(), XmlError> {
         // Two of a name are found by comparing all with all: not before they are known to be few.
-        if tag.attributes().with_checks(false).count() > XML_ATTRIBUTES {
+        if tag.attributes().with_checks(false).count() > ATTRIBUTES {
             return Err(XmlError::Attributes);
         }
         for attribute in tag.attributes() {

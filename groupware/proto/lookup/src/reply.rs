@@ -2,36 +2,45 @@
 
 use quick_xml::escape::escape;
 
-use super::message::Message;
-use super::names::{NMWG, NMWGR, PSSERVICE, SOAP};
-use super::reader::XmlError;
-use crate::LookupError;
+use crate::message::Message;
+use crate::names::{NMWG, NMWGR, PSSERVICE, SOAP};
+use crate::reader::XmlError;
 
 /// What became of one trigger.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// It was done: the event's name, the key where the answer has one, a sentence.
     Done {
+        /// What follows `success.ls.`.
         event: &'static str,
+        /// The key of the service.
         key: Option<String>,
+        /// The sentence.
         text: String,
     },
-    /// What was found, as XML.
-    Found { xml: String, is_native: bool },
+    /// What was found.
+    Found {
+        /// As XML.
+        xml: String,
+        /// Whether it is told as XML, rather than as its text.
+        is_native: bool,
+    },
     /// It was not done.
     Failed(LsError),
 }
 
 /// Why a trigger failed, as the protocol says it.
 #[derive(Debug)]
-pub(crate) struct LsError {
+pub struct LsError {
     /// What follows `error.ls.`.
-    pub(crate) event: String,
-    pub(crate) text: String,
+    pub event: String,
+    /// A sentence.
+    pub text: String,
 }
 
 impl LsError {
-    pub(crate) fn new(event: impl Into<String>, text: impl Into<String>) -> Self {
+    /// What follows `error.ls.`, and a sentence.
+    pub fn new(event: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             event: event.into(),
             text: text.into(),
@@ -40,7 +49,7 @@ impl LsError {
 }
 
 /// The answer to a message: for each trigger, by the id of its metadata, what became of it.
-pub(crate) fn response(message: &Message, outcomes: &[(String, Outcome)], random: u128) -> Vec<u8> {
+pub fn response(message: &Message, outcomes: &[(String, Outcome)], random: u128) -> Vec<u8> {
     let mut out = String::with_capacity(2048);
     let id_ref = message.id.as_deref().unwrap_or_default();
     begin(&mut out);
@@ -108,15 +117,15 @@ fn trigger(out: &mut String, number: usize, metadata: &str, outcome: &Outcome) {
     out.push_str("</nmwg:data>");
 }
 
-/// The answer to what is no message.
-pub(crate) fn fault(error: &XmlError) -> Vec<u8> {
+/// The answer to a body that is no message: a SOAP fault.
+pub fn fault(error: &XmlError) -> Vec<u8> {
     fault_of("Client", &format!("error.ls.messages: {error}"))
 }
 
-/// The answer where the service failed.
-pub(crate) fn failure(error: &LookupError) -> Vec<u8> {
-    match error.reason() {
-        Some(_) => fault_of("Client", &format!("error.ls.system: {error}")),
+/// The answer to a message that could not be decided: why it was refused, or that the service failed.
+pub fn failure(refusal: Option<&str>) -> Vec<u8> {
+    match refusal {
+        Some(text) => fault_of("Client", &format!("error.ls.system: {text}")),
         None => fault_of("Server", "error.ls.internal_error: the service failed"),
     }
 }

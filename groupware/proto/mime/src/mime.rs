@@ -13,7 +13,7 @@ use mail_parser::decoders::{
 };
 use mail_parser::{ContentType, HeaderName, HeaderValue, Message, MessageParser};
 
-use crate::people::cut;
+use crate::address::cut;
 use crate::{head, limits};
 
 /// One part of a message.

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::reader::{Element, Walk, XmlError};
+use crate::reader::{Element, Walk, XmlError};
 
 /// The content of a block; `None` if it isn't XML.
-pub(crate) fn canonical(xml: &str) -> Option<String> {
+pub fn canonical(xml: &str) -> Option<String> {
     let mut walk = Walk::new(xml.as_bytes()).ok()?;
     let mut out = String::with_capacity(xml.len());
     write(&mut walk, &mut out).ok()?;
