@@ -10,7 +10,9 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit, mpsc, oneshot};
 use crate::lock::FolderLock;
 use crate::stats::Counters;
 use crate::writer::{self, Engine, Job, Outcome, Place};
-use crate::{Batch, CommitError, Committed, OpenError, Snapshot, StoreError, StoreStats};
+use crate::{
+    Batch, CommitError, Committed, OpenError, Snapshot, StoreError, StoreOptions, StoreStats,
+};
 use crate::{memory, sqlite};
 
 /// Most batches that wait for the writer; a caller beyond that waits for room.
@@ -20,32 +22,6 @@ pub const QUEUE_LARGE_BYTES: usize = 256 << 20;
 const LARGE_BATCH_BYTES: usize = 64 << 10;
 /// The unit in which large batches are counted, so that the count fits a semaphore's permits.
 const LARGE_UNIT_BYTES: usize = 1 << 10;
-
-/// Settings of a store.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct StoreOptions {
-    /// Most bytes that the records may take on disk; batches beyond that fail with
-    /// [`CommitError::Full`]. Without it, the disk is the limit.
-    pub quota_bytes: Option<u64>,
-    /// Opens only a store that is there already and of this program's version: none is made, and none
-    /// is brought up to date.
-    pub as_it_is: bool,
-}
-
-impl StoreOptions {
-    /// Sets the most bytes that the records may take.
-    pub fn quota_bytes(mut self, bytes: u64) -> Self {
-        self.quota_bytes = Some(bytes);
-        self
-    }
-
-    /// Opens the store only if nothing has to be changed for that.
-    pub fn as_it_is(mut self) -> Self {
-        self.as_it_is = true;
-        self
-    }
-}
 
 /// A store of records. Clones are handles of the same store; it ends with [`Store::close`] or
 /// with its last handle.

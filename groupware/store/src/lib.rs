@@ -14,6 +14,7 @@ mod error;
 mod handle;
 mod lock;
 mod memory;
+mod options;
 mod snapshot;
 mod sqlite;
 mod stats;
@@ -24,6 +25,7 @@ pub use batch::{
     Op, counters,
 };
 pub use error::{CommitError, OpenError, ReadError, StoreError};
-pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store, StoreOptions};
+pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store};
+pub use options::StoreOptions;
 pub use snapshot::{Record, Show, Snapshot};
 pub use stats::{GROUP_BUCKETS, StoreStats};

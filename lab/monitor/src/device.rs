@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use procfs::FromRead;
 use procfs::process::MountInfos;
 
-use crate::Roots;
+use crate::roots::Roots;
 
 /// A whole disk, not a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use std::time::Duration;
 use procfs::net::InterfaceDeviceStatus;
 use procfs::{CpuTime, DiskStat, DiskStats, FromRead, FromReadSI, KernelStats, Meminfo, VmStat};
 
-use crate::Roots;
 use crate::device::Device;
 use crate::ledger::rate;
 use crate::limits::{ListenFailures, listen_failures};
+use crate::roots::Roots;
 
 const KB: f64 = 1024.0;
 const MB: f64 = 1024.0 * 1024.0;

@@ -43,6 +43,8 @@ mod limits;
 mod others;
 mod process;
 mod remote;
+mod roots;
+mod stat;
 mod tree;
 
 use std::path::PathBuf;
@@ -53,6 +55,7 @@ pub use limits::{
 };
 pub use others::{Program, Programs};
 pub use remote::NotAnExporter;
+pub use roots::Roots;
 
 use crate::host::{Host, HostRates};
 use crate::process::Process;
@@ -75,24 +78,6 @@ pub struct MonitorSpec {
     pub remote: bool,
     /// Where the kernel's files are.
     pub roots: Roots,
-}
-
-/// Where the kernel's files are; others than the default only in tests.
-#[derive(Debug, Clone)]
-pub struct Roots {
-    /// `/proc`
-    pub proc: PathBuf,
-    /// `/sys`
-    pub sys: PathBuf,
-}
-
-impl Default for Roots {
-    fn default() -> Self {
-        Self {
-            proc: PathBuf::from("/proc"),
-            sys: PathBuf::from("/sys"),
-        }
-    }
 }
 
 /// Samples one host and some of its processes.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Roots;
+use crate::roots::Roots;
 
 /// Connections that listeners on this machine did not take, since it started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

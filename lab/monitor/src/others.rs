@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::Duration;
 
-use crate::Roots;
-use crate::process::Stat;
+use crate::roots::Roots;
+use crate::stat::Stat;
 
 /// The process that orphans go to.
 const FIRST: i32 = 1;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::process::Stat;
+use crate::stat::Stat;
 
 /// Parents of all processes, kept up to date cheaply: a look at the folder only when the machine
 /// made a process or thread since the last one, and a read only for ids not seen before.

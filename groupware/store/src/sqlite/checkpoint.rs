@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
-use super::open::{PAGE_BYTES, open_helper};
+use super::connect::{PAGE_BYTES, open_helper};
 use crate::StoreError;
 
 /// A log of 32 MiB is copied back. Larger logs save copies of pages that change often; smaller

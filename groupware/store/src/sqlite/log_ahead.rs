@@ -10,7 +10,7 @@ use std::path::Path;
 
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
-use super::open::PAGE_BYTES;
+use super::connect::PAGE_BYTES;
 
 /// How far ahead of the last commit the log is read.
 const AHEAD_PAGES: u32 = (2 << 20) / PAGE_BYTES;

@@ -5,6 +5,7 @@
 //! lead to few, and SQLite reads a record that spills over as a whole to compare its key.
 
 mod checkpoint;
+mod connect;
 mod log_ahead;
 mod open;
 mod read;

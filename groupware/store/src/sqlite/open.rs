@@ -2,16 +2,16 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::checkpoint::Checkpointer;
+use super::connect::{BUSY_TIMEOUT, PAGE_BYTES};
 use super::log_ahead::LogAhead;
 use super::read::ReadPool;
 use super::write::SqliteEngine;
-use crate::{OpenError, StoreError, StoreOptions};
+use crate::{OpenError, StoreOptions};
 
 pub(crate) const FILE_NAME: &str = "groupware.sqlite";
 
@@ -20,21 +20,10 @@ const APPLICATION_ID: i64 = 0x504C_494D;
 /// Version of the tables. A change of their shape gets the next number and a step from the last.
 const SCHEMA_VERSION: i64 = 2;
 
-/// A row spills into an overflow page beyond a quarter of a page; at 8 KiB a meeting with its
-/// attendees does not, which at 4 KiB one in five did.
-pub(super) const PAGE_BYTES: u32 = 8192;
-/// Most bytes of a partition, a key, and a value together whose row does not spill over: of 2030
-/// (SQLite's file format, 1.6) less the row's header and revision.
-pub(super) const INLINE_BYTES: usize = 2000;
-/// The writer keeps its pages between transactions. A reader's are void after every commit, and
-/// dropping them costs the more the more there are: it gets room for the path to a few leaves.
+/// The writer keeps its pages between transactions.
 const WRITER_CACHE_KIB: i64 = 64 << 10;
-const READER_CACHE_KIB: i64 = 256;
 /// A log that grew beyond this is cut back when it starts over.
 const LOG_KEEP_BYTES: i64 = 64 << 20;
-/// Only housekeeping of our own can hold a lock, and never for long.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
-
 const SCHEMA: &str = "
     CREATE TABLE records (
         partition TEXT NOT NULL,
@@ -156,30 +145,6 @@ fn quota_pages(quota_bytes: u64) -> i64 {
     i64::try_from(quota_bytes).map_or(i64::from(u32::MAX - 1), |bytes| {
         (bytes / i64::from(PAGE_BYTES)).max(1)
     })
-}
-
-/// A connection that only reads, set up for short transactions.
-pub(super) fn open_reader(file: &Path) -> Result<Connection, StoreError> {
-    let connection = open_helper(file)?;
-    connection.pragma_update(None, "query_only", true)?;
-    // No memory map: with many readers, each sync and each growth of the file walks all their maps,
-    // which cost a quarter of the server's time under load.
-    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
-    connection.set_prepared_statement_cache_capacity(16);
-    Ok(connection)
-}
-
-/// A further connection to a database that is known to be there.
-pub(super) fn open_helper(file: &Path) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(file, flags)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    // One plan per statement: otherwise a statement is compiled anew for each new bound value,
-    // in case statistics, of which there are none, say otherwise.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    connection.pragma_update(None, "synchronous", "full")?;
-    Ok(connection)
 }
 
 /// Makes the entries of new files durable: without it a crash may lose the file, not its content.

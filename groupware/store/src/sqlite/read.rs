@@ -11,7 +11,7 @@ use bytes::Bytes;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
-use super::open::open_reader;
+use super::connect::open_reader;
 use crate::{Record, Show, Snapshot, StoreError};
 
 /// Most connections kept open without work.

@@ -3,8 +3,8 @@
 use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql};
 
 use super::checkpoint::{Checkpointer, watch_log, written_log};
+use super::connect::INLINE_BYTES;
 use super::log_ahead::LogAhead;
-use super::open::INLINE_BYTES;
 use super::read::value;
 use crate::batch::added;
 use crate::writer::{Engine, Outcome};

@@ -1,0 +1,27 @@
+//! What a store is told when it is opened.
+
+/// Settings of a store.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct StoreOptions {
+    /// Most bytes that the records may take on disk; batches beyond that fail with
+    /// [`CommitError::Full`](crate::CommitError::Full). Without it, the disk is the limit.
+    pub quota_bytes: Option<u64>,
+    /// Opens only a store that is there already and of this program's version: none is made, and none
+    /// is brought up to date.
+    pub as_it_is: bool,
+}
+
+impl StoreOptions {
+    /// Sets the most bytes that the records may take.
+    pub fn quota_bytes(mut self, bytes: u64) -> Self {
+        self.quota_bytes = Some(bytes);
+        self
+    }
+
+    /// Opens the store only if nothing has to be changed for that.
+    pub fn as_it_is(mut self) -> Self {
+        self.as_it_is = true;
+        self
+    }
+}
