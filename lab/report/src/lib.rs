@@ -1,8 +1,14 @@
 //! From an [`Analysis`](lab_analysis::Analysis) to what people and programs read.
 //!
-//! The writers in [`mod@write`] turn it into text. They are pure: the same analysis gives the same
-//! report, on any machine, at any time. Nothing here judges, runs, measures, or opens a file.
+//! [`sections`] says what people read of it, as one [`document`], which [`render`] lays out for each
+//! medium; [`mod@write`] does both, and writes the figures for programs. All is pure: the same analysis
+//! gives the same report, on any machine, at any time. Nothing here judges, runs, measures, or opens a
+//! file.
 
+pub mod chart;
+pub mod document;
+pub mod render;
+pub mod sections;
 pub mod write;
 
 use lab_analysis::{Analysis, format, model};

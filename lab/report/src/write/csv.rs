@@ -8,7 +8,7 @@ use crate::format::level;
 use crate::model::{
     Comparison, Difference, RunComparison, StepAnalysis, Times, TrialAnalysis, Verdict,
 };
-use crate::write::rows::published_step;
+use crate::sections::Entries;
 
 const TIMES: [&str; 8] = ["mean", "min", "p50", "p90", "p95", "p99", "p999", "max"];
 
@@ -183,10 +183,7 @@ fn published_mean(analysis: &Analysis, trial: &TrialAnalysis, step: &StepAnalysi
         .cells
         .iter()
         .position(|cell| cell.cell == trial.cell)?;
-    published_step(analysis, &step.name)
-        .get(at)?
-        .as_ref()?
-        .published
+    Entries::of_step(analysis, &step.name).at(at)?.published
 }
 
 fn number(value: Option<f64>) -> String {

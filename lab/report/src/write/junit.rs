@@ -1,18 +1,17 @@
-//! `junit.xml`: what a build server shows as tests. A case per trial, check, threshold, comparison;
-//! the schema is the one that Jenkins' xUnit plugin checks (`junit-10.xsd`).
+//! `junit.xml`: what a build server shows as tests. A case per trial, check, threshold, comparison.
 //!
 //! An *error* is a measurement that is none, a *failure* is a server that missed what was asked, and
 //! what can't be judged is *skipped*: the three are never mixed up.
 
-use std::fmt::Write as _;
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::Analysis;
-use crate::format::plain;
 use crate::model::{
     Check, CheckOutcome, Comparison, Difference, RunComparison, RunOutcome, TrialAnalysis, Verdict,
 };
-use crate::write::differences::{texts, verdict};
-use crate::write::words::{outcome, threshold_value, threshold_words};
+use crate::sections::{difference, outcome, texts, threshold_value, threshold_words};
 use lab_analysis::{line_difference_sentence, load_line_figure};
 
 /// How a case came out.
@@ -28,7 +27,7 @@ enum Came {
 struct Case {
     class: String,
     name: String,
-    seconds: f64,
+    elapsed_ms: u64,
     came: Came,
     /// Shown beside what didn't pass, else kept as output.
     text: String,
@@ -49,7 +48,7 @@ pub fn junit(analysis: &Analysis) -> String {
     let lines = analysis.load_lines.iter().map(|line| Case {
         class: line.label.clone(),
         name: "load line".to_owned(),
-        seconds: 0.0,
+        elapsed_ms: 0,
         came: if line.users.is_some() {
             Came::Passed
         } else {
@@ -58,7 +57,7 @@ pub fn junit(analysis: &Analysis) -> String {
         text: load_line_figure(line),
     });
     suites.push(("load line", lines.collect()));
-    document(&study.name, &study.started, &suites)
+    document(&study.name, &study.started, suites)
 }
 
 /// A comparison of runs as JUnit XML: a regression fails, a cell with too few trials is an error.
@@ -71,7 +70,7 @@ pub fn junit_of_runs(runs: &RunComparison) -> String {
     let lines = runs.load_lines.iter().map(|one| Case {
         class: one.b.clone(),
         name: "load line".to_owned(),
-        seconds: 0.0,
+        elapsed_ms: 0,
         came: match one.is_regression {
             Some(true) => Came::Failed,
             Some(false) => Came::Passed,
@@ -84,12 +83,12 @@ pub fn junit_of_runs(runs: &RunComparison) -> String {
         cases.push(Case {
             class: runs.b.study.clone(),
             name: "comparison".to_owned(),
-            seconds: 0.0,
+            elapsed_ms: 0,
             came: Came::Broken,
             text: runs.headline.clone(),
         });
     }
-    document(&runs.b.study, &runs.b.started, &[("regressions", cases)])
+    document(&runs.b.study, &runs.b.started, vec![("regressions", cases)])
 }
 
 fn trials(analysis: &Analysis) -> Vec<Case> {
@@ -103,7 +102,7 @@ fn trials(analysis: &Analysis) -> Vec<Case> {
         Case {
             class: trial.label.clone(),
             name: format!("trial {}", trial.id),
-            seconds: seconds(trial),
+            elapsed_ms: trial.elapsed_ms,
             came: match trial.verdict {
                 Verdict::Valid => Came::Passed,
                 Verdict::Invalid => Came::Broken,
@@ -118,7 +117,7 @@ fn checks(analysis: &Analysis) -> Vec<Case> {
     let case = |class: &str, check: &Check| Case {
         class: class.to_owned(),
         name: check.name.to_owned(),
-        seconds: 0.0,
+        elapsed_ms: 0,
         came: match check.outcome {
             CheckOutcome::Pass | CheckOutcome::Warn => Came::Passed,
             CheckOutcome::NotJudged => Came::Skipped,
@@ -141,31 +140,25 @@ fn line(check: &Check) -> String {
 }
 
 fn thresholds(analysis: &Analysis) -> Vec<Case> {
-    let mut cases = Vec::new();
-    for trial in &analysis.trials {
-        for threshold in &trial.thresholds {
-            let step = threshold
-                .step
-                .as_ref()
-                .map_or_else(String::new, |step| format!(" in “{step}”"));
-            let measured = match &threshold.reason {
+    let of_trial = |trial: &TrialAnalysis| {
+        let thresholds = trial.thresholds.iter();
+        let case = thresholds.map(|threshold| Case {
+            class: format!("trial {}, {}", trial.id, trial.label),
+            name: threshold_words(threshold),
+            elapsed_ms: 0,
+            came: match (trial.verdict, threshold.holds) {
+                (Verdict::Invalid, _) => Came::Skipped,
+                (Verdict::Valid, true) => Came::Passed,
+                (Verdict::Valid, false) => Came::Failed,
+            },
+            text: match &threshold.reason {
                 Some(reason) => reason.clone(),
-                None => format!("measured {}", threshold_value(threshold, threshold.value)),
-            };
-            cases.push(Case {
-                class: format!("trial {}, {}", trial.id, trial.label),
-                name: format!("{}{step}", threshold_words(threshold)),
-                seconds: 0.0,
-                came: match (trial.verdict, threshold.holds) {
-                    (Verdict::Invalid, _) => Came::Skipped,
-                    (Verdict::Valid, true) => Came::Passed,
-                    (Verdict::Valid, false) => Came::Failed,
-                },
-                text: measured,
-            });
-        }
-    }
-    cases
+                None => format!("measured {}", threshold_value(threshold)),
+            },
+        });
+        case.collect::<Vec<_>>()
+    };
+    analysis.trials.iter().flat_map(of_trial).collect()
 }
 
 /// Between cells of a run a difference is an answer; between runs a worse one is a regression.
@@ -176,7 +169,7 @@ fn comparison(class: &str, one: &Comparison, between_runs: bool) -> Case {
     Case {
         class: class.to_owned(),
         name: one.metric.name().to_owned(),
-        seconds: 0.0,
+        elapsed_ms: 0,
         came: match (one.verdict, between_runs) {
             (None, true) => Came::Broken,
             (None, false) => Came::Skipped,
@@ -186,7 +179,7 @@ fn comparison(class: &str, one: &Comparison, between_runs: bool) -> Case {
         },
         text: format!(
             "{}: {} → {} ({}), interval {}, p {}{reason}",
-            verdict(one),
+            difference(one),
             shown.a,
             shown.b,
             shown.relative,
@@ -196,77 +189,50 @@ fn comparison(class: &str, one: &Comparison, between_runs: bool) -> Case {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "milliseconds of a trial stay far below 2^52"
-)]
-fn seconds(trial: &TrialAnalysis) -> f64 {
-    trial.elapsed_ms as f64 / 1000.0
-}
-
-fn document(name: &str, started: &str, suites: &[(&str, Vec<Case>)]) -> String {
-    let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();
-    for (suite_name, cases) in suites.iter().filter(|(_, cases)| !cases.is_empty()) {
-        suite(&mut xml, &format!("{name}: {suite_name}"), started, cases);
+fn document(name: &str, started: &str, suites: Vec<(&str, Vec<Case>)>) -> String {
+    let mut report = Report::unnamed();
+    for (kind, cases) in suites.into_iter().filter(|(_, cases)| !cases.is_empty()) {
+        let mut suite = TestSuite::new(text_of(&format!("{name}: {kind}")));
+        let elapsed_ms = cases.iter().map(|case| case.elapsed_ms).sum();
+        suite.set_time(Duration::from_millis(elapsed_ms));
+        // The schema wants the time of day without a zone.
+        let started: String = text_of(started).chars().take(19).collect();
+        suite.extra.insert("timestamp".into(), started.into());
+        suite.add_test_cases(cases.into_iter().map(test_case));
+        report.add_test_suite(suite);
     }
-    xml.push_str("</testsuites>\n");
-    xml
+    let text = report.to_string();
+    text.expect("a string takes all writes")
 }
 
-fn suite(xml: &mut String, name: &str, started: &str, cases: &[Case]) {
-    let of = |wanted: fn(&Came) -> bool| cases.iter().filter(|case| wanted(&case.came)).count();
-    // The schema wants the time of day without a zone.
-    let started: String = started.chars().take(19).collect();
-    let time: f64 = cases.iter().map(|case| case.seconds).sum();
-    let _ = writeln!(
-        xml,
-        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" \
-         time=\"{time:.3}\" timestamp=\"{}\">",
-        escape(name),
-        cases.len(),
-        of(|came| matches!(came, Came::Failed)),
-        of(|came| matches!(came, Came::Broken)),
-        of(|came| matches!(came, Came::Skipped)),
-        escape(&started),
-    );
-    for case in cases {
-        write_case(xml, case);
-    }
-    xml.push_str("  </testsuite>\n");
-}
-
-fn write_case(xml: &mut String, case: &Case) {
-    let text = escape(&case.text);
-    let _ = write!(
-        xml,
-        "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\">",
-        escape(&case.class),
-        escape(&case.name),
-        case.seconds
-    );
-    let _ = match case.came {
-        Came::Passed if text.is_empty() => Ok(()),
-        Came::Passed => write!(xml, "<system-out>{text}</system-out>"),
-        Came::Skipped => write!(xml, "<skipped message=\"{text}\"/>"),
-        Came::Failed => write!(xml, "<failure type=\"threshold\" message=\"{text}\"/>"),
-        Came::Broken => write!(xml, "<error type=\"measurement\" message=\"{text}\"/>"),
+fn test_case(case: Case) -> TestCase {
+    let text = text_of(&case.text);
+    let unlike_success = |kind, ty| {
+        let mut status = TestCaseStatus::non_success(kind);
+        status.set_message(&text).set_type(ty);
+        status
     };
-    xml.push_str("</testcase>\n");
+    let status = match case.came {
+        Came::Passed => TestCaseStatus::success(),
+        Came::Skipped => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(&text);
+            status
+        }
+        Came::Failed => unlike_success(NonSuccessKind::Failure, "threshold"),
+        Came::Broken => unlike_success(NonSuccessKind::Error, "measurement"),
+    };
+    let has_output = matches!(case.came, Came::Passed) && !text.is_empty();
+    let mut made = TestCase::new(text_of(&case.name), status);
+    made.set_classname(text_of(&case.class));
+    made.set_time(Duration::from_millis(case.elapsed_ms));
+    if has_output {
+        made.set_system_out(&text);
+    }
+    made
 }
 
-/// Text that XML takes as it is: no markup, and no character that XML 1.0 forbids.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in plain(text).chars() {
-        match c {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+/// Text that XML takes: without the characters that XML 1.0 forbids.
+fn text_of(text: &str) -> String {
+    crate::format::plain(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

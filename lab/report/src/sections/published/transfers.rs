@@ -1,24 +1,13 @@
-//! The table of what sessions carried, shared by all writers: ours, and what was published.
+//! The table of what sessions carried: ours, and what was published.
 
 use crate::Analysis;
+use crate::document::{Block, Cell, Column, Kind, Row, Section, Table};
 use crate::format::{count, figure, or_none};
 use crate::model::{CellSummary, Estimate, PublishedTransfer, TransferSummary};
-use crate::write::rows::whole;
-
-/// The table, in words.
-pub(crate) struct Transfers {
-    pub(crate) title: &'static str,
-    pub(crate) lead: String,
-    /// Heads of the columns after the first.
-    pub(crate) heads: Vec<String>,
-    /// A name and a text per column.
-    pub(crate) rows: Vec<(&'static str, Vec<String>)>,
-    /// What the heads of published columns stand for.
-    pub(crate) notes: Vec<String>,
-}
+use crate::sections::figures::whole;
 
 /// Of an analysis whose sessions carried anything.
-pub(crate) fn transfers(analysis: &Analysis) -> Option<Transfers> {
+pub(crate) fn transfers(analysis: &Analysis) -> Option<Section> {
     let with = |cell: &CellSummary| Some((cell.label.clone(), cell.transfer.clone()?));
     let ours: Vec<(String, TransferSummary)> = analysis.cells.iter().filter_map(with).collect();
     if ours.is_empty() {
@@ -28,21 +17,28 @@ pub(crate) fn transfers(analysis: &Analysis) -> Option<Transfers> {
     let published: Vec<(&str, &PublishedTransfer)> = tables
         .flat_map(|table| table.transfers.iter().map(|row| (table.file.as_str(), row)))
         .collect();
+    let name = |at: usize| format!("published {}", at + 1);
     let heads = ours.iter().map(|(label, _)| label.clone());
-    let head = |(at, _): (usize, &(&str, &PublishedTransfer))| format!("published {}", at + 1);
-    let note = |(at, (file, row)): (usize, &(&str, &PublishedTransfer))| {
-        format!("published {}: {}, from {file}", at + 1, row.label)
-    };
+    let heads = std::iter::once(String::new()).chain(heads);
+    let heads = heads.chain((0..published.len()).map(name));
+    let notes = published.iter().enumerate();
+    let notes = notes.map(|(at, (file, row))| format!("{}: {}, from {file}", name(at), row.label));
     let has_raw = ours.iter().any(|(_, one)| one.raw_mb_per_s.is_some());
-    Some(Transfers {
-        title: "What the sessions carried",
-        lead: lead(has_raw),
-        heads: heads
-            .chain(published.iter().enumerate().map(head))
-            .collect(),
+    let title = "What the sessions carried";
+    let table = Table {
+        name: title.to_owned(),
+        of: "figure",
+        columns: heads.map(|head| Column::new(head, Kind::Number)).collect(),
         rows: rows(&ours, &published, has_raw),
-        notes: published.iter().enumerate().map(note).collect(),
-    })
+        sorts: false,
+    };
+    let blocks = vec![
+        Block::Paragraph(lead(has_raw)),
+        Block::Paragraph(LEGEND.to_owned()),
+        Block::Table(table),
+        Block::List(notes.collect()),
+    ];
+    Some(Section::new(title, blocks))
 }
 
 fn lead(has_raw: bool) -> String {
@@ -65,7 +61,7 @@ fn rows(
     ours: &[(String, TransferSummary)],
     published: &[(&str, &PublishedTransfer)],
     has_raw: bool,
-) -> Vec<(&'static str, Vec<String>)> {
+) -> Vec<Row> {
     let nothing: Theirs = |_| String::new();
     let all: [(&'static str, Ours, Theirs); 12] = [
         ("database", |one| one.place.clone(), nothing),
@@ -105,14 +101,18 @@ fn rows(
     let row = |(name, mine, theirs): &(&'static str, Ours, Theirs)| {
         let mine = ours.iter().map(|(_, one)| mine(one));
         let texts = mine.chain(published.iter().map(|(_, row)| theirs(row)));
-        (*name, texts.collect())
+        let name = std::iter::once((*name).to_owned());
+        Row {
+            cells: name.chain(texts).map(Cell::text).collect(),
+            struck: false,
+        }
     };
     all[..shown].iter().map(row).collect()
 }
 
 /// What two of the rows mean.
-pub(crate) const LEGEND: &str = "MB/s of whole ms: KiB of a session ÷ the average cut to whole ms, \
-                                 as published. MB/s: 10⁶ bytes per second, nothing cut off.";
+const LEGEND: &str = "MB/s of whole ms: KiB of a session ÷ the average cut to whole ms, as \
+                      published. MB/s: 10⁶ bytes per second, nothing cut off.";
 
 fn mean(estimate: Option<Estimate>) -> String {
     or_none(estimate.map(|estimate| estimate.mean), figure)

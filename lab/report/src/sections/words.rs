@@ -1,5 +1,5 @@
-//! Sentences that all writers share: how the run was set up, what it comes to, what a reader must
-//! know. They know no layout.
+//! Sentences of more than one section: how the run was set up, what it comes to, what a reader must
+//! know.
 
 use lab_study::model::Metric;
 
@@ -70,20 +70,24 @@ pub(crate) fn setups(analysis: &Analysis) -> Vec<String> {
     lines
 }
 
-/// The measured value in the unit that a reader expects.
-pub(crate) fn threshold_value(threshold: &ThresholdResult, value: Option<f64>) -> String {
-    match threshold.metric {
-        Metric::ResponseTime | Metric::ServiceTime => {
+/// The measured value in the unit that a reader expects, or why there is none.
+pub(crate) fn threshold_value(threshold: &ThresholdResult) -> String {
+    let value = threshold.value;
+    match (&threshold.reason, threshold.metric) {
+        (Some(reason), _) => reason.clone(),
+        (None, Metric::ResponseTime | Metric::ServiceTime) => {
             or_none(value, |ms| format!("{} ms", figure(ms)))
         }
-        Metric::ErrorRate => or_none(value, |rate| crate::format::percent(rate * 100.0)),
-        Metric::Throughput => or_none(value, |rate| format!("{} per s", figure(rate))),
+        (None, Metric::ErrorRate) => or_none(value, |rate| crate::format::percent(rate * 100.0)),
+        (None, Metric::Throughput) => or_none(value, |rate| format!("{} per s", figure(rate))),
     }
 }
 
-/// A threshold in words: `response time p(95) < 300ms`, `error rate < 0.1%`.
+/// A threshold in words: `response time p(95) < 300ms`, `error rate < 0.1% in “Log in”`.
 pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
-    crate::format::threshold(threshold.metric, &threshold.text)
+    let words = crate::format::threshold(threshold.metric, &threshold.text);
+    let step = threshold.step.as_ref();
+    step.map_or(words.clone(), |step| format!("{words} in “{step}”"))
 }
 
 /// The outcome of a check in a word.

@@ -1,0 +1,80 @@
+//! Charts of the page: cards beside each other, under what their marks mean.
+
+use maud::{Markup, html};
+
+use super::parts::{class_of, facts, judged};
+use crate::chart::{Chart, Mark};
+use crate::document::{Card, Charts, Content};
+use crate::render::svg;
+
+pub(super) fn charts(charts: &Charts) -> Markup {
+    // One card with many charts has the page's whole width.
+    let is_wide =
+        matches!(charts.cards.as_slice(), [one] if matches!(one.content, Content::Panels(_)));
+    html! {
+        @if !charts.lead.is_empty() { p.lead { (charts.lead) } }
+        @if !charts.key.is_empty() {
+            ul.key {
+                @for (mark, words) in &charts.key { li { i class=(class(*mark)) {} (words) } }
+            }
+        }
+        div class={ "grid" @if is_wide { " wide" } } {
+            @for one in &charts.cards { (card(one)) }
+        }
+        "\n"
+    }
+}
+
+fn class(mark: Mark) -> &'static str {
+    match mark {
+        Mark::First => "",
+        Mark::Second => "second",
+        Mark::Published => "published",
+        Mark::PublishedAt => "mark",
+        Mark::Bar => "bar",
+        Mark::Ramp => "ramp",
+        Mark::Band => "band",
+        Mark::Interval => "interval",
+        Mark::Shown => "shown",
+    }
+}
+
+fn card(card: &Card) -> Markup {
+    html! {
+        section.card {
+            h3 {
+                (card.title)
+                @if let Some(badge) = &card.badge {
+                    span class=(class_of(badge.tone)) { (judged(badge.tone, &badge.text)) }
+                } @else {
+                    span.unit { (card.unit) (scales(&card.content)) }
+                }
+            }
+            @match &card.content {
+                Content::Chart(Some(one), _) => (svg::chart(one)),
+                Content::Chart(None, words) => p.none { (words) },
+                Content::Facts(items) => (facts(items)),
+                Content::Panels(panels) => div.panels {
+                    @for (name, unit, one) in panels {
+                        div {
+                            div.panel { span { (name) } span { (unit) } }
+                            @match one {
+                                Some(one) => (svg::chart(one)),
+                                None => p.none { "not recorded" },
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        "\n"
+    }
+}
+
+/// What a reader must know of a chart's axes, after the unit.
+fn scales(content: &Content) -> &'static str {
+    match content {
+        Content::Chart(Some(Chart::Plot(plot)), _) => svg::scales(plot),
+        _ => "",
+    }
+}

@@ -1,0 +1,66 @@
+//! What a page has room for: a document without what would outgrow a page that people can read, and a
+//! sentence for whatever is left out.
+
+use crate::document::{Block, Document, Figures, Heading, Records, Table};
+use crate::format::plural;
+
+/// Columns of cells of the study.
+const MOST_CELLS: usize = 24;
+/// Rows of a table.
+const MOST_ROWS: usize = 300;
+
+/// The document as far as a page has room for it.
+pub(super) fn fitted(document: &Document) -> Document {
+    let mut fitted = document.clone();
+    let mut left_out: Vec<String> = Vec::new();
+    let blocks = fitted.sections.iter_mut().flat_map(|it| &mut it.blocks);
+    for block in blocks {
+        let said = match block {
+            Block::Table(table) | Block::Fold(_, table) => rows(table),
+            Block::Records(records) => self::records(records),
+            Block::Figures(figures) => cells(figures),
+            _ => None,
+        };
+        left_out.extend(said.filter(|said| !left_out.contains(said)));
+    }
+    fitted.findings.extend(left_out);
+    fitted
+}
+
+fn left_out(all: usize, most: usize, noun: &str) -> Option<String> {
+    let all_of_them = plural(all, noun);
+    (all > most).then(|| {
+        format!("This page shows {most} of {all_of_them}; result.json and steps.csv have all.")
+    })
+}
+
+fn rows(table: &mut Table) -> Option<String> {
+    let said = left_out(table.rows.len(), MOST_ROWS, table.of);
+    table.rows.truncate(MOST_ROWS);
+    said
+}
+
+/// Records in folds take no room until they are opened; how many folds there are is told in their place.
+fn records(records: &mut Records) -> Option<String> {
+    let groups = records.groups.iter_mut();
+    let open = groups.filter(|group| !matches!(group.heading, Heading::Summary(_)));
+    let mut all = 0;
+    for group in open {
+        let room = MOST_ROWS.saturating_sub(all);
+        all += group.records.len();
+        group.records.truncate(room);
+    }
+    records
+        .groups
+        .retain(|group| !group.records.is_empty() || matches!(group.heading, Heading::Summary(_)));
+    left_out(all, MOST_ROWS, records.noun)
+}
+
+fn cells(figures: &mut Figures) -> Option<String> {
+    let said = left_out(figures.cells.len(), MOST_CELLS, "cell");
+    figures.cells.truncate(MOST_CELLS);
+    for row in &mut figures.rows {
+        row.entries.truncate(MOST_CELLS);
+    }
+    said
+}

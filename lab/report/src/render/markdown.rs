@@ -1,0 +1,257 @@
+//! A document for an issue, a wiki, or a pull request: GitHub-flavoured Markdown.
+//!
+//! Text from files is escaped: it can't open a tag, a table cell, a link, or emphasis.
+
+use crate::document::{
+    Block, CellHead, Document, FigureEntry, Figures, Kind, Matrix, MatrixEntry, Records, Role,
+    Table,
+};
+use crate::format::{count, plain, ratio};
+use crate::model::LoadLine;
+use lab_analysis::load_line_figure;
+
+/// The document as Markdown.
+#[must_use]
+pub fn markdown(document: &Document) -> String {
+    let mut page = Page::default();
+    page.part(format!("# {}", escape(&document.title)));
+    page.part(format!("**{}**", escape(&document.verdict.text)));
+    page.part(escape(&document.headline));
+    let sections = || document.sections.iter();
+    if sections().all(|section| section.role != Role::Circumstances) {
+        page.list(&document.origin);
+    }
+    page.list(&document.findings);
+    for line in &document.load_lines {
+        load_line(&mut page, line, document.load_lines.len() > 1);
+    }
+    for section in sections().filter(|section| section.role != Role::Page) {
+        page.part(format!("## {}", escape(&section.title)));
+        if section.role == Role::Circumstances {
+            document.origin.iter().for_each(|line| page.sentence(line));
+        }
+        for one in &section.blocks {
+            block(&mut page, one);
+        }
+    }
+    page.text.push('\n');
+    page.text
+}
+
+/// What was written last.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Last {
+    #[default]
+    Part,
+    Sentence,
+    List,
+}
+
+/// The text as it is written: parts with a gap between them.
+#[derive(Default)]
+struct Page {
+    text: String,
+    last: Last,
+}
+
+impl Page {
+    /// Markup of our own.
+    fn part(&mut self, markup: String) {
+        self.add(&markup, Last::Part);
+    }
+
+    /// Sentences that follow each other are one paragraph.
+    fn sentence(&mut self, text: &str) {
+        self.add(&escape(text), Last::Sentence);
+    }
+
+    /// Lists that follow each other are one list.
+    fn list(&mut self, lines: &[String]) {
+        for line in lines {
+            self.add(&format!("- {}", escape(line)), Last::List);
+        }
+    }
+
+    fn add(&mut self, markup: &str, what: Last) {
+        if !self.text.is_empty() {
+            let goes_on = self.last == what && what != Last::Part;
+            self.text.push_str(if goes_on { "\n" } else { "\n\n" });
+        }
+        self.text.push_str(markup);
+        self.last = what;
+    }
+}
+
+fn block(page: &mut Page, block: &Block) {
+    match block {
+        Block::Paragraph(text) => page.sentence(text),
+        Block::List(lines) => page.list(lines),
+        Block::Facts { sentence, .. } => page.sentence(sentence),
+        Block::Table(one) => page.part(table(one)),
+        Block::Records(one) => page.part(records(one)),
+        Block::Figures(one) => figures(page, one),
+        Block::Matrices(all) => all.iter().for_each(|one| page.part(matrix(one))),
+        Block::KeyFigures(_) | Block::Fold(..) | Block::Charts(_) => {}
+    }
+}
+
+/// Heads with the kinds of their columns, then rows.
+fn grid(heads: &[(String, Kind)], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let row = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
+        format!("| {} |", cells.join(" | "))
+    };
+    let names: Vec<String> = heads.iter().map(|(name, _)| name.clone()).collect();
+    let rule = |(at, (_, kind)): (usize, &(String, Kind))| match kind {
+        Kind::Text | Kind::Prose => "---",
+        Kind::Number | Kind::Published | Kind::Ratio if at > 0 => "---:",
+        _ => "---",
+    };
+    let rules: Vec<&str> = heads.iter().enumerate().map(rule).collect();
+    let mut lines = vec![row(&names), format!("| {} |", rules.join(" | "))];
+    lines.extend(rows.map(|cells| row(&cells)));
+    lines.join("\n")
+}
+
+fn table(table: &Table) -> String {
+    let heads = table.columns.iter();
+    let heads: Vec<(String, Kind)> = heads.map(|it| (it.head.clone(), it.kind)).collect();
+    let rows = table.rows.iter();
+    grid(
+        &heads,
+        rows.map(|row| row.cells.iter().map(|it| it.without_colour()).collect()),
+    )
+}
+
+/// One table; what a record belongs to stands first.
+fn records(records: &Records) -> String {
+    let of = (!records.of.is_empty()).then(|| (records.of.to_owned(), Kind::Text));
+    let columns = records.columns.iter();
+    let columns = columns.map(|it| (it.head.clone(), it.kind));
+    let heads: Vec<(String, Kind)> = of.into_iter().chain(columns).collect();
+    let rows = records.groups.iter().flat_map(|group| {
+        group.records.iter().map(|record| {
+            let of = (!records.of.is_empty()).then(|| group.name.clone());
+            let cells = record.cells.iter().map(|cell| cell.without_colour());
+            of.into_iter().chain(cells).collect()
+        })
+    });
+    grid(&heads, rows)
+}
+
+fn figures(page: &mut Page, figures: &Figures) {
+    if let Some(note) = &figures.published {
+        let note = note.0.as_ref();
+        let note = note.map_or_else(String::new, |note| format!("; {note}"));
+        page.sentence(&format!(
+            "In brackets: the published figure and ours ÷ published{note}."
+        ));
+    }
+    let of = (figures.of.to_owned(), Kind::Text);
+    let cells = figures.cells.iter().map(|cell| (label(cell), Kind::Number));
+    let heads: Vec<(String, Kind)> = std::iter::once(of).chain(cells).collect();
+    let rows = figures.rows.iter().map(|row| {
+        let entries = row.entries.iter().map(|one| entry(figures, one));
+        std::iter::once(row.name.clone()).chain(entries).collect()
+    });
+    page.part(grid(&heads, rows));
+}
+
+fn label(cell: &CellHead) -> String {
+    match cell.valid {
+        0 => format!("{} (INVALID)", cell.label),
+        valid if valid < cell.trials => {
+            format!("{} ({valid} of {} valid)", cell.label, cell.trials)
+        }
+        _ => cell.label.clone(),
+    }
+}
+
+fn entry(figures: &Figures, entry: &FigureEntry) -> String {
+    let parts = figures.parts.iter().zip(&entry.figures);
+    let parts = parts.filter(|(part, _)| !part.is_detail);
+    let parts: Vec<&str> = parts.map(|(_, figure)| figure.text.as_str()).collect();
+    let bound = entry.bound.as_ref().map(|bound| bound.text.clone());
+    let ours = bound.unwrap_or_else(|| parts.join(" / "));
+    let Some(published) = &entry.published else {
+        return ours;
+    };
+    let times = published.ratio;
+    let times = times.map_or_else(String::new, |times| format!(", {}", ratio(times)));
+    format!("{ours} ({}{times})", published.text)
+}
+
+fn matrix(matrix: &Matrix) -> String {
+    let level = |level: &String| (format!("{} {level}", matrix.factor), Kind::Number);
+    let title = (matrix.title.clone(), Kind::Text);
+    let heads: Vec<(String, Kind)> = std::iter::once(title)
+        .chain(matrix.levels.iter().map(level))
+        .collect();
+    let rows = matrix.rows.iter().map(|(name, entries)| {
+        let entries = entries.iter().map(matrix_entry);
+        std::iter::once(name.clone()).chain(entries).collect()
+    });
+    grid(&heads, rows)
+}
+
+fn matrix_entry(entry: &MatrixEntry) -> String {
+    let mut text = entry.mean.clone();
+    if !entry.spread.is_empty() {
+        text.push_str(&format!(" ({})", entry.spread));
+    }
+    if !entry.published.is_empty() {
+        text.push_str(&format!("; published {}", entry.published));
+    }
+    text
+}
+
+/// The load line with what was tried.
+fn load_line(page: &mut Page, line: &LoadLine, is_one_of_many: bool) {
+    let of = match is_one_of_many {
+        false => String::new(),
+        true => format!(" of {}", escape(&line.label)),
+    };
+    let figure = escape(&load_line_figure(line));
+    let thresholds = escape(&line.thresholds.join(", "));
+    let heads = ["users", "carried", "not carried", "invalid"];
+    let heads = heads.map(|head| (head.to_owned(), Kind::Number));
+    let rows = line.levels.iter().map(|at| {
+        let users = count(u64::from(at.users));
+        let trials = [at.carried, at.not_carried, at.invalid].map(|n| n.to_string());
+        std::iter::once(users).chain(trials).collect()
+    });
+    page.part(format!("## Load line{of}"));
+    page.part(format!("—⊖— **{figure}**, with {thresholds}."));
+    page.part(grid(&heads, rows));
+}
+
+/// Text that shows as it is: whatever Markdown or HTML would act on is escaped.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in plain(text).chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '!' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn markup_does_not_survive() {
+        let hostile = "<script>a|b</script> [x](y) `c`\n# d";
+        let escaped = escape(hostile);
+        assert!(!escaped.contains('<') && !escaped.contains('\n'));
+        assert_eq!(escape("a|b"), "a\\|b");
+    }
+}

@@ -1,0 +1,12 @@
+//! A [`Document`](crate::document::Document) laid out for a medium. A renderer knows blocks and its
+//! medium, and nothing of studies.
+
+mod html;
+mod markdown;
+mod svg;
+mod terminal;
+mod text_page;
+
+pub use html::html;
+pub use markdown::markdown;
+pub use terminal::terminal;

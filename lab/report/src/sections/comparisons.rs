@@ -1,0 +1,277 @@
+//! Comparisons: how each reads, and in which order they stand.
+
+use crate::Analysis;
+use crate::chart::{Chart, Interval, Intervals, Mark};
+use crate::document::{
+    Block, Card, Cell, Charts, Column, Content, Group, Heading, Kind, Record, Records, Section,
+    Tone,
+};
+use crate::format::{NONE, figure, plural, ratio_or_percent, signed_percent, times};
+use crate::model::{Comparison, Difference};
+
+/// Pairs with a chart; the records have all.
+const MOST_CHARTS: usize = 12;
+
+/// The texts of one comparison.
+pub(crate) struct Texts {
+    /// `mean response, ms`.
+    pub(crate) measure: String,
+    pub(crate) a: String,
+    pub(crate) b: String,
+    /// With its sign.
+    pub(crate) difference: String,
+    /// `+12.5 %`, or `×3.60`.
+    pub(crate) relative: String,
+    /// `+10.1 % to +14.9 %`.
+    pub(crate) interval: String,
+    pub(crate) p: String,
+    pub(crate) verdict: String,
+}
+
+pub(crate) fn texts(one: &Comparison) -> Texts {
+    let sign = if one.difference > 0.0 { "+" } else { "" };
+    Texts {
+        measure: format!("{}, {}", one.metric.name(), one.metric.unit()),
+        a: figure(one.mean_a),
+        b: figure(one.mean_b),
+        difference: format!("{sign}{}", figure(one.difference)),
+        relative: ratio_or_percent(one.ratio),
+        interval: one.interval.map_or_else(
+            || NONE.to_owned(),
+            |(low, high)| {
+                let (low, high) = (ratio_or_percent(low), ratio_or_percent(high));
+                if low == high {
+                    low
+                } else {
+                    format!("{low} to {high}")
+                }
+            },
+        ),
+        p: one.p.map_or_else(|| NONE.to_owned(), |p| format!("{p:.3}")),
+        verdict: verdict(one),
+    }
+}
+
+/// The verdict in a word that suits the measure; without a difference, what it can be at most.
+pub(crate) fn verdict(one: &Comparison) -> String {
+    match (one.verdict, one.interval) {
+        (Some(Difference::NoneShown), Some(interval)) if at_most(interval) != "0.0 %" => format!(
+            "{}, at most {}",
+            Difference::NoneShown.name(),
+            at_most(interval)
+        ),
+        (Some(verdict), _) => verdict.name().to_owned(),
+        (None, _) => "no verdict".to_owned(),
+    }
+}
+
+/// The far end of an interval of ratios: `1.8 %`.
+fn at_most((low, high): (f64, f64)) -> String {
+    let far = low.ln().abs().max(high.ln().abs()).exp_m1();
+    signed_percent(far * 100.0)
+        .trim_start_matches(['+', '±'])
+        .to_owned()
+}
+
+/// What a reader must know of the control.
+fn control_lead(analysis: &Analysis) -> String {
+    let text = "The same system under two labels in every block. What seems to differ here is \
+                noise, and no smaller difference is called one in the comparisons";
+    let bounded = !analysis.inference.claims.is_empty();
+    if bounded {
+        format!("{text}.")
+    } else {
+        format!("{text}; these blocks are too few to bound it.")
+    }
+}
+
+/// The control, then comparisons: intervals where there are any, then the verdicts; then main effects.
+pub(super) fn comparisons(analysis: &Analysis) -> Vec<Section> {
+    let mut sections = Vec::new();
+    let mut part = |title: &str, lead: String, comparisons: &[Comparison]| {
+        let pairs = pairs(comparisons);
+        let relevant = analysis.inference.smallest_relevant;
+        let mut blocks = vec![Block::Paragraph(lead)];
+        blocks.extend(intervals(&pairs, relevant, MOST_CHARTS).map(Block::Charts));
+        blocks.push(Block::Records(records("b beside a", &pairs)));
+        sections.push(Section::new(title, blocks));
+    };
+    if !analysis.control.is_empty() {
+        part("Control", control_lead(analysis), &analysis.control);
+    }
+    if !analysis.comparisons.is_empty() {
+        part("Comparisons", lead(analysis), &analysis.comparisons);
+    }
+    if !analysis.main_effects.is_empty() && analysis.inference.judged > 0 {
+        let lead = "Levels of a factor over all combinations of the others.".to_owned();
+        part("Over all cells", lead, &analysis.main_effects);
+    }
+    sections
+}
+
+/// Comparisons that belong together: of a pair of cells, or of one cell in two runs.
+pub(super) struct Pair<'a> {
+    pub(super) title: String,
+    /// How many blocks or trials they are over.
+    pub(super) over: String,
+    pub(super) comparisons: &'a [Comparison],
+}
+
+/// Neighbouring comparisons of the same pair together.
+fn pairs(comparisons: &[Comparison]) -> Vec<Pair<'_>> {
+    comparisons
+        .chunk_by(|one, next| (&one.a, &one.b) == (&next.a, &next.b))
+        .map(|group| {
+            let blocks = group.iter().map(|one| one.blocks).max().unwrap_or_default();
+            Pair {
+                title: format!("{} → {}", group[0].a, group[0].b),
+                over: plural(blocks, "block"),
+                comparisons: group,
+            }
+        })
+        .collect()
+}
+
+/// A chart of intervals per pair that has any, up to `most`; the records have all.
+pub(super) fn intervals(pairs: &[Pair<'_>], relevant: f64, most: usize) -> Option<Charts> {
+    let bounded = |pair: &&Pair<'_>| pair.comparisons.iter().any(|one| one.interval.is_some());
+    let card = |pair: &Pair<'_>| {
+        let rows: Vec<Interval> = pair.comparisons.iter().map(interval).collect();
+        let name = format!("Ratios with intervals, {}", pair.title);
+        let chart = Intervals::new(name, &rows, relevant)?;
+        Some(Card {
+            title: pair.title.clone(),
+            unit: pair.over.clone(),
+            badge: None,
+            content: Content::Chart(Some(Chart::Intervals(chart)), ""),
+        })
+    };
+    let cards = pairs.iter().filter(bounded).take(most).filter_map(card);
+    let cards: Vec<Card> = cards.collect();
+    let key = [
+        (Mark::Interval, "ratio and its interval"),
+        (Mark::Shown, "a difference is shown"),
+        (Mark::Band, "too small to matter"),
+    ];
+    (!cards.is_empty()).then(|| Charts {
+        lead: String::new(),
+        key: key.map(|(mark, words)| (mark, words.to_owned())).to_vec(),
+        cards,
+    })
+}
+
+fn interval(one: &Comparison) -> Interval {
+    Interval {
+        name: one.metric.name(),
+        ratio: one.ratio,
+        interval: one.interval,
+        is_shown: one.is_shown(),
+    }
+}
+
+/// Every comparison, those of a pair together.
+pub(super) fn records(of: &'static str, pairs: &[Pair<'_>]) -> Records {
+    let columns = [
+        ("measure", Kind::Text),
+        ("a", Kind::Number),
+        ("b", Kind::Number),
+        ("difference", Kind::Number),
+        ("relative", Kind::Number),
+        ("interval", Kind::Number),
+        ("p", Kind::Number),
+        ("verdict", Kind::Text),
+    ];
+    let groups = pairs.iter().map(|pair| Group {
+        name: format!("{} ({})", pair.title, pair.over),
+        heading: Heading::Name,
+        records: pair.comparisons.iter().map(record).collect(),
+    });
+    Records {
+        name: "Comparisons",
+        noun: "comparison",
+        of,
+        columns: columns.map(|(head, kind)| Column::new(head, kind)).to_vec(),
+        groups: groups.collect(),
+    }
+}
+
+fn record(one: &Comparison) -> Record {
+    let shown = texts(one);
+    let interval = one.interval;
+    let interval = interval.map_or_else(String::new, |_| format!(", {}", shown.interval));
+    let sentence = format!(
+        "{}: {}; {} → {} ({}), {}{interval}",
+        shown.measure, shown.verdict, shown.a, shown.b, shown.difference, shown.relative,
+    );
+    let tone = match one.verdict {
+        Some(verdict) if verdict.is_better() => Tone::Good,
+        Some(verdict) if verdict.is_worse() => Tone::Bad,
+        Some(Difference::Unstable) => Tone::Warn,
+        _ => Tone::Plain,
+    };
+    let figures = [
+        shown.measure,
+        shown.a,
+        shown.b,
+        shown.difference,
+        shown.relative,
+        shown.interval,
+        shown.p,
+    ];
+    let verdict = Cell {
+        tone,
+        ..Cell::text(shown.verdict)
+    };
+    Record {
+        cells: figures
+            .into_iter()
+            .map(Cell::text)
+            .chain([verdict])
+            .collect(),
+        sentence: Some(sentence),
+    }
+}
+
+/// What a reader must know before the comparisons.
+fn lead(analysis: &Analysis) -> String {
+    let rule = &analysis.inference;
+    let mut text = "Each cell beside the one with the first level of a factor, over valid trials \
+                    paired by block."
+        .to_owned();
+    if rule.judged > 0 {
+        text.push_str(&format!(
+            " A difference is called one only if it is beyond noise (joint p ≤ {} over {}) and \
+             larger than {} %{}; where the noise is larger than that, the word is unstable.",
+            times(1.0 - rule.confidence),
+            plural(rule.judged, "comparison"),
+            times(rule.smallest_relevant * 100.0),
+            if rule.claims.is_empty() {
+                ""
+            } else {
+                " and than what the control seems to differ from its cell"
+            },
+        ));
+    }
+    let unjudged = analysis
+        .comparisons
+        .iter()
+        .filter(|one| one.verdict.is_none())
+        .max_by_key(|one| one.blocks);
+    if let Some(reason) = unjudged.and_then(|one| one.reason.as_ref()) {
+        let what = match (rule.judged, rule.asked) {
+            (0, false) => " Without repeated trials these are ratios and no verdicts.".to_owned(),
+            (0, true) => {
+                format!(" No verdict is possible: {reason}. Ratios are shown without one.")
+            }
+            _ => format!(" Some have no verdict: {reason}. Ratios are shown without one."),
+        };
+        text.push_str(&what);
+    }
+    if rule.pairs_left_out > 0 {
+        text.push_str(&format!(
+            " {} beyond the first are not compared.",
+            plural(rule.pairs_left_out, "pair")
+        ));
+    }
+    text
+}

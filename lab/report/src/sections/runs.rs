@@ -1,0 +1,127 @@
+//! Two runs beside each other: what it comes to, what else differs, every verdict.
+
+use super::comparisons::{Pair, intervals, records};
+use crate::document::{Badge, Block, Document, Section, Tone};
+use crate::format::{plural, times};
+use crate::model::{RunComparison, RunFacts, RunOutcome};
+use lab_analysis::line_difference_sentence;
+
+/// Cells with a chart; the records have all.
+const MOST_CHARTS: usize = 24;
+
+/// What is said of two runs.
+#[must_use]
+pub fn comparison(runs: &RunComparison) -> Document {
+    let title = match runs.a.title == runs.b.title {
+        true => runs.b.title.clone(),
+        false => format!("{} and {}", runs.a.title, runs.b.title),
+    };
+    let lines = runs.load_lines.iter();
+    let mut sections = Vec::new();
+    let setup = setup(runs);
+    if !setup.is_empty() {
+        sections.push(Section::new("What else differs", vec![Block::List(setup)]));
+    }
+    if !runs.comparisons.is_empty() {
+        sections.push(verdicts(runs));
+    }
+    Document {
+        kind: "Plimsoll comparison",
+        title: format!("{title}: two runs"),
+        origin: vec![run("a", &runs.a), run("b", &runs.b)],
+        verdict: verdict(runs.outcome),
+        badges: Vec::new(),
+        headline: runs.headline.clone(),
+        load_lines: Vec::new(),
+        findings: lines.map(line_difference_sentence).collect(),
+        sections,
+        made_by: format!(
+            "Made by plimsoll {} from both archives.",
+            runs.b.plimsoll_version
+        ),
+    }
+}
+
+/// Cell by cell, run b beside run a.
+fn verdicts(runs: &RunComparison) -> Section {
+    let cells = runs
+        .comparisons
+        .chunk_by(|one, next| one.factor == next.factor);
+    let pair = cells.map(|comparisons| Pair {
+        title: comparisons[0].factor.clone(),
+        over: plural(comparisons[0].blocks, "trial"),
+        comparisons,
+    });
+    let pairs: Vec<Pair<'_>> = pair.collect();
+    let mut blocks = vec![Block::Paragraph(lead(runs))];
+    blocks.extend(intervals(&pairs, runs.smallest_relevant, MOST_CHARTS).map(Block::Charts));
+    blocks.push(Block::Records(records("cell", &pairs)));
+    Section::new("Run b beside run a", blocks)
+}
+
+/// The outcome in a sentence.
+fn verdict(outcome: RunOutcome) -> Badge {
+    let (text, tone) = match outcome {
+        RunOutcome::TooFewValidTrials => (
+            "Too few valid trials for a verdict in every cell.",
+            Tone::Warn,
+        ),
+        RunOutcome::Regression => ("A regression is shown.", Tone::Bad),
+        RunOutcome::Ok => ("No regression is shown.", Tone::Good),
+    };
+    Badge {
+        text: text.to_owned(),
+        tone,
+    }
+}
+
+/// What a reader must know before the verdicts.
+fn lead(runs: &RunComparison) -> String {
+    format!(
+        "Valid trials of run b beside those of run a, cell by cell. Nothing is paired: whatever else \
+         changed between the runs counts as well. A difference is called one only if it is beyond \
+         noise (joint p ≤ {} over {} comparisons) and larger than {} %{}; where the noise is larger \
+         than that, the word is unstable.",
+        times(1.0 - runs.confidence),
+        runs.judged,
+        times(runs.smallest_relevant * 100.0),
+        if runs.claims.is_empty() {
+            ""
+        } else {
+            " and than what the runs' controls seem to differ from their cells"
+        }
+    )
+}
+
+/// `calendar-load of 2026-01-05T10:00:00Z (24 of 24 trials valid, plimsoll 0.1.0)`.
+fn run(name: &str, facts: &RunFacts) -> String {
+    format!(
+        "run {name}: {} of {} ({} of {} trials valid, plimsoll {})",
+        facts.study, facts.started, facts.valid, facts.trials, facts.plimsoll_version
+    )
+}
+
+/// What differs in the setup, in sentences.
+fn setup(runs: &RunComparison) -> Vec<String> {
+    let some = |text: &str| {
+        if text.is_empty() {
+            "none".to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
+    let mut all: Vec<String> = runs
+        .differences
+        .iter()
+        .map(|one| {
+            let matters = if one.matters {
+                " (the results can't be told from it)"
+            } else {
+                ""
+            };
+            format!("{}: {} → {}{matters}", one.what, some(&one.a), some(&one.b))
+        })
+        .collect();
+    all.extend(runs.unmatched.iter().cloned());
+    all
+}

@@ -1,0 +1,356 @@
+//! Trials one by one: their figures, what happened through them, thresholds, and checks.
+
+use super::words::{millis, outcome, threshold_value, threshold_words};
+use crate::Analysis;
+use crate::chart::{Across, Chart, Line, Mark, Plot, Series};
+use crate::document::{
+    Badge, Block, Card, Cell, Charts, Column, Content, Group, Heading, Kind, Record, Records, Row,
+    Section, Table, Tone,
+};
+use crate::format::{count, duration};
+use crate::model::{Check, CheckOutcome, Counters, Point, Sample, TrialAnalysis, Verdict};
+
+/// Trials with charts; all are in the archive.
+const MOST_CARDS: usize = 24;
+
+fn badge(trial: &TrialAnalysis) -> Badge {
+    let (text, tone) = match trial.verdict {
+        Verdict::Valid => ("valid", Tone::Good),
+        Verdict::Invalid => ("invalid", Tone::Bad),
+    };
+    Badge {
+        text: text.to_owned(),
+        tone,
+    }
+}
+
+/// One row per trial; invalid ones are struck out.
+pub(super) fn trials(analysis: &Analysis) -> Option<Section> {
+    if analysis.trials.is_empty() {
+        return None;
+    }
+    let figures = [
+        "tx", "errors", "skipped", "tx/s", "mean", "p50", "p95", "p99", "p99.9", "max", "late",
+        "CPU, %", "CPU/tx", "MB",
+    ];
+    let names = [
+        ("trial", Kind::Number),
+        ("cell", Kind::Text),
+        ("verdict", Kind::Text),
+    ];
+    let figures = figures.map(|head| (head, Kind::Number));
+    let columns = names.into_iter().chain(figures);
+    let row = |trial: &TrialAnalysis| {
+        let verdict = badge(trial);
+        let mut cells = vec![
+            Cell::text(trial.id.to_string()),
+            Cell::text(&trial.label),
+            Cell::outcome(verdict.text, verdict.tone),
+        ];
+        cells.extend(trial_figures(trial));
+        Row {
+            cells,
+            struck: trial.verdict == Verdict::Invalid,
+        }
+    };
+    let lead = "Times in ms. late: p99 of lateness; CPU: of the host; CPU/tx: of the system per \
+                transaction; MB: peak memory of the system. Invalid trials are struck out and count \
+                nowhere else.";
+    let table = Table {
+        name: "Trials".to_owned(),
+        of: "trial",
+        columns: columns
+            .map(|(head, kind)| Column::new(head, kind))
+            .collect(),
+        rows: analysis.trials.iter().map(row).collect(),
+        sorts: true,
+    };
+    let blocks = vec![Block::Paragraph(lead.to_owned()), Block::Table(table)];
+    Some(Section::of_page("Trials", blocks))
+}
+
+fn trial_figures(trial: &TrialAnalysis) -> Vec<Cell> {
+    let times = &trial.response_ms;
+    #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+    let whole = |n: u64| Cell {
+        value: Some(n as f64),
+        ..Cell::text(count(n))
+    };
+    let counter = |counters: &Counters, name: &str| counters.get(name).copied().flatten();
+    let figures = [
+        trial.throughput_per_s,
+        times.mean,
+        times.p50,
+        times.p95,
+        times.p99,
+        times.p999,
+        times.max,
+        trial.lateness_ms.p99,
+        counter(&trial.host, "cpu_percent"),
+        counter(&trial.system, "cpu_ms_per_transaction"),
+        counter(&trial.system, "rss_mb_max"),
+    ];
+    let counts = [trial.transactions, trial.errors, trial.skipped].map(whole);
+    counts
+        .into_iter()
+        .chain(figures.map(Cell::number))
+        .collect()
+}
+
+/// A row of charts: its name, its unit, its lines.
+type Panel = (&'static str, &'static str, fn(&TrialAnalysis) -> Vec<Line>);
+
+const PANELS: [Panel; 4] = [
+    ("Throughput", "transactions per s", |trial| {
+        vec![load(trial, Series::First, |point| {
+            Some(point.transactions_per_s)
+        })]
+    }),
+    ("p95 response", "ms", |trial| {
+        vec![load(trial, Series::First, |point| point.p95_ms)]
+    }),
+    ("CPU", "% of the host", |trial| {
+        vec![
+            counters(trial, Series::First, |sample| sample.host_cpu_percent),
+            counters(trial, Series::Second, |sample| sample.system_cpu_percent),
+        ]
+    }),
+    ("Disk", "transfers per s", |trial| {
+        vec![counters(trial, Series::First, |sample| {
+            sample.disk_transfers_per_s
+        })]
+    }),
+];
+
+/// Where sessions arrive on their own.
+const SESSIONS: Panel = ("Sessions", "arriving per s; waiting", |trial| {
+    #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+    let waiting = |point: &Point| Some(point.waiting as f64);
+    vec![
+        load(trial, Series::First, |point| Some(point.arrived_per_s)),
+        load(trial, Series::Second, waiting),
+    ]
+});
+
+/// Throughput, p95, CPU, and disk through each trial, one card per trial.
+pub(super) fn through_trials(analysis: &Analysis) -> Option<Section> {
+    let mut trials = analysis.trials.iter();
+    if trials.all(|trial| trial.series.load.is_empty()) {
+        return None;
+    }
+    let shown = &analysis.trials[..analysis.trials.len().min(MOST_CARDS)];
+    let first = match analysis.trials.len() - shown.len() {
+        0 => String::new(),
+        n => format!("The first {MOST_CARDS} trials; {n} more are in the archive. "),
+    };
+    let mut panels = PANELS.to_vec();
+    if shown.iter().any(|trial| trial.arrivals.is_some()) {
+        panels.push(SESSIONS);
+    }
+    let most = |(_, _, lines): &Panel| {
+        let lines = shown.iter().flat_map(lines);
+        lines.fold(0.0, |most, line| line.values().fold(most, f64::max))
+    };
+    let most: Vec<f64> = panels.iter().map(most).collect();
+    let key = [
+        (Mark::First, "the figure; CPU: all of the host"),
+        (Mark::Second, "CPU of the system; sessions waiting"),
+        (Mark::Ramp, "ramp and warm-up, not counted"),
+    ];
+    let cards = shown.iter().map(|trial| trial_card(trial, &panels, &most));
+    let charts = Charts {
+        lead: format!(
+            "{first}Seconds from the start of the ramp; each row has one scale for all trials."
+        ),
+        key: key.map(|(mark, words)| (mark, words.to_owned())).to_vec(),
+        cards: cards.collect(),
+    };
+    let blocks = vec![Block::Charts(charts)];
+    Some(Section::of_page("Through each trial", blocks))
+}
+
+fn trial_card(trial: &TrialAnalysis, panels: &[Panel], most: &[f64]) -> Card {
+    let end = millis(trial.ramp_ms + trial.hold_ms) / 1000.0;
+    let counts_from = (millis(trial.ramp_ms) + trial.warmup_cut_ms) / 1000.0;
+    let panels = panels.iter().zip(most).map(|((name, unit, lines), most)| {
+        let across = Across::Time {
+            end,
+            counts_from,
+            most: *most,
+        };
+        let title = format!("{name} through trial {}", trial.id);
+        let plot = Plot::through_time(title, lines(trial), across).filter(|_| end > 0.0);
+        (*name, *unit, plot.map(Chart::Plot))
+    });
+    Card {
+        title: format!("Trial {} · {}", trial.id, trial.label),
+        unit: String::new(),
+        badge: Some(badge(trial)),
+        content: Content::Panels(panels.collect()),
+    }
+}
+
+fn load(trial: &TrialAnalysis, series: Series, of: fn(&Point) -> Option<f64>) -> Line {
+    let points = trial.series.load.iter();
+    let points = points.map(|point| (point.t_ms / 1000.0, of(point)));
+    Line {
+        series,
+        points: points.collect(),
+    }
+}
+
+fn counters(trial: &TrialAnalysis, series: Series, of: fn(&Sample) -> Option<f64>) -> Line {
+    let samples = trial.series.counters.iter();
+    let samples = samples.filter(|sample| sample.t_ms >= 0.0);
+    let points = samples.map(|sample| (sample.t_ms / 1000.0, of(sample)));
+    Line {
+        series,
+        points: points.collect(),
+    }
+}
+
+/// Judgements on the server, per trial.
+pub(super) fn thresholds(analysis: &Analysis) -> Option<Section> {
+    let records = analysis.trials.iter().flat_map(threshold_records);
+    let records: Vec<Record> = records.collect();
+    if records.is_empty() {
+        return None;
+    }
+    let columns = ["trial", "threshold", "measured", "outcome"];
+    let block = Block::Records(Records {
+        name: "Thresholds",
+        noun: "threshold",
+        of: "",
+        columns: columns.map(|head| Column::new(head, Kind::Text)).to_vec(),
+        groups: vec![Group {
+            name: String::new(),
+            heading: Heading::None,
+            records,
+        }],
+    });
+    Some(Section::new("Thresholds", vec![block]))
+}
+
+fn threshold_records(trial: &TrialAnalysis) -> impl Iterator<Item = Record> + '_ {
+    trial.thresholds.iter().map(move |threshold| {
+        let (outcome, sentence) = match (trial.verdict, threshold.holds) {
+            (Verdict::Invalid, _) => (Cell::text("not judged"), "not judged, the trial is invalid"),
+            (Verdict::Valid, true) => (Cell::outcome("holds", Tone::Good), "holds"),
+            (Verdict::Valid, false) => (Cell::outcome("failed", Tone::Bad), "FAILED"),
+        };
+        let words = threshold_words(threshold);
+        let measured = threshold_value(threshold);
+        let said = match &threshold.reason {
+            Some(reason) => reason.clone(),
+            None => format!("measured {measured}"),
+        };
+        let sentence = format!(
+            "trial {}, {}: {words}: {sentence} ({said})",
+            trial.id, trial.label
+        );
+        let of = Cell::text(format!("{}, {}", trial.id, trial.label));
+        Record {
+            cells: vec![of, Cell::text(words), Cell::text(measured), outcome],
+            sentence: Some(sentence),
+        }
+    })
+}
+
+/// Judgements on the measurement: of the run, then of each trial.
+pub(super) fn checks(analysis: &Analysis) -> Option<Section> {
+    if analysis.trials.is_empty() {
+        return None;
+    }
+    let columns = [
+        ("check", Kind::Text),
+        ("outcome", Kind::Text),
+        ("evidence", Kind::Prose),
+        ("advice", Kind::Prose),
+    ];
+    let run = (!analysis.checks.is_empty()).then(|| Group {
+        name: "the run".to_owned(),
+        heading: Heading::None,
+        records: analysis.checks.iter().map(|it| check(it, true)).collect(),
+    });
+    let groups = run
+        .into_iter()
+        .chain(analysis.trials.iter().map(trial_checks));
+    let block = Block::Records(Records {
+        name: "Checks",
+        noun: "check",
+        of: "trial",
+        columns: columns.map(|(head, kind)| Column::new(head, kind)).to_vec(),
+        groups: groups.collect(),
+    });
+    Some(Section::new("Checks on the measurement", vec![block]))
+}
+
+/// Those that pass are told by their number where there is no room.
+fn trial_checks(trial: &TrialAnalysis) -> Group {
+    let checks = trial.checks.iter();
+    let records = checks.map(|one| check(one, one.outcome >= CheckOutcome::Warn));
+    let state = match trial.verdict {
+        Verdict::Valid => "valid",
+        Verdict::Invalid => "INVALID",
+    };
+    Group {
+        name: format!("{}, {} ({state})", trial.id, trial.label),
+        heading: Heading::Summary(Badge {
+            text: check_summary(trial),
+            tone: badge(trial).tone,
+        }),
+        records: records.collect(),
+    }
+}
+
+fn check(check: &Check, is_told: bool) -> Record {
+    let tone = match check.outcome {
+        CheckOutcome::Pass => Tone::Good,
+        CheckOutcome::NotJudged => Tone::Plain,
+        CheckOutcome::Warn => Tone::Warn,
+        CheckOutcome::Invalid => Tone::Bad,
+    };
+    let outcome = outcome(check.outcome);
+    let advice = check.advice.as_deref().unwrap_or_default();
+    let then = if advice.is_empty() { "" } else { " → " };
+    let outcome_cell = Cell::outcome(outcome.to_lowercase(), tone);
+    Record {
+        sentence: is_told.then(|| {
+            format!(
+                "{}, {outcome}: {}.{then}{advice}",
+                check.name, check.evidence
+            )
+        }),
+        cells: vec![
+            Cell::text(check.name),
+            outcome_cell,
+            Cell::text(&check.evidence),
+            Cell::text(advice),
+        ],
+    }
+}
+
+fn check_summary(trial: &TrialAnalysis) -> String {
+    let counted = [
+        (CheckOutcome::Pass, "passed"),
+        (CheckOutcome::NotJudged, "not judged"),
+        (CheckOutcome::Warn, "warned"),
+        (CheckOutcome::Invalid, "failed"),
+    ];
+    let parts = counted.into_iter().filter_map(|(wanted, word)| {
+        let checks = trial.checks.iter();
+        let n = checks.filter(|check| check.outcome == wanted).count();
+        (n > 0 || wanted == CheckOutcome::Pass).then(|| format!("{n} {word}"))
+    });
+    let parts: Vec<String> = parts.collect();
+    let state = match trial.verdict {
+        Verdict::Valid => "valid",
+        Verdict::Invalid => "INVALID, not a measurement",
+    };
+    let length = duration(millis(trial.elapsed_ms));
+    let (id, label) = (trial.id, &trial.label);
+    format!(
+        "trial {id}, {label}, {length}: {state} ({})",
+        parts.join(", ")
+    )
+}

@@ -1,0 +1,54 @@
+//! Writers: an [`Analysis`], or a comparison of two runs, as text. They judge nothing, measure nothing,
+//! and open no file.
+//!
+//! For people, it becomes a [`Document`](crate::document::Document) that a renderer lays out; for programs, its figures are
+//! written as they are.
+
+mod csv;
+mod json;
+mod junit;
+
+pub use csv::{comparisons_csv, runs_csv, steps_csv};
+pub use json::{json, runs_json};
+pub use junit::{junit, junit_of_runs};
+
+use crate::Analysis;
+use crate::model::RunComparison;
+use crate::render;
+use crate::sections::{comparison, report};
+
+/// The report for a terminal of `width` columns (80 suits most).
+#[must_use]
+pub fn terminal(analysis: &Analysis, width: usize) -> String {
+    render::terminal(&report(analysis), width)
+}
+
+/// The report as GitHub-flavoured Markdown.
+#[must_use]
+pub fn markdown(analysis: &Analysis) -> String {
+    render::markdown(&report(analysis))
+}
+
+/// The report as one HTML file, under 1 MB however many trials there are.
+#[must_use]
+pub fn html(analysis: &Analysis) -> String {
+    render::html(&report(analysis))
+}
+
+/// The comparison for a terminal of `width` columns.
+#[must_use]
+pub fn runs_terminal(runs: &RunComparison, width: usize) -> String {
+    render::terminal(&comparison(runs), width)
+}
+
+/// The comparison as Markdown.
+#[must_use]
+pub fn runs_markdown(runs: &RunComparison) -> String {
+    render::markdown(&comparison(runs))
+}
+
+/// The comparison as one HTML file.
+#[must_use]
+pub fn runs_html(runs: &RunComparison) -> String {
+    render::html(&comparison(runs))
+}
