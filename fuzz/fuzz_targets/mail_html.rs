@@ -3,7 +3,7 @@
 //! `cargo +nightly fuzz run mail_html -- -max_len=4096`
 #![no_main]
 
-use groupware_server::parse::clean_html;
+use groupware_front_pages::clean_html;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|html: &str| {

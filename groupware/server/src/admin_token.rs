@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use groupware_service::random;
+
 use crate::config::{Config, Data};
-use crate::random;
 
 /// Shortest token that a file or the configuration may give.
 const MIN_BYTES: usize = 16;

@@ -4,7 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{LookupAccess, LookupLayout};
+use groupware_front_lookup::LookupAccess;
+use groupware_front_smtp::SmtpLimits;
+use groupware_lookup::Layout as LookupLayout;
+use groupware_net::TlsFiles;
 
 /// Where the data lies.
 #[derive(Debug, Clone)]
@@ -13,15 +16,6 @@ pub enum Data {
     Folder(PathBuf),
     /// In memory, gone when the server stops.
     Memory,
-}
-
-/// The files that TLS needs, both PEM.
-#[derive(Debug, Clone)]
-pub struct TlsFiles {
-    /// The certificate, followed by its intermediates.
-    pub cert: PathBuf,
-    /// The certificate's private key.
-    pub key: PathBuf,
 }
 
 /// Settings of a server.
@@ -204,46 +198,6 @@ impl Default for Limits {
             quota_bytes: 16 << 30,
             upload_lifetime: Duration::from_secs(24 * 3600),
             sweep_interval: Duration::from_secs(600),
-            shutdown_timeout: Duration::from_secs(10),
-        }
-    }
-}
-
-/// Bounds on what clients of SMTP may use.
-#[derive(Debug, Clone)]
-pub struct SmtpLimits {
-    /// Most open connections; who comes beyond is told to try again later.
-    pub connections: usize,
-    /// Most open connections of one address.
-    pub connections_per_client: usize,
-    /// Most messages of one address in a minute.
-    pub messages_per_minute: u32,
-    /// Whether that also counts for this machine's own programs.
-    pub limits_this_machine: bool,
-    /// Longest time that a whole command may take to arrive. RFC 5321, 4.5.3.2.7, asks for five
-    /// minutes.
-    pub command_timeout: Duration,
-    /// Longest time that the text of a message may take to arrive.
-    pub data_timeout: Duration,
-    /// Longest time of a connection.
-    pub connection_timeout: Duration,
-    /// Most memory for messages under way; who comes beyond is told to try again later.
-    pub memory_bytes: usize,
-    /// Longest time that a stopping server waits.
-    pub shutdown_timeout: Duration,
-}
-
-impl Default for SmtpLimits {
-    fn default() -> Self {
-        Self {
-            connections: 1000,
-            connections_per_client: 100,
-            messages_per_minute: 300,
-            limits_this_machine: false,
-            command_timeout: Duration::from_secs(300),
-            data_timeout: Duration::from_secs(600),
-            connection_timeout: Duration::from_secs(3600),
-            memory_bytes: 256 << 20,
             shutdown_timeout: Duration::from_secs(10),
         }
     }

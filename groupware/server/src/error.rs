@@ -1,135 +1,91 @@
-//! How a request's failure is told: Domino's JSON shape, causes only, no secrets.
+//! Why a server could not be started.
 
-use std::borrow::Cow;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
-use axum::response::{IntoResponse, Response};
-use groupware_store::{CommitError, StoreError};
-use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderName, HeaderValue, StatusCode};
+use groupware_content::ContentError;
+use groupware_fixtures::padding;
+use groupware_net::TlsError;
+use groupware_service::AccountsError;
+use groupware_store::{OpenError, StoreError};
 
-/// A failed request.
-#[derive(Debug)]
-pub(crate) struct ApiError {
-    status: StatusCode,
-    message: Cow<'static, str>,
-    challenge: Option<&'static str>,
-    retry_after_s: Option<u32>,
-    header: Option<(HeaderName, &'static str)>,
+/// Why a server could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The address can be reached by others, and nothing protects the passwords on the way.
+    #[error("refusing to listen on {0} without TLS, since others than this machine can reach it")]
+    Exposed(SocketAddr),
+    /// A setting is out of range.
+    #[error("http_threads is {0}; it must be 1 to 1024")]
+    Threads(usize),
+    /// A new user's mailbox would be larger than a mailbox may be.
+    #[error("mailbox_pad_bytes is {0}; it must be at most {max}", max = padding::MAX_BYTES)]
+    MailboxPad(u64),
+    /// The address can't be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// TLS can't be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The data folder can't be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store can't be started or read.
+    #[error("cannot start the store")]
+    Store(#[from] StoreError),
+    /// The folder of attachments' content can't be opened.
+    #[error("cannot open the content")]
+    Content(#[from] ContentError),
+    /// The accounts can't be read.
+    #[error("cannot read the accounts: {0}")]
+    Accounts(String),
+    /// The admin token can't be read or made.
+    #[error("cannot read or write the admin token")]
+    AdminToken(#[source] io::Error),
+    /// What a server to look at shows can't be put into it.
+    #[error("cannot fill the mailboxes: {0}")]
+    Demo(String),
+    /// The port file can't be written.
+    #[error("cannot write {}", file.display())]
+    PortFile {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A thread or signal handler can't be set up.
+    #[error("cannot start a thread or watch for signals")]
+    System(#[source] io::Error),
 }
 
-impl ApiError {
-    pub(crate) fn new(status: StatusCode, message: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            status,
-            message: message.into(),
-            challenge: None,
-            retry_after_s: None,
-            header: None,
+impl ServeError {
+    /// Whether the settings are wrong, or the files they name: starting again with the same ones
+    /// fails again, whatever the machine's state.
+    pub fn is_configuration(&self) -> bool {
+        match self {
+            Self::Exposed(_) | Self::Threads(_) | Self::MailboxPad(_) | Self::Tls(_) => true,
+            Self::AdminToken(error) => error.kind() == io::ErrorKind::InvalidData,
+            Self::Listen { source, .. } => source.kind() == io::ErrorKind::AddrNotAvailable,
+            Self::Open(_)
+            | Self::Store(_)
+            | Self::Content(_)
+            | Self::Accounts(_)
+            | Self::Demo(_)
+            | Self::PortFile { .. }
+            | Self::System(_) => false,
         }
-    }
-
-    pub(crate) fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, message)
-    }
-
-    /// Nobody is signed in, or with the wrong credentials.
-    pub(crate) fn unauthenticated(message: &'static str) -> Self {
-        Self {
-            challenge: Some("Basic realm=\"Plimsoll\", charset=\"UTF-8\""),
-            ..Self::new(StatusCode::UNAUTHORIZED, message)
-        }
-    }
-
-    /// Too much was asked for; it may work later.
-    pub(crate) fn later(status: StatusCode, message: &'static str, retry_after_s: u32) -> Self {
-        Self {
-            retry_after_s: Some(retry_after_s),
-            ..Self::new(status, message)
-        }
-    }
-
-    pub(crate) fn status(&self) -> StatusCode {
-        self.status
-    }
-
-    pub(crate) fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// Adds a header.
-    pub(crate) fn header(mut self, name: HeaderName, value: &'static str) -> Self {
-        self.header = Some((name, value));
-        self
-    }
-
-    /// Sets the value of the `WWW-Authenticate` header; `None` sends none.
-    pub(crate) fn challenge(mut self, challenge: Option<&'static str>) -> Self {
-        self.challenge = challenge;
-        self
-    }
-}
-
-/// What a failure says, left with its response: whoever asked for a page is told in one.
-#[derive(Debug, Clone)]
-pub(crate) struct Told(pub(crate) Cow<'static, str>);
-
-#[derive(serde::Serialize)]
-struct Body<'a> {
-    code: u16,
-    text: &'a str,
-    message: &'a str,
-    r#type: &'a str,
-}
-
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
-        let body = Body {
-            code: self.status.as_u16(),
-            text: self.status.canonical_reason().unwrap_or("Error"),
-            message: &self.message,
-            r#type: "text",
-        };
-        let body = serde_json::to_vec(&body).expect("a body of texts and a number serialises");
-        let mut response = (self.status, body).into_response();
-        response.extensions_mut().insert(Told(self.message));
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some(challenge) = self.challenge {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
-        }
-        if let Some(seconds) = self.retry_after_s {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        if let Some((name, value)) = self.header {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-        response
     }
 }
 
-impl From<StoreError> for ApiError {
-    fn from(_: StoreError) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The store failed.")
-    }
-}
-
-impl From<CommitError> for ApiError {
-    fn from(error: CommitError) -> Self {
-        match error {
-            CommitError::Conflict { .. } => Self::new(
-                StatusCode::CONFLICT,
-                "The data was changed by another request.",
-            ),
-            CommitError::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, "The disk is full."),
-            CommitError::Closed => Self::later(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "The server is stopping.",
-                5,
-            ),
-            CommitError::TooLarge => {
-                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "The change is too large.")
-            }
-            _ => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The store failed."),
-        }
+impl From<AccountsError> for ServeError {
+    fn from(error: AccountsError) -> Self {
+        Self::Accounts(error.to_string())
     }
 }

@@ -1,67 +1,62 @@
-//! All routes, and what is said where there is none.
+//! All routes, each behind the gate, and what is said where there is none.
 
-use std::task::{Context, Poll};
+use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::extract::State;
+use axum::handler::Handler;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use groupware_http::{Admin, ApiError, Gate, Metrics, is_forwarded};
+use groupware_service::Service;
 use groupware_store::StoreError;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
-use tower::Service;
-use tower::layer::layer_fn;
 
-use crate::admin::Admin;
-use crate::client::is_forwarded;
-use crate::error::ApiError;
-use crate::turn;
-use crate::{AppState, admin, calendar, documents, lookup, mail, pages, sign_in, tus};
+use crate::config::Config;
+use crate::parts::Parts;
 
-pub(crate) fn router(state: AppState) -> Router {
+pub(crate) fn router(parts: &Parts, config: &Config, gate: &Gate) -> Router {
+    Router::new()
+        .merge(own_routes(parts, config, gate))
+        .merge(groupware_front_admin::routes(&parts.admin(config), gate))
+        .merge(groupware_front_lookup::routes(&parts.lookup(config), gate))
+        .merge(groupware_front_pages::routes(&parts.pages(config), gate))
+        .merge(groupware_front_domino::routes(&parts.domino(config), gate))
+        .merge(groupware_front_tus::routes(&parts.tus(config), gate))
+        .fallback(nothing_here.layer(gate.usual()))
+        .method_not_allowed_fallback(not_allowed.layer(gate.usual()))
+}
+
+async fn nothing_here() -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "There is nothing here.")
+}
+
+async fn not_allowed() -> ApiError {
+    let message = "This can't be done with this method.";
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
+}
+
+/// What the routes of the server itself use.
+#[derive(Clone)]
+struct Watched {
+    service: Service,
+    metrics: Arc<Metrics>,
+    /// Others than this machine can reach the server.
+    is_exposed: bool,
+}
+
+fn own_routes(parts: &Parts, config: &Config, gate: &Gate) -> Router {
+    let watched = Watched {
+        service: parts.service.clone(),
+        metrics: Arc::clone(&parts.metrics),
+        is_exposed: !config.listen.ip().is_loopback(),
+    };
     Router::new()
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
-        .merge(sign_in::routes())
-        .merge(admin::routes())
-        .merge(calendar::routes())
-        .merge(lookup::routes(&state))
-        .merge(mail::routes())
-        .merge(pages::routes())
-        .merge(documents::routes())
-        .merge(tus::routes())
-        .fallback(async || ApiError::new(StatusCode::NOT_FOUND, "There is nothing here."))
-        .method_not_allowed_fallback(async || {
-            let message = "This can't be done with this method.";
-            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
-        })
-        // Bodies arrive here already read, within the server's limits, or are streamed, within those
-        // of their routes.
-        .layer(DefaultBodyLimit::disable())
-        .layer(layer_fn(NoteRoute))
-        .with_state(state)
-}
-
-/// Notes the pattern that matched, for the metrics. A service of its own rather than a function
-/// around the others: those copy and box what they call, for every request.
-#[derive(Clone)]
-struct NoteRoute<S>(S);
-
-impl<S: Service<Request>> Service<Request> for NoteRoute<S> {
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.0.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request) -> S::Future {
-        if let Some(route) = request.extensions().get::<MatchedPath>() {
-            turn::note_route(route.clone());
-        }
-        self.0.call(request)
-    }
+        .layer(gate.usual())
+        .with_state(watched)
 }
 
 #[derive(serde::Serialize)]
@@ -70,9 +65,9 @@ struct Health {
 }
 
 /// Healthy is a server whose store can be read.
-async fn health(State(state): State<AppState>) -> Result<Json<Health>, ApiError> {
-    state
-        .store()
+async fn health(State(watched): State<Watched>) -> Result<Json<Health>, ApiError> {
+    let store = watched.service.store();
+    store
         .read(|snapshot| snapshot.get("$health", b"").map(drop))
         .map_err(|_: StoreError| {
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "The store can't be read.")
@@ -82,11 +77,12 @@ async fn health(State(state): State<AppState>) -> Result<Json<Health>, ApiError>
 
 /// Open to whoever is on this machine; where others can reach the server, itself or through a
 /// proxy, it needs the admin token.
-async fn metrics(State(state): State<AppState>, headers: HeaderMap) -> Result<Response, ApiError> {
-    if state.settings.exposed || is_forwarded(&headers) {
-        Admin::check(&state, &headers)?;
+async fn metrics(State(watched): State<Watched>, headers: HeaderMap) -> Result<Response, ApiError> {
+    if watched.is_exposed || is_forwarded(&headers) {
+        Admin::check(&watched.service, &headers)?;
     }
-    let text = state.metrics.encode(state.sessions.count()).map_err(|_| {
+    let sessions = watched.service.sessions.count();
+    let text = watched.metrics.encode(sessions).map_err(|_| {
         ApiError::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "The metrics can't be written.",

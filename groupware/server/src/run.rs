@@ -3,12 +3,16 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use groupware_fixtures::demo;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{Config, Data, ServeError, Server, admin_token, demo};
+use crate::admin_token;
+use crate::config::{Config, Data};
+use crate::error::ServeError;
+use crate::server::Server;
 
 /// How often the parent is looked for, besides the signal that the system sends.
 const PARENT_CHECK: Duration = Duration::from_millis(500);
@@ -74,7 +78,7 @@ fn serve(config: Config, demo: Option<Demo>) -> Result<(), ServeError> {
         }
     }
     if demo.is_some() {
-        let users = runtime.block_on(demo::fill(server.state()));
+        let users = runtime.block_on(demo::fill(server.service()));
         let users = users.map_err(|error| ServeError::Demo(error.to_string()))?;
         said += &demo::greeting(scheme, server.address(), &users);
     }

@@ -464,7 +464,7 @@ fn a_share_of_the_disk_is_a_users_own() {
 #[test]
 fn a_body_that_comes_too_slowly_is_given_up() {
     let mut config = config();
-    config.limits.body_timeout = std::time::Duration::from_secs(1);
+    config.limits.body_timeout = std::time::Duration::from_millis(200);
     let server = Server::start(config).unwrap();
     let ada = User::new(&server, "ada");
     let path = ada.document();
@@ -476,4 +476,38 @@ fn a_body_that_comes_too_slowly_is_given_up() {
     stream.write_all(head.as_bytes()).unwrap();
     assert_error(&read_reply(stream).unwrap(), 408);
     assert_eq!(ada.get(&path).json()["@attachments"], json!([]));
+}
+
+/// What is streamed is said at the route: a mailbox and a database whose names look like the path of
+/// an attachment make nothing of it. The body is announced and never sent: whoever would read it
+/// waits for it.
+#[test]
+fn no_names_in_a_path_lift_the_bound_on_a_body() {
+    let server = start();
+    let owner = User::new(&server, "documents");
+    let ordinary = "/docs/documents/unid/api/data/documents";
+    for (auth, path, status) in [
+        (&*owner.auth, ordinary.to_owned(), 413),
+        ("", ordinary.to_owned(), 401),
+        (&*owner.auth, format!("{ordinary}/unid/0123"), 413),
+        (
+            &*owner.auth,
+            "/tus/documents/no/such/route/here".to_owned(),
+            413,
+        ),
+    ] {
+        let mut stream = connect(server.address());
+        let auth = match auth {
+            "" => String::new(),
+            auth => format!("authorization: {auth}\r\n"),
+        };
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: test\r\n{auth}content-type: application/json\r\n\
+             content-length: {}\r\n\r\n{{",
+            10_u64 << 30
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let reply = read_reply(&mut stream).expect("it is answered before the body is there");
+        assert_eq!(reply.status, status, "{path}: {reply:?}");
+    }
 }

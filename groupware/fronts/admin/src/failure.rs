@@ -1,0 +1,82 @@
+//! How failures of the admin interface are told.
+
+use axum::response::{IntoResponse, Response};
+use groupware_fixtures::FillError;
+use groupware_http::ApiError;
+use groupware_mail::MailError;
+use groupware_people::AccountError;
+use groupware_service::AccountsError;
+use groupware_store::{CommitError, StoreError};
+
+/// A failed request.
+#[derive(Debug)]
+pub(crate) struct Failure(ApiError);
+
+pub(crate) type Reply = Result<Response, Failure>;
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        self.0.into_response()
+    }
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self(error)
+    }
+}
+
+impl From<CommitError> for Failure {
+    fn from(error: CommitError) -> Self {
+        Self(error.into())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self(error.into())
+    }
+}
+
+impl From<AccountsError> for Failure {
+    fn from(error: AccountsError) -> Self {
+        let status = match &error {
+            AccountsError::Decided(AccountError::Store(error)) => return error.clone().into(),
+            AccountsError::Commit(error) => return error.clone().into(),
+            AccountsError::Decided(
+                AccountError::Unknown(_) | AccountError::UnknownAppPassword(_),
+            ) => 404,
+            AccountsError::Decided(AccountError::TooManyAppPasswords) => 409,
+            AccountsError::Decided(AccountError::TooManyUsers) => 507,
+            _ => 500,
+        };
+        let message = error.to_string();
+        let mut letters = message.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        let sentence: String = first.into_iter().chain(letters).chain(['.']).collect();
+        Self(ApiError::told(status, sentence))
+    }
+}
+
+impl From<MailError> for Failure {
+    fn from(error: MailError) -> Self {
+        Self(match error {
+            MailError::Refused { reason, message } => ApiError::told(reason.status(), message),
+            // Names of records are for the administrator only, and stand in no answer.
+            MailError::Unreadable(_) => ApiError::told(500, "The mailbox can't be read."),
+        })
+    }
+}
+
+impl From<FillError> for Failure {
+    fn from(error: FillError) -> Self {
+        match error {
+            FillError::NotEmpty(user) => {
+                let message = format!("The inbox of {user} is not empty: reset it first.");
+                Self(ApiError::told(409, message))
+            }
+            FillError::Mail(error) => error.into(),
+            FillError::Commit(error) => error.into(),
+        }
+    }
+}

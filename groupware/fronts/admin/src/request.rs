@@ -1,0 +1,46 @@
+//! What requests of the administrator carry, and how they are carried out.
+
+use groupware_http::ApiError;
+use groupware_people::UserName;
+use groupware_service::Caller;
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::failure::{Failure, Reply};
+
+pub(crate) fn user_name(text: &str) -> Result<UserName, ApiError> {
+    UserName::parse(text).ok_or_else(|| {
+        ApiError::bad_request(
+            "A user name has 1 to 64 letters, digits, '.', '_', or '-', does not begin with a \
+             dot, and does not end with .nsf.",
+        )
+    })
+}
+
+pub(crate) fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ApiError> {
+    if body.is_empty() {
+        return Err(ApiError::bad_request("Empty request body."));
+    }
+    serde_json::from_slice(body)
+        .map_err(|error| ApiError::bad_request(format!("The body can't be read: {error}.")))
+}
+
+/// Runs a change to its end, whether or not the caller waits. Nobody else's request waits for it:
+/// only the token's bearer can start one, and they queue at the store.
+pub(crate) async fn to_the_end(
+    caller: &Caller,
+    change: impl Future<Output = Reply> + Send + 'static,
+) -> Reply {
+    match caller.give_way(tokio::spawn(change)).await {
+        Ok(reply) => reply,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => {
+            let stopping = "The server is stopping.";
+            Err(Failure::from(ApiError::later(
+                StatusCode::SERVICE_UNAVAILABLE,
+                stopping,
+                5,
+            )))
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The calendar's routes, in the shape of Domino's calendar service: read the request, let
+//! `groupware-calendar` decide, answer. Knows no rule of the calendar.
+
+mod reply;
+mod request;
+
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, State},
+    response::Response,
+    routing::{get, put},
+};
+use groupware_calendar::{
+    self as calendar, Action, CalendarError, EventQuery, Format, InvitationQuery, Reason, Target,
+    UpdateOptions, limits,
+};
+use groupware_http::reply::nothing;
+use groupware_http::{Gate, Owner};
+use groupware_service::Service;
+use groupware_service::calendar::{change, read};
+
+use self::reply::CalendarFailure;
+use self::request::{Body, MediaType, Query, Resource};
+use crate::front::Domino;
+
+type Reply = Result<Response, CalendarFailure>;
+
+/// The calendar's routes under `/mail/{mailbox}/api/calendar`. Not nested: that would rewrite
+/// the URI of each request.
+pub(crate) fn routes(domino: &Domino, gate: &Gate) -> Router {
+    let at = |rest: &str| format!("/mail/{{mailbox}}/api/calendar{rest}");
+    Router::new()
+        .route(&at(""), get(no_database_context))
+        .route(&at("/events"), get(list_events).post(create_event))
+        .route(
+            &at("/events/{id}"),
+            get(read_event).put(update_event).delete(delete_event),
+        )
+        .route(&at("/events/{id}/action"), put(act_on_event))
+        .route(&at("/events/{id}/instances"), get(list_instances))
+        .route(&at("/events/{id}/notices"), get(list_notices))
+        .route(&at("/invitations"), get(list_invitations))
+        .route(&at("/notices/{id}"), get(read_notice))
+        .route(&at("/notices/{id}/action"), put(act_on_notice))
+        .layer(DefaultBodyLimit::max(limits::BODY_BYTES))
+        .layer(gate.usual())
+        .with_state(domino.service.clone())
+}
+
+/// The list of calendars belongs to the server, not to a database.
+async fn no_database_context(_owner: Owner) -> Reply {
+    let error = CalendarError::refused(Reason::NoResource, "Database context not allowed.");
+    Err(error.into())
+}
+
+async fn list_events(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
+    let query = EventQuery::parse(query.pairs(), service.now_s())?;
+    let page = read(&service, |snapshot| {
+        calendar::events(snapshot, owner.mailbox(), &query)
+    })?;
+    Ok(match page {
+        None => nothing(),
+        Some(page) => {
+            let range = format!("items {}-{}", page.first, page.last);
+            reply::page(query.format(), page.body, &range)
+        }
+    })
+}
+
+async fn create_event(
+    State(service): State<Service>,
+    owner: Owner,
+    query: Query,
+    media: MediaType,
+    Body(body): Body,
+) -> Reply {
+    let (format, new) = media.one_event(&body)?;
+    let workflow = query.flag("workflow", true)?;
+    let entry = change(&service, &owner, |context| {
+        calendar::create(context, new.clone(), workflow)
+    })
+    .await?
+    .ok_or(CalendarFailure::Internal)?;
+    let location = calendar::event_path(owner.mailbox(), &entry.event.uid);
+    Ok(reply::created(
+        format,
+        reply::event_body(format, owner.mailbox(), &entry),
+        &location,
+    ))
+}
+
+async fn read_event(
+    State(service): State<Service>,
+    owner: Owner,
+    Resource(uid): Resource,
+    query: Query,
+) -> Reply {
+    let format = Format::parse(query.pairs())?;
+    let body = read(&service, |snapshot| {
+        calendar::event(snapshot, owner.mailbox(), &uid, format)
+    })?;
+    Ok(reply::document(format, body))
+}
+
+async fn update_event(
+    State(service): State<Service>,
+    owner: Owner,
+    Resource(uid): Resource,
+    query: Query,
+    media: MediaType,
+    Body(body): Body,
+) -> Reply {
+    let (format, new) = media.one_event(&body)?;
+    let options = UpdateOptions {
+        workflow: query.flag("workflow", true)?,
+        literally: query.flag("literally", false)?,
+        strict_sequence: query.flag("strictsequence", false)?,
+    };
+    let entry = change(&service, &owner, |context| {
+        calendar::update(context, &uid, new.clone(), options)
+    })
+    .await?
+    .ok_or(CalendarFailure::Internal)?;
+    Ok(reply::document(
+        format,
+        reply::event_body(format, owner.mailbox(), &entry),
+    ))
+}
+
+async fn delete_event(
+    State(service): State<Service>,
+    owner: Owner,
+    Resource(uid): Resource,
+    query: Query,
+) -> Reply {
+    let workflow = query.flag("workflow", true)?;
+    change(&service, &owner, |context| {
+        calendar::delete(context, &uid, workflow)
+    })
+    .await?;
+    Ok(nothing())
+}
+
+/// Recurring events are refused at the door, so no event here has instances.
+async fn list_instances(
+    State(service): State<Service>,
+    owner: Owner,
+    Resource(uid): Resource,
+) -> Reply {
+    read(&service, |snapshot| {
+        calendar::event(snapshot, owner.mailbox(), &uid, Format::Json)
+    })?;
+    Err(CalendarError::bad_request("Event does not recur.").into())
+}
+
+async fn list_notices(
+    State(service): State<Service>,
+    owner: Owner,
+    Resource(uid): Resource,
+) -> Reply {
+    let body = read(&service, |snapshot| {
+        calendar::event_notices(snapshot, owner.mailbox(), &uid)
+    })?;
+    Ok(reply::list(body))
+}
+
+async fn list_invitations(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
+    let query = InvitationQuery::parse(query.pairs())?;
+    let body = read(&service, |snapshot| {
+        calendar::invitations(snapshot, owner.mailbox(), &query)
+    })?;
+    Ok(reply::list(body))
+}
+
+async fn read_notice(
+    State(service): State<Service>,
+    owner: Owner,
+    Resource(id): Resource,
+    query: Query,
+) -> Reply {
+    let format = Format::parse(query.pairs())?;
+    let body = read(&service, |snapshot| {
+        calendar::notice(snapshot, owner.mailbox(), &id, format)
+    })?;
+    Ok(reply::document(format, body))
+}
+
+async fn act_on_event(
+    State(service): State<Service>,
+    owner: Owner,
+    Resource(uid): Resource,
+    query: Query,
+    media: MediaType,
+    Body(body): Body,
+) -> Reply {
+    act(
+        &service,
+        &owner,
+        Target::Event(&uid),
+        &query,
+        (media, &body),
+    )
+    .await
+}
+
+async fn act_on_notice(
+    State(service): State<Service>,
+    owner: Owner,
+    Resource(id): Resource,
+    query: Query,
+    media: MediaType,
+    Body(body): Body,
+) -> Reply {
+    act(
+        &service,
+        &owner,
+        Target::Notice(&id),
+        &query,
+        (media, &body),
+    )
+    .await
+}
+
+async fn act(
+    service: &Service,
+    owner: &Owner,
+    target: Target<'_>,
+    query: &Query,
+    (media, body): (MediaType, &[u8]),
+) -> Reply {
+    let action = Action::parse(query.pairs())?;
+    let body = media.action(body)?;
+    change(service, owner, |context| {
+        calendar::answer(context, target, action, &body)
+    })
+    .await?;
+    Ok(nothing())
+}

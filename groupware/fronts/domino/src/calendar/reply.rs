@@ -1,0 +1,158 @@
+//! Answers of the calendar, and failures in Domino's error shape.
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use groupware_calendar::{
+    CalendarError, Entry, Format, error_body, event_document, write_icalendar,
+};
+use groupware_http::{NoFlag, Unreadable, reply};
+use groupware_service::ChangeError;
+use groupware_store::CommitError;
+use http::{StatusCode, header};
+
+/// Why a request failed, beyond what the calendar itself refuses.
+#[derive(Debug)]
+pub(crate) enum CalendarFailure {
+    /// The calendar refused it, or could not read.
+    Calendar(CalendarError),
+    /// Others kept changing the same entries; nothing was changed by this request.
+    Contended,
+    /// The body, or what it would make, is too large.
+    TooLarge,
+    /// No room to store it.
+    Full,
+    /// The server is shutting down.
+    Closing,
+    /// A fault of ours.
+    Internal,
+}
+
+impl From<CalendarError> for CalendarFailure {
+    fn from(error: CalendarError) -> Self {
+        Self::Calendar(error)
+    }
+}
+
+impl From<Unreadable> for CalendarFailure {
+    fn from(Unreadable(message): Unreadable) -> Self {
+        CalendarError::bad_request(message).into()
+    }
+}
+
+impl From<NoFlag> for CalendarFailure {
+    fn from(error: NoFlag) -> Self {
+        CalendarError::bad_request(error.to_string()).into()
+    }
+}
+
+impl From<ChangeError<CalendarError>> for CalendarFailure {
+    fn from(error: ChangeError<CalendarError>) -> Self {
+        match error {
+            ChangeError::Decided(error) => error.into(),
+            ChangeError::Contended => Self::Contended,
+            ChangeError::Commit(error) => error.into(),
+        }
+    }
+}
+
+impl From<CommitError> for CalendarFailure {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Conflict { .. } => Self::Contended,
+            CommitError::Full => Self::Full,
+            CommitError::Closed => Self::Closing,
+            CommitError::TooLarge => Self::TooLarge,
+            _ => Self::Internal,
+        }
+    }
+}
+
+impl CalendarFailure {
+    /// The status, and a sentence for whoever asked; of a fault of ours, no cause.
+    fn told(&self) -> (u16, Cow<'_, str>) {
+        let (status, message) = match self {
+            Self::Calendar(CalendarError::Refused { reason, message }) => {
+                return (reason.status(), Cow::Borrowed(message));
+            }
+            Self::Calendar(_) => (500, "Error reading the calendar."),
+            Self::Contended => (409, "The entry is being changed by others: try again."),
+            Self::TooLarge => (413, "The request is too large."),
+            Self::Full => (507, "There is no room left to store this."),
+            Self::Closing => (503, "The server is shutting down."),
+            Self::Internal => (500, "Error writing the calendar."),
+        };
+        (status, Cow::Borrowed(message))
+    }
+
+    fn parts(&self) -> (u16, Vec<u8>) {
+        if let Self::Calendar(error) = self {
+            return (error.status(), error.to_json());
+        }
+        let (status, message) = self.told();
+        let cserror = matches!(self, Self::Internal).then_some(1024);
+        (status, error_body(status, cserror, &message))
+    }
+}
+
+impl IntoResponse for CalendarFailure {
+    fn into_response(self) -> Response {
+        let (status, body) = self.parts();
+        let mut response = reply::json(body);
+        *response.status_mut() =
+            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response
+    }
+}
+
+/// 200 with a document.
+pub(crate) fn document(format: Format, body: Vec<u8>) -> Response {
+    reply::typed(body, format.content_type())
+}
+
+/// 200 with a list, or with no content type and no body if it is empty.
+pub(crate) fn list(body: Option<Vec<u8>>) -> Response {
+    body.map_or_else(reply::nothing, |body| document(Format::Json, body))
+}
+
+/// 200 with a page of a list and where in the list it lies.
+pub(crate) fn page(format: Format, body: Vec<u8>, range: &str) -> Response {
+    reply::with(document(format, body), header::CONTENT_RANGE, range)
+}
+
+/// 201 with the new event and its path.
+pub(crate) fn created(format: Format, body: Vec<u8>, location: &str) -> Response {
+    let mut response = document(format, body);
+    *response.status_mut() = StatusCode::CREATED;
+    reply::with(response, header::LOCATION, location)
+}
+
+/// An event in the form that the request came in.
+pub(crate) fn event_body(format: Format, mailbox: &str, entry: &Entry) -> Vec<u8> {
+    match format {
+        Format::Json => event_document(mailbox, entry),
+        Format::ICalendar => write_icalendar([entry]).into_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_have_dominos_shape() {
+        for (failure, status) in [
+            (CalendarFailure::Contended, 409),
+            (CalendarFailure::TooLarge, 413),
+            (CalendarFailure::Full, 507),
+            (CalendarFailure::Closing, 503),
+            (CalendarFailure::Internal, 500),
+            (CalendarError::bad_request("No.").into(), 400),
+        ] {
+            let (found, body) = failure.parts();
+            let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!((found, &body["code"]), (status, &status.into()));
+            assert!(body["text"] != "" && body["message"] != "", "{body}");
+        }
+    }
+}

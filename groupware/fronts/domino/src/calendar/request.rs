@@ -1,0 +1,130 @@
+//! What a calendar request carries: identifier, query, media type, body. Each part that can't be
+//! read is refused in the calendar's own error shape.
+
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, FromRequestParts, RawPathParams, Request, rejection::BytesRejection},
+};
+use groupware_calendar::{
+    ActionBody, CalendarError, Format, NewEvent, Reason, parse_icalendar, parse_json_events,
+};
+use http::{header, request::Parts};
+
+use super::reply::CalendarFailure;
+
+/// The identifier in the path: a UID or a notice's name.
+pub(crate) struct Resource(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Resource {
+    type Rejection = CalendarFailure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, CalendarFailure> {
+        let unreadable =
+            || CalendarError::refused(Reason::BadIdentifier, "The identifier can't be read.");
+        let names = RawPathParams::from_request_parts(parts, state)
+            .await
+            .map_err(|_| unreadable())?;
+        let id = names.iter().find(|(name, _)| *name == "id");
+        let (_, id) = id.ok_or_else(unreadable)?;
+        Ok(Self(id.to_owned()))
+    }
+}
+
+/// The query's names and values, decoded, in their order.
+pub(crate) struct Query(groupware_http::Query);
+
+impl<S: Send + Sync> FromRequestParts<S> for Query {
+    type Rejection = CalendarFailure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, CalendarFailure> {
+        Ok(Self(groupware_http::Query::of(parts).await?))
+    }
+}
+
+impl Query {
+    /// The pairs as the calendar reads them.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.pairs()
+    }
+
+    /// A parameter that is `true` or `false`.
+    ///
+    /// # Errors
+    /// 400 if it is something else.
+    pub(crate) fn flag(&self, name: &str, default: bool) -> Result<bool, CalendarFailure> {
+        Ok(self.0.flag(name)?.unwrap_or(default))
+    }
+}
+
+/// What the body calls itself.
+pub(crate) struct MediaType(Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for MediaType {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let value = parts.headers.get(header::CONTENT_TYPE);
+        Ok(Self(
+            value
+                .and_then(|value| value.to_str().ok())
+                .map(str::to_owned),
+        ))
+    }
+}
+
+impl MediaType {
+    /// The one event that a body describes, and the form that the answer takes too.
+    ///
+    /// # Errors
+    /// 415 for another type than JSON and iCalendar; 400 for none or several events.
+    pub(crate) fn one_event(&self, body: &[u8]) -> Result<(Format, NewEvent), CalendarError> {
+        let essence = self.0.as_deref().unwrap_or_default();
+        let essence = essence.split(';').next().unwrap_or_default().trim();
+        let (format, mut events) = if essence.eq_ignore_ascii_case("application/json") {
+            (Format::Json, parse_json_events(body)?)
+        } else if essence.eq_ignore_ascii_case("text/calendar") {
+            (Format::ICalendar, parse_icalendar(body)?)
+        } else {
+            return Err(CalendarError::refused(
+                Reason::UnsupportedMediaType,
+                "An event is application/json or text/calendar.",
+            ));
+        };
+        match (events.pop(), events.is_empty()) {
+            (Some(event), true) => Ok((format, event)),
+            (None, _) => Err(CalendarError::bad_request("The body has no event.")),
+            (Some(_), false) => Err(CalendarError::bad_request(
+                "The body has more than one event.",
+            )),
+        }
+    }
+
+    /// What the body of an action says.
+    ///
+    /// # Errors
+    /// 415 for a body that is not JSON; 400 for one that can't be read.
+    pub(crate) fn action(&self, body: &[u8]) -> Result<ActionBody, CalendarError> {
+        ActionBody::parse(self.0.as_deref(), body)
+    }
+}
+
+/// The body, whole, within the route's limit.
+pub(crate) struct Body(pub(crate) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Body {
+    type Rejection = CalendarFailure;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, CalendarFailure> {
+        Bytes::from_request(request, state)
+            .await
+            .map(Self)
+            .map_err(|rejection| match rejection {
+                BytesRejection::FailedToBufferBody(ref cause)
+                    if cause.status() == http::StatusCode::PAYLOAD_TOO_LARGE =>
+                {
+                    CalendarFailure::TooLarge
+                }
+                _ => CalendarError::bad_request("The request body can't be read.").into(),
+            })
+    }
+}

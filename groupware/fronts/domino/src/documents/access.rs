@@ -1,0 +1,71 @@
+//! The routes of grants: whom a database is granted to. Knows no rule of access.
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::routing::get;
+use groupware_documents::{self as documents, Access};
+use groupware_http::reply::{json, nothing};
+use groupware_http::{ApiError, Owner};
+
+use super::params::DocumentParams;
+use super::user::change_as;
+use crate::failure::Reply;
+use crate::front::Domino;
+
+pub(crate) fn routes() -> Router<Domino> {
+    Router::new().route(
+        "/docs/{mailbox}/{database}/api/data/access",
+        get(read).put(replace).delete(remove),
+    )
+}
+
+async fn read(State(domino): State<Domino>, owner: Owner, params: DocumentParams) -> Reply {
+    let database = params.database()?;
+    let registered = |name: &str| registered(&domino, name);
+    let body = domino
+        .service
+        .store()
+        .read(|snapshot| documents::access(snapshot, owner.who(), &database, &registered))?;
+    Ok(json(body))
+}
+
+/// A name that nobody has is told, lest a slip of the pen lock somebody out unseen.
+async fn replace(
+    State(domino): State<Domino>,
+    owner: Owner,
+    params: DocumentParams,
+    body: Bytes,
+) -> Reply {
+    let (database, to) = (params.database()?, Access::parse(&body)?);
+    if let Some(unknown) = to.names().find(|name| registered(&domino, name).is_none()) {
+        let message = format!("There is no user {unknown}.");
+        return Err(ApiError::bad_request(message).into());
+    }
+    grant(&domino, &owner, &database, to).await
+}
+
+async fn remove(State(domino): State<Domino>, owner: Owner, params: DocumentParams) -> Reply {
+    grant(&domino, &owner, &params.database()?, Access::default()).await
+}
+
+async fn grant(
+    domino: &Domino,
+    owner: &Owner,
+    database: &documents::DatabaseName,
+    to: Access,
+) -> Reply {
+    change_as(domino, (owner.caller(), owner.who()), |context| {
+        documents::grant(context, database, to.clone(), &|name| {
+            registered(domino, name)
+        })
+    })
+    .await?;
+    Ok(nothing())
+}
+
+/// When the user of this name was registered, if there is one.
+fn registered(domino: &Domino, name: &str) -> Option<i64> {
+    let account = domino.service.directory().find(name);
+    account.map(|account| account.created)
+}

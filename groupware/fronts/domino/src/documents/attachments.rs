@@ -1,0 +1,416 @@
+//! Attached files: sent whole or in a form, read whole or in part, streamed both ways.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::{self as method, get};
+use groupware_content::{Pin, Whole};
+use groupware_documents::{
+    self as documents, Attachment, ByteRange, DocumentError, Event, FileName, Multipart,
+    NewAttachment, PartHead, Place, Ranged,
+};
+use groupware_http::reply::{nothing, with};
+use groupware_http::{
+    ApiError, Buffer, FileBody, Flow, Gate, Inflow, StreamSlot, Streamed, header_text as text,
+};
+use http::header::{
+    ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, RANGE, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderMap, StatusCode};
+
+use super::params::DocumentParams;
+use super::reply;
+use super::user::{DatabaseUser, change};
+use crate::failure::{Failure, Reply};
+use crate::front::Domino;
+
+const BYTES: &str = "application/octet-stream";
+
+/// Files are sent to two of these routes, of any size: their bodies are streamed, within the bounds
+/// and at the pace that are kept here.
+pub(crate) fn routes(gate: &Gate) -> Router<Domino> {
+    let at = |rest: &str| {
+        format!("/docs/{{mailbox}}/{{database}}/api/data/documents/unid/{{unid}}/{{item}}{rest}")
+    };
+    let file = get(read)
+        .layer(gate.usual())
+        .merge(method::put(put).layer(gate.streamed()))
+        .merge(method::delete(remove).layer(gate.usual()));
+    Router::new()
+        .route(&at(""), method::post(attach_form).layer(gate.streamed()))
+        .route(&at("/{file}"), file)
+}
+
+/// Takes a whole file as it is.
+async fn put(
+    State(domino): State<Domino>,
+    user: DatabaseUser,
+    params: DocumentParams,
+    request: Request,
+) -> Reply {
+    let (place, name) = (params.place()?, params.file()?);
+    let (parts, body) = request.into_parts();
+    let mut inbox = Inbox::open(&domino, &user, &place, (&parts.headers, body)).await?;
+    let media_type = text(&parts.headers, CONTENT_TYPE)
+        .unwrap_or(BYTES)
+        .to_owned();
+    let length = inbox.announced;
+    inbox.begin(name, media_type, length).await?;
+    loop {
+        let flow = inbox.body.fill().await;
+        if let Some(buffer) = inbox.body.take() {
+            let count = buffer.bytes().len();
+            inbox.append(buffer, count).await?;
+        }
+        match flow {
+            Flow::More => {}
+            Flow::Ended => break,
+            Flow::Slow | Flow::Broken => return Err(broken(flow).into()),
+        }
+    }
+    inbox.end_file().await?;
+    let (path, all_new) = inbox.attach_all(&user, &place).await?;
+    Ok(match all_new {
+        true => reply::created(&path),
+        false => nothing(),
+    })
+}
+
+/// Takes the files of a form, all or none.
+async fn attach_form(
+    State(domino): State<Domino>,
+    user: DatabaseUser,
+    params: DocumentParams,
+    request: Request,
+) -> Reply {
+    let place = params.place()?;
+    let at = (&place.database, &place.unid);
+    domino
+        .service
+        .store()
+        .read(|snapshot| documents::check_change(snapshot, user.who(), at))?;
+    let (parts, body) = request.into_parts();
+    let boundary = text(&parts.headers, CONTENT_TYPE).and_then(documents::boundary);
+    let boundary = boundary.ok_or_else(|| {
+        ApiError::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "Files are sent as multipart/form-data.",
+        )
+    })?;
+    let mut inbox = Inbox::open(&domino, &user, &place, (&parts.headers, body)).await?;
+    inbox.read_form(Multipart::new(&boundary)).await?;
+    if inbox.files.is_empty() {
+        return Err(ApiError::bad_request("The form has no file.").into());
+    }
+    let (path, _) = inbox.attach_all(&user, &place).await?;
+    Ok(reply::created(&path))
+}
+
+/// Files on their way in.
+struct Inbox {
+    domino: Domino,
+    body: Inflow,
+    /// The length of the body, where it is announced.
+    announced: Option<u64>,
+    /// Bytes that may still come in.
+    room: u64,
+    open: Option<(FileName, String, Whole)>,
+    files: Vec<(NewAttachment, Pin)>,
+    place: Place,
+    _stream: StreamSlot,
+}
+
+impl Inbox {
+    /// Refuses what can be known to fail before anything is sent.
+    async fn open(
+        domino: &Domino,
+        user: &DatabaseUser,
+        place: &Place,
+        (headers, body): (&HeaderMap, Body),
+    ) -> Result<Self, Failure> {
+        let announced = text(headers, CONTENT_LENGTH).and_then(|length| length.parse().ok());
+        let room = domino.service.store().read(|snapshot| {
+            let at = (&place.database, &place.unid);
+            documents::check_change(snapshot, user.who(), at)?;
+            documents::room(
+                snapshot,
+                user.mailbox(),
+                domino.service.settings().quota_bytes,
+            )
+        })?;
+        let room = room.min(domino.attachment_bytes);
+        if announced.is_some_and(|length: u64| length > domino.attachment_bytes) {
+            return Err(too_large(domino.attachment_bytes).into());
+        }
+        if announced.is_some_and(|length| length > room) {
+            return Err(no_room().into());
+        }
+        let buffers = &domino.streams.incoming;
+        Ok(Self {
+            domino: domino.clone(),
+            body: Inflow::new(body, buffers, domino.body_within, user.caller()),
+            announced,
+            room,
+            open: None,
+            files: Vec::new(),
+            place: place.clone(),
+            _stream: domino.streams.slot(user.caller(), user.who().user).await?,
+        })
+    }
+
+    async fn read_form(&mut self, mut form: Multipart) -> Result<(), Failure> {
+        let (mut skipping, mut flow) = (false, Flow::More);
+        let mut buffer: Option<Buffer> = None;
+        loop {
+            let bytes = buffer.as_ref().map_or(&[][..], Buffer::bytes);
+            let taken = match form.next(bytes).map_err(DocumentError::from)? {
+                Event::More => {
+                    if flow != Flow::More {
+                        return Err(broken(flow).into());
+                    }
+                    if let Some(buffer) = buffer.take() {
+                        self.body.put_back(buffer);
+                    }
+                    flow = self.body.fill().await;
+                    buffer = self.body.take();
+                    continue;
+                }
+                Event::Skip { taken } => taken,
+                Event::Part { taken, head } => {
+                    skipping = head.file_name.is_none();
+                    if let Some(name) = &head.file_name {
+                        let name = FileName::parse(name)?;
+                        self.begin(name, media_type(&head), None).await?;
+                    }
+                    taken
+                }
+                Event::Content { taken } => {
+                    if let Some(filled) = buffer.take_if(|_| !skipping) {
+                        buffer = Some(self.append(filled, taken).await?);
+                    }
+                    taken
+                }
+                Event::PartEnd { taken } => {
+                    self.end_file().await?;
+                    taken
+                }
+                Event::End => return Ok(()),
+            };
+            if let Some(buffer) = &mut buffer {
+                buffer.drop_front(taken);
+            }
+        }
+    }
+
+    async fn begin(
+        &mut self,
+        name: FileName,
+        media_type: String,
+        length: Option<u64>,
+    ) -> Result<(), Failure> {
+        let (content, id) = (
+            self.domino.content.clone(),
+            self.domino.service.random_bits(),
+        );
+        let create = move || content.create_whole(&format!("w-{id:032x}"), length);
+        let whole = self.domino.streams.disk.work(create).await??;
+        self.open = Some((name, media_type, whole));
+        Ok(())
+    }
+
+    /// Adds the first bytes of a buffer to the file.
+    async fn append(&mut self, buffer: Buffer, count: usize) -> Result<Buffer, Failure> {
+        let left = self.room.checked_sub(count as u64);
+        self.room = left.ok_or_else(|| match self.room_is_share() {
+            true => no_room(),
+            false => too_large(self.domino.attachment_bytes),
+        })?;
+        let Some((name, media_type, mut whole)) = self.open.take() else {
+            return Ok(buffer);
+        };
+        let append = move || {
+            whole.append(&buffer.bytes()[..count])?;
+            Ok::<_, groupware_content::ContentError>((whole, buffer))
+        };
+        let (whole, buffer) = self.domino.streams.disk.work(append).await??;
+        self.open = Some((name, media_type, whole));
+        Ok(buffer)
+    }
+
+    /// Whether what may come in is bounded by the owner's share, not by the largest attachment.
+    fn room_is_share(&self) -> bool {
+        let open = self
+            .open
+            .as_ref()
+            .map_or(0, |(_, _, whole)| whole.written());
+        let here: u64 = self.files.iter().map(|(file, _)| file.bytes).sum();
+        self.room + open + here < self.domino.attachment_bytes
+    }
+
+    async fn end_file(&mut self) -> Result<(), Failure> {
+        let Some((name, media_type, whole)) = self.open.take() else {
+            return Ok(());
+        };
+        let finish = move || {
+            let bytes = whole.written();
+            whole.finish().map(|pin| (bytes, pin))
+        };
+        let (bytes, pin) = self.domino.streams.disk.work(finish).await??;
+        let file = NewAttachment {
+            item: self.place.item.clone(),
+            name,
+            media_type,
+            bytes,
+            hash: pin.hash(),
+        };
+        self.files.push((file, pin));
+        Ok(())
+    }
+
+    /// Commits the attachments; the path of the first one, and whether all are new.
+    async fn attach_all(
+        self,
+        user: &DatabaseUser,
+        place: &Place,
+    ) -> Result<(String, bool), Failure> {
+        // The pins hold until the commit is through.
+        let (files, _pins): (Vec<_>, Vec<_>) = self.files.into_iter().unzip();
+        let at = (&place.database, &place.unid);
+        let all_new = change(&self.domino, user, |context| {
+            documents::attach(context, at, &files)
+        })
+        .await?;
+        let first = files.first().map(|file| &file.name);
+        Ok((
+            documents::attachment_path(user.mailbox(), place, first),
+            all_new,
+        ))
+    }
+}
+
+fn media_type(head: &PartHead) -> String {
+    head.media_type.clone().unwrap_or_else(|| BYTES.to_owned())
+}
+
+async fn remove(State(domino): State<Domino>, user: DatabaseUser, params: DocumentParams) -> Reply {
+    let (place, name) = (params.place()?, params.file()?);
+    change(&domino, &user, |context| {
+        documents::detach(context, &place, &name)
+    })
+    .await?;
+    Ok(nothing())
+}
+
+/// Sends a file, or a part of it. It is never shown by a browser as a page of this server: what is
+/// in it was written by whoever sent it.
+async fn read(
+    State(domino): State<Domino>,
+    user: DatabaseUser,
+    params: DocumentParams,
+    headers: HeaderMap,
+) -> Reply {
+    let (place, name) = (params.place()?, params.file()?);
+    let attachment = domino
+        .service
+        .store()
+        .read(|snapshot| documents::attachment(snapshot, user.who(), &place, &name))?;
+    let tag = format!("\"{}\"", attachment.hash);
+    let has_it = text(&headers, IF_NONE_MATCH)
+        .is_some_and(|tags| tags.trim() == "*" || tags.split(',').any(|it| it.trim() == tag));
+    if has_it {
+        let response = reply::not_modified(attachment.modified);
+        return Ok(with(response, ETAG, &tag));
+    }
+    // A part is of use to who has the rest of the same content.
+    let is_same = text(&headers, IF_RANGE).is_none_or(|it| it.trim() == tag);
+    let range = match text(&headers, RANGE).filter(|_| is_same) {
+        Some(range) => Ranged::parse(range, attachment.bytes),
+        None => Ranged::All,
+    };
+    let part = match range {
+        Ranged::Unsatisfiable => {
+            let error = ApiError::new(
+                StatusCode::RANGE_NOT_SATISFIABLE,
+                "The attachment has no such bytes.",
+            );
+            let response = axum::response::IntoResponse::into_response(error);
+            let range = format!("bytes */{}", attachment.bytes);
+            return Ok(with(response, CONTENT_RANGE, &range));
+        }
+        Ranged::Part(part) => Some(part),
+        Ranged::All => None,
+    };
+    let body = open(&domino, &user, &attachment, part).await?;
+    Ok(describe(body, &attachment, part, &tag))
+}
+
+async fn open(
+    domino: &Domino,
+    user: &DatabaseUser,
+    attachment: &Attachment,
+    part: Option<ByteRange>,
+) -> Result<FileBody, Failure> {
+    let slot = domino.streams.slot(user.caller(), user.who().user).await?;
+    let (content, hash) = (domino.content.clone(), attachment.hash);
+    let file = domino
+        .streams
+        .disk
+        .work(move || content.read(hash))
+        .await??;
+    let span = part.map_or((0, attachment.bytes), |part| (part.first, part.length()));
+    Ok(FileBody::new(Arc::clone(&domino.streams), file, span, slot))
+}
+
+fn describe(
+    body: FileBody,
+    attachment: &Attachment,
+    part: Option<ByteRange>,
+    tag: &str,
+) -> Response {
+    let mut response = Response::new(Body::new(body));
+    response.extensions_mut().insert(Streamed);
+    if let Some(part) = part {
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+        let range = format!("bytes {}-{}/{}", part.first, part.last, attachment.bytes);
+        response = with(response, CONTENT_RANGE, &range);
+    }
+    let name = groupware_text::encoded(&attachment.name);
+    let disposition = format!("attachment; filename*=UTF-8''{name}");
+    for (header, value) in [
+        (CONTENT_TYPE, &*attachment.media_type),
+        (CONTENT_DISPOSITION, &*disposition),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (CONTENT_SECURITY_POLICY, "sandbox"),
+        (ACCEPT_RANGES, "bytes"),
+        (ETAG, tag),
+    ] {
+        response = with(response, header, value);
+    }
+    reply::modified(response, attachment.modified)
+}
+
+fn broken(flow: Flow) -> ApiError {
+    match flow {
+        Flow::Slow => ApiError::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "The body took too long to arrive.",
+        ),
+        _ => ApiError::bad_request("The body could not be read."),
+    }
+}
+
+fn too_large(most: u64) -> ApiError {
+    let message = format!("An attachment has at most {most} bytes.");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+}
+
+fn no_room() -> ApiError {
+    ApiError::new(
+        StatusCode::INSUFFICIENT_STORAGE,
+        "This would take more than your share of the disk.",
+    )
+}

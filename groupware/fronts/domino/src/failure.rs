@@ -1,0 +1,91 @@
+//! How failures of mail and documents are told. The calendar's have a shape of their own.
+
+use axum::response::{IntoResponse, Response};
+use groupware_content::ContentError;
+use groupware_documents::DocumentError;
+use groupware_http::{ApiError, NoFlag};
+use groupware_mail::MailError;
+use groupware_service::ChangeError;
+use groupware_store::{CommitError, StoreError};
+use http::StatusCode;
+
+/// A failed request.
+#[derive(Debug)]
+pub(crate) struct Failure(ApiError);
+
+pub(crate) type Reply = Result<Response, Failure>;
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        self.0.into_response()
+    }
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self(error)
+    }
+}
+
+impl From<NoFlag> for Failure {
+    fn from(error: NoFlag) -> Self {
+        Self(error.into())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self(error.into())
+    }
+}
+
+impl From<MailError> for Failure {
+    fn from(error: MailError) -> Self {
+        Self(match error {
+            MailError::Refused { reason, message } => ApiError::told(reason.status(), message),
+            // Names of records are for the administrator only.
+            MailError::Unreadable(_) => ApiError::told(500, "The mailbox can't be read."),
+        })
+    }
+}
+
+impl From<ChangeError<MailError>> for Failure {
+    fn from(error: ChangeError<MailError>) -> Self {
+        match error {
+            ChangeError::Decided(error) => error.into(),
+            ChangeError::Contended => Self(CommitError::Conflict { index: 0 }.into()),
+            ChangeError::Commit(error) => Self(error.into()),
+        }
+    }
+}
+
+impl From<DocumentError> for Failure {
+    fn from(error: DocumentError) -> Self {
+        Self(ApiError::told(error.status(), error.message()))
+    }
+}
+
+impl From<ChangeError<DocumentError>> for Failure {
+    fn from(error: ChangeError<DocumentError>) -> Self {
+        match error {
+            ChangeError::Decided(error) => error.into(),
+            ChangeError::Contended => Self(ApiError::new(
+                StatusCode::CONFLICT,
+                "The document is being changed by others: try again.",
+            )),
+            ChangeError::Commit(error) => Self(error.into()),
+        }
+    }
+}
+
+impl From<ContentError> for Failure {
+    fn from(error: ContentError) -> Self {
+        Self(match error {
+            ContentError::Full => ApiError::told(507, "The disk is full."),
+            ContentError::TooLong => {
+                ApiError::told(413, "These are more bytes than were announced.")
+            }
+            _ => ApiError::told(500, "The content can't be read or written."),
+        })
+    }
+}

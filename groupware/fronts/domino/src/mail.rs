@@ -1,0 +1,441 @@
+//! The mail routes, in the shape of Domino's mail service: read the request, let
+//! `groupware-mail` decide, answer. Knows no rule of mailboxes.
+
+mod reply;
+mod request;
+
+use std::sync::OnceLock;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::routing::{delete, get, post};
+use groupware_http::reply::{file, json as json_reply, mime, nothing};
+use groupware_http::{ApiError, Gate, Owner, Query};
+use groupware_mail::{
+    self as mail, Folder, ListQuery, MailError, Parcel, Reason, Unid, drafts, folders, keys, limits,
+};
+use groupware_service::Service;
+use groupware_service::mail::{change, read};
+use serde::{Deserialize, Serialize};
+
+use self::request::{FileName, InFolder, MediaType, Message};
+use crate::failure::Reply;
+use crate::front::Domino;
+
+/// The mail routes under `/mail/{mailbox}/api/mail`, where bodies may be as large as messages.
+pub(crate) fn routes(domino: &Domino, gate: &Gate) -> Router {
+    let at = |rest: &str| format!("/mail/{{mailbox}}/api/mail{rest}");
+    Router::new()
+        .route(&at("/inbox"), get(list_inbox).put(change_inbox))
+        .route(&at("/sent"), get(list_sent))
+        .route(&at("/drafts"), get(list_drafts).post(save_draft))
+        .route(&at("/trash"), get(list_trash).delete(empty_trash))
+        .route(&at("/trash/{id}"), delete(delete_from_trash))
+        .route(&at("/outbox"), post(send_message))
+        .route(
+            &at("/messages/{id}"),
+            get(read_message).put(change_message).delete(delete_message),
+        )
+        .route(&at("/messages/{id}/attachments/{file}"), get(read_file))
+        .route(&at("/quota"), get(read_quota))
+        .route(&at("/folders"), get(list_folders).post(create_folder))
+        .route(
+            &at("/folders/{id}"),
+            get(read_folder).put(rename_folder).delete(delete_folder),
+        )
+        .route(
+            &at("/folders/{id}/messages"),
+            get(list_folder).put(change_folder),
+        )
+        .layer(gate.large(limits::BODY_BYTES, domino.message_within))
+        .with_state(domino.service.clone())
+}
+
+fn list(service: &Service, owner: &Owner, folder: Folder, query: &Query) -> Reply {
+    let query = ListQuery::parse(query.pairs())?;
+    let page = read(service, |snapshot| {
+        mail::list_json(snapshot, owner.mailbox(), folder, &query)
+    })?;
+    Ok(reply::page(page))
+}
+
+async fn list_inbox(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
+    list(&service, &owner, Folder::Inbox, &query)
+}
+
+async fn list_sent(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
+    list(&service, &owner, Folder::Sent, &query)
+}
+
+async fn list_drafts(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
+    list(&service, &owner, Folder::Drafts, &query)
+}
+
+async fn list_trash(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
+    list(&service, &owner, Folder::Trash, &query)
+}
+
+async fn list_folder(
+    State(service): State<Service>,
+    owner: Owner,
+    InFolder(folder): InFolder,
+    query: Query,
+) -> Reply {
+    list(&service, &owner, folder, &query)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FolderChange {
+    #[serde(default)]
+    add: Vec<String>,
+    #[serde(default)]
+    remove: Vec<String>,
+}
+
+async fn change_inbox(State(service): State<Service>, owner: Owner, body: Bytes) -> Reply {
+    add_and_remove(&service, &owner, Folder::Inbox, &body).await
+}
+
+async fn change_folder(
+    State(service): State<Service>,
+    owner: Owner,
+    InFolder(folder): InFolder,
+    body: Bytes,
+) -> Reply {
+    add_and_remove(&service, &owner, folder, &body).await
+}
+
+async fn add_and_remove(service: &Service, owner: &Owner, folder: Folder, body: &[u8]) -> Reply {
+    let asked: FolderChange = json(body)?;
+    let (add, remove) = (unids(&asked.add)?, unids(&asked.remove)?);
+    change(service, owner, |context| {
+        mail::add_and_remove(context, folder, &add, &remove)
+    })
+    .await?;
+    Ok(nothing())
+}
+
+fn unids(texts: &[String]) -> Result<Vec<Unid>, MailError> {
+    let unid =
+        |text: &String| Unid::parse(text).ok_or_else(|| MailError::not_found("Message", text));
+    texts.iter().map(unid).collect()
+}
+
+async fn send_message(
+    State(service): State<Service>,
+    owner: Owner,
+    media: MediaType,
+    body: Bytes,
+) -> Reply {
+    let message = media.read(body)?;
+    // Deciding again would come to the same parcel.
+    let made_once = OnceLock::new();
+    let made = change(&service, &owner, |context| {
+        let parcel = match made_once.get() {
+            Some(parcel) => parcel,
+            None => {
+                let parcel = message.parcel(context)?;
+                made_once.get_or_init(|| parcel)
+            }
+        };
+        mail::send(context, parcel)
+    })
+    .await?;
+    Ok(reply::created(&path(&owner, made)))
+}
+
+async fn save_draft(
+    State(service): State<Service>,
+    owner: Owner,
+    media: MediaType,
+    body: Bytes,
+) -> Reply {
+    let message = media.read(body)?;
+    let made = change(&service, &owner, |context| {
+        drafts::save(context, &message.message(context)?)
+    })
+    .await?;
+    Ok(reply::created(&path(&owner, made)))
+}
+
+/// The path of a message that was made.
+fn path(owner: &Owner, made: Option<Unid>) -> String {
+    made.map_or_else(String::new, |unid| {
+        keys::message_path(owner.mailbox(), unid)
+    })
+}
+
+/// Reading a message marks it as read, unless it is asked not to.
+async fn read_message(
+    State(service): State<Service>,
+    owner: Owner,
+    Message(unid): Message,
+    query: Query,
+) -> Reply {
+    let (mark, links) = (query.flag("markread")?, query.flag("attachmentlinks")?);
+    let mailbox = owner.mailbox();
+    let (held, bytes) = read(&service, |snapshot| {
+        let held = mail::require(snapshot, mailbox, unid)?;
+        let bytes = mail::bytes(snapshot, mailbox, &held)?;
+        Ok((held, bytes))
+    })?;
+    if mark.unwrap_or(true) && !held.entry.read {
+        change(&service, &owner, |context| {
+            mail::mark(context, &[unid], true)
+        })
+        .await?;
+    }
+    match query.last("format") {
+        None => {}
+        Some(format) if format.eq_ignore_ascii_case("json") => {}
+        Some(format) if format.eq_ignore_ascii_case("mime") => return Ok(mime(bytes)),
+        Some(_) => return Err(ApiError::bad_request("The format is json or mime.").into()),
+    }
+    let links = links.unwrap_or(false);
+    Ok(json_reply(mail::message_json(
+        mailbox, &held, &bytes, links,
+    )))
+}
+
+async fn read_file(
+    State(service): State<Service>,
+    owner: Owner,
+    Message(unid): Message,
+    FileName(name): FileName,
+) -> Reply {
+    let bytes = read(&service, |snapshot| {
+        let held = mail::require(snapshot, owner.mailbox(), unid)?;
+        mail::bytes(snapshot, owner.mailbox(), &held)
+    })?;
+    let parts = mail::parts(&bytes);
+    let mut files = parts.iter().filter(|part| !part.is_multipart());
+    let part = files
+        .find(|part| part.name == name)
+        .ok_or_else(|| MailError::not_found("Attachment", &name))?;
+    Ok(file(&part.name, &part.kind, part.data().into_owned()))
+}
+
+/// Rewrites a draft, sends one, or marks any message as read or unread.
+async fn change_message(
+    State(service): State<Service>,
+    owner: Owner,
+    Message(unid): Message,
+    query: Query,
+    media: MediaType,
+    body: Bytes,
+) -> Reply {
+    let (send, mark) = (query.flag("send")?, query.flag("markread")?);
+    let made = match (send.unwrap_or(false), body.is_empty(), mark) {
+        (true, true, _) => {
+            change(&service, &owner, |context| {
+                drafts::send(context, unid, &kept_draft(context, unid)?)
+            })
+            .await?
+        }
+        (true, false, _) => {
+            let message = media.read(body)?;
+            change(&service, &owner, |context| {
+                drafts::send(context, unid, &message.parcel(context)?)
+            })
+            .await?
+        }
+        (false, false, _) => {
+            let message = media.read(body)?;
+            change(&service, &owner, |context| {
+                drafts::rewrite(context, unid, &message.message(context)?)
+            })
+            .await?
+        }
+        (false, true, Some(read)) => {
+            change(&service, &owner, |context| {
+                mail::mark(context, &[unid], read)
+            })
+            .await?;
+            return Ok(nothing());
+        }
+        (false, true, None) => return Err(ApiError::bad_request("Empty request body.").into()),
+    };
+    Ok(reply::moved_to(&path(&owner, made)))
+}
+
+/// A draft as it was kept, ready to be sent.
+fn kept_draft(context: &mail::Context<'_>, unid: Unid) -> Result<Parcel, MailError> {
+    let held = drafts::require(context, unid)?;
+    let message = mail::bytes(context.snapshot, context.mailbox, &held)?;
+    let message = mail::completed(context, message);
+    Parcel::from_head(context.directory, context.mailbox, message)
+}
+
+async fn delete_message(
+    State(service): State<Service>,
+    owner: Owner,
+    Message(unid): Message,
+    query: Query,
+) -> Reply {
+    let permanently = query.flag("permanently")?.unwrap_or(false);
+    change(&service, &owner, |context| {
+        mail::delete(context, &[unid], permanently)
+    })
+    .await?;
+    Ok(nothing())
+}
+
+async fn delete_from_trash(
+    State(service): State<Service>,
+    owner: Owner,
+    Message(unid): Message,
+) -> Reply {
+    change(&service, &owner, |context| {
+        let held = mail::require(context.snapshot, context.mailbox, unid)?;
+        if held.folder != Folder::Trash {
+            return Err(MailError::not_found(
+                "Message in the trash",
+                &unid.to_string(),
+            ));
+        }
+        mail::delete(context, &[unid], true)
+    })
+    .await?;
+    Ok(nothing())
+}
+
+async fn empty_trash(State(service): State<Service>, owner: Owner) -> Reply {
+    change(&service, &owner, |context| {
+        mail::empty(context, Folder::Trash)
+    })
+    .await?;
+    Ok(nothing())
+}
+
+/// In units of 1024 bytes, as Domino tells them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Quota {
+    enabled: bool,
+    actual_size: u64,
+    used_size: u64,
+    quota_size: u64,
+    warning_size: u64,
+}
+
+async fn read_quota(State(service): State<Service>, owner: Owner) -> Reply {
+    let used = read(&service, |snapshot| {
+        mail::used_bytes(snapshot, owner.mailbox())
+    })?;
+    let quota = service.settings().mail_quota_bytes;
+    let size = quota.unwrap_or_default() / 1024;
+    let told = Quota {
+        enabled: quota.is_some(),
+        actual_size: used.div_ceil(1024),
+        used_size: used.div_ceil(1024),
+        quota_size: size,
+        // Nine tenths.
+        warning_size: size / 10 * 9,
+    };
+    Ok(json_reply(to_json(&told)))
+}
+
+#[derive(Serialize)]
+struct FolderLine {
+    href: String,
+    name: String,
+    unid: String,
+    messages: u64,
+    unread: u64,
+    links: [Link; 1],
+}
+
+#[derive(Serialize)]
+struct Link {
+    rel: &'static str,
+    href: String,
+}
+
+fn folder_line(owner: &Owner, line: mail::FolderLine) -> FolderLine {
+    let href = format!("/mail/{}/api/mail/folders/{}", owner.mailbox(), line.folder);
+    FolderLine {
+        links: [Link {
+            rel: "messages",
+            href: format!("{href}/messages"),
+        }],
+        href,
+        name: line.name,
+        unid: line.folder.to_string(),
+        messages: line.counts.messages,
+        unread: line.counts.unread,
+    }
+}
+
+async fn list_folders(State(service): State<Service>, owner: Owner) -> Reply {
+    let lines = read(&service, |snapshot| {
+        mail::all_folders(snapshot, owner.mailbox())
+    })?;
+    let lines: Vec<_> = lines
+        .into_iter()
+        .map(|line| folder_line(&owner, line))
+        .collect();
+    Ok(json_reply(to_json(&lines)))
+}
+
+async fn read_folder(
+    State(service): State<Service>,
+    owner: Owner,
+    InFolder(folder): InFolder,
+) -> Reply {
+    let lines = read(&service, |snapshot| {
+        mail::all_folders(snapshot, owner.mailbox())
+    })?;
+    let line = lines
+        .into_iter()
+        .find(|line| line.folder == folder)
+        .ok_or_else(|| MailError::not_found("Folder", &folder.to_string()))?;
+    Ok(json_reply(to_json(&folder_line(&owner, line))))
+}
+
+#[derive(Deserialize)]
+struct NewFolder {
+    name: String,
+}
+
+async fn create_folder(State(service): State<Service>, owner: Owner, body: Bytes) -> Reply {
+    let NewFolder { name } = json(&body)?;
+    let made = change(&service, &owner, |context| folders::create(context, &name)).await?;
+    let unid =
+        made.ok_or_else(|| MailError::refused(Reason::Conflict, "The folder could not be made."))?;
+    Ok(reply::created(&keys::folder_path(
+        owner.mailbox(),
+        Folder::Own(unid),
+    )))
+}
+
+async fn rename_folder(
+    State(service): State<Service>,
+    owner: Owner,
+    folder: InFolder,
+    body: Bytes,
+) -> Reply {
+    let unid = folder.own()?;
+    let NewFolder { name } = json(&body)?;
+    change(&service, &owner, |context| {
+        folders::rename(context, unid, &name)
+    })
+    .await?;
+    Ok(nothing())
+}
+
+async fn delete_folder(State(service): State<Service>, owner: Owner, folder: InFolder) -> Reply {
+    let unid = folder.own()?;
+    change(&service, &owner, |context| folders::delete(context, unid)).await?;
+    Ok(nothing())
+}
+
+fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(body)
+        .map_err(|error| ApiError::bad_request(format!("The body can't be read: {error}.")))
+}
+
+fn to_json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("texts and numbers serialise to memory")
+}

@@ -1,0 +1,130 @@
+//! What a mail request carries: identifier, media type, body.
+
+use axum::extract::FromRequestParts;
+use bytes::Bytes;
+use groupware_http::{ApiError, media_type, parameter};
+use groupware_mail::{Context, Folder, MailError, Outgoing, Parcel, Reason, Unid, parse_outgoing};
+use http::request::Parts;
+
+use crate::failure::Failure;
+
+/// The message that the path names.
+pub(crate) struct Message(pub(crate) Unid);
+
+impl<S: Send + Sync> FromRequestParts<S> for Message {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let id = parameter(parts, "id").await.map_err(ApiError::from)?;
+        let unid = Unid::parse(&id).ok_or_else(|| MailError::not_found("Message", &id));
+        Ok(Self(unid?))
+    }
+}
+
+/// The folder that the path names.
+pub(crate) struct InFolder(pub(crate) Folder);
+
+impl InFolder {
+    /// The owner's own folder of this name.
+    pub(crate) fn own(&self) -> Result<Unid, MailError> {
+        match self.0 {
+            Folder::Own(unid) => Ok(unid),
+            _ => Err(MailError::refused(
+                Reason::Conflict,
+                "This folder belongs to every mailbox.",
+            )),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for InFolder {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let id = parameter(parts, "id").await.map_err(ApiError::from)?;
+        let folder = Folder::parse(&id).ok_or_else(|| MailError::not_found("Folder", &id));
+        Ok(Self(folder?))
+    }
+}
+
+/// The file that the path names.
+pub(crate) struct FileName(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for FileName {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        Ok(Self(
+            parameter(parts, "file").await.map_err(ApiError::from)?,
+        ))
+    }
+}
+
+/// What the body calls itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MediaType {
+    Json,
+    Mime,
+    Other,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for MediaType {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let essence = media_type(&parts.headers);
+        Ok(if essence.eq_ignore_ascii_case("application/json") {
+            Self::Json
+        } else if essence.eq_ignore_ascii_case("message/rfc822") {
+            Self::Mime
+        } else {
+            Self::Other
+        })
+    }
+}
+
+impl MediaType {
+    /// What a body describes or is.
+    ///
+    /// # Errors
+    /// A refusal of another type than JSON and MIME, or of what can't be read.
+    pub(crate) fn read(self, body: Bytes) -> Result<Written, MailError> {
+        match self {
+            Self::Json => Ok(Written::Described(parse_outgoing(&body)?.into())),
+            Self::Mime if !body.is_empty() => Ok(Written::Mime(body)),
+            Self::Mime => Err(MailError::bad_request("The message is empty.")),
+            Self::Other => Err(MailError::refused(
+                Reason::UnsupportedMediaType,
+                "A message is application/json or message/rfc822.",
+            )),
+        }
+    }
+}
+
+/// A message as its author has it.
+pub(crate) enum Written {
+    Described(Box<Outgoing>),
+    Mime(Bytes),
+}
+
+impl Written {
+    /// The message in MIME, from the owner of the mailbox.
+    ///
+    /// # Errors
+    /// A refusal of what can't be built.
+    pub(crate) fn message(&self, context: &Context<'_>) -> Result<Bytes, MailError> {
+        match self {
+            Self::Described(message) => Ok(message.build(context)?.into()),
+            Self::Mime(message) => Ok(groupware_mail::completed(context, message.clone())),
+        }
+    }
+
+    /// The same for those whom its head names.
+    ///
+    /// # Errors
+    /// As [`Written::message`]; a refusal of recipients who are no local users.
+    pub(crate) fn parcel(&self, context: &Context<'_>) -> Result<Parcel, MailError> {
+        let message = self.message(context)?;
+        Parcel::from_head(context.directory, context.mailbox, message)
+    }
+}

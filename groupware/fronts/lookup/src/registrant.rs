@@ -1,0 +1,54 @@
+//! Who sends a change of registrations.
+
+use groupware_http::{Admin, ApiError, Authorization, authenticate, authorization};
+use groupware_lookup::Registrant;
+use groupware_service::Caller;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+
+use crate::front::Lookup;
+use crate::media::check_type;
+use crate::reply::LookupFailure;
+
+/// Who sends a change. Only an `Authorization` header tells: a cookie would go along with whatever
+/// another site has a browser send.
+///
+/// # Errors
+/// 401 for nobody where that is asked for, and for wrong credentials.
+pub(crate) async fn registrant(
+    lookup: &Lookup,
+    caller: &Caller,
+    headers: &HeaderMap,
+) -> Result<Registrant, ApiError> {
+    let Some(header) = headers.get(AUTHORIZATION) else {
+        return match lookup.access.is_open_to(headers) {
+            true => Ok(Registrant::Anybody),
+            false => Err(ApiError::unauthenticated(
+                "Sign in, or send the admin token, to change registrations.",
+            )),
+        };
+    };
+    match authorization(header.as_bytes()) {
+        Some(Authorization::Bearer(_)) => {
+            Admin::check(&lookup.service, headers).map(|_| Registrant::Admin)
+        }
+        _ => {
+            let account = authenticate(&lookup.service, caller, headers).await?;
+            Ok(Registrant::User(account.name.key().as_ref().to_owned()))
+        }
+    }
+}
+
+/// Who sends a change whose body has to be of one of these types.
+///
+/// # Errors
+/// As [`registrant`]; 415 for another type.
+pub(crate) async fn changer(
+    lookup: &Lookup,
+    caller: &Caller,
+    headers: &HeaderMap,
+    types: &[&'static str],
+) -> Result<Registrant, LookupFailure> {
+    check_type(headers, types)?;
+    Ok(registrant(lookup, caller, headers).await?)
+}

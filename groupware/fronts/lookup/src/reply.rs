@@ -1,0 +1,141 @@
+//! Answers of the lookup service: JSON, XML, and failures as plain text, as the simple lookup
+//! service has them.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use groupware_http::ApiError;
+use groupware_lookup::{LookupError, Results};
+use groupware_service::ChangeError;
+use groupware_store::CommitError;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, StatusCode};
+
+/// Says where the next page of results begins.
+const NEXT: &str = "x-lookup-next-skip";
+
+/// Why a request failed, beyond what the lookup service itself refuses.
+#[derive(Debug)]
+pub(crate) enum LookupFailure {
+    /// The lookup service refused it, or could not read.
+    Lookup(LookupError),
+    /// Credentials are missing or wrong.
+    Api(ApiError),
+    /// A part of the request can't be read.
+    Unreadable(&'static str),
+    /// The body has another type than this one.
+    MediaType(&'static str),
+    /// The client sends more than it may; it may go on after so many seconds.
+    TooOften(u32),
+    /// Others kept changing the same registrations.
+    Contended,
+    /// The store did not take it.
+    Commit(CommitError),
+}
+
+impl LookupFailure {
+    pub(crate) fn unreadable(message: &'static str) -> Self {
+        Self::Unreadable(message)
+    }
+}
+
+impl From<LookupError> for LookupFailure {
+    fn from(error: LookupError) -> Self {
+        Self::Lookup(error)
+    }
+}
+
+impl From<ApiError> for LookupFailure {
+    fn from(error: ApiError) -> Self {
+        Self::Api(error)
+    }
+}
+
+impl From<ChangeError<LookupError>> for LookupFailure {
+    fn from(error: ChangeError<LookupError>) -> Self {
+        match error {
+            ChangeError::Decided(error) => Self::Lookup(error),
+            ChangeError::Contended => Self::Contended,
+            ChangeError::Commit(error) => Self::Commit(error),
+        }
+    }
+}
+
+impl IntoResponse for LookupFailure {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Lookup(error) => {
+                let status = StatusCode::from_u16(error.status());
+                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                text(status, &error.to_string())
+            }
+            Self::Api(error) => error.into_response(),
+            Self::Unreadable(message) => text(StatusCode::BAD_REQUEST, message),
+            Self::MediaType(wanted) => text(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                &format!("The body has to be {wanted}."),
+            ),
+            Self::TooOften(seconds) => {
+                let message = "Too many requests: try again later.";
+                let mut response = text(StatusCode::TOO_MANY_REQUESTS, message);
+                let headers = response.headers_mut();
+                headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+                response
+            }
+            Self::Contended => {
+                let message = "The registration is being changed by others: try again.";
+                text(StatusCode::CONFLICT, message)
+            }
+            Self::Commit(error) => {
+                let (status, message) = match error {
+                    CommitError::Full => (507, "There is no room left to store this."),
+                    CommitError::TooLarge => (413, "The registration is too large."),
+                    CommitError::Closed => (503, "The server is stopping."),
+                    _ => (500, "The store failed."),
+                };
+                let status = StatusCode::from_u16(status);
+                text(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), message)
+            }
+        }
+    }
+}
+
+pub(crate) fn text(status: StatusCode, message: &str) -> Response {
+    typed(
+        status,
+        "text/plain; charset=utf-8",
+        format!("{message}\n").into_bytes(),
+    )
+}
+
+pub(crate) fn json(body: Vec<u8>) -> Response {
+    typed(StatusCode::OK, "application/json", body)
+}
+
+pub(crate) fn xml(body: Vec<u8>) -> Response {
+    typed(StatusCode::OK, "text/xml; charset=utf-8", body)
+}
+
+/// SOAP 1.1 wants this status with a fault, whoever is at fault.
+pub(crate) fn fault(body: Vec<u8>) -> Response {
+    typed(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "text/xml; charset=utf-8",
+        body,
+    )
+}
+
+pub(crate) fn results(found: Results) -> Response {
+    let mut response = json(found.body);
+    if let Some(next) = found.next {
+        response.headers_mut().insert(NEXT, HeaderValue::from(next));
+    }
+    response
+}
+
+fn typed(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let value = HeaderValue::from_static(content_type);
+    response.headers_mut().insert(CONTENT_TYPE, value);
+    response
+}

@@ -1,0 +1,264 @@
+//! The routes of both protocols.
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Extension, Path, Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use groupware_http::{ApiError, Gate, Guard, caller_of};
+use groupware_lookup::xml::{self, Message};
+use groupware_lookup::{
+    BulkRenewal, Context, Decision, LookupError, NewRecord, Query, Registrant, limits,
+};
+use groupware_service::{Caller, change as change_store};
+use http::HeaderMap;
+use http::request::Parts;
+
+use crate::front::Lookup;
+use crate::media::{self, check_type};
+use crate::registrant::{changer, registrant};
+use crate::reply::{self, LookupFailure};
+
+type Reply = Result<Response, LookupFailure>;
+
+/// Where the XML protocol's clients expect a home lookup service.
+const XML: &str = "/perfSONAR_PS/services/hLS";
+
+/// All these routes, behind the gate. Whoever may not change anything needs to send no large body.
+pub fn routes(lookup: &Lookup, gate: &Gate) -> Router {
+    let routes = Router::new()
+        .route("/lookup/records", get(query).post(register).put(renew_bulk))
+        .route("/lookup/records/bulk", post(register_bulk))
+        .route("/lookup/{kind}/{id}", get(read).post(renew).delete(delete))
+        .route("/lookup/{kind}/{id}/{key}", get(read_key))
+        .route(XML, post(message))
+        .layer(middleware::from_fn_with_state(lookup.clone(), guard));
+    let routes = match lookup.access.is_off() {
+        true => routes.layer(gate.usual()),
+        false => {
+            let rules = gate.rules().with_largest_body(limits::BODY_BYTES);
+            routes.layer(gate.layer(rules, Registrants(lookup.clone())))
+        }
+    };
+    routes.with_state(lookup.clone())
+}
+
+/// Who may change registrations sends larger bodies than others.
+#[derive(Debug, Clone)]
+struct Registrants(Lookup);
+
+impl Guard for Registrants {
+    async fn admit(&self, parts: &Parts) -> Result<(), ApiError> {
+        let caller = caller_of(&parts.extensions);
+        registrant(&self.0, &caller, &parts.headers).await.map(drop)
+    }
+}
+
+/// Nothing is here where the service is off; and nobody gets more than the rate allows.
+async fn guard(State(lookup): State<Lookup>, request: Request, next: Next) -> Response {
+    if lookup.access.is_off() {
+        let message = "There is no lookup service here.";
+        return reply::text(http::StatusCode::NOT_FOUND, message);
+    }
+    let caller = caller_of(request.extensions());
+    match lookup.admit(&caller, request.headers(), 1) {
+        Ok(()) => next.run(request).await,
+        Err(seconds) => LookupFailure::TooOften(seconds).into_response(),
+    }
+}
+
+async fn register(
+    State(lookup): State<Lookup>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Reply {
+    let who = changer(&lookup, &caller, &headers, media::JSON).await?;
+    let new = NewRecord::parse(&body)?;
+    let made = change(&lookup, (&caller, &who), |context| {
+        groupware_lookup::register(context, new.clone())
+    });
+    Ok(reply::json(made.await?))
+}
+
+async fn register_bulk(
+    State(lookup): State<Lookup>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Reply {
+    let who = changer(&lookup, &caller, &headers, media::JSON).await?;
+    let all = NewRecord::parse_bulk(&body)?;
+    admit_more(&lookup, &caller, &headers, all.len())?;
+    let made = change(&lookup, (&caller, &who), |context| {
+        // What could not be read is told again in each round: it is read again.
+        let all = NewRecord::parse_bulk(&body)?;
+        groupware_lookup::register_bulk(context, all)
+    });
+    Ok(reply::json(made.await?))
+}
+
+async fn renew_bulk(
+    State(lookup): State<Lookup>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Reply {
+    let who = changer(&lookup, &caller, &headers, media::JSON).await?;
+    let renewal = BulkRenewal::parse(&body)?;
+    let renewed = change(&lookup, (&caller, &who), |context| {
+        groupware_lookup::renew_bulk(context, &renewal)
+    });
+    Ok(reply::json(renewed.await?))
+}
+
+async fn query(
+    State(lookup): State<Lookup>,
+    pairs: Result<groupware_http::Query, ApiError>,
+) -> Reply {
+    let pairs = pairs.map_err(|_| LookupFailure::unreadable("The query can't be read."))?;
+    let query = Query::parse(pairs.pairs())?;
+    let found = lookup.service.store().read(|snapshot| {
+        groupware_lookup::query(snapshot, lookup.layout, &query, lookup.service.now_s())
+    })?;
+    Ok(reply::results(found))
+}
+
+type RecordPath = Result<Path<(String, String)>, axum::extract::rejection::PathRejection>;
+
+fn record_path(path: RecordPath) -> Result<(String, String), LookupFailure> {
+    path.map(|Path(path)| path)
+        .map_err(|_| LookupFailure::unreadable("The path can't be read."))
+}
+
+async fn read(State(lookup): State<Lookup>, path: RecordPath) -> Reply {
+    let (kind, id) = record_path(path)?;
+    let found = look(&lookup, |context| {
+        groupware_lookup::get(context, &kind, &id)
+    });
+    Ok(reply::json(found?))
+}
+
+async fn read_key(
+    State(lookup): State<Lookup>,
+    path: Result<Path<(String, String, String)>, axum::extract::rejection::PathRejection>,
+) -> Reply {
+    let Path((kind, id, key)) =
+        path.map_err(|_| LookupFailure::unreadable("The path can't be read."))?;
+    let found = look(&lookup, |context| {
+        groupware_lookup::get_key(context, (&kind, &id, &key))
+    });
+    Ok(reply::json(found?))
+}
+
+async fn renew(
+    State(lookup): State<Lookup>,
+    Extension(caller): Extension<Caller>,
+    path: RecordPath,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Reply {
+    let (kind, id) = record_path(path)?;
+    let who = registrant(&lookup, &caller, &headers).await?;
+    let asked = groupware_lookup::parse_renewal(&body)?;
+    let renewed = change(&lookup, (&caller, &who), |context| {
+        groupware_lookup::renew(context, (&kind, &id), asked)
+    });
+    Ok(reply::json(renewed.await?))
+}
+
+async fn delete(
+    State(lookup): State<Lookup>,
+    Extension(caller): Extension<Caller>,
+    path: RecordPath,
+    headers: HeaderMap,
+) -> Reply {
+    let (kind, id) = record_path(path)?;
+    let who = registrant(&lookup, &caller, &headers).await?;
+    let gone = change(&lookup, (&caller, &who), |context| {
+        groupware_lookup::delete(context, &kind, &id)
+    });
+    Ok(reply::json(gone.await?))
+}
+
+/// A message of the XML protocol. What it asks wrongly is told in an answer of its own; what is no
+/// message gets a SOAP fault.
+async fn message(
+    State(lookup): State<Lookup>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    if let Err(failure) = check_type(&headers, media::XML) {
+        return failure.into_response();
+    }
+    let message = match Message::parse(&body) {
+        Ok(message) => message,
+        Err(error) => return reply::fault(xml::fault(&error)),
+    };
+    let who = match message.is_change() {
+        true => match registrant(&lookup, &caller, &headers).await {
+            Ok(who) => who,
+            Err(error) => return error.into_response(),
+        },
+        false => Registrant::Anybody,
+    };
+    let decided = change(&lookup, (&caller, &who), |context| {
+        xml::decide(context, &message)
+    });
+    match decided.await {
+        Ok(answer) => reply::xml(answer),
+        Err(LookupFailure::Lookup(error)) => reply::fault(xml::failure(&error)),
+        Err(failure) => failure.into_response(),
+    }
+}
+
+/// Takes what a request of several records costs beyond one.
+fn admit_more(
+    lookup: &Lookup,
+    caller: &Caller,
+    headers: &HeaderMap,
+    records: usize,
+) -> Result<(), LookupFailure> {
+    let more = u32::try_from(records).unwrap_or(u32::MAX).saturating_sub(1);
+    lookup
+        .admit(caller, headers, more)
+        .map_err(LookupFailure::TooOften)
+}
+
+/// Reads from one snapshot.
+fn look<T>(
+    lookup: &Lookup,
+    look: impl Fn(&Context<'_>) -> Result<T, LookupError>,
+) -> Result<T, LookupError> {
+    lookup.service.store().read(|snapshot| {
+        look(&Context {
+            snapshot,
+            layout: lookup.layout,
+            now: lookup.service.now_s(),
+            random: 0,
+            who: &Registrant::Anybody,
+        })
+    })
+}
+
+/// Decides on a fresh snapshot and commits, until nobody else was faster.
+async fn change<T>(
+    lookup: &Lookup,
+    (caller, who): (&Caller, &Registrant),
+    decide: impl Fn(&Context<'_>) -> Result<Decision<T>, LookupError>,
+) -> Result<T, LookupFailure> {
+    let (now, random) = (lookup.service.now_s(), lookup.service.random_bits());
+    let changed = change_store(&lookup.service, caller, |snapshot| {
+        let decision = decide(&Context {
+            snapshot,
+            layout: lookup.layout,
+            now,
+            random,
+            who,
+        })?;
+        Ok((decision.batch, decision.reply))
+    });
+    Ok(changed.await?)
+}

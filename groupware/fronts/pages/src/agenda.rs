@@ -1,0 +1,177 @@
+//! What lies in a calendar from one day to another, as its owner's clock shows it.
+
+use std::ops::Range;
+
+use groupware_calendar::{self as calendar, Entry, State as Stand};
+use groupware_service::Service;
+use groupware_text::push_encoded;
+use jiff::civil::{Date, DateTime, Time};
+use maud::{Markup, html};
+
+use crate::error::PageError;
+use crate::visitor::Visitor;
+use crate::zone::{self, Zone};
+
+/// Most entries of one page.
+const MOST: usize = 1000;
+/// Days and times without a zone sort as if they were of UTC: no zone is further away.
+const SLACK: i64 = 86_400;
+
+/// An entry on a page of days.
+pub(crate) struct Item {
+    pub(crate) path: String,
+    title: String,
+    place: Option<String>,
+    pub(crate) start: DateTime,
+    /// Not before the start.
+    pub(crate) end: DateTime,
+    pub(crate) is_all_day: bool,
+    stand: Stand,
+}
+
+impl Item {
+    fn of(entry: &Entry, zone: &Zone) -> Self {
+        let details = &entry.event.details;
+        let start = zone.of_moment(&details.start);
+        Self {
+            path: path(entry),
+            title: title(entry).to_owned(),
+            place: details.location.clone().filter(|place| !place.is_empty()),
+            start,
+            end: zone.of_moment(&details.end).max(start),
+            is_all_day: details.start.is_day(),
+            stand: entry.state.clone(),
+        }
+    }
+
+    /// The last day that it lies on: an end at midnight is the day's before.
+    fn last_day(&self) -> Date {
+        let day = self.end.date();
+        match self.end.time() == Time::midnight() && day > self.start.date() {
+            true => zone::days_after(day, -1),
+            false => day,
+        }
+    }
+
+    pub(crate) fn is_on(&self, day: Date) -> bool {
+        (self.start.date()..=self.last_day()).contains(&day)
+    }
+
+    /// Whether it takes no place among the hours of a day: all of it, or it goes on overnight.
+    pub(crate) fn is_of_days(&self) -> bool {
+        self.is_all_day || self.last_day() > self.start.date()
+    }
+
+    fn class(&self) -> &'static str {
+        match self.stand {
+            Stand::Own | Stand::Accepted => "item",
+            Stand::Tentative => "item tentative",
+            Stand::Invited { .. } => "item invited",
+            Stand::Cancelled => "item cancelled",
+        }
+    }
+
+    /// What colour says, for those who don't see it.
+    fn remark(&self) -> Option<&'static str> {
+        match self.stand {
+            Stand::Own | Stand::Accepted => None,
+            Stand::Tentative => Some("tentative"),
+            Stand::Invited { .. } => Some("not answered"),
+            Stand::Cancelled => Some("cancelled"),
+        }
+    }
+
+    /// The link on a day's list.
+    pub(crate) fn link(&self, day: Date, with_place: bool) -> Markup {
+        let starts_here = self.start.date() == day && !self.is_all_day;
+        html! {
+            a class=(self.class()) href=(self.path) {
+                @if starts_here { span.at { (zone::time(self.start)) } " " }
+                span.what { (self.title) }
+                @if let Some(remark) = self.remark() { span.unseen { " (" (remark) ")" } }
+                @if with_place && let Some(place) = &self.place { span.where { " " (place) } }
+            }
+        }
+    }
+}
+
+/// The page of an entry.
+pub(crate) fn path(entry: &Entry) -> String {
+    let mut path = String::new();
+    let name = match entry.notice() {
+        Some(notice) => {
+            path.push_str("/invitations/");
+            notice
+        }
+        None => {
+            path.push_str("/calendar/event/");
+            &entry.event.uid
+        }
+    };
+    push_encoded(&mut path, name, b"");
+    path
+}
+
+/// What an entry is called.
+pub(crate) fn title(entry: &Entry) -> &str {
+    let summary = entry.event.details.summary.as_deref();
+    match summary.map(str::trim) {
+        None | Some("") => "(no title)",
+        Some(title) => title,
+    }
+}
+
+/// The entries that lie on some of the days, those of whole days first.
+///
+/// # Errors
+/// The store's.
+pub(crate) fn load(
+    service: &Service,
+    visitor: &Visitor,
+    days: Range<Date>,
+) -> Result<Vec<Item>, PageError> {
+    let zone = &visitor.zone;
+    let seconds = zone.day_start(days.start) - SLACK..zone.day_start(days.end) + SLACK;
+    let entries = groupware_service::calendar::read(service, |snapshot| {
+        calendar::entries(snapshot, visitor.mailbox(), seconds, MOST)
+    })?;
+    let items = entries.iter().map(|entry| Item::of(entry, zone));
+    let mut items: Vec<_> = items
+        .filter(|item| item.start.date() < days.end && item.last_day() >= days.start)
+        .collect();
+    items.sort_by_key(|item| (!item.is_of_days(), item.start, item.end));
+    Ok(items)
+}
+
+/// The way to other days, to the other view, and to a new event.
+pub(crate) fn head(title: &str, ways: &Ways<'_>) -> Markup {
+    html! {
+        div.head {
+            h1 { (title) }
+            div.tools {
+                nav.steps aria-label="Days" {
+                    a.button href=(ways.before) rel="prev" { span aria-hidden="true" { "‹" } span.unseen { (ways.before_name) } }
+                    a.button href=(ways.now) { "Today" }
+                    a.button href=(ways.after) rel="next" { span aria-hidden="true" { "›" } span.unseen { (ways.after_name) } }
+                }
+                nav.views aria-label="View" {
+                    a.button href=(ways.month) aria-current=[ways.is_month.then_some("true")] { "Month" }
+                    a.button href=(ways.week) aria-current=[(!ways.is_month).then_some("true")] { "Week" }
+                }
+                a.button.primary href="/calendar/new" { "New" span.word { " event" } }
+            }
+        }
+    }
+}
+
+/// Where one can go from a page of days.
+pub(crate) struct Ways<'a> {
+    pub(crate) before: String,
+    pub(crate) before_name: &'a str,
+    pub(crate) now: &'a str,
+    pub(crate) after: String,
+    pub(crate) after_name: &'a str,
+    pub(crate) month: String,
+    pub(crate) week: String,
+    pub(crate) is_month: bool,
+}

@@ -1,0 +1,107 @@
+//! Why a page can't be shown, or a form not be taken.
+
+use groupware_calendar::CalendarError;
+use groupware_http::ApiError;
+use groupware_mail::{MailError, Reason};
+use groupware_service::ChangeError;
+use groupware_store::{CommitError, StoreError};
+use http::StatusCode;
+
+/// Why a page can't be shown, or a form not be taken.
+#[derive(Debug)]
+pub(crate) enum PageError {
+    /// Nobody is signed in: sign in, then go on to this path.
+    SignIn(String),
+    /// Nobody is signed in any more, and there is a form that would be lost.
+    SignedOut,
+    /// The form doesn't come from a page of this server.
+    Forged,
+    /// The form can't be read.
+    Unreadable,
+    TooLarge,
+    NotFound,
+    /// A fault of ours.
+    Broken,
+    /// What was asked for is refused, with a sentence.
+    Refused(u16, String),
+}
+
+impl PageError {
+    /// A form that could not be read, by the status that its reader gave.
+    pub(crate) fn unreadable(status: StatusCode) -> Self {
+        match status {
+            StatusCode::PAYLOAD_TOO_LARGE => Self::TooLarge,
+            _ => Self::Unreadable,
+        }
+    }
+}
+
+impl From<CalendarError> for PageError {
+    fn from(error: CalendarError) -> Self {
+        match error {
+            CalendarError::Refused { reason, message } => match reason.status() {
+                404 => Self::NotFound,
+                500 => Self::Broken,
+                status => Self::Refused(status, message.into_owned()),
+            },
+            CalendarError::Unreadable(_) => Self::Broken,
+        }
+    }
+}
+
+impl From<ChangeError<CalendarError>> for PageError {
+    fn from(error: ChangeError<CalendarError>) -> Self {
+        let (status, message) = match error {
+            ChangeError::Decided(error) => return error.into(),
+            ChangeError::Contended | ChangeError::Commit(CommitError::Conflict { .. }) => {
+                (409, "The entry is being changed by others: try again.")
+            }
+            ChangeError::Commit(CommitError::TooLarge) => (413, "The request is too large."),
+            ChangeError::Commit(CommitError::Full) => (507, "There is no room left to store this."),
+            ChangeError::Commit(CommitError::Closed) => (503, "The server is shutting down."),
+            ChangeError::Commit(_) => return Self::Broken,
+        };
+        Self::Refused(status, message.to_owned())
+    }
+}
+
+impl From<MailError> for PageError {
+    fn from(error: MailError) -> Self {
+        match error {
+            MailError::Refused { reason, message } => match reason {
+                Reason::NotFound => Self::NotFound,
+                reason => Self::Refused(reason.status(), message.into_owned()),
+            },
+            MailError::Unreadable(_) => Self::Broken,
+        }
+    }
+}
+
+impl From<ChangeError<MailError>> for PageError {
+    fn from(error: ChangeError<MailError>) -> Self {
+        match error {
+            ChangeError::Decided(error) => error.into(),
+            ChangeError::Contended => CommitError::Conflict { index: 0 }.into(),
+            ChangeError::Commit(error) => error.into(),
+        }
+    }
+}
+
+impl From<StoreError> for PageError {
+    fn from(_: StoreError) -> Self {
+        Self::Broken
+    }
+}
+
+impl From<CommitError> for PageError {
+    fn from(error: CommitError) -> Self {
+        let error = ApiError::from(error);
+        Self::Refused(error.status().as_u16(), error.message().to_owned())
+    }
+}
+
+impl From<ApiError> for PageError {
+    fn from(error: ApiError) -> Self {
+        Self::Refused(error.status().as_u16(), error.message().to_owned())
+    }
+}

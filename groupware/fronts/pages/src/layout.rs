@@ -1,0 +1,284 @@
+//! The frame of every page, and the headers that each is sent with.
+
+use axum::response::{IntoResponse, Redirect, Response};
+use groupware_calendar as calendar;
+use groupware_mail::{self as mail, Folder, FolderLine};
+use groupware_service::Service;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderName, HeaderValue, StatusCode};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::error::PageError;
+use crate::mail::text;
+use crate::notice::{self, Notice};
+use crate::visitor::Visitor;
+use crate::{assets, forgery};
+
+/// Everything from this server, and nothing else; no script or style within a page.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+                      img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Invitations are counted this far.
+const MOST_COUNTED: usize = 99;
+
+/// Which part of the navigation a page belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Here {
+    /// In a folder, or elsewhere among mails.
+    Mail(Option<Folder>),
+    Calendar,
+    Invitations,
+    Settings,
+}
+
+/// A page of a signed-in user.
+///
+/// # Errors
+/// When the store fails.
+pub(crate) fn page(
+    service: &Service,
+    visitor: &Visitor,
+    here: Here,
+    title: &str,
+    main: &Markup,
+) -> Result<Response, PageError> {
+    page_with(service, visitor, (here, StatusCode::OK), title, main)
+}
+
+/// The same, with another status than 200.
+///
+/// # Errors
+/// When the store fails.
+pub(crate) fn page_with(
+    service: &Service,
+    visitor: &Visitor,
+    (here, status): (Here, StatusCode),
+    title: &str,
+    main: &Markup,
+) -> Result<Response, PageError> {
+    let counted = Counted::of(service, visitor, here)?;
+    let body = html! {
+        div.frame {
+            (side(visitor, here, &counted))
+            main #main tabindex="-1" {
+                (said(visitor.notice))
+                (main)
+            }
+        }
+    };
+    let mut response = document(status, title, &body);
+    if visitor.notice.is_some() {
+        response.headers_mut().append(SET_COOKIE, notice::said());
+    }
+    Ok(response)
+}
+
+/// What the navigation says beside its places.
+struct Counted {
+    invitations: usize,
+    unread: usize,
+    /// The folders, on pages of mails.
+    folders: Vec<FolderLine>,
+    used_bytes: u64,
+    quota_bytes: Option<u64>,
+}
+
+impl Counted {
+    fn of(service: &Service, visitor: &Visitor, here: Here) -> Result<Self, PageError> {
+        let mailbox = visitor.mailbox();
+        let invitations = groupware_service::calendar::read(service, |snapshot| {
+            calendar::count_invitations(snapshot, mailbox, MOST_COUNTED + 1)
+        })?;
+        let counted = groupware_service::mail::read(service, |snapshot| {
+            let inbox = mail::counts(snapshot, mailbox, Folder::Inbox)?;
+            let (folders, used_bytes) = match here {
+                Here::Mail(_) => (
+                    mail::all_folders(snapshot, mailbox)?,
+                    mail::used_bytes(snapshot, mailbox)?,
+                ),
+                _ => (Vec::new(), 0),
+            };
+            Ok(Self {
+                invitations,
+                unread: usize::try_from(inbox.unread).unwrap_or(usize::MAX),
+                folders,
+                used_bytes,
+                quota_bytes: service.settings().mail_quota_bytes,
+            })
+        })?;
+        Ok(counted)
+    }
+}
+
+fn side(visitor: &Visitor, here: Here, counted: &Counted) -> Markup {
+    let is_mail = matches!(here, Here::Mail(_));
+    html! {
+        header.side {
+            a.brand href="/" { (mark()) "Plimsoll" }
+            nav.main aria-label="Main" {
+                ul {
+                    (place(is_mail, "/box/inbox", "Mail", &count(counted.unread, "unread")))
+                    (place(here == Here::Calendar, "/calendar", "Calendar", &html! {}))
+                    (place(here == Here::Invitations, "/invitations", "Invitations",
+                        &count(counted.invitations, "unanswered")))
+                    (place(here == Here::Settings, "/settings", "Settings", &html! {}))
+                }
+            }
+            @if let Here::Mail(current) = here { (folders(current, counted)) }
+            div.account {
+                p.who { (visitor.owner.name()) }
+                p.zone { "Times in " a href="/settings" title=(visitor.zone.name()) { (visitor.zone.place()) } }
+                form method="post" action="/sign-out" {
+                    (proof(visitor))
+                    button.quiet type="submit" { "Sign out" }
+                }
+            }
+        }
+    }
+}
+
+fn folders(current: Option<Folder>, counted: &Counted) -> Markup {
+    html! {
+        div.mailbox {
+            a.button.primary href=(text::WRITE) { "Write" }
+            nav.folders aria-label="Folders" {
+                ul {
+                    @for line in &counted.folders {
+                        @let number = usize::try_from(match line.folder {
+                            Folder::Drafts => line.counts.messages,
+                            Folder::Sent | Folder::Trash => 0,
+                            _ => line.counts.unread,
+                        }).unwrap_or(usize::MAX);
+                        @let of_what = if line.folder == Folder::Drafts { "drafts" } else { "unread" };
+                        (place(current == Some(line.folder), &text::path(line.folder), &line.name,
+                            &count(number, of_what)))
+                    }
+                    li { a.quiet href="/folders" { "Own folders …" } }
+                }
+            }
+            (room(counted))
+        }
+    }
+}
+
+/// How full the mailbox is.
+fn room(counted: &Counted) -> Markup {
+    let used = text::size_text(counted.used_bytes);
+    html! {
+        @match counted.quota_bytes {
+            Some(quota) => {
+                label.room {
+                    (used) " of " (text::size_text(quota)) " used"
+                    meter min="0" max=(quota) high=(quota / 10 * 9) value=(counted.used_bytes.min(quota)) {}
+                }
+            }
+            None => p.room { (used) " used" },
+        }
+    }
+}
+
+fn place(is_here: bool, path: &str, name: &str, count: &Markup) -> Markup {
+    html! {
+        li { a href=(path) aria-current=[is_here.then_some("page")] { span.name { (name) } (count) } }
+    }
+}
+
+fn count(number: usize, of_what: &str) -> Markup {
+    html! {
+        @if number > MOST_COUNTED {
+            " " span.count { (MOST_COUNTED) "+" span.unseen { " " (of_what) } }
+        } @else if number > 0 {
+            " " span.count { (number) span.unseen { " " (of_what) } }
+        }
+    }
+}
+
+fn said(notice: Option<Notice>) -> Markup {
+    html! { @if let Some(notice) = notice { p.notice role="status" { (notice.text()) } } }
+}
+
+/// What each form of a user carries.
+pub(crate) fn proof(visitor: &Visitor) -> Markup {
+    html! { input type="hidden" name=(forgery::FIELD) value=(visitor.proof); }
+}
+
+/// A page for whoever isn't signed in, or whom something failed: a card in the middle.
+pub(crate) fn card(status: StatusCode, title: &str, main: &Markup) -> Response {
+    let body = html! {
+        div.lone {
+            header { a.brand href="/" { (mark()) "Plimsoll" } }
+            main #main .card tabindex="-1" { (main) }
+        }
+    };
+    document(status, title, &body)
+}
+
+/// The same for a notice that is said there.
+pub(crate) fn card_saying(
+    status: StatusCode,
+    title: &str,
+    notice: Option<Notice>,
+    main: &Markup,
+) -> Response {
+    let mut response = card(status, title, &html! { (said(notice)) (main) });
+    if notice.is_some() {
+        response.headers_mut().append(SET_COOKIE, notice::said());
+    }
+    response
+}
+
+/// After a form: go on to another page, and say there what was done.
+pub(crate) fn done(path: &str, notice: Notice) -> Response {
+    let mut response = Redirect::to(path).into_response();
+    response.headers_mut().append(SET_COOKIE, notice.cookie());
+    response
+}
+
+fn document(status: StatusCode, title: &str, body: &Markup) -> Response {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Plimsoll" }
+                link rel="stylesheet" href=(assets::STYLE.path);
+                link rel="icon" type="image/svg+xml" href=(assets::ICON.path);
+                script src=(assets::SCRIPT.path) defer {}
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                (body)
+            }
+        }
+    };
+    let mut response = (status, axum::response::Html(page.into_string())).into_response();
+    let headers = response.headers_mut();
+    let fixed: [(HeaderName, &'static str); 5] = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // Not less: forms would be sent without their origin.
+        (REFERRER_POLICY, "same-origin"),
+        // Pages are of one user at one moment; after signing out, the browser has none of them.
+        (CACHE_CONTROL, "no-store"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// The mark on the hull.
+fn mark() -> Markup {
+    PreEscaped(
+        "<svg class=\"mark\" viewBox=\"0 0 32 32\" aria-hidden=\"true\" focusable=\"false\">\
+         <circle cx=\"16\" cy=\"16\" r=\"9\"/><path d=\"M2 16h28\"/></svg>"
+            .to_owned(),
+    )
+}

@@ -1,0 +1,80 @@
+//! The pages: the groupware for people with a browser, with or without JavaScript.
+//!
+//! A page is a function from data to markup (`maud`): its types are checked where it is called,
+//! and what users wrote is escaped unless somebody says otherwise, which only the cleaner of
+//! HTML mails does. What may be done, and what it does, is decided where the API has it decided.
+
+mod agenda;
+mod assets;
+mod edit;
+mod error;
+mod failure;
+mod field;
+mod forgery;
+mod form;
+mod front;
+mod invitations;
+mod layout;
+mod limits;
+mod mail;
+mod meeting;
+mod month;
+mod notice;
+mod people;
+mod return_path;
+mod settings;
+mod sign_in;
+mod visitor;
+mod week;
+mod zone;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::response::Redirect;
+use axum::routing::{get, post};
+use groupware_http::Gate;
+
+pub use failure::{are_asked_for, dressed};
+pub use front::Pages;
+pub use mail::clean_html;
+
+use limits::FORM_BYTES;
+
+/// All pages, behind the gate.
+pub fn routes(pages: &Pages, gate: &Gate) -> Router {
+    Router::new()
+        .route("/", get(async || Redirect::to("/box/inbox")))
+        .route("/assets/{name}", get(assets::serve))
+        .route("/sign-in", get(sign_in::show).post(sign_in::submit))
+        .route("/sign-out", post(sign_in::leave))
+        .route("/settings", get(settings::show).post(settings::submit))
+        .route("/people", get(people::complete))
+        .merge(calendar_routes())
+        .layer(DefaultBodyLimit::max(FORM_BYTES))
+        .merge(mail::routes())
+        .layer(gate.usual())
+        .merge(mail::writing(pages, gate))
+        .with_state(pages.clone())
+}
+
+fn calendar_routes() -> Router<Pages> {
+    Router::new()
+        .route("/calendar", get(month::current))
+        .route("/calendar/month/{month}", get(month::show))
+        .route("/calendar/week", get(week::current))
+        .route("/calendar/week/{day}", get(week::show))
+        .route("/calendar/new", get(edit::show_new).post(edit::create))
+        .route("/calendar/event/{uid}", get(meeting::show))
+        .route(
+            "/calendar/event/{uid}/edit",
+            get(edit::show_old).post(edit::update),
+        )
+        .route(
+            "/calendar/event/{uid}/delete",
+            get(meeting::confirm_delete).post(meeting::delete),
+        )
+        .route("/calendar/event/{uid}/answer", post(meeting::answer))
+        .route("/invitations", get(invitations::list))
+        .route("/invitations/{notice}", get(invitations::show))
+        .route("/invitations/{notice}/answer", post(invitations::answer))
+}

@@ -1,0 +1,282 @@
+//! What stands in the form of a mail, and the way from there to a message and back.
+
+use groupware_mail::{Attached, Held, Outgoing, Person, Unid, View};
+use groupware_service::Service;
+use mail_parser::decoders::html::html_to_text;
+
+use super::text::written;
+use super::{list, message};
+use crate::error::PageError;
+use crate::field::Wrong;
+use crate::form::Fields;
+use crate::people;
+use crate::visitor::Visitor;
+
+/// The texts of the fields, and the files that are kept from another mail.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Draft {
+    pub(crate) to: String,
+    pub(crate) cc: String,
+    pub(crate) bcc: String,
+    pub(crate) subject: String,
+    pub(crate) text: String,
+    /// The draft that is being written.
+    pub(crate) unid: Option<Unid>,
+    /// The mail that is answered.
+    pub(crate) answers: Option<Unid>,
+    /// Files of a draft or of a mail that is passed on.
+    pub(crate) kept: Vec<Kept>,
+}
+
+/// A file that goes along from another mail of the same mailbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) mail: Unid,
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+}
+
+impl Draft {
+    /// What came back; files that were kept are looked up when they are needed.
+    pub(crate) fn sent(fields: &Fields) -> Self {
+        let text = |name| fields.trimmed(name).to_owned();
+        let kept = fields.all("keep").filter_map(|text| {
+            let (mail, name) = text.split_once('/')?;
+            Some(Kept {
+                mail: Unid::parse(mail)?,
+                name: name.to_owned(),
+                bytes: 0,
+            })
+        });
+        Self {
+            to: text("to"),
+            cc: text("cc"),
+            bcc: text("bcc"),
+            subject: text("subject"),
+            text: fields.get("text").replace("\r\n", "\n"),
+            unid: Unid::parse(fields.get("draft")),
+            answers: Unid::parse(fields.get("answers")),
+            kept: kept.collect(),
+        }
+    }
+
+    /// A draft that was kept.
+    pub(crate) fn kept(held: &Held, view: &View<'_>) -> Self {
+        Self {
+            to: joined(&view.to),
+            cc: joined(&view.cc),
+            bcc: joined(&view.bcc),
+            subject: view.subject.clone(),
+            text: text_of(view),
+            unid: Some(held.unid),
+            answers: None,
+            kept: files(held.unid, view),
+        }
+    }
+
+    /// An answer to a mail, to its author or to all that it names.
+    pub(crate) fn reply(
+        service: &Service,
+        visitor: &Visitor,
+        held: &Held,
+        view: &View<'_>,
+        to_all: bool,
+    ) -> Self {
+        let is_own = |person: &Person| {
+            let user = service.directory().resolve(&person.email);
+            user.is_some_and(|user| &**user.name.key() == visitor.mailbox())
+        };
+        let others = |people: &[Person]| -> Vec<Person> {
+            people.iter().filter(|it| !is_own(it)).cloned().collect()
+        };
+        let from = vec![view.from.clone()];
+        // Who answers a mail of their own goes on writing to its recipients.
+        let to = match (is_own(&view.from), view.reply_to.is_empty()) {
+            (true, _) => view.to.clone(),
+            (false, true) => from,
+            (false, false) => view.reply_to.clone(),
+        };
+        let mut cc = Vec::new();
+        if to_all {
+            for person in [others(&view.to), others(&view.cc)].concat() {
+                let known = to.iter().chain(&cc).any(|it| it.email == person.email);
+                if !known {
+                    cc.push(person);
+                }
+            }
+        }
+        let quoted: String = text_of(view)
+            .trim_end()
+            .lines()
+            .map(|line| match line.starts_with('>') {
+                true => format!(">{line}\n"),
+                false => format!("> {line}\n"),
+            })
+            .collect();
+        let date = list::full_date(visitor, held.entry.date_s);
+        Self {
+            to: joined(&to),
+            cc: joined(&cc),
+            subject: prefixed("Re: ", &view.subject),
+            text: format!("\n\n{date}, {} wrote:\n{quoted}", view.from.shown()),
+            answers: Some(held.unid),
+            ..Self::default()
+        }
+    }
+
+    /// A mail to be passed on, with its files.
+    pub(crate) fn forward(visitor: &Visitor, held: &Held, view: &View<'_>) -> Self {
+        let text = format!(
+            "\n\n-------- Forwarded mail --------\nFrom: {}\nTo: {}\nDate: {}\nSubject: {}\n\n{}",
+            written(&view.from),
+            joined(&view.to),
+            list::full_date(visitor, held.entry.date_s),
+            view.subject,
+            text_of(view),
+        );
+        Self {
+            subject: prefixed("Fwd: ", &view.subject),
+            text,
+            kept: files(held.unid, view),
+            ..Self::default()
+        }
+    }
+
+    /// The message that the form describes. What is wrong with its people is noted; of those who
+    /// can't be written to, none is among its recipients.
+    pub(crate) fn read(&self, service: &Service, wrong: &mut Wrong) -> Outgoing {
+        let mut field = |name, text: &str| {
+            let people = read_people(text);
+            let (good, bad): (Vec<_>, Vec<_>) = people
+                .into_iter()
+                .partition(|person| groupware_mail::is_address(&person.email));
+            if let Some(person) = bad.first() {
+                let shown: String = person.email.chars().take(80).collect();
+                wrong.add(name, format!("“{shown}” is no address."));
+            }
+            if !good.is_empty()
+                && let Err(error) = groupware_mail::resolve(service.directory(), &good)
+            {
+                wrong.add(name, error.to_string());
+            }
+            good
+        };
+        let (to, cc, bcc) = (
+            field("to", &self.to),
+            field("cc", &self.cc),
+            field("bcc", &self.bcc),
+        );
+        Outgoing {
+            subject: self.subject.clone(),
+            to,
+            cc,
+            bcc,
+            text: Some(self.text.clone()),
+            ..Outgoing::default()
+        }
+    }
+
+    /// Puts the message where it belongs among others: behind the mail that is answered, or where
+    /// the draft was.
+    pub(crate) fn place(
+        &self,
+        service: &Service,
+        visitor: &Visitor,
+        outgoing: &mut Outgoing,
+    ) -> Result<(), PageError> {
+        if let Some(draft) = self.unid {
+            let (held, bytes) = message::load(service, visitor, draft)?;
+            let view = View::of(&bytes, &held.entry);
+            outgoing.references = view.references;
+            outgoing.in_reply_to = Some(view.in_reply_to).filter(|id| !id.is_empty());
+        }
+        if let Some(answered) = self.answers
+            && let Ok((held, bytes)) = message::load(service, visitor, answered)
+        {
+            let view = View::of(&bytes, &held.entry);
+            if !view.message_id.is_empty() {
+                outgoing.in_reply_to = Some(view.message_id.clone());
+                outgoing.references = view.references;
+                outgoing.references.push(view.message_id);
+            }
+        }
+        // Others may have written identifiers that no head of ours takes.
+        let fits = |id: &String| id.len() <= 250 && id.bytes().all(|byte| byte.is_ascii_graphic());
+        outgoing.references.retain(fits);
+        outgoing.in_reply_to = outgoing.in_reply_to.take().filter(fits);
+        Ok(())
+    }
+
+    /// The files that are kept, with their content; those that are gone are left out.
+    pub(crate) fn kept_files(
+        &self,
+        service: &Service,
+        visitor: &Visitor,
+    ) -> Result<Vec<Attached>, PageError> {
+        let mut files = Vec::new();
+        for kept in &self.kept {
+            let (_, bytes) = message::load(service, visitor, kept.mail)?;
+            let parts = groupware_mail::parts(&bytes);
+            if let Some(part) = parts.iter().find(|part| part.name == kept.name) {
+                files.push(Attached {
+                    name: part.name.clone(),
+                    kind: part.kind.clone(),
+                    id: None,
+                    data: part.data().into_owned(),
+                });
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// Reads `ann, Bob Baker <bob@localhost>`.
+fn read_people(text: &str) -> Vec<Person> {
+    let people = people::entries(text).map(|(name, address)| Person {
+        name: name.chars().filter(|letter| !letter.is_control()).collect(),
+        email: address.to_owned(),
+    });
+    people.collect()
+}
+
+fn joined(people: &[Person]) -> String {
+    let people: Vec<_> = people.iter().map(written).collect();
+    people.join(", ")
+}
+
+fn files(unid: Unid, view: &View<'_>) -> Vec<Kept> {
+    let files = view.attachments().map(|part| Kept {
+        mail: unid,
+        name: part.name.clone(),
+        bytes: part.data().len() as u64,
+    });
+    files.collect()
+}
+
+fn text_of(view: &View<'_>) -> String {
+    let text = view
+        .text()
+        .or_else(|| view.html().map(|html| html_to_text(&html)));
+    text.unwrap_or_default().replace("\r\n", "\n")
+}
+
+fn prefixed(prefix: &str, subject: &str) -> String {
+    let start = subject.get(..prefix.len()).unwrap_or_default();
+    match start.eq_ignore_ascii_case(prefix) {
+        true => subject.to_owned(),
+        false => format!("{prefix}{subject}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subjects_are_prefixed_once() {
+        assert_eq!(prefixed("Re: ", "Plans"), "Re: Plans");
+        assert_eq!(prefixed("Re: ", "RE: Plans"), "RE: Plans");
+        assert_eq!(prefixed("Re: ", "é"), "Re: é");
+        assert_eq!(prefixed("Fwd: ", "Re: Plans"), "Fwd: Re: Plans");
+    }
+}

@@ -1,0 +1,414 @@
+//! The mails of a folder: pages of them, a search, and what is done to several at once.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use groupware_mail::{self as mail, Folder, FolderLine, ListQuery, Listed, MailError, Page, Unid};
+use groupware_service::Service;
+use groupware_service::mail::{change as commit, read};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::text::{message_path, path, when};
+use crate::error::PageError;
+use crate::form::{Fields, Sent};
+use crate::layout::{self, Here};
+use crate::notice::Notice;
+use crate::visitor::Visitor;
+use crate::zone;
+
+type Reply = Result<Response, PageError>;
+
+/// Mails of one page.
+const SHOWN: usize = 50;
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Asked {
+    #[serde(default)]
+    page: usize,
+    #[serde(default)]
+    find: String,
+}
+
+impl Asked {
+    fn query(&self) -> Result<ListQuery, MailError> {
+        let (count, find) = (SHOWN.to_string(), self.find.trim());
+        let page = self.page.min(1_000_000).to_string();
+        ListQuery::parse([("ps", count.as_str()), ("page", &page), ("search", find)])
+    }
+
+    /// The same list, so many pages further on.
+    fn path(&self, folder: Folder, page: usize) -> String {
+        let mut path = path(folder);
+        let mut sign = '?';
+        if page > 0 {
+            path.push_str(&format!("{sign}page={page}"));
+            sign = '&';
+        }
+        if !self.find.is_empty() {
+            path.push_str(&format!("{sign}find="));
+            groupware_text::push_encoded(&mut path, &self.find, b"");
+        }
+        path
+    }
+}
+
+/// A folder by the name in its path.
+fn folder(name: &str) -> Result<Folder, PageError> {
+    Folder::parse(name).ok_or(PageError::NotFound)
+}
+
+pub(crate) async fn show(
+    State(service): State<Service>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+    asked: Result<Query<Asked>, QueryRejection>,
+) -> Reply {
+    let folder = folder(&name)?;
+    let Query(asked) = asked.unwrap_or_default();
+    let query = asked.query()?;
+    let (page, folders) = read(&service, |snapshot| {
+        let page = mail::list(snapshot, visitor.mailbox(), folder, &query)?;
+        Ok((page, mail::all_folders(snapshot, visitor.mailbox())?))
+    })?;
+    let name = name_of(&folders, folder);
+    let list = List {
+        visitor: &visitor,
+        folder,
+        folders: &folders,
+        asked: &asked,
+        page: &page,
+    };
+    let main = html! {
+        div.head {
+            h1 { (name) }
+            (list.search())
+        }
+        @if page.items.is_empty() { (list.nothing()) } @else { (list.form()) }
+    };
+    layout::page(&service, &visitor, Here::Mail(Some(folder)), name, &main)
+}
+
+fn name_of(folders: &[FolderLine], folder: Folder) -> &str {
+    let found = folders.iter().find(|line| line.folder == folder);
+    found.map_or("Folder", |line| line.name.as_str())
+}
+
+struct List<'a> {
+    visitor: &'a Visitor,
+    folder: Folder,
+    folders: &'a [FolderLine],
+    asked: &'a Asked,
+    page: &'a Page<Listed>,
+}
+
+impl List<'_> {
+    fn search(&self) -> Markup {
+        html! {
+            form.search method="get" action=(path(self.folder)) role="search" {
+                label.unseen for="find" { "Find in this folder" }
+                input #find type="search" name="find" value=(self.asked.find) placeholder="Find"
+                    maxlength="100" autocomplete="off";
+                button type="submit" { "Find" }
+            }
+        }
+    }
+
+    fn nothing(&self) -> Markup {
+        let is_past_the_end = self.page.total > 0 && self.page.first > 0;
+        html! {
+            p.empty {
+                @if !self.asked.find.trim().is_empty() {
+                    "No mail here with “" (self.asked.find) "” in its subject or people. "
+                    a href=(path(self.folder)) { "Show all" }
+                } @else if is_past_the_end {
+                    "There are no mails this far back. "
+                    a href=(path(self.folder)) { "Show the newest" }
+                } @else {
+                    (match self.folder {
+                        Folder::Inbox => "Nothing here: you have read and filed everything.",
+                        Folder::Sent => "You have not sent a mail yet.",
+                        Folder::Drafts => "No draft waits to be finished.",
+                        Folder::Trash => "The trash is empty.",
+                        Folder::Archive | Folder::Own(_) => "Nothing here yet.",
+                    })
+                }
+            }
+        }
+    }
+
+    fn form(&self) -> Markup {
+        let visitor = self.visitor;
+        html! {
+            form.mails method="post" action=(self.asked.path(self.folder, self.asked.page)) {
+                (layout::proof(visitor))
+                (self.tools())
+                table {
+                    caption.unseen { (name_of(self.folders, self.folder)) }
+                    colgroup { col.pick; col.people; col.subject; col.date; }
+                    thead.unseen { tr {
+                        th scope="col" { "Select" }
+                        th scope="col" { (if self.shows_recipients() { "To" } else { "From" }) }
+                        th scope="col" { "Subject" }
+                        th scope="col" { "Date" }
+                    } }
+                    tbody { @for listed in &self.page.items { (self.row(listed)) } }
+                }
+                (self.pages())
+            }
+        }
+    }
+
+    fn shows_recipients(&self) -> bool {
+        matches!(self.folder, Folder::Sent | Folder::Drafts)
+    }
+
+    fn tools(&self) -> Markup {
+        let is_trash = self.folder == Folder::Trash;
+        html! {
+            div.tools {
+                span.all data-select-all="" {}
+                button type="submit" name="do" value="delete" {
+                    @if is_trash { "Delete for good" } @else { "Delete" }
+                }
+                @if self.folder != Folder::Drafts {
+                    button type="submit" name="do" value="read" { "Mark read" }
+                    button type="submit" name="do" value="unread" { "Mark unread" }
+                    span.move {
+                        label.unseen for="to" { "Move to" }
+                        select #to name="to" {
+                            @for line in self.folders.iter().filter(|line| {
+                                can_hold(line.folder) && line.folder != self.folder
+                            }) { option value=(line.folder) { (line.name) } }
+                        }
+                        button type="submit" name="do" value="move" { "Move" }
+                    }
+                }
+                @if is_trash {
+                    button.danger type="submit" formaction="/trash/empty" { "Empty the trash" }
+                }
+            }
+        }
+    }
+
+    fn row(&self, listed: &Listed) -> Markup {
+        let (unid, entry) = (listed.unid, &listed.entry);
+        let target = match self.folder {
+            Folder::Drafts => format!("{}?draft={unid}", super::text::WRITE),
+            _ => message_path(unid),
+        };
+        let people = match self.shows_recipients() {
+            true => {
+                let names: Vec<_> = entry.summary.to.iter().map(mail::Person::shown).collect();
+                names.join(", ")
+            }
+            false => entry.summary.from.shown().to_owned(),
+        };
+        let date = when(&self.visitor.zone, self.visitor.today, entry.date_s);
+        let subject = subject(&entry.summary.subject);
+        html! {
+            tr.unread[!entry.read] {
+                td.pick {
+                    input type="checkbox" name="pick" value=(unid) aria-label={ "Select: " (subject) };
+                }
+                td.people { @if people.is_empty() { "(nobody)" } @else { (people) } }
+                td.subject {
+                    a href=(target) { (subject) @if !entry.read { span.unseen { " (unread)" } } }
+                    @if entry.attachments { (clip()) }
+                }
+                td.date { (date) }
+            }
+        }
+    }
+
+    fn pages(&self) -> Markup {
+        let (asked, page) = (self.asked, self.page);
+        let last = page.first + page.items.len();
+        html! {
+            nav.pages aria-label="Pages" {
+                p { (page.first + 1) " – " (last) " of " (page.total) }
+                @if asked.page > 0 {
+                    a.button href=(asked.path(self.folder, asked.page - 1)) rel="prev" { "‹ Newer" }
+                }
+                @if last < page.total {
+                    a.button href=(asked.path(self.folder, asked.page + 1)) rel="next" { "Older ›" }
+                }
+            }
+        }
+    }
+}
+
+/// The sign of files.
+fn clip() -> Markup {
+    html! {
+        svg.clip viewBox="0 0 16 16" role="img" aria-label="with files" {
+            path d="M11 4.5 5.8 9.7a1.6 1.6 0 0 0 2.3 2.3l5-5a3 3 0 0 0-4.3-4.3L3.4 8.1a4.4 4.4 0 0 0 6.2 6.2L13 11" {}
+        }
+    }
+}
+
+/// Whether mails can be moved there; for the trash there is a button.
+pub(crate) fn can_hold(folder: Folder) -> bool {
+    !matches!(folder, Folder::Drafts | Folder::Sent | Folder::Trash)
+}
+
+/// What stands in a list in place of a subject.
+pub(crate) fn subject(subject: &str) -> &str {
+    match subject.trim() {
+        "" => "(no subject)",
+        subject => subject,
+    }
+}
+
+/// The mails that are ticked.
+///
+/// # Errors
+/// When one is no mail's name.
+fn picked(fields: &Fields) -> Result<Vec<Unid>, PageError> {
+    let picked = fields.all("pick").map(Unid::parse);
+    picked.collect::<Option<_>>().ok_or(PageError::Unreadable)
+}
+
+pub(crate) async fn change(
+    State(service): State<Service>,
+    Path(name): Path<String>,
+    asked: Result<Query<Asked>, QueryRejection>,
+    sent: Sent,
+) -> Reply {
+    let folder = folder(&name)?;
+    let Query(asked) = asked.unwrap_or_default();
+    let back = asked.path(folder, asked.page);
+    let unids = picked(&sent.fields)?;
+    if unids.is_empty() {
+        return Err(PageError::Refused(
+            422,
+            "Tick the mails first that this is about. Nothing was changed.".to_owned(),
+        ));
+    }
+    let action = sent.fields.get("do");
+    if action == "delete" && folder == Folder::Trash && !sent.fields.has("sure") {
+        return confirm(&service, &sent.visitor, &back, &unids);
+    }
+    let notice = act(&service, &sent.visitor, (folder, &unids), &sent.fields).await?;
+    Ok(layout::done(&back, notice))
+}
+
+/// Does to mails of a folder what a form asks for, and says what was done.
+///
+/// # Errors
+/// When that can't be done, or isn't known.
+pub(crate) async fn act(
+    service: &Service,
+    visitor: &Visitor,
+    (from, unids): (Folder, &[Unid]),
+    fields: &Fields,
+) -> Result<Notice, PageError> {
+    let notice = match fields.get("do") {
+        "delete" => {
+            let for_good = from == Folder::Trash;
+            commit(service, &visitor.owner, |context| {
+                mail::delete(context, unids, for_good)
+            })
+            .await?;
+            match for_good {
+                true => Notice::Deleted,
+                false => Notice::MovedToTrash,
+            }
+        }
+        "read" => {
+            commit(service, &visitor.owner, |context| {
+                mail::mark(context, unids, true)
+            })
+            .await?;
+            Notice::MarkedRead
+        }
+        "unread" => {
+            commit(service, &visitor.owner, |context| {
+                mail::mark(context, unids, false)
+            })
+            .await?;
+            Notice::MarkedUnread
+        }
+        "move" => {
+            let to = folder(fields.get("to"))?;
+            commit(service, &visitor.owner, |context| {
+                mail::move_to(context, unids, to)
+            })
+            .await?;
+            Notice::Moved
+        }
+        _ => return Err(PageError::Unreadable),
+    };
+    Ok(notice)
+}
+
+/// Asks before mails are gone for good.
+pub(crate) fn confirm(service: &Service, visitor: &Visitor, action: &str, unids: &[Unid]) -> Reply {
+    let question = "Delete for good?";
+    let main = html! {
+        h1 { (question) }
+        p.lead { @match unids.len() { 1 => "One mail", number => { (number) " mails" } } " can't be brought back then." }
+        form method="post" action=(action) {
+            (layout::proof(visitor))
+            @for unid in unids { input type="hidden" name="pick" value=(unid); }
+            input type="hidden" name="sure" value="1";
+            div.actions {
+                button.danger type="submit" name="do" value="delete" { "Delete for good" }
+                a.button.quiet href=(action) { "Keep" }
+            }
+        }
+    };
+    layout::page(
+        service,
+        visitor,
+        Here::Mail(Some(Folder::Trash)),
+        question,
+        &main,
+    )
+}
+
+pub(crate) async fn empty_trash(State(service): State<Service>, sent: Sent) -> Reply {
+    let visitor = &sent.visitor;
+    let trash = path(Folder::Trash);
+    if !sent.fields.has("sure") {
+        let counts = read(&service, |snapshot| {
+            mail::counts(snapshot, visitor.mailbox(), Folder::Trash)
+        })?;
+        let question = "Empty the trash?";
+        let main = html! {
+            h1 { (question) }
+            p.lead { @match counts.messages { 1 => "One mail", number => { (number) " mails" } } " can't be brought back then." }
+            form method="post" action="/trash/empty" {
+                (layout::proof(visitor))
+                input type="hidden" name="sure" value="1";
+                div.actions {
+                    button.danger type="submit" { "Empty the trash" }
+                    a.button.quiet href=(trash) { "Keep" }
+                }
+            }
+        };
+        return layout::page(
+            &service,
+            visitor,
+            Here::Mail(Some(Folder::Trash)),
+            question,
+            &main,
+        );
+    }
+    commit(&service, &visitor.owner, |context| {
+        mail::empty(context, Folder::Trash)
+    })
+    .await?;
+    Ok(layout::done(&trash, Notice::TrashEmptied))
+}
+
+/// The day and time of a mail, in full.
+pub(crate) fn full_date(visitor: &Visitor, second: i64) -> String {
+    let clock = visitor.zone.clock(second);
+    format!(
+        "{}, {} ({})",
+        zone::long_day(clock.date()),
+        zone::time(clock),
+        visitor.zone.place()
+    )
+}

@@ -1,0 +1,358 @@
+//! One mail to be read.
+
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use bytes::Bytes;
+use groupware_http::reply;
+use groupware_mail::{self as mail, Folder, Held, MailError, Part, Person, Unid, View};
+use groupware_service::Service;
+use groupware_service::mail::{change as commit, read};
+use mail_parser::decoders::html::html_to_text;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::text::{file_path, message_path, path, size_text};
+use super::{clean, list, shape};
+use crate::error::PageError;
+use crate::form::Sent;
+use crate::layout::{self, Here};
+use crate::notice::Notice;
+use crate::visitor::Visitor;
+
+type Reply = Result<Response, PageError>;
+
+/// Images that a mail may show: none that can hold a script.
+const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+fn unid(text: &str) -> Result<Unid, PageError> {
+    Unid::parse(text).ok_or(PageError::NotFound)
+}
+
+/// A mail of the visitor's with its bytes.
+///
+/// # Errors
+/// A refusal if it isn't there; the store's.
+pub(crate) fn load(
+    service: &Service,
+    visitor: &Visitor,
+    unid: Unid,
+) -> Result<(Held, Bytes), MailError> {
+    read(service, |snapshot| {
+        let held = mail::require(snapshot, visitor.mailbox(), unid)?;
+        let bytes = mail::bytes(snapshot, visitor.mailbox(), &held)?;
+        Ok((held, bytes))
+    })
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Asked {
+    /// `text` for the mail without its HTML.
+    #[serde(default, rename = "as")]
+    shape: String,
+}
+
+pub(crate) async fn show(
+    State(service): State<Service>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    asked: Result<Query<Asked>, axum::extract::rejection::QueryRejection>,
+) -> Reply {
+    let unid = unid(&id)?;
+    let (held, bytes) = load(&service, &visitor, unid)?;
+    if held.folder == Folder::Drafts {
+        let path = format!("{}?draft={unid}", super::text::WRITE);
+        return Ok(Redirect::to(&path).into_response());
+    }
+    if !held.entry.read {
+        commit(&service, &visitor.owner, |context| {
+            mail::mark(context, &[unid], true)
+        })
+        .await?;
+    }
+    let folders = read(&service, |snapshot| {
+        mail::all_folders(snapshot, visitor.mailbox())
+    })?;
+    let view = View::of(&bytes, &held.entry);
+    let as_text = asked.is_ok_and(|Query(asked)| asked.shape == "text");
+    let subject = list::subject(&view.subject);
+    let main = html! {
+        (tools(&visitor, &held, &folders))
+        article.message {
+            header {
+                h1 { (subject) }
+                (people(&view))
+                p.date { (list::full_date(&visitor, held.entry.date_s)) }
+            }
+            (body(unid, &view, as_text))
+            (files(unid, &view))
+        }
+    };
+    layout::page(
+        &service,
+        &visitor,
+        Here::Mail(Some(held.folder)),
+        subject,
+        &main,
+    )
+}
+
+fn tools(visitor: &Visitor, held: &Held, folders: &[mail::FolderLine]) -> Markup {
+    let unid = held.unid;
+    let write = |how: &str| format!("{}?{how}={unid}", super::text::WRITE);
+    let back = folders.iter().find(|line| line.folder == held.folder);
+    html! {
+        p.way { a href=(path(held.folder)) { "‹ " (back.map_or("Back", |line| line.name.as_str())) } }
+        div.tools.message-tools {
+            a.button.primary href=(write("reply")) { "Reply" }
+            a.button href=(write("all")) { "Reply to all" }
+            a.button href=(write("forward")) { "Forward" }
+            form method="post" action=(message_path(unid)) {
+                (layout::proof(visitor))
+                button type="submit" name="do" value="delete" {
+                    @if held.folder == Folder::Trash { "Delete for good" } @else { "Delete" }
+                }
+                button type="submit" name="do" value="unread" { "Mark unread" }
+                span.move {
+                    label.unseen for="to" { "Move to" }
+                    select #to name="to" {
+                        @for line in folders.iter().filter(|line| {
+                            list::can_hold(line.folder) && line.folder != held.folder
+                        }) { option value=(line.folder) { (line.name) } }
+                    }
+                    button type="submit" name="do" value="move" { "Move" }
+                }
+            }
+        }
+    }
+}
+
+fn people(view: &View<'_>) -> Markup {
+    let from = [view.from.clone()];
+    let lines = [
+        ("From", from.as_slice()),
+        ("To", &view.to),
+        ("Copy", &view.cc),
+        ("Hidden copy", &view.bcc),
+        ("Answers to", &view.reply_to),
+    ];
+    html! {
+        dl.facts {
+            @for (name, people) in lines.into_iter().filter(|(_, people)| !people.is_empty()) {
+                dt { (name) }
+                dd {
+                    @for (number, one) in people.iter().enumerate() {
+                        @if number > 0 { ", " }
+                        (person(one))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A name is whatever its author says; the address beside it is what counts.
+fn person(person: &Person) -> Markup {
+    html! {
+        @if person.name.trim().is_empty() { (person.email) }
+        @else { (person.name) " " span.address { "<" (person.email) ">" } }
+    }
+}
+
+fn body(unid: Unid, view: &View<'_>, as_text: bool) -> Markup {
+    let (text, markup) = (view.text(), view.html());
+    match (markup, text) {
+        (Some(markup), text) if !shape::is_modest(&markup) => html! {
+            p.left-out { "The formatting of this mail is too intricate to be shown. This is its text." }
+            (plain(&text.unwrap_or_else(|| html_to_text(&markup))))
+        },
+        (Some(markup), text) if !as_text || text.is_none() => {
+            html_body(unid, view, &markup, text.is_some())
+        }
+        (markup, Some(text)) => html! {
+            (plain(&text))
+            @if markup.is_some() {
+                p.hint { a href=(message_path(unid)) { "Show it with its formatting" } }
+            }
+        },
+        _ => html! { p.hint { "This mail has no text." } },
+    }
+}
+
+fn html_body(unid: Unid, view: &View<'_>, markup: &str, has_text: bool) -> Markup {
+    let images: Vec<(String, String)> = view
+        .parts
+        .iter()
+        .filter(|part| IMAGES.contains(&part.kind.as_str()))
+        .filter_map(|part| Some((part.id.clone()?, file_path(unid, &part.name))))
+        .collect();
+    let cleaned = clean::clean(markup, images);
+    html! {
+        @if cleaned.left_out > 0 {
+            p.left-out {
+                (cleaned.left_out) " "
+                (if cleaned.left_out == 1 { "image" } else { "images" })
+                " from elsewhere left out: loading them would tell the sender when and where you read this."
+            }
+        }
+        div.html-mail { (cleaned.markup) }
+        @if has_text {
+            p.hint { a href={ (message_path(unid)) "?as=text" } { "Show it as plain text" } }
+        }
+    }
+}
+
+/// Text as it is, what it quotes paler.
+fn plain(text: &str) -> Markup {
+    let mut blocks: Vec<(bool, String)> = Vec::new();
+    for line in text.trim_end().lines() {
+        let is_quote = line.starts_with('>');
+        match blocks.last_mut() {
+            Some((known, block)) if *known == is_quote => {
+                block.push('\n');
+                block.push_str(line);
+            }
+            _ => blocks.push((is_quote, line.to_owned())),
+        }
+    }
+    html! {
+        div.plain-mail {
+            @for (is_quote, block) in &blocks {
+                @if *is_quote { blockquote { (links(block)) } } @else { div { (links(block.trim_end())) } }
+            }
+        }
+    }
+}
+
+/// Makes what begins like a web address a link.
+fn links(text: &str) -> Markup {
+    let mut rest = text;
+    let mut pieces: Vec<(&str, bool)> = Vec::new();
+    while let Some(at) = ["https://", "http://"]
+        .iter()
+        .filter_map(|it| rest.find(it))
+        .min()
+    {
+        let (before, link) = rest.split_at(at);
+        let end = link.find(|c: char| c.is_whitespace() || "<>\"".contains(c));
+        let link = &link[..end.unwrap_or(link.len())];
+        let link = link.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '\'']);
+        pieces.push((before, false));
+        // A scheme with nothing behind it leads nowhere.
+        pieces.push((
+            link,
+            link.split_once("://")
+                .is_some_and(|(_, rest)| !rest.is_empty()),
+        ));
+        rest = &rest[at + link.len()..];
+    }
+    pieces.push((rest, false));
+    html! {
+        @for (piece, is_link) in pieces {
+            @if is_link {
+                a href=(piece) target="_blank" rel="noopener noreferrer nofollow" { (piece) }
+            } @else { (piece) }
+        }
+    }
+}
+
+fn files(unid: Unid, view: &View<'_>) -> Markup {
+    let markup = view.html().unwrap_or_default();
+    let is_shown = |part: &Part<'_>| {
+        let id = part.id.as_deref().map(|id| format!("cid:{id}"));
+        IMAGES.contains(&part.kind.as_str()) && id.is_some_and(|id| markup.contains(&id))
+    };
+    let files: Vec<&Part<'_>> = view.attachments().filter(|part| !is_shown(part)).collect();
+    html! {
+        @if !files.is_empty() {
+            section.files aria-labelledby="files" {
+                h2 #files { (files.len()) (if files.len() == 1 { " file" } else { " files" }) }
+                ul {
+                    @for part in files {
+                        li {
+                            a href=(file_path(unid, &part.name)) download { (part.name) }
+                            " " span.address { (size_text(part.data().len() as u64)) }
+                        }
+                    }
+                }
+            }
+        }
+        p.hint { a href={ (message_path(unid)) "/source" } download { "Save the mail as a file" } }
+    }
+}
+
+pub(crate) async fn change(
+    State(service): State<Service>,
+    Path(id): Path<String>,
+    sent: Sent,
+) -> Reply {
+    let unid = unid(&id)?;
+    let (visitor, fields) = (&sent.visitor, &sent.fields);
+    let held = read(&service, |snapshot| {
+        mail::require(snapshot, visitor.mailbox(), unid)
+    })?;
+    let is_last = fields.get("do") == "delete" && held.folder == Folder::Trash;
+    if is_last && !fields.has("sure") {
+        return list::confirm(&service, visitor, &message_path(unid), &[unid]);
+    }
+    let notice: Notice = list::act(&service, visitor, (held.folder, &[unid]), fields).await?;
+    Ok(layout::done(&path(held.folder), notice))
+}
+
+pub(crate) async fn file(
+    State(service): State<Service>,
+    visitor: Visitor,
+    Path((id, name)): Path<(String, String)>,
+) -> Reply {
+    let (_, bytes) = load(&service, &visitor, unid(&id)?)?;
+    let parts = mail::parts(&bytes);
+    let mut files = parts.iter().filter(|part| !part.is_multipart());
+    let part = files
+        .find(|part| part.name == name)
+        .ok_or(PageError::NotFound)?;
+    Ok(reply::file(
+        &part.name,
+        &part.kind,
+        part.data().into_owned(),
+    ))
+}
+
+pub(crate) async fn source(
+    State(service): State<Service>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Reply {
+    let unid = unid(&id)?;
+    let (_, bytes) = load(&service, &visitor, unid)?;
+    Ok(reply::file(
+        &format!("{unid}.eml"),
+        "message/rfc822",
+        bytes.to_vec(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_web_addresses_become_links() {
+        let check = |text: &str, expected: &str| {
+            let found = links(text).into_string();
+            let short = found.replace(
+                " target=\"_blank\" rel=\"noopener noreferrer nofollow\"",
+                "",
+            );
+            assert_eq!(short, expected);
+        };
+        check("a <b> & c", "a &lt;b&gt; &amp; c");
+        check(
+            "See https://x.y/?a=1&b=\"2\", or http://z.",
+            "See <a href=\"https://x.y/?a=1&amp;b=\">https://x.y/?a=1&amp;b=</a>&quot;2&quot;, or \
+             <a href=\"http://z\">http://z</a>.",
+        );
+        check(
+            "javascript:alert(1) https://",
+            "javascript:alert(1) https://",
+        );
+    }
+}

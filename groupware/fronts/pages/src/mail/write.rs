@@ -1,0 +1,302 @@
+//! Writing a mail: new, in answer, passed on, or from the drafts.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use bytes::Bytes;
+use groupware_mail::{self as mail, Folder, MailError, Outgoing, Parcel, Unid, View, drafts};
+use groupware_service::ChangeError;
+use groupware_service::Service;
+use groupware_service::mail::change as commit;
+use http::StatusCode;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::draft::Draft;
+use super::message;
+use super::text::{path, size_text};
+use crate::edit::directory_list;
+use crate::error::PageError;
+use crate::field::{Input, Wrong, area};
+use crate::form::SentFiles;
+use crate::layout::{self, Here};
+use crate::notice::Notice;
+use crate::visitor::Visitor;
+
+type Reply = Result<Response, PageError>;
+
+/// What a new mail begins with: one of these, or nothing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    draft: String,
+    reply: String,
+    all: String,
+    forward: String,
+    to: String,
+}
+
+pub(crate) async fn show(
+    State(service): State<Service>,
+    visitor: Visitor,
+    asked: Result<Query<Asked>, QueryRejection>,
+) -> Reply {
+    let Query(asked) = asked.unwrap_or_default();
+    let draft = begin(&service, &visitor, &asked)?;
+    form(&service, &visitor, &draft, &Trouble::default())
+}
+
+fn begin(service: &Service, visitor: &Visitor, asked: &Asked) -> Result<Draft, PageError> {
+    let ways = [&asked.draft, &asked.reply, &asked.all, &asked.forward];
+    let Some(way) = ways.iter().position(|text| !text.is_empty()) else {
+        return Ok(Draft {
+            to: asked.to.clone(),
+            ..Draft::default()
+        });
+    };
+    let unid = Unid::parse(ways[way]).ok_or(PageError::NotFound)?;
+    let (held, bytes) = message::load(service, visitor, unid)?;
+    let view = View::of(&bytes, &held.entry);
+    Ok(match way {
+        0 if held.folder == Folder::Drafts => Draft::kept(&held, &view),
+        0 => return Err(PageError::NotFound),
+        3 => Draft::forward(visitor, &held, &view),
+        way => Draft::reply(service, visitor, &held, &view, way == 2),
+    })
+}
+
+/// What is wrong with what was sent.
+#[derive(Default)]
+struct Trouble {
+    wrong: Wrong,
+    refused: Option<(u16, String)>,
+    /// The mail was kept as a draft meanwhile, with its files, which a form can't bring back.
+    files_are_kept: bool,
+}
+
+impl Trouble {
+    fn status(&self) -> StatusCode {
+        match (&self.refused, self.wrong.is_empty()) {
+            (Some((status, _)), _) => {
+                StatusCode::from_u16(*status).unwrap_or(StatusCode::BAD_REQUEST)
+            }
+            (None, true) => StatusCode::OK,
+            (None, false) => StatusCode::UNPROCESSABLE_ENTITY,
+        }
+    }
+}
+
+pub(crate) async fn submit(State(service): State<Service>, sent: SentFiles) -> Reply {
+    let SentFiles {
+        visitor,
+        fields,
+        files,
+    } = sent;
+    let draft = Draft::sent(&fields);
+    let mut trouble = Trouble::default();
+    let mut outgoing = draft.read(&service, &mut trouble.wrong);
+    draft.place(&service, &visitor, &mut outgoing)?;
+    let has_new_files = !files.is_empty();
+    outgoing.attachments = draft.kept_files(&service, &visitor)?;
+    outgoing.attachments.extend(files);
+    match fields.get("do") {
+        "save" => match save(&service, &visitor, &draft, &outgoing).await {
+            Ok(_) => Ok(layout::done(&path(Folder::Drafts), Notice::DraftSaved)),
+            Err(failure) => {
+                trouble.refused = Some(refusal(failure)?);
+                form(&service, &visitor, &draft, &trouble)
+            }
+        },
+        "send" => {
+            if outgoing.recipients().next().is_none() {
+                trouble.wrong.add("to", "Enter who gets it.");
+            }
+            if trouble.wrong.is_empty() {
+                match send(&service, &visitor, &draft, &outgoing).await {
+                    Ok(_) => return Ok(layout::done(&path(Folder::Inbox), Notice::MailSent)),
+                    Err(failure) => trouble.refused = Some(refusal(failure)?),
+                }
+            }
+            let draft = keep(&service, &visitor, draft, &outgoing, has_new_files).await;
+            trouble.files_are_kept = has_new_files && draft.unid.is_some();
+            form(&service, &visitor, &draft, &trouble)
+        }
+        _ => Err(PageError::Unreadable),
+    }
+}
+
+/// A browser doesn't send a file twice unless it is chosen twice: a mail that can't be sent yet is
+/// kept with its files. If even that fails, the form says so by not listing them.
+async fn keep(
+    service: &Service,
+    visitor: &Visitor,
+    typed: Draft,
+    outgoing: &Outgoing,
+    has_new_files: bool,
+) -> Draft {
+    let mut draft = typed;
+    let mut kept = None;
+    if has_new_files && let Ok(Some(unid)) = save(service, visitor, &draft, outgoing).await {
+        draft.unid = Some(unid);
+        kept = Some(unid);
+    }
+    let mails: Vec<Unid> = match kept {
+        Some(unid) => vec![unid],
+        None => draft.kept.iter().map(|file| file.mail).collect(),
+    };
+    let mut files = Vec::new();
+    for unid in mails {
+        if let Ok((held, bytes)) = message::load(service, visitor, unid) {
+            let all = Draft::kept(&held, &View::of(&bytes, &held.entry)).kept;
+            let wanted = all.into_iter().filter(|file| {
+                kept.is_some()
+                    || draft
+                        .kept
+                        .iter()
+                        .any(|it| (it.mail, &it.name) == (file.mail, &file.name))
+            });
+            for file in wanted {
+                if !files.contains(&file) {
+                    files.push(file);
+                }
+            }
+        }
+    }
+    draft.kept = files;
+    draft
+}
+
+async fn save(
+    service: &Service,
+    visitor: &Visitor,
+    draft: &Draft,
+    outgoing: &Outgoing,
+) -> Result<Option<Unid>, ChangeError<MailError>> {
+    commit(service, &visitor.owner, |context| {
+        let message = Bytes::from(outgoing.build(context)?);
+        match draft.unid {
+            Some(unid) => drafts::rewrite(context, unid, &message),
+            None => drafts::save(context, &message),
+        }
+    })
+    .await
+}
+
+async fn send(
+    service: &Service,
+    visitor: &Visitor,
+    draft: &Draft,
+    outgoing: &Outgoing,
+) -> Result<Option<Unid>, ChangeError<MailError>> {
+    commit(service, &visitor.owner, |context| {
+        let message = outgoing.build(context)?.into();
+        let parcel = Parcel::from_head(context.directory, context.mailbox, message)?;
+        match draft.unid {
+            Some(unid) => drafts::send(context, unid, &parcel),
+            None => mail::send(context, &parcel),
+        }
+    })
+    .await
+}
+
+/// What the mail service refuses, to be said above the form.
+fn refusal(failure: ChangeError<MailError>) -> Result<(u16, String), PageError> {
+    match failure {
+        ChangeError::Decided(MailError::Refused { reason, message }) => {
+            Ok((reason.status(), message.into_owned()))
+        }
+        failure => match failure.into() {
+            PageError::Refused(status, text) if status != 500 => Ok((status, text)),
+            error => Err(error),
+        },
+    }
+}
+
+fn form(service: &Service, visitor: &Visitor, draft: &Draft, trouble: &Trouble) -> Reply {
+    let title = match (draft.unid, draft.answers) {
+        (Some(_), _) => "Draft",
+        (None, Some(_)) => "Answer",
+        (None, None) => "New mail",
+    };
+    let back = match draft.unid {
+        Some(_) => path(Folder::Drafts),
+        None => path(Folder::Inbox),
+    };
+    let main = html! {
+        h1 { (title) }
+        @if let Some((_, text)) = &trouble.refused { p.wrong-summary role="alert" { (text) } }
+        (trouble.wrong.summary())
+        @if trouble.files_are_kept {
+            p.hint role="status" { "The mail is kept in your drafts with its files, so that you need not choose them again." }
+        }
+        form.sheet method="post" action=(super::text::WRITE) enctype="multipart/form-data" {
+            (layout::proof(visitor))
+            @if let Some(unid) = draft.unid { input type="hidden" name="draft" value=(unid); }
+            @if let Some(unid) = draft.answers { input type="hidden" name="answers" value=(unid); }
+            (fields(service, visitor, draft, &trouble.wrong))
+            div.actions {
+                button.primary type="submit" name="do" value="send" { "Send" }
+                button type="submit" name="do" value="save" { "Save draft" }
+                a.button.quiet href=(back) { "Cancel" }
+            }
+        }
+    };
+    let here = Here::Mail(draft.unid.map(|_| Folder::Drafts));
+    layout::page_with(service, visitor, (here, trouble.status()), title, &main)
+}
+
+fn fields(service: &Service, visitor: &Visitor, draft: &Draft, wrong: &Wrong) -> Markup {
+    let person = |name, label, value| Input {
+        list: Some("people-list"),
+        max: 20_000,
+        ..Input::text(name, label, value)
+    };
+    let has_copies = !draft.cc.is_empty()
+        || !draft.bcc.is_empty()
+        || wrong.of("cc").is_some()
+        || wrong.of("bcc").is_some();
+    let is_answer = draft.answers.is_some();
+    html! {
+        (Input {
+            hint: Some("Names or addresses, with commas between them."),
+            autofocus: draft.to.is_empty(),
+            ..person("to", "To", &draft.to)
+        }.render(wrong))
+        details.copies open[has_copies] {
+            summary { "Copies" }
+            (person("cc", "Copy", &draft.cc).render(wrong))
+            (person("bcc", "Hidden copy, unseen by the others", &draft.bcc).render(wrong))
+        }
+        (directory_list(service, visitor))
+        (Input::text("subject", "Subject", &draft.subject).render(wrong))
+        (area("text", "Text", &draft.text, if is_answer { 18 } else { 14 }, wrong))
+        (files(draft))
+    }
+}
+
+fn files(draft: &Draft) -> Markup {
+    html! {
+        @if !draft.kept.is_empty() {
+            fieldset.kept {
+                legend { "Files that go with it" }
+                @for (number, file) in draft.kept.iter().enumerate() {
+                    div.tick {
+                        input type="checkbox" id={ "keep-" (number) } name="keep" checked
+                            value={ (file.mail) "/" (file.name) };
+                        label for={ "keep-" (number) } {
+                            (file.name) " " span.address { (size_text(file.bytes)) }
+                        }
+                    }
+                }
+            }
+        }
+        div.field {
+            label for="files" { "Add files" }
+            input #files type="file" name="files" multiple aria-describedby="files-hint";
+            p.hint id="files-hint" { "Together up to " (size_text(MOST_FILE_BYTES)) "." }
+        }
+    }
+}
+
+/// What base64 leaves of the largest message.
+const MOST_FILE_BYTES: u64 = mail::limits::MESSAGE_BYTES as u64 / 100 * 72;

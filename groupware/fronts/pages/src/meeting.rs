@@ -1,0 +1,381 @@
+//! One event: what it says, who comes, and what its owner can do with it.
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use groupware_calendar::{
+    self as calendar, Action, ActionBody, Answer, Attendee, Entry, State as Stand, Target,
+};
+use groupware_service::calendar::{change, read};
+use groupware_service::{ChangeError, Service};
+use http::StatusCode;
+use jiff::civil::Time;
+use maud::{Markup, html};
+
+use crate::agenda;
+use crate::edit::{directory_list, unknown};
+use crate::error::PageError;
+use crate::field::{Input, Wrong};
+use crate::form::{Fields, Sent};
+use crate::layout::{self, Here};
+use crate::month;
+use crate::notice::Notice;
+use crate::visitor::Visitor;
+use crate::zone::{self, Zone};
+
+type Reply = Result<Response, PageError>;
+
+fn load(service: &Service, visitor: &Visitor, uid: &str) -> Result<Entry, PageError> {
+    let entry = read(service, |snapshot| {
+        calendar::entry(snapshot, visitor.mailbox(), uid)
+    })?;
+    Ok(entry)
+}
+
+pub(crate) async fn show(
+    State(service): State<Service>,
+    visitor: Visitor,
+    Path(uid): Path<String>,
+) -> Reply {
+    let entry = load(&service, &visitor, &uid)?;
+    if entry.notice().is_some() {
+        return Ok(Redirect::to(&agenda::path(&entry)).into_response());
+    }
+    render(&service, &visitor, &entry, &Asked::default())
+}
+
+/// What was asked for and refused.
+#[derive(Default)]
+pub(crate) struct Asked<'a> {
+    pub(crate) delegate: &'a str,
+    pub(crate) wrong: Wrong,
+    pub(crate) trouble: Option<(u16, String)>,
+}
+
+impl Asked<'_> {
+    pub(crate) fn status(&self) -> StatusCode {
+        match (&self.trouble, self.wrong.is_empty()) {
+            (Some((status, _)), _) => {
+                StatusCode::from_u16(*status).unwrap_or(StatusCode::BAD_REQUEST)
+            }
+            (None, true) => StatusCode::OK,
+            (None, false) => StatusCode::UNPROCESSABLE_ENTITY,
+        }
+    }
+
+    pub(crate) fn render(&self) -> Markup {
+        html! {
+            @if let Some((_, text)) = &self.trouble { p.wrong-summary role="alert" { (text) } }
+            (self.wrong.summary())
+        }
+    }
+}
+
+fn render(service: &Service, visitor: &Visitor, entry: &Entry, asked: &Asked<'_>) -> Reply {
+    let title = agenda::title(entry);
+    let path = agenda::path(entry);
+    let start = visitor.zone.of_moment(&entry.event.details.start).date();
+    let main = html! {
+        p.way { a href=(month::path(start)) { "‹ " (zone::month_name(start)) " " (start.year()) } }
+        (asked.render())
+        article.event {
+            h1 { (title) }
+            (stand(entry))
+            (facts(visitor, entry))
+            @match entry.state {
+                Stand::Own => div.actions {
+                    a.button.primary href={ (path) "/edit" } { "Change" }
+                    a.button.danger href={ (path) "/delete" } {
+                        @if entry.event.is_meeting() { "Call off" } @else { "Delete" }
+                    }
+                },
+                Stand::Cancelled => div.actions {
+                    a.button href={ (path) "/delete" } { "Remove from calendar" }
+                },
+                _ => (answers(service, visitor, entry, asked)),
+            }
+        }
+    };
+    layout::page_with(
+        service,
+        visitor,
+        (Here::Calendar, asked.status()),
+        title,
+        &main,
+    )
+}
+
+fn stand(entry: &Entry) -> Markup {
+    let text = match entry.state {
+        Stand::Own => return html! {},
+        Stand::Accepted => "You come.",
+        Stand::Tentative => "You may come.",
+        Stand::Cancelled => "The organizer has called this off.",
+        Stand::Invited { .. } => "You have not answered yet.",
+    };
+    html! { p.stand { (text) } }
+}
+
+/// When, where, who, and what.
+pub(crate) fn facts(visitor: &Visitor, entry: &Entry) -> Markup {
+    let event = &entry.event;
+    let text = |text: &Option<String>| {
+        text.as_deref()
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
+    html! {
+        dl.facts {
+            dt { "When" }
+            dd { (when(entry, &visitor.zone)) }
+            @if let Some(place) = text(&event.details.location) { dt { "Where" } dd { (place) } }
+            @if event.is_meeting() {
+                dt { "Organizer" }
+                dd { (name(event.organizer.display_name.as_deref(), &event.organizer.email)) }
+                dt { "People" }
+                dd { ul.people {
+                    @for person in &event.attendees {
+                        @if person.user.as_ref() != Some(&event.organizer.user) { (attendee(person)) }
+                    }
+                } }
+            }
+            @if let Some(about) = text(&event.details.description) {
+                dt { "Notes" } dd.text { (about) }
+            }
+        }
+    }
+}
+
+/// `Saturday, 21 November 2026, 09:00 – 10:00 (Berlin)`.
+pub(crate) fn when(entry: &Entry, zone: &Zone) -> String {
+    let details = &entry.event.details;
+    let start = zone.of_moment(&details.start);
+    let end = zone.of_moment(&details.end).max(start);
+    let day = zone::long_day(start.date());
+    if details.start.is_day() {
+        let last = match end > start && end.time() == Time::midnight() {
+            true => zone::days_after(end.date(), -1),
+            false => end.date(),
+        };
+        return match last == start.date() {
+            true => format!("{day}, all day"),
+            false => format!("{day} – {}", zone::long_day(last)),
+        };
+    }
+    let (from, to) = (zone::time(start), zone::time(end));
+    let to = match (start == end, start.date() == end.date()) {
+        (true, _) => String::new(),
+        (_, true) => format!(" – {to}"),
+        _ => format!(" – {}, {to}", zone::long_day(end.date())),
+    };
+    format!("{day}, {from}{to} ({})", zone.place())
+}
+
+/// A person's name with the address behind it.
+fn name(display: Option<&str>, email: &str) -> Markup {
+    html! {
+        @match display.filter(|name| !name.trim().is_empty()) {
+            Some(name) => { (name) " " span.address { "<" (email) ">" } },
+            None => (email),
+        }
+    }
+}
+
+fn attendee(person: &Attendee) -> Markup {
+    let (class, answer) = match person.status {
+        Answer::NeedsAction if person.user.is_none() => ("open", "not told: no user here"),
+        Answer::NeedsAction => ("open", "no answer yet"),
+        Answer::Accepted => ("yes", "comes"),
+        Answer::Declined => ("no", "doesn't come"),
+        Answer::Tentative => ("maybe", "may come"),
+        Answer::Delegated => ("no", "sends somebody else"),
+    };
+    html! {
+        li {
+            span.person { (name(person.display_name.as_deref(), &person.email)) }
+            " " span class={ "answer " (class) } { (answer) }
+            @if let Some(other) = &person.delegated_from { " " span.address { "for " (other) } }
+        }
+    }
+}
+
+/// The buttons of an answer, and the field for whoever goes instead.
+pub(crate) fn answers(
+    service: &Service,
+    visitor: &Visitor,
+    entry: &Entry,
+    asked: &Asked<'_>,
+) -> Markup {
+    let action = format!("{}/answer", agenda::path(entry));
+    let pressed = |stand: bool| stand.then_some("true");
+    html! {
+        form.answers method="post" action=(action) {
+            (layout::proof(visitor))
+            div.actions role="group" aria-label="Your answer" {
+                button.primary type="submit" name="answer" value="accept"
+                    aria-pressed=[pressed(entry.state == Stand::Accepted)] { "Accept" }
+                button type="submit" name="answer" value="tentative"
+                    aria-pressed=[pressed(entry.state == Stand::Tentative)] { "Maybe" }
+                button type="submit" name="answer" value="decline" { "Decline" }
+            }
+        }
+        details.delegate open[!asked.delegate.is_empty() || !asked.wrong.is_empty()] {
+            summary { "Send somebody else" }
+            form method="post" action=(action) {
+                (layout::proof(visitor))
+                (Input {
+                    list: Some("people-list"),
+                    ..Input::text("delegate", "Who goes in your place", asked.delegate)
+                }.render(&asked.wrong))
+                (directory_list(service, visitor))
+                button type="submit" name="answer" value="delegate" { "Delegate" }
+            }
+        }
+    }
+}
+
+pub(crate) async fn answer(
+    State(service): State<Service>,
+    Path(uid): Path<String>,
+    sent: Sent,
+) -> Reply {
+    let Sent { visitor, fields } = sent;
+    match take_answer(&service, &visitor, Target::Event(&uid), &fields).await? {
+        Ok(notice @ (Notice::Declined | Notice::Delegated)) => {
+            Ok(layout::done("/calendar", notice))
+        }
+        Ok(notice) => {
+            let entry = load(&service, &visitor, &uid)?;
+            Ok(layout::done(&agenda::path(&entry), notice))
+        }
+        Err(asked) => render(&service, &visitor, &load(&service, &visitor, &uid)?, &asked),
+    }
+}
+
+/// Carries out the answer that a form asks for; gives what to say then, or what is wrong with it.
+///
+/// # Errors
+/// When there is nothing to answer, or no such answer.
+pub(crate) async fn take_answer<'f>(
+    service: &Service,
+    visitor: &Visitor,
+    target: Target<'_>,
+    fields: &'f Fields,
+) -> Result<Result<Notice, Asked<'f>>, PageError> {
+    let word = fields.get("answer");
+    let (action, notice) = match word {
+        "accept" => (Action::Accept, Notice::Accepted),
+        "tentative" => (Action::Tentative, Notice::Tentative),
+        "decline" => (Action::Decline, Notice::Declined),
+        "delegate" => (Action::Delegate, Notice::Delegated),
+        _ => return Err(PageError::Unreadable),
+    };
+    let mut asked = Asked::default();
+    let mut body = ActionBody::default();
+    if action == Action::Delegate {
+        asked.delegate = fields.trimmed("delegate");
+        match asked.delegate {
+            "" => asked.wrong.add("delegate", "Enter who goes in your place."),
+            delegate => {
+                if let Some(text) = unknown(service, delegate) {
+                    asked.wrong.add("delegate", text);
+                }
+            }
+        }
+        if !asked.wrong.is_empty() {
+            return Ok(Err(asked));
+        }
+        body.delegate_to = Some(asked.delegate.to_owned());
+    }
+    let done = change(service, &visitor.owner, |context| {
+        calendar::answer(context, target, action, &body)
+    })
+    .await;
+    match done {
+        Ok(_) => Ok(Ok(notice)),
+        Err(ChangeError::Decided(error)) if error.status() == 400 => {
+            let text = error.to_string();
+            match action {
+                Action::Delegate => asked.wrong.add("delegate", text),
+                _ => asked.trouble = Some((400, text)),
+            }
+            Ok(Err(asked))
+        }
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+pub(crate) async fn confirm_delete(
+    State(service): State<Service>,
+    visitor: Visitor,
+    Path(uid): Path<String>,
+) -> Reply {
+    let entry = load(&service, &visitor, &uid)?;
+    let words = Deletion::of(&entry);
+    let path = agenda::path(&entry);
+    let main = html! {
+        h1 { (words.question) }
+        p.lead { strong { (agenda::title(&entry)) } br; (when(&entry, &visitor.zone)) }
+        p { (words.effect) }
+        form method="post" action={ (path) "/delete" } {
+            (layout::proof(&visitor))
+            div.actions {
+                button.danger type="submit" { (words.button) }
+                a.button.quiet href=(path) { "Keep it" }
+            }
+        }
+    };
+    layout::page(&service, &visitor, Here::Calendar, words.question, &main)
+}
+
+/// What deleting means, by what the owner has to do with the event.
+struct Deletion {
+    question: &'static str,
+    effect: &'static str,
+    button: &'static str,
+    notice: Notice,
+}
+
+impl Deletion {
+    fn of(entry: &Entry) -> Self {
+        match entry.state {
+            Stand::Own if entry.event.is_meeting() => Self {
+                question: "Call off this meeting?",
+                effect: "It goes from your calendar. Whoever accepted it sees that it is \
+                         cancelled; invitations not answered yet disappear.",
+                button: "Call it off",
+                notice: Notice::MeetingCancelled,
+            },
+            Stand::Accepted | Stand::Tentative => Self {
+                question: "Leave this meeting?",
+                effect: "It goes from your calendar, and the organizer sees that you decline.",
+                button: "Leave it",
+                notice: Notice::MeetingLeft,
+            },
+            _ => Self {
+                question: "Delete this event?",
+                effect: "It goes from your calendar and can't be brought back.",
+                button: "Delete it",
+                notice: Notice::EventDeleted,
+            },
+        }
+    }
+}
+
+pub(crate) async fn delete(
+    State(service): State<Service>,
+    Path(uid): Path<String>,
+    sent: Sent,
+) -> Reply {
+    let visitor = sent.visitor;
+    let entry = load(&service, &visitor, &uid)?;
+    change(&service, &visitor.owner, |context| {
+        calendar::delete(context, &uid, true)
+    })
+    .await?;
+    let start = visitor.zone.of_moment(&entry.event.details.start).date();
+    Ok(layout::done(
+        &month::path(start),
+        Deletion::of(&entry).notice,
+    ))
+}

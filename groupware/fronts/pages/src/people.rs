@@ -1,0 +1,69 @@
+//! Fields that take people: what is typed into them, and completing it for the script.
+
+use axum::Json;
+use axum::extract::{Query, State};
+use groupware_service::Service;
+use serde::Deserialize;
+
+use crate::visitor::Visitor;
+
+/// As many as a browser's list shows well.
+const MOST: usize = 8;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Asked {
+    begin: String,
+}
+
+pub(crate) async fn complete(
+    State(service): State<Service>,
+    visitor: Visitor,
+    Query(Asked { begin }): Query<Asked>,
+) -> Json<Vec<String>> {
+    let begin = begin.trim();
+    if begin.is_empty() {
+        return Json(Vec::new());
+    }
+    // One more than shown, since the visitor is none of those who are offered.
+    let mut names = service.directory().beginning_with(begin, MOST + 1);
+    names.retain(|name| &**name != visitor.mailbox());
+    names.truncate(MOST);
+    Json(names.iter().map(|name| name.to_string()).collect())
+}
+
+/// Names and addresses of `ann, Bob Baker <bob@localhost>; eve`.
+pub(crate) fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let parts = text.split([',', ';', '\n']).map(split);
+    parts.filter(|(_, address)| !address.is_empty())
+}
+
+/// Name and address of `Name <address>`, or of an address alone.
+fn split(part: &str) -> (&str, &str) {
+    let part = part.trim();
+    match part
+        .strip_suffix('>')
+        .and_then(|part| part.rsplit_once('<'))
+    {
+        Some((name, address)) => (name.trim().trim_matches('"').trim(), address.trim()),
+        None => ("", part),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_taken_apart() {
+        let found: Vec<_> =
+            entries(" ann ,, Bob Baker <bob@x.y>;\"Eve\" < eve >\n<dan>, dan>").collect();
+        let expected = [
+            ("", "ann"),
+            ("Bob Baker", "bob@x.y"),
+            ("Eve", "eve"),
+            ("", "dan"),
+            ("", "dan>"),
+        ];
+        assert_eq!(found, expected);
+    }
+}

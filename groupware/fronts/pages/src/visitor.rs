@@ -1,0 +1,62 @@
+//! Who looks at a page.
+
+use axum::extract::FromRequestParts;
+use groupware_http::{caller_of, session_token};
+use groupware_service::User;
+use http::Method;
+use http::request::Parts;
+use jiff::civil::Date;
+
+use crate::error::PageError;
+use crate::front::Pages;
+use crate::notice::Notice;
+use crate::zone::Zone;
+use crate::{forgery, return_path};
+
+/// A user who is signed in by a session. Passwords in a header are for programs: no page takes
+/// them.
+pub(crate) struct Visitor {
+    pub(crate) owner: User,
+    /// What the user's forms carry.
+    pub(crate) proof: String,
+    pub(crate) zone: Zone,
+    /// Now, and the day that it is where the user is.
+    pub(crate) now: i64,
+    pub(crate) today: Date,
+    /// What was just done.
+    pub(crate) notice: Option<Notice>,
+}
+
+impl Visitor {
+    pub(crate) fn mailbox(&self) -> &str {
+        self.owner.mailbox()
+    }
+}
+
+impl FromRequestParts<Pages> for Visitor {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, pages: &Pages) -> Result<Self, PageError> {
+        let service = &pages.service;
+        let account = session_token(&parts.headers).and_then(|token| service.session(token));
+        let Some(account) = account else {
+            return Err(match parts.method == Method::GET {
+                true => PageError::SignIn(return_path::return_path(&parts.uri)),
+                false => PageError::SignedOut,
+            });
+        };
+        let owner = User::of(&account, caller_of(&parts.extensions));
+        let zone = Zone::chosen_by(service.store(), owner.mailbox())
+            .map_err(|_| PageError::Broken)?
+            .unwrap_or_else(Zone::utc);
+        let now = service.now_s();
+        Ok(Self {
+            proof: forgery::token(&pages.form_key, &account),
+            owner,
+            now,
+            today: zone.clock(now).date(),
+            zone,
+            notice: Notice::of(&parts.headers),
+        })
+    }
+}

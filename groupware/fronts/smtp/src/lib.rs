@@ -1,0 +1,18 @@
+//! Mail over SMTP: one listener takes in mail for local users, the other takes mail from local
+//! users who sign in. Neither passes mail on to other servers.
+//!
+//! All conversations share one thread: most of their time is waiting, and what they store goes
+//! through the same writer as everything else.
+
+mod command;
+mod data;
+mod session;
+mod shared;
+mod stop;
+mod trace;
+mod worker;
+
+pub use command::{Command, Mechanism, command};
+pub use data::{Flaw, Text};
+pub use shared::{Role, Smtp, SmtpLimits};
+pub use worker::start;

@@ -1,0 +1,492 @@
+//! One client's conversation: who it is, what it may send, and to whom. Knows no sockets.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use groupware_mail::{self as mail, MailError, Parcel, Reason, limits};
+use groupware_net::{Line, NoLine};
+use groupware_people::Account;
+use groupware_service::mail::change_in;
+use groupware_service::{Caller, ChangeError, Client, SignInError};
+use groupware_store::CommitError;
+use tokio::sync::{SemaphorePermit, watch};
+
+use crate::command::{Command, Mechanism, command};
+use crate::data::{Flaw, Text};
+use crate::shared::{Role, Smtp};
+use crate::stop::stopped;
+use crate::trace::Trace;
+
+/// Commands that make no sense, and recipients that don't exist, before the client is sent away.
+const ERRORS: u32 = 20;
+/// Commands of one connection.
+const COMMANDS: u32 = 100_000;
+/// `Received` fields of a message that goes round in circles. RFC 5321, 6.3: at least 100.
+const HOPS: usize = 100;
+/// Room for the fields that are put in front of a message.
+const TRACE_BYTES: usize = 4096;
+/// Memory is taken in steps of so much.
+const MEMORY_STEP_BYTES: usize = 256 << 10;
+
+/// How a conversation goes on.
+pub(crate) enum Next {
+    /// The connection is to speak TLS from here on.
+    Tls,
+    /// It is over.
+    End,
+}
+
+/// A client.
+pub(crate) struct Session<'a> {
+    shared: &'a Smtp,
+    role: Role,
+    caller: Caller,
+    /// Nobody but this machine can reach the listener.
+    is_local: bool,
+    is_tls: bool,
+    is_esmtp: bool,
+    helo: Option<String>,
+    user: Option<Arc<Account>>,
+    envelope: Option<Envelope>,
+    errors: u32,
+}
+
+#[derive(Default)]
+struct Envelope {
+    from: String,
+    /// As the client wrote them.
+    to: Vec<String>,
+    /// Their mailboxes.
+    users: BTreeSet<String>,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(shared: &'a Smtp, role: Role, peer: IpAddr, is_local: bool) -> Self {
+        Self {
+            shared,
+            role,
+            caller: Caller::new(peer, None),
+            is_local,
+            is_tls: false,
+            is_esmtp: false,
+            helo: None,
+            user: None,
+            envelope: None,
+            errors: 0,
+        }
+    }
+
+    /// The same client after its handshake: what it said before doesn't count (RFC 3207, 4.2).
+    pub(crate) fn in_tls(self) -> Self {
+        Self {
+            is_tls: true,
+            errors: self.errors,
+            ..Self::new(self.shared, self.role, self.caller.peer(), self.is_local)
+        }
+    }
+
+    /// Talks until one side has enough, or the server stops; a command under way is carried out.
+    pub(crate) async fn talk(
+        &mut self,
+        wire: &mut Line,
+        stopping: &mut watch::Receiver<bool>,
+    ) -> Next {
+        for _ in 0..COMMANDS {
+            let line = tokio::select! {
+                biased;
+                () = stopped(stopping) => Err(NoLine::Stopping),
+                line = wire.line(self.shared.limits.command_timeout) => line,
+            };
+            let line = match line {
+                Ok(line) => line,
+                Err(problem) => return leave(wire, &problem).await,
+            };
+            match self.answer(wire, &line).await {
+                Ok(None) => {}
+                Ok(Some(next)) => {
+                    let _ = wire.flush().await;
+                    return next;
+                }
+                Err(problem) => return leave(wire, &problem).await,
+            }
+            if self.errors > ERRORS {
+                wire.reply("421 4.7.0 Too many errors");
+                let _ = wire.flush().await;
+                return Next::End;
+            }
+        }
+        wire.reply("421 4.7.0 Too many commands");
+        let _ = wire.flush().await;
+        Next::End
+    }
+
+    async fn answer(&mut self, wire: &mut Line, line: &[u8]) -> Result<Option<Next>, NoLine> {
+        let reply: &str = match command(line) {
+            None => {
+                self.errors += 1;
+                "501 5.5.2 That command can't be read"
+            }
+            Some(Command::Ehlo(host)) => {
+                self.greet(host, true);
+                self.offer(wire);
+                return Ok(None);
+            }
+            Some(Command::Helo(host)) => {
+                self.greet(host, false);
+                wire.reply(&format!("250 {}", self.shared.domain()));
+                return Ok(None);
+            }
+            Some(Command::StartTls) => match self.start_tls(wire) {
+                Ok(()) => return Ok(Some(Next::Tls)),
+                Err(reply) => reply,
+            },
+            Some(Command::Auth { mechanism, initial }) => {
+                self.auth(wire, mechanism, initial).await?
+            }
+            Some(Command::Mail {
+                from,
+                size,
+                asks_too_much,
+            }) => self.mail(from, size, asks_too_much),
+            Some(Command::Rcpt(to)) => self.rcpt(to),
+            Some(Command::Data) => {
+                let reply = self.data(wire).await?;
+                wire.reply(&reply);
+                return Ok(None);
+            }
+            Some(Command::Rset) => {
+                self.envelope = None;
+                "250 2.0.0 Forgotten"
+            }
+            Some(Command::Noop) => "250 2.0.0 Here",
+            Some(Command::Vrfy) => "252 2.1.5 Send to it and see",
+            Some(Command::Quit) => {
+                wire.reply("221 2.0.0 Bye");
+                return Ok(Some(Next::End));
+            }
+            Some(Command::Other) => {
+                self.errors += 1;
+                "502 5.5.1 That is not done here"
+            }
+        };
+        wire.reply(reply);
+        Ok(None)
+    }
+
+    fn greet(&mut self, host: String, is_esmtp: bool) {
+        self.helo = Some(host);
+        self.is_esmtp = is_esmtp;
+        self.envelope = None;
+    }
+
+    fn offer(&self, wire: &mut Line) {
+        wire.reply(&format!("250-{}", self.shared.domain()));
+        if self.shared.tls.is_some() && !self.is_tls {
+            wire.reply("250-STARTTLS");
+        }
+        if self.may_sign_in() {
+            wire.reply("250-AUTH PLAIN LOGIN");
+        }
+        wire.reply("250-PIPELINING");
+        wire.reply("250-8BITMIME");
+        wire.reply("250-ENHANCEDSTATUSCODES");
+        wire.reply(&format!("250 SIZE {}", limits::MESSAGE_BYTES - TRACE_BYTES));
+    }
+
+    /// Whether a password is safe on this connection.
+    fn may_sign_in(&self) -> bool {
+        self.role == Role::Submission && (self.is_tls || self.is_local)
+    }
+
+    fn start_tls(&mut self, wire: &mut Line) -> Result<(), &'static str> {
+        if self.is_tls || self.shared.tls.is_none() {
+            self.errors += 1;
+            return Err("502 5.5.1 TLS is not to be had here");
+        }
+        if wire.has_input() {
+            // Somebody in between may have added it, to be taken for what comes within TLS.
+            self.errors = ERRORS + 1;
+            return Err("501 5.5.1 Nothing may follow STARTTLS before its reply");
+        }
+        wire.reply("220 2.0.0 Go ahead");
+        Ok(())
+    }
+
+    async fn auth(
+        &mut self,
+        wire: &mut Line,
+        mechanism: Mechanism,
+        initial: String,
+    ) -> Result<&'static str, NoLine> {
+        if self.role != Role::Submission {
+            self.errors += 1;
+            return Ok("502 5.5.1 Nobody signs in here");
+        }
+        if !self.may_sign_in() {
+            return Ok("538 5.7.11 Passwords need TLS: STARTTLS comes first");
+        }
+        if self.user.is_some() || self.envelope.is_some() {
+            return Ok("503 5.5.1 Too late to sign in");
+        }
+        let credentials = match mechanism {
+            Mechanism::Plain => self.auth_plain(wire, initial).await?,
+            Mechanism::Login => self.auth_login(wire, initial).await?,
+            Mechanism::Other => return Ok("504 5.5.4 Sign in by PLAIN or LOGIN"),
+        };
+        let Some((user, password)) = credentials else {
+            self.errors += 1;
+            return Ok("501 5.5.2 That can't be read");
+        };
+        let client = Client::at(self.caller.peer());
+        let verify = self
+            .shared
+            .service
+            .verify(&self.caller, client, &user, &password);
+        match verify.await {
+            Ok(proven) => {
+                self.user = Some(proven.account);
+                Ok("235 2.7.0 Welcome")
+            }
+            Err(error) => {
+                self.errors += 3;
+                Ok(match error {
+                    SignInError::Wrong => "535 5.7.8 The user name or password is wrong",
+                    SignInError::TooManyFailures { .. } | SignInError::Busy => {
+                        "454 4.7.0 Not now: try again later"
+                    }
+                })
+            }
+        }
+    }
+
+    async fn auth_plain(
+        &self,
+        wire: &mut Line,
+        initial: String,
+    ) -> Result<Option<(String, String)>, NoLine> {
+        let text = match initial.is_empty() {
+            true => self.ask(wire, "334 ").await?,
+            false => decode(&initial),
+        };
+        Ok(text.and_then(|text| {
+            let mut pieces = text.split('\0');
+            let (acting_for, user, password) = (pieces.next()?, pieces.next()?, pieces.next()?);
+            let is_self = acting_for.is_empty() || acting_for == user;
+            (is_self && pieces.next().is_none()).then(|| (user.to_owned(), password.to_owned()))
+        }))
+    }
+
+    async fn auth_login(
+        &self,
+        wire: &mut Line,
+        initial: String,
+    ) -> Result<Option<(String, String)>, NoLine> {
+        let user = match initial.is_empty() {
+            true => self.ask(wire, "334 VXNlcm5hbWU6").await?,
+            false => decode(&initial),
+        };
+        let Some(user) = user else { return Ok(None) };
+        let password = self.ask(wire, "334 UGFzc3dvcmQ6").await?;
+        Ok(password.map(|password| (user, password)))
+    }
+
+    async fn ask(&self, wire: &mut Line, question: &str) -> Result<Option<String>, NoLine> {
+        wire.reply(question);
+        let line = wire.line(self.shared.limits.command_timeout).await?;
+        let line = String::from_utf8(line).unwrap_or_default();
+        Ok(decode(line.trim_end()))
+    }
+
+    fn mail(&mut self, from: String, size: Option<usize>, asks_too_much: bool) -> &'static str {
+        if self.helo.is_none() {
+            return "503 5.5.1 Say EHLO first";
+        }
+        if self.envelope.is_some() {
+            return "503 5.5.1 There is a message under way";
+        }
+        if asks_too_much {
+            return "555 5.5.4 That is not offered here";
+        }
+        if size.is_some_and(|size| size > limits::MESSAGE_BYTES - TRACE_BYTES) {
+            return "552 5.3.4 The message is too large";
+        }
+        let local = self.shared.local_name(&from);
+        match (self.role, &self.user) {
+            (Role::Submission, None) => return "530 5.7.0 Sign in first",
+            (Role::Submission, Some(user)) => {
+                let is_own = local.is_some_and(|name| name.eq_ignore_ascii_case(user.name.key()));
+                if !is_own {
+                    return "553 5.7.1 You can't send as somebody else";
+                }
+            }
+            // Others than this machine don't speak for local users without signing in.
+            (Role::Receive, _)
+                if local.is_some() && !self.caller.peer().to_canonical().is_loopback() =>
+            {
+                return "530 5.7.1 Local users sign in to send";
+            }
+            (Role::Receive, _) => {}
+        }
+        if !self.shared.may_send(self.caller.peer()) {
+            return "450 4.7.1 Too many messages: try again later";
+        }
+        self.envelope = Some(Envelope {
+            from,
+            ..Envelope::default()
+        });
+        "250 2.1.0 Go on"
+    }
+
+    fn rcpt(&mut self, to: String) -> &'static str {
+        let Some(envelope) = &mut self.envelope else {
+            return "503 5.5.1 Say MAIL first";
+        };
+        if envelope.to.len() >= limits::RECIPIENTS {
+            return "452 4.5.3 Too many recipients";
+        }
+        let Some(name) = self.shared.local_name(&to) else {
+            self.errors += 1;
+            return "550 5.7.1 Mail to other servers is not passed on";
+        };
+        let Some(account) = self.shared.service.directory().find(name) else {
+            self.errors += 1;
+            return "550 5.1.1 No such user here";
+        };
+        envelope.users.insert(account.name.key().to_string());
+        envelope.to.push(to);
+        "250 2.1.5 Go on"
+    }
+
+    async fn data(&mut self, wire: &mut Line) -> Result<String, NoLine> {
+        let Some(envelope) = self.envelope.take() else {
+            return Ok("503 5.5.1 Say MAIL first".to_owned());
+        };
+        if envelope.to.is_empty() {
+            self.envelope = Some(envelope);
+            return Ok("554 5.5.1 No valid recipients".to_owned());
+        }
+        wire.reply("354 End with a dot");
+        let mut text = Text::new(limits::MESSAGE_BYTES - TRACE_BYTES);
+        let mut memory: Vec<SemaphorePermit<'_>> = Vec::new();
+        let mut is_short = false;
+        wire.text(self.shared.limits.data_timeout, |bytes| {
+            while !is_short && memory.len() * MEMORY_STEP_BYTES < text.seen() + bytes.len() {
+                match self.shared.memory(MEMORY_STEP_BYTES) {
+                    Some(permit) => memory.push(permit),
+                    None => {
+                        is_short = true;
+                        text.give_up();
+                    }
+                }
+            }
+            text.feed(bytes)
+        })
+        .await?;
+        match text.finish() {
+            Err(_) if is_short => Ok("452 4.3.1 No room just now: try again later".to_owned()),
+            Err(Flaw::TooLarge) => Ok("552 5.3.4 The message is too large".to_owned()),
+            Err(Flaw::LongLine) => Ok("554 5.6.0 A line is too long".to_owned()),
+            Err(Flaw::BareLineEnd) => {
+                self.errors = ERRORS + 1;
+                Ok("550 5.6.0 Lines end with CR LF, both".to_owned())
+            }
+            Ok(message) => Ok(self.deliver(&envelope, &message).await),
+        }
+    }
+
+    async fn deliver(&mut self, envelope: &Envelope, message: &[u8]) -> String {
+        if mail::count_fields(message, "Received") > HOPS {
+            return "554 5.4.6 The message goes round in circles".to_owned();
+        }
+        let service = &self.shared.service;
+        let id = service.random_bits();
+        let trace = Trace {
+            helo: self.helo.as_deref().unwrap_or_default(),
+            peer: self.caller.peer(),
+            domain: self.shared.domain(),
+            is_esmtp: self.is_esmtp,
+            is_tls: self.is_tls,
+            is_signed_in: self.user.is_some(),
+            id,
+            only_for: match envelope.to.as_slice() {
+                [only] => Some(only),
+                _ => None,
+            },
+            now_s: service.now_s(),
+        };
+        let received = trace.received();
+        let done = match &self.user {
+            Some(user) => {
+                change_in(service, (&self.caller, user.name.key()), |context| {
+                    mail::check(message)?;
+                    let message = mail::completed(context, message.to_vec().into());
+                    mail::check_author(context.directory, context.mailbox, &message)?;
+                    let parcel = Parcel {
+                        message: [received.as_bytes(), &message].concat().into(),
+                        to: envelope.users.clone(),
+                    };
+                    mail::send(context, &parcel)
+                })
+                .await
+            }
+            None => {
+                let trace = format!("Return-Path: <{}>\r\n{received}", envelope.from);
+                change_in(service, (&self.caller, ""), |context| {
+                    mail::receive(context, &envelope.users, &trace, message)
+                })
+                .await
+            }
+        };
+        match done {
+            Ok(_) => format!("250 2.0.0 Delivered as {id:032X}"),
+            Err(error) => refusal(&error),
+        }
+    }
+}
+
+/// What is said of a failure: for good, or for now.
+fn refusal(error: &ChangeError<MailError>) -> String {
+    match error {
+        ChangeError::Decided(MailError::Refused { reason, message }) => {
+            let code = match reason {
+                Reason::OverQuota => "452 4.2.2",
+                Reason::TooLarge => "552 5.3.4",
+                Reason::ForeignSender => "550 5.7.1",
+                _ => "554 5.6.0",
+            };
+            // One line of ASCII, whatever the message says.
+            let text = message.chars().filter(|letter| matches!(letter, ' '..='~'));
+            let text: String = text.take(400).collect();
+            format!("{code} {text}")
+        }
+        ChangeError::Commit(CommitError::Full) => "452 4.3.1 The disk is full".to_owned(),
+        ChangeError::Commit(CommitError::TooLarge) => {
+            "552 5.3.4 The message is too large".to_owned()
+        }
+        ChangeError::Commit(CommitError::Closed) => "421 4.3.2 The server is stopping".to_owned(),
+        _ => "451 4.3.0 Try again later".to_owned(),
+    }
+}
+
+async fn leave(wire: &mut Line, problem: &NoLine) -> Next {
+    let reply = match problem {
+        NoLine::Gone => return Next::End,
+        NoLine::Stopping => "421 4.3.2 The server is stopping",
+        NoLine::Late => "421 4.4.2 That took too long",
+        NoLine::Long => "500 5.5.2 The line is too long",
+        NoLine::Bare => "500 5.5.2 Lines end with CR LF, both",
+    };
+    wire.reply(reply);
+    let _ = wire.flush().await;
+    Next::End
+}
+
+fn decode(text: &str) -> Option<String> {
+    if text == "=" {
+        return Some(String::new());
+    }
+    String::from_utf8(STANDARD.decode(text).ok()?).ok()
+}

@@ -1,0 +1,127 @@
+//! What all conversations share, and what one client may use of it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use groupware_net::{ClientSlot, Clients};
+use groupware_service::{Client, Limiter, Service};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_rustls::TlsAcceptor;
+
+/// What the memory of messages is counted in.
+const UNIT_BYTES: usize = 1 << 10;
+
+/// What a listener is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Mail from anywhere for local users.
+    Receive,
+    /// Mail from local users.
+    Submission,
+}
+
+/// Bounds on what clients of SMTP may use.
+#[derive(Debug, Clone)]
+pub struct SmtpLimits {
+    /// Most open connections; who comes beyond is told to try again later.
+    pub connections: usize,
+    /// Most open connections of one address.
+    pub connections_per_client: usize,
+    /// Most messages of one address in a minute.
+    pub messages_per_minute: u32,
+    /// Whether that also counts for this machine's own programs.
+    pub limits_this_machine: bool,
+    /// Longest time that a whole command may take to arrive. RFC 5321, 4.5.3.2.7, asks for five
+    /// minutes.
+    pub command_timeout: Duration,
+    /// Longest time that the text of a message may take to arrive.
+    pub data_timeout: Duration,
+    /// Longest time of a connection.
+    pub connection_timeout: Duration,
+    /// Most memory for messages under way; who comes beyond is told to try again later.
+    pub memory_bytes: usize,
+    /// Longest time that a stopping server waits.
+    pub shutdown_timeout: Duration,
+}
+
+impl Default for SmtpLimits {
+    fn default() -> Self {
+        Self {
+            connections: 1000,
+            connections_per_client: 100,
+            messages_per_minute: 300,
+            limits_this_machine: false,
+            command_timeout: Duration::from_secs(300),
+            data_timeout: Duration::from_secs(600),
+            connection_timeout: Duration::from_secs(3600),
+            memory_bytes: 256 << 20,
+            shutdown_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What all conversations share.
+pub struct Smtp {
+    pub(crate) service: Service,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) limits: SmtpLimits,
+    /// Plain text may carry passwords beyond this machine: a proxy in front speaks TLS.
+    pub(crate) allow_plain_exposed: bool,
+    memory: Semaphore,
+    clients: Arc<Clients>,
+    messages: Limiter<IpAddr>,
+}
+
+impl Smtp {
+    /// Speaks SMTP within these limits; plain text may carry passwords beyond this machine where
+    /// that is allowed.
+    pub fn new(
+        service: Service,
+        tls: Option<TlsAcceptor>,
+        limits: SmtpLimits,
+        allow_plain_exposed: bool,
+    ) -> Self {
+        let per_minute = limits.messages_per_minute.max(1);
+        Self {
+            service,
+            tls,
+            allow_plain_exposed,
+            memory: Semaphore::new(limits.memory_bytes / UNIT_BYTES),
+            clients: Arc::new(Clients::new(limits.connections_per_client)),
+            messages: Limiter::new(per_minute, Duration::from_secs(60) / per_minute),
+            limits,
+        }
+    }
+
+    pub(crate) fn domain(&self) -> &str {
+        self.service.directory().domain()
+    }
+
+    /// The name in an address of this server's domain; whether there is such a user is not said.
+    pub(crate) fn local_name<'a>(&self, address: &'a str) -> Option<&'a str> {
+        let (name, domain) = address.rsplit_once('@')?;
+        domain.eq_ignore_ascii_case(self.domain()).then_some(name)
+    }
+
+    /// Memory for a part of a message, if there is some.
+    pub(crate) fn memory(&self, bytes: usize) -> Option<SemaphorePermit<'_>> {
+        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).ok()?;
+        self.memory.try_acquire_many(units).ok()
+    }
+
+    /// Counts a message of a client; whether it may send it. This machine's own programs may send
+    /// as much as they like.
+    pub(crate) fn may_send(&self, peer: IpAddr) -> bool {
+        if peer.to_canonical().is_loopback() && !self.limits.limits_this_machine {
+            return true;
+        }
+        let (client, now) = (Client::at(peer).address, self.service.uptime());
+        self.limits.messages_per_minute > 0 && self.messages.admit(client, 1, now).is_ok()
+    }
+
+    /// Counts a new connection of a client; `None` if it has too many.
+    pub(crate) fn enter(&self, peer: IpAddr) -> Option<ClientSlot> {
+        self.clients.enter(Client::at(peer).address)
+    }
+}

@@ -1,0 +1,128 @@
+//! The thread that talks with all clients.
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use groupware_net::{ACCEPT_PAUSE, Line};
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use crate::session::{Next, Session};
+use crate::shared::{Role, Smtp};
+use crate::stop::stopped;
+
+/// Serves the listeners on a thread of their own until told to stop.
+///
+/// # Errors
+/// When the system has no thread to give.
+pub fn start(
+    listeners: Vec<(TcpListener, Role)>,
+    shared: Smtp,
+    stop: watch::Receiver<bool>,
+) -> io::Result<JoinHandle<io::Result<()>>> {
+    std::thread::Builder::new()
+        .name("smtp".into())
+        .spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_io()
+                .enable_time()
+                .build()?;
+            runtime.block_on(serve(listeners, Arc::new(shared), stop))
+        })
+}
+
+async fn serve(
+    listeners: Vec<(TcpListener, Role)>,
+    shared: Arc<Smtp>,
+    mut stop: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let (stop_here, stopping) = watch::channel(false);
+    let slots = Arc::new(Semaphore::new(shared.limits.connections));
+    let mut accepting = JoinSet::new();
+    for (listener, role) in listeners {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let (shared, stopping) = (Arc::clone(&shared), stopping.clone());
+        let slots = Arc::clone(&slots);
+        accepting.spawn(accept_all(listener, role, shared, slots, stopping));
+    }
+    stopped(&mut stop).await;
+    stop_here.send_replace(true);
+    let drained = async { while accepting.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(shared.limits.shutdown_timeout, drained).await;
+    Ok(())
+}
+
+async fn accept_all(
+    listener: tokio::net::TcpListener,
+    role: Role,
+    shared: Arc<Smtp>,
+    slots: Arc<Semaphore>,
+    stopping: watch::Receiver<bool>,
+) {
+    let mut stop = stopping.clone();
+    let is_local = shared.allow_plain_exposed
+        || listener
+            .local_addr()
+            .is_ok_and(|address| address.ip().is_loopback());
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => {
+                    let slot = Arc::clone(&slots).try_acquire_owned().ok();
+                    let slot = slot.zip(shared.enter(peer.ip()));
+                    let (shared, stopping) = (Arc::clone(&shared), stopping.clone());
+                    connections.spawn(async move {
+                        // Answers go out at once; a socket that refuses this is about to fail.
+                        let _ = stream.set_nodelay(true);
+                        match slot {
+                            Some(_slot) => {
+                                let session = Session::new(&shared, role, peer.ip(), is_local);
+                                converse(stream, session, &shared, stopping).await;
+                            }
+                            None => turn_away(stream).await,
+                        }
+                    });
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            },
+            Some(_) = connections.join_next() => {}
+            () = stopped(&mut stop) => break,
+        }
+    }
+    while connections.join_next().await.is_some() {}
+}
+
+async fn turn_away(stream: TcpStream) {
+    let mut line = Line::new(Box::new(stream));
+    line.reply("421 4.7.0 Too many connections: try again later");
+    let _ = line.flush().await;
+}
+
+/// Talks with a client, first in plain text and then, if it wants, within TLS.
+async fn converse(
+    stream: TcpStream,
+    mut session: Session<'_>,
+    shared: &Smtp,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let talk = async {
+        let mut line = Line::new(Box::new(stream));
+        line.reply(&format!("220 {} ESMTP Plimsoll", shared.domain()));
+        if let Next::End = session.talk(&mut line, &mut stopping).await {
+            return;
+        }
+        let Some(tls) = &shared.tls else { return };
+        let handshake = tls.accept(line.into_stream());
+        let timeout = shared.limits.command_timeout;
+        if let Ok(Ok(stream)) = tokio::time::timeout(timeout, handshake).await {
+            let mut line = Line::new(Box::new(stream));
+            session.in_tls().talk(&mut line, &mut stopping).await;
+        }
+    };
+    // A client whose message was not acknowledged sends it again.
+    let _ = tokio::time::timeout(shared.limits.connection_timeout, talk).await;
+}

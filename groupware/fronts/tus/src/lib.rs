@@ -1,0 +1,17 @@
+//! Uploads in chunks by tus 1.0 (core, creation, creation-with-upload, termination, checksum,
+//! expiration), see <https://tus.io/protocols/resumable-upload>.
+//!
+//! An upload is created at `/tus/{mailbox}/{database}/{unid}/{item}`, where it becomes an attachment
+//! once it is whole; then it goes on at `/tus/{mailbox}/{upload}`. Its file's name is `filename` in
+//! `Upload-Metadata`, its media type `filetype`. A chunk is acknowledged once it is durable.
+
+mod failure;
+mod front;
+mod headers;
+mod open;
+mod receive;
+mod routes;
+
+pub use front::Tus;
+pub use open::{AT_HAND, OpenUploads, key};
+pub use routes::routes;

@@ -1,0 +1,178 @@
+//! The uploads that are at hand: their files open, their hashes up to where they are.
+//!
+//! An upload is worked on by one request at a time. Whoever comes later has the one before stop
+//! waiting for its client, which has most likely gone, and takes over at the offset that the one
+//! before has made durable.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use groupware_content::{ContentStore, Upload};
+use groupware_documents::UploadId;
+use groupware_http::{ApiError, Disk};
+use groupware_service::Caller;
+use http::StatusCode;
+use tokio::sync::{Notify, OwnedMutexGuard};
+
+use crate::failure::Failure;
+
+/// Uploads between two chunks whose files stay open. Others are opened again, and read to their
+/// offset, when they go on.
+pub const AT_HAND: usize = 128;
+/// Longest wait for the request before.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// All uploads that are worked on, or were lately.
+#[derive(Debug, Default)]
+pub struct OpenUploads {
+    slots: Mutex<HashMap<String, Arc<Slot>>>,
+    claims: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    upload: Arc<tokio::sync::Mutex<Option<Upload>>>,
+    /// Requests that wait for this upload.
+    waiting: AtomicU32,
+    asked: Notify,
+    /// The number of the last claim.
+    used: AtomicU64,
+}
+
+/// The name of an upload among all.
+pub fn key(mailbox: &str, id: &UploadId) -> String {
+    format!("{mailbox}/{id}")
+}
+
+/// The right to work on an upload.
+#[derive(Debug)]
+pub(crate) struct Claimed {
+    slot: Arc<Slot>,
+    upload: OwnedMutexGuard<Option<Upload>>,
+}
+
+impl OpenUploads {
+    /// Waits until nobody else works on an upload.
+    ///
+    /// # Errors
+    /// 423 if somebody does for long.
+    pub(crate) async fn claim(&self, caller: &Caller, key: &str) -> Result<Claimed, ApiError> {
+        let slot = self.slot(key);
+        slot.used.store(self.claims.fetch_add(1, Relaxed), Relaxed);
+        let upload = Arc::clone(&slot.upload);
+        if let Ok(upload) = Arc::clone(&upload).try_lock_owned() {
+            return Ok(Claimed { slot, upload });
+        }
+        let waiting = Waiting::new(&slot);
+        slot.asked.notify_one();
+        let locked = caller
+            .give_way(tokio::time::timeout(PATIENCE, upload.lock_owned()))
+            .await;
+        drop(waiting);
+        match locked {
+            Ok(upload) => Ok(Claimed { slot, upload }),
+            Err(_) => Err(ApiError::new(
+                StatusCode::LOCKED,
+                "Another request is at work on this upload.",
+            )),
+        }
+    }
+
+    /// Whether an upload is worked on, or was lately.
+    pub(crate) fn is_at_hand(&self, key: &str) -> bool {
+        self.lock().contains_key(key)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn slot(&self, key: &str) -> Arc<Slot> {
+        let mut slots = self.lock();
+        if let Some(slot) = slots.get(key) {
+            return Arc::clone(slot);
+        }
+        while slots.len() >= AT_HAND && forget_one(&mut slots) {}
+        Arc::clone(slots.entry(key.to_owned()).or_default())
+    }
+
+    /// Forgets an upload that is over.
+    pub fn forget(&self, key: &str) {
+        let mut slots = self.lock();
+        // Who waits for it keeps its place, so that no two work on one upload.
+        if slots.get(key).is_some_and(is_idle) {
+            slots.remove(key);
+        }
+    }
+}
+
+/// Nobody holds it but the table, and nobody can begin to while that is locked.
+fn is_idle(slot: &Arc<Slot>) -> bool {
+    Arc::strong_count(slot) == 1
+}
+
+/// Closes the one that was used longest ago, if nobody works on it. Those that are worked on are
+/// bounded elsewhere.
+fn forget_one(slots: &mut MutexGuard<'_, HashMap<String, Arc<Slot>>>) -> bool {
+    let idle = slots.iter().filter(|(_, slot)| is_idle(slot));
+    let oldest = idle.min_by_key(|(_, slot)| slot.used.load(Relaxed));
+    let key = oldest.map(|(key, _)| key.clone());
+    key.is_some_and(|key| slots.remove(&key).is_some())
+}
+
+impl Claimed {
+    /// The upload, if it is at hand.
+    pub(crate) fn upload(&mut self) -> Option<&mut Upload> {
+        self.upload.as_mut()
+    }
+
+    pub(crate) fn put(&mut self, upload: Upload) {
+        *self.upload = Some(upload);
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Upload> {
+        self.upload.take()
+    }
+
+    /// The upload at its offset; opened, and read up to there, if it isn't at hand.
+    pub(crate) async fn resume(
+        &mut self,
+        (content, disk): (&ContentStore, &Disk),
+        id: &UploadId,
+        length: u64,
+    ) -> Result<&Upload, Failure> {
+        if self.upload.is_none() {
+            let (content, name) = (content.clone(), id.to_string());
+            let resume = move || content.resume_upload(&name, length);
+            *self.upload = Some(disk.work(resume).await??);
+        }
+        let upload = self.upload.as_ref();
+        upload.ok_or_else(|| ApiError::told(500, "The upload is gone.").into())
+    }
+
+    /// Waits until another request asks for this upload.
+    pub(crate) async fn asked(&self) {
+        // A notice can be left over from one who has come and gone.
+        while self.slot.waiting.load(Relaxed) == 0 {
+            self.slot.asked.notified().await;
+        }
+    }
+}
+
+/// Counts somebody who waits, also if they are cancelled.
+struct Waiting<'a>(&'a Slot);
+
+impl<'a> Waiting<'a> {
+    fn new(slot: &'a Slot) -> Self {
+        slot.waiting.fetch_add(1, Relaxed);
+        Self(slot)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Relaxed);
+    }
+}

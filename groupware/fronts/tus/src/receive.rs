@@ -1,0 +1,287 @@
+//! A chunk on its way to the disk.
+
+use axum::body::Body;
+use groupware_content::{ContentError, Upload};
+use groupware_documents::tus::{self, Algorithm, Checksum};
+use groupware_documents::{self as documents, Context, DocumentError, UploadId};
+use groupware_http::{ApiError, Buffer, Flow, Inflow, Owner, header_text as text};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, StatusCode};
+use sha1::Digest as _;
+
+use crate::failure::Failure;
+use crate::front::Tus;
+use crate::headers::CHECKSUM;
+use crate::open::{Claimed, key};
+
+/// Of a chunk that is larger than this, what came in is made durable every now and then: a crash
+/// costs no more, and the disk isn't left to write it all at the end.
+const CHECKPOINT_BYTES: u64 = 8 << 20;
+/// tus' own status for content that doesn't fit its checksum.
+const CHECKSUM_MISMATCH: u16 = 460;
+
+/// What a chunk came to.
+pub(crate) struct Outcome {
+    /// The upload's offset, all of it durable.
+    pub(crate) offset: u64,
+}
+
+/// Why the body of a request is read no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Flow(Flow),
+    /// Another request wants the upload.
+    Asked,
+}
+
+/// Takes a chunk in. What has come in when the connection breaks is kept, unless it was to fit a
+/// checksum. With the last byte, the upload becomes an attachment.
+pub(crate) async fn receive(
+    front: &Tus,
+    owner: &Owner,
+    id: &UploadId,
+    mut claimed: Claimed,
+    (headers, body): (&HeaderMap, Body),
+) -> Result<Outcome, Failure> {
+    let checksum = text(headers, CHECKSUM)
+        .map(tus::checksum)
+        .transpose()
+        .map_err(DocumentError::from)?;
+    let left = claimed
+        .upload()
+        .map_or(0, |upload| upload.length() - upload.offset());
+    let announced = text(headers, CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > left) {
+        return Err(too_long().into());
+    }
+    let _stream = front.streams.slot(owner.caller(), owner.who().user).await?;
+    let mut inflow = Inflow::new(
+        body,
+        &front.streams.incoming,
+        front.body_within,
+        owner.caller(),
+    );
+    let mut sum = checksum.map(Sum::new);
+    loop {
+        let end = tokio::select! {
+            biased;
+            flow = inflow.fill() => End::Flow(flow),
+            () = claimed.asked() => End::Asked,
+        };
+        let buffer = inflow.take();
+        if end == End::Flow(Flow::More) {
+            (claimed, sum) = write(front, claimed, (buffer, sum), Then::GoOn).await?;
+            continue;
+        }
+        let is_over = end == End::Flow(Flow::Ended);
+        // A chunk that was cut off can't fit its checksum.
+        let then = match is_over || sum.is_none() {
+            true => Then::Settle,
+            false => Then::Discard,
+        };
+        let (mut claimed, _) = write(front, claimed, (buffer, sum.take()), then).await?;
+        let (offset, length) = claimed
+            .upload()
+            .map_or((0, 0), |upload| (upload.written(), upload.length()));
+        if offset == length && then == Then::Settle {
+            finish(front, owner, id, claimed, true).await?;
+        } else if !is_over {
+            return Err(cut_off(end).into());
+        }
+        return Ok(Outcome { offset });
+    }
+}
+
+/// What is done behind the bytes of a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// More bytes come.
+    GoOn,
+    /// The chunk is over, and is made durable; the last chunk is so when the upload is finished.
+    Settle,
+    /// The chunk is forgotten.
+    Discard,
+}
+
+/// Writes a buffer in one go on a thread that may wait for the disk.
+async fn write(
+    front: &Tus,
+    mut claimed: Claimed,
+    (buffer, mut sum): (Option<Buffer>, Option<Sum>),
+    then: Then,
+) -> Result<(Claimed, Option<Sum>), Failure> {
+    let work = move || {
+        let Some(upload) = claimed.upload() else {
+            return (claimed, sum, Ok(true));
+        };
+        let written = write_now(upload, buffer.as_ref(), &mut sum, then);
+        if !matches!(
+            written,
+            Ok(_) | Err(ContentError::Full | ContentError::TooLong)
+        ) {
+            // What the disk holds now is unknown: the next request finds out.
+            claimed.take();
+        }
+        (claimed, sum, written)
+    };
+    let (claimed, sum, written) = front.streams.disk.work(work).await?;
+    match written? {
+        true => Ok((claimed, sum)),
+        false => {
+            let status = StatusCode::from_u16(CHECKSUM_MISMATCH);
+            let status = status.unwrap_or(StatusCode::BAD_REQUEST);
+            Err(ApiError::new(status, "The chunk does not fit its checksum.").into())
+        }
+    }
+}
+
+/// Whether the bytes fit their checksum, as far as that can be told.
+fn write_now(
+    upload: &mut Upload,
+    buffer: Option<&Buffer>,
+    sum: &mut Option<Sum>,
+    then: Then,
+) -> Result<bool, ContentError> {
+    let bytes = buffer.map_or(&[][..], Buffer::bytes);
+    if let Err(error) = upload.append(bytes) {
+        upload.discard();
+        return Err(error);
+    }
+    if let Some(sum) = sum {
+        sum.update(bytes);
+    }
+    let fits = then != Then::Settle || sum.take().is_none_or(Sum::fits);
+    if !fits || then == Then::Discard {
+        upload.discard();
+        return Ok(fits);
+    }
+    let unsettled = upload.written() - upload.offset();
+    let is_whole = upload.written() == upload.length();
+    let is_due = match then {
+        // What was to fit a checksum isn't kept before it does.
+        Then::GoOn => sum.is_none() && unsettled >= CHECKPOINT_BYTES,
+        _ => unsettled > 0,
+    };
+    if is_due && !is_whole {
+        upload.settle()?;
+    }
+    Ok(true)
+}
+
+/// Makes the attachment of an upload all of whose bytes are written: the content durable in its
+/// place first, then the record, then the upload's own file goes. `is_new` says that the last bytes
+/// came just now.
+///
+/// A crash before the record leaves an upload that is whole, and whoever asks for its offset has this
+/// done again.
+pub(crate) async fn finish(
+    front: &Tus,
+    owner: &Owner,
+    id: &UploadId,
+    mut claimed: Claimed,
+    is_new: bool,
+) -> Result<(), Failure> {
+    let work = move || {
+        let finished = claimed.upload().map(Upload::finish);
+        let is_content = claimed.upload().is_some_and(|upload| upload.is_content());
+        if let Some(Err(error)) = &finished {
+            match error {
+                // The last chunk isn't durable, and won't be acknowledged.
+                ContentError::Full if !is_content => {
+                    if let Some(upload) = claimed.upload().filter(|_| is_new) {
+                        upload.discard();
+                    }
+                }
+                // The next request finds out how far it is.
+                _ => drop(claimed.take()),
+            }
+        }
+        (claimed, finished)
+    };
+    let (mut claimed, finished) = front.streams.disk.work(work).await?;
+    let Some(finished) = finished else {
+        return Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "The upload is gone.").into());
+    };
+    let pin = finished?;
+    let bits = front.service.random_bits();
+    let finish = |context: &Context<'_>| documents::finish(context, id, pin.hash());
+    groupware_service::documents::change(
+        &front.service,
+        owner.caller(),
+        (owner.who(), bits),
+        finish,
+    )
+    .await?;
+    let upload = claimed.take();
+    drop(claimed);
+    front.uploads.forget(&key(owner.mailbox(), id));
+    if let Some(upload) = upload {
+        front.streams.disk.later(move || upload.retire());
+    }
+    Ok(())
+}
+
+fn cut_off(end: End) -> ApiError {
+    match end {
+        End::Asked => ApiError::new(
+            StatusCode::LOCKED,
+            "Another request has taken over this upload.",
+        ),
+        End::Flow(Flow::Slow) => ApiError::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "The body took too long to arrive.",
+        ),
+        End::Flow(_) => ApiError::bad_request("The body could not be read."),
+    }
+}
+
+fn too_long() -> ApiError {
+    ApiError::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "The chunk is longer than what is left of the upload.",
+    )
+}
+
+/// The checksum of a chunk that comes in.
+struct Sum {
+    expected: Vec<u8>,
+    made: Made,
+}
+
+enum Made {
+    Sha1(sha1::Sha1),
+    Sha256(sha2::Sha256),
+    Blake3(Box<blake3::Hasher>),
+}
+
+impl Sum {
+    fn new(checksum: Checksum) -> Self {
+        Self {
+            expected: checksum.digest,
+            made: match checksum.algorithm {
+                Algorithm::Sha1 => Made::Sha1(sha1::Sha1::new()),
+                Algorithm::Sha256 => Made::Sha256(sha2::Sha256::new()),
+                Algorithm::Blake3 => Made::Blake3(Box::default()),
+            },
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        match &mut self.made {
+            Made::Sha1(made) => made.update(bytes),
+            Made::Sha256(made) => made.update(bytes),
+            Made::Blake3(made) => {
+                made.update(bytes);
+            }
+        }
+    }
+
+    fn fits(self) -> bool {
+        let found = match self.made {
+            Made::Sha1(made) => made.finalize().to_vec(),
+            Made::Sha256(made) => made.finalize().to_vec(),
+            Made::Blake3(made) => made.finalize().as_bytes().to_vec(),
+        };
+        found == self.expected
+    }
+}

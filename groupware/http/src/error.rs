@@ -1,0 +1,164 @@
+//! How a request's failure is told: Domino's JSON shape, causes only, no secrets.
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use groupware_service::SignInError;
+use groupware_store::{CommitError, StoreError};
+use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderName, HeaderValue, StatusCode};
+
+/// A failed request.
+#[derive(Debug)]
+pub struct ApiError {
+    status: StatusCode,
+    message: Cow<'static, str>,
+    challenge: Option<&'static str>,
+    retry_after_s: Option<u32>,
+    header: Option<(HeaderName, &'static str)>,
+}
+
+impl ApiError {
+    /// A failure with a status and a sentence.
+    pub fn new(status: StatusCode, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+            challenge: None,
+            retry_after_s: None,
+            header: None,
+        }
+    }
+
+    /// The request can't be read, or makes no sense.
+    pub fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// What a domain refuses, with the status that it says.
+    pub fn told(status: u16, message: impl Into<Cow<'static, str>>) -> Self {
+        let status = StatusCode::from_u16(status);
+        Self::new(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), message)
+    }
+
+    /// Nobody is signed in, or with the wrong credentials.
+    pub fn unauthenticated(message: &'static str) -> Self {
+        Self {
+            challenge: Some("Basic realm=\"Plimsoll\", charset=\"UTF-8\""),
+            ..Self::new(StatusCode::UNAUTHORIZED, message)
+        }
+    }
+
+    /// Too much was asked for; it may work later.
+    pub fn later(status: StatusCode, message: &'static str, retry_after_s: u32) -> Self {
+        Self {
+            retry_after_s: Some(retry_after_s),
+            ..Self::new(status, message)
+        }
+    }
+
+    /// The status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The sentence.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Adds a header.
+    pub fn header(mut self, name: HeaderName, value: &'static str) -> Self {
+        self.header = Some((name, value));
+        self
+    }
+
+    /// Sets the value of the `WWW-Authenticate` header; `None` sends none.
+    pub fn challenge(mut self, challenge: Option<&'static str>) -> Self {
+        self.challenge = challenge;
+        self
+    }
+}
+
+/// What a failure says, left with its response: whoever asked for a page is told in one.
+#[derive(Debug, Clone)]
+pub struct Told(pub Cow<'static, str>);
+
+#[derive(serde::Serialize)]
+struct Body<'a> {
+    code: u16,
+    text: &'a str,
+    message: &'a str,
+    r#type: &'a str,
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = Body {
+            code: self.status.as_u16(),
+            text: self.status.canonical_reason().unwrap_or("Error"),
+            message: &self.message,
+            r#type: "text",
+        };
+        let body = serde_json::to_vec(&body).expect("a body of texts and a number serialises");
+        let mut response = (self.status, body).into_response();
+        response.extensions_mut().insert(Told(self.message));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(challenge) = self.challenge {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some((name, value)) = self.header {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(_: StoreError) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The store failed.")
+    }
+}
+
+impl From<CommitError> for ApiError {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Conflict { .. } => Self::new(
+                StatusCode::CONFLICT,
+                "The data was changed by another request.",
+            ),
+            CommitError::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, "The disk is full."),
+            CommitError::Closed => Self::later(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The server is stopping.",
+                5,
+            ),
+            CommitError::TooLarge => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "The change is too large.")
+            }
+            _ => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The store failed."),
+        }
+    }
+}
+
+impl From<SignInError> for ApiError {
+    fn from(error: SignInError) -> Self {
+        match error {
+            SignInError::Wrong => Self::unauthenticated("The user name or password is wrong."),
+            SignInError::TooManyFailures { wait } => {
+                let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
+                let message = "Too many failed sign-ins: try again later.";
+                let status = StatusCode::TOO_MANY_REQUESTS;
+                Self::later(status, message, seconds.saturating_add(1))
+            }
+            SignInError::Busy => {
+                let message = "Too many sign-ins at once: try again later.";
+                Self::later(StatusCode::SERVICE_UNAVAILABLE, message, 1)
+            }
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! What every request goes through around its route: body, permit, time, counting.
+//!
+//! A route is put behind the gate where it is made, by a layer that says what its requests may bring
+//! and how long they may take. Nothing is guessed from a path.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
+use axum::response::{IntoResponse, Response};
+use groupware_service::{Caller, Permits, Service};
+use http::header::CONTENT_LENGTH;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body as _;
+use tokio::sync::SemaphorePermit;
+use tower::{Layer, Service as Tower};
+
+use crate::access_log::{AccessLog, Line};
+use crate::admin::Admin;
+use crate::budget::{BodyBudget, RESPONSE_BUDGET_BYTES, SMALL_BYTES};
+use crate::client::caller_of;
+use crate::error::ApiError;
+use crate::metrics::Metrics;
+use crate::sign_in::authenticate;
+use crate::stream::Streamed;
+
+/// What requests may bring along where a route says nothing else.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyLimits {
+    /// Largest body.
+    pub most: usize,
+    /// Longest time that a body may take to arrive.
+    pub within: Duration,
+    /// Longest time from the end of the body to the response, waiting included.
+    pub work_within: Duration,
+}
+
+/// The way to all routes of a server.
+#[derive(Debug, Clone)]
+pub struct Gate(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    service: Service,
+    limits: BodyLimits,
+    permits: Permits,
+    budget: BodyBudget,
+    metrics: Arc<Metrics>,
+    access_log: Option<AccessLog>,
+}
+
+/// What becomes of a request's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body {
+    /// It is read before the request counts as being worked on.
+    Whole {
+        /// Its largest size.
+        most: usize,
+        /// Longest time that it may take to arrive.
+        within: Duration,
+    },
+    /// It is handed on as it comes in: it may be larger than what is ever held. Its pace is the
+    /// route's business.
+    Streamed,
+}
+
+/// What is asked of requests to a route.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// What becomes of the body.
+    pub body: Body,
+    /// Longest time from the end of the body to the response; of a streamed body, which takes as
+    /// long as its length asks for, there is none.
+    pub work_within: Option<Duration>,
+    /// Whether a large response is refused where many wait to be received.
+    pub refuses_large_answers: bool,
+}
+
+impl Rules {
+    /// The same with another bound on the body.
+    #[must_use]
+    pub fn with_largest_body(self, most: usize) -> Self {
+        let body = match self.body {
+            Body::Whole { within, .. } => Body::Whole { most, within },
+            Body::Streamed => Body::Streamed,
+        };
+        Self { body, ..self }
+    }
+}
+
+/// Who may send more than a small body. Asked before the body is read.
+pub trait Guard: Clone + Send + Sync + 'static {
+    /// Whether small bodies are guarded too.
+    const GUARDS_SMALL: bool = false;
+
+    /// Lets the sender go on.
+    ///
+    /// # Errors
+    /// Why the sender may not.
+    fn admit(&self, parts: &Parts) -> impl Future<Output = Result<(), ApiError>> + Send;
+}
+
+/// Nobody sends more than a small body.
+#[derive(Debug, Clone, Copy)]
+pub struct Nobody;
+
+/// Users send larger bodies.
+#[derive(Debug, Clone)]
+pub struct SignedIn(pub Service);
+
+/// Nobody but the administrator sends any body.
+#[derive(Debug, Clone)]
+pub struct AdminOnly(pub Service);
+
+impl Guard for Nobody {
+    async fn admit(&self, _: &Parts) -> Result<(), ApiError> {
+        Ok(())
+    }
+}
+
+impl Guard for SignedIn {
+    async fn admit(&self, parts: &Parts) -> Result<(), ApiError> {
+        let caller = caller_of(&parts.extensions);
+        authenticate(&self.0, &caller, &parts.headers)
+            .await
+            .map(drop)
+    }
+}
+
+impl Guard for AdminOnly {
+    const GUARDS_SMALL: bool = true;
+
+    async fn admit(&self, parts: &Parts) -> Result<(), ApiError> {
+        Admin::check(&self.0, &parts.headers).map(drop)
+    }
+}
+
+impl Gate {
+    /// Lets so many requests be worked on at once.
+    pub fn new(
+        service: Service,
+        limits: BodyLimits,
+        requests_at_once: usize,
+        metrics: Arc<Metrics>,
+        access_log: Option<AccessLog>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            service,
+            limits,
+            permits: Permits::new(requests_at_once),
+            budget: BodyBudget::new(RESPONSE_BUDGET_BYTES),
+            metrics,
+            access_log,
+        }))
+    }
+
+    /// The rules where a route has none of its own.
+    pub fn rules(&self) -> Rules {
+        let limits = self.0.limits;
+        Rules {
+            body: Body::Whole {
+                most: limits.most,
+                within: limits.within,
+            },
+            work_within: Some(limits.work_within),
+            refuses_large_answers: true,
+        }
+    }
+
+    /// For routes with no rules of their own, to which users may send larger bodies than others.
+    pub fn usual(&self) -> GateLayer<SignedIn> {
+        self.layer(self.rules(), SignedIn(self.0.service.clone()))
+    }
+
+    /// For routes to which nobody sends more than a small body.
+    pub fn small(&self) -> GateLayer<Nobody> {
+        let body = Body::Whole {
+            most: SMALL_BYTES.min(self.0.limits.most),
+            within: self.0.limits.within,
+        };
+        let rules = Rules {
+            body,
+            ..self.rules()
+        };
+        self.layer(rules, Nobody)
+    }
+
+    /// For routes to which users send bodies of up to this size, within this time.
+    pub fn large(&self, most: usize, within: Duration) -> GateLayer<SignedIn> {
+        let rules = Rules {
+            body: Body::Whole { most, within },
+            ..self.rules()
+        };
+        self.layer(rules, SignedIn(self.0.service.clone()))
+    }
+
+    /// For routes that take bodies as they come in.
+    pub fn streamed(&self) -> GateLayer<Nobody> {
+        let rules = Rules {
+            body: Body::Streamed,
+            work_within: None,
+            refuses_large_answers: true,
+        };
+        self.layer(rules, Nobody)
+    }
+
+    /// For routes with these rules.
+    pub fn layer<G: Guard>(&self, rules: Rules, guard: G) -> GateLayer<G> {
+        GateLayer(Arc::new(Shared {
+            gate: self.clone(),
+            rules,
+            guard,
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Shared<G> {
+    gate: Gate,
+    rules: Rules,
+    guard: G,
+}
+
+/// Puts routes behind the gate.
+#[derive(Debug)]
+pub struct GateLayer<G>(Arc<Shared<G>>);
+
+impl<G> Clone for GateLayer<G> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<G, S> Layer<S> for GateLayer<G> {
+    type Service = Gated<G, S>;
+
+    fn layer(&self, route: S) -> Gated<G, S> {
+        Gated {
+            shared: Arc::clone(&self.0),
+            route,
+        }
+    }
+}
+
+/// A route behind the gate.
+#[derive(Debug)]
+pub struct Gated<G, S> {
+    shared: Arc<Shared<G>>,
+    route: S,
+}
+
+impl<G, S: Clone> Clone for Gated<G, S> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            route: self.route.clone(),
+        }
+    }
+}
+
+impl<G, S> Tower<Request> for Gated<G, S>
+where
+    G: Guard,
+    S: Tower<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.route.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let shared = Arc::clone(&self.shared);
+        // The one that was asked whether it is ready, and another in its place.
+        let next = self.route.clone();
+        let route = std::mem::replace(&mut self.route, next);
+        Box::pin(async move { Ok(shared.answer(request, route).await) })
+    }
+}
+
+impl<G: Guard> Shared<G> {
+    /// Answers a request, whatever becomes of it.
+    async fn answer<S>(&self, request: Request, route: S) -> Response
+    where
+        S: Tower<Request, Response = Response, Error = Infallible>,
+    {
+        let gate = &*self.gate.0;
+        let start = gate.service.uptime();
+        let method = request.method().clone();
+        let matched = request.extensions().get::<MatchedPath>().cloned();
+        let log = gate.access_log.as_ref();
+        let logged = log.map(|log| (log, request.uri().path().to_owned()));
+        let response = match self.pass(request, route).await {
+            Ok(response) => response,
+            Err(error) => error.into_response(),
+        };
+        let took = gate.service.uptime().saturating_sub(start);
+        let status = response.status();
+        gate.metrics.answered(&method, matched, status, took);
+        if let Some((log, path)) = logged {
+            log.note(Line {
+                unix_s: gate.service.now_s(),
+                method,
+                path,
+                status,
+                took,
+            });
+        }
+        response
+    }
+
+    async fn pass<S>(&self, request: Request, route: S) -> Result<Response, ApiError>
+    where
+        S: Tower<Request, Response = Response, Error = Infallible>,
+    {
+        let caller = caller_of(request.extensions());
+        // The budget of the body is taken until the response is ready.
+        let (request, _budget) = match self.rules.body {
+            Body::Streamed => (request, None),
+            Body::Whole { most, within } => self.receive(request, most, within).await?,
+        };
+        let response = self.work(&caller, request, route).await?;
+        let is_streamed = response.extensions().get::<Streamed>().is_some();
+        if is_streamed || !self.rules.refuses_large_answers {
+            return Ok(response);
+        }
+        let held = self.gate.0.budget.for_response(response).await;
+        held.ok_or_else(|| {
+            let message = "Too many large responses wait to be received.";
+            ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 1)
+        })
+    }
+
+    /// Reads the body, before the request counts as being worked on, so that a client that sends
+    /// slowly holds up nobody.
+    async fn receive(
+        &self,
+        request: Request,
+        most: usize,
+        within: Duration,
+    ) -> Result<(Request, Option<SemaphorePermit<'_>>), ApiError> {
+        if request.body().is_end_stream() {
+            return Ok((request, None));
+        }
+        let (parts, body) = request.into_parts();
+        let announced = content_length(&parts.headers);
+        let limit = self.limit(&parts, announced, most).await?;
+        if announced.is_some_and(|length| length > limit) {
+            return Err(too_large(limit));
+        }
+        let budget = &self.gate.0.budget;
+        let read = async {
+            let permit = budget.for_request(announced.unwrap_or(limit)).await;
+            match Limited::new(body, limit).collect().await {
+                Ok(collected) => Ok((collected.to_bytes(), permit)),
+                Err(error) if error.is::<LengthLimitError>() => Err(too_large(limit)),
+                Err(_) => Err(ApiError::bad_request("The body could not be read.")),
+            }
+        };
+        let Ok(read) = tokio::time::timeout(within, read).await else {
+            let message = "The body took too long to arrive.";
+            return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, message));
+        };
+        let (body, permit) = read?;
+        let mut request = Request::from_parts(parts, body.into());
+        // It is no larger than the route allows.
+        DefaultBodyLimit::disable().apply(&mut request);
+        Ok((request, permit))
+    }
+
+    /// The largest body of this sender. Only whom the guard admits sends more than a small one.
+    async fn limit(
+        &self,
+        parts: &Parts,
+        announced: Option<usize>,
+        most: usize,
+    ) -> Result<usize, ApiError> {
+        let small = self.gate.0.limits.most.min(SMALL_BYTES).min(most);
+        if !G::GUARDS_SMALL && announced.is_some_and(|length| length <= small) {
+            return Ok(small);
+        }
+        self.guard.admit(parts).await?;
+        Ok(most)
+    }
+
+    async fn work<S>(
+        &self,
+        caller: &Caller,
+        request: Request,
+        mut route: S,
+    ) -> Result<Response, ApiError>
+    where
+        S: Tower<Request, Response = Response, Error = Infallible>,
+    {
+        let work = self.gate.0.permits.work(caller, route.call(request));
+        let worked = match self.rules.work_within {
+            Some(within) => tokio::time::timeout(within, work).await,
+            None => Ok(work.await),
+        };
+        match worked {
+            Ok(Some(Ok(response))) => Ok(response),
+            Ok(Some(Err(never))) => match never {},
+            Ok(None) => {
+                let message = "The server is stopping.";
+                Err(ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 5))
+            }
+            Err(_) => {
+                let message = "The request took too long.";
+                Err(ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 1))
+            }
+        }
+    }
+}
+
+fn content_length(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn too_large(limit: usize) -> ApiError {
+    ApiError::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!("The body is larger than {limit} bytes."),
+    )
+}

@@ -1,0 +1,39 @@
+//! HTTP as all fronts need it: connections, bodies within their bounds, permits, streams, who signs
+//! in, failures, metrics, and the access log.
+//!
+//! It knows no route. What may be sent to a route, and how long that may take, is said where the
+//! route is made, by the [`Gate`]'s layers.
+
+mod access_log;
+mod admin;
+mod budget;
+mod client;
+mod credentials;
+mod error;
+mod gate;
+mod metrics;
+mod owner;
+mod query;
+pub mod reply;
+mod server;
+mod sign_in;
+mod stream;
+
+pub use access_log::AccessLog;
+pub use admin::Admin;
+pub use client::{caller_of, client, is_forwarded};
+pub use credentials::{Authorization, authorization, login_form, session_cookie};
+pub use error::{ApiError, Told};
+pub use gate::{
+    AdminOnly, Body, BodyLimits, Gate, GateLayer, Gated, Guard, Nobody, Rules, SignedIn,
+};
+pub use metrics::Metrics;
+pub use owner::{Owner, mailbox, user};
+pub use query::{
+    MethodOverride, NoFlag, Params, Query, Unreadable, header_text, media_type, parameter,
+};
+pub use server::{Dress, HeadLimits, HttpServer};
+pub use sign_in::{Cookies, authenticate, session_token};
+pub use stream::{
+    Buffer, Buffers, Disk, FileBody, Flow, Inflow, STREAMS, StreamSlot, Streamed, Streams,
+};

@@ -1,0 +1,140 @@
+//! Speaks HTTP/1.1 on connections, and has a router answer.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::Response;
+use groupware_net::{Connection, Pace, Patience, Phase, Pulse, Serve, Watched};
+use groupware_service::Caller;
+use http::Request;
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tower::Service as _;
+
+use crate::metrics::Metrics;
+
+/// Bounds on the head of a request: its first line and headers.
+#[derive(Debug, Clone, Copy)]
+pub struct HeadLimits {
+    /// Largest head.
+    pub bytes: usize,
+    /// Most headers.
+    pub headers: usize,
+}
+
+/// How failures are shown to people, whichever route they come from.
+#[derive(Clone, Copy)]
+pub struct Dress {
+    /// Whether whoever asks shows the answer to a person.
+    pub is_asked_for: fn(&Request<Incoming>) -> bool,
+    /// The answer for a person.
+    pub dressed: fn(Response) -> Response,
+}
+
+impl fmt::Debug for Dress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dress").finish_non_exhaustive()
+    }
+}
+
+/// What is done with connections that speak HTTP.
+#[derive(Debug)]
+pub struct HttpServer {
+    /// All routes, each behind the gate.
+    pub router: Router,
+    /// How failures are shown to people.
+    pub dress: Dress,
+    /// Bounds on heads.
+    pub head: HeadLimits,
+    /// How long a client may keep the server waiting.
+    pub pace: Pace,
+    /// Counts connections.
+    pub metrics: Arc<Metrics>,
+}
+
+impl HttpServer {
+    async fn answer(
+        &self,
+        mut request: Request<Incoming>,
+        peer: IpAddr,
+        on_thread: Arc<AtomicUsize>,
+    ) -> Response {
+        let is_for_a_person = (self.dress.is_asked_for)(&request);
+        let caller = Caller::new(peer, Some(on_thread));
+        request.extensions_mut().insert(caller);
+        let request = request.map(|body| match body.is_end_stream() {
+            true => Body::empty(),
+            false => Body::new(body),
+        });
+        let response = match self.router.clone().call(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        match is_for_a_person {
+            true => (self.dress.dressed)(response),
+            false => response,
+        }
+    }
+}
+
+impl Serve for HttpServer {
+    async fn serve<S>(&self, stream: S, connection: Connection, mut stopping: watch::Receiver<bool>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let pulse = Arc::new(Pulse::default());
+        let service = service_fn(|request| {
+            let (pulse, on_thread) = (Arc::clone(&pulse), Arc::clone(&connection.on_thread));
+            async move {
+                pulse.enter(Phase::Busy);
+                let response = self.answer(request, connection.peer, on_thread).await;
+                pulse.enter(Phase::Idle);
+                Ok::<_, Infallible>(response)
+            }
+        });
+        let mut served = pin!(
+            http1::Builder::new()
+                .max_headers(self.head.headers)
+                .max_header_size(self.head.bytes)
+                .max_buf_size(self.head.bytes.max(8192))
+                // Of our own, see `Patience`: hyper's also runs while a connection is idle.
+                .header_read_timeout(None)
+                .serve_connection(Watched::new(stream, Arc::clone(&pulse)), service)
+        );
+        let mut patience = Patience::new(&self.pace);
+        let mut ticks = tokio::time::interval(patience.tick());
+        let mut told = false;
+        loop {
+            tokio::select! {
+                biased;
+                _ = served.as_mut() => return,
+                _ = stopping.changed(), if !told => {
+                    told = true;
+                    served.as_mut().graceful_shutdown();
+                }
+                _ = ticks.tick() => if patience.ends_at_this_tick(&pulse) { return },
+            }
+        }
+    }
+
+    fn opened(&self) {
+        self.metrics.connections.inc();
+    }
+
+    fn closed(&self) {
+        self.metrics.connections.dec();
+    }
+
+    fn refused(&self) {
+        self.metrics.connections_refused.inc();
+    }
+}

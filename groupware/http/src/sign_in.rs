@@ -1,0 +1,101 @@
+//! Finds out who sends a request: by session, password, or application password.
+
+use std::sync::Arc;
+
+use groupware_people::Account;
+use groupware_service::{Caller, Service, SignInError};
+use http::header::{AUTHORIZATION, COOKIE};
+use http::{HeaderMap, HeaderValue};
+
+use crate::client::client;
+use crate::credentials::{self, Authorization};
+use crate::error::ApiError;
+
+/// Who sends the request. An `Authorization` header counts before a session cookie.
+///
+/// # Errors
+/// 401 for nobody or wrong credentials; 429 after too many of those; 503 if too many passwords
+/// wait to be verified.
+pub async fn authenticate(
+    service: &Service,
+    caller: &Caller,
+    headers: &HeaderMap,
+) -> Result<Arc<Account>, ApiError> {
+    if let Some(header) = headers.get(AUTHORIZATION) {
+        return match credentials::authorization(header.as_bytes()) {
+            Some(Authorization::Basic { user, password }) => {
+                let client = client(caller, headers);
+                let proven = service.verify(caller, client, &user, &password).await?;
+                Ok(proven.account)
+            }
+            _ => Err(ApiError::unauthenticated(
+                "Sign in with Basic authentication.",
+            )),
+        };
+    }
+    session_token(headers)
+        .and_then(|token| service.session(token))
+        .ok_or_else(|| ApiError::unauthenticated("Sign in to use this."))
+}
+
+/// The token of the session that the request carries, if it does.
+pub fn session_token(headers: &HeaderMap) -> Option<&str> {
+    headers
+        .get_all(COOKIE)
+        .iter()
+        .find_map(|header| credentials::session_cookie(header.as_bytes()))
+}
+
+/// The cookies that carry sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct Cookies {
+    /// They are for HTTPS only.
+    pub are_secure: bool,
+}
+
+impl Cookies {
+    /// Starts a session for whoever has the password, and gives the cookie that carries it.
+    ///
+    /// # Errors
+    /// As those of [`authenticate`], without a challenge: a browser would open its own dialogue over
+    /// the page's form.
+    pub async fn sign_in(
+        self,
+        service: &Service,
+        caller: &Caller,
+        headers: &HeaderMap,
+        (username, password): (&str, &str),
+    ) -> Result<(Arc<Account>, HeaderValue), ApiError> {
+        let client = client(caller, headers);
+        let refused = |error: SignInError| ApiError::from(error).challenge(None);
+        let proven = service.verify(caller, client, username, password).await;
+        let proven = proven.map_err(refused)?;
+        let token = service.start_session(&proven).map_err(refused)?;
+        Ok((proven.account, self.cookie(&token)?))
+    }
+
+    /// Ends the request's session, if it has one, and gives the cookie that removes its cookie.
+    ///
+    /// # Errors
+    /// When that can't be written.
+    pub fn sign_out(self, service: &Service, headers: &HeaderMap) -> Result<HeaderValue, ApiError> {
+        if let Some(token) = session_token(headers) {
+            service.sessions.end(token);
+        }
+        let mut gone = self.cookie("")?.as_bytes().to_vec();
+        gone.extend_from_slice(b"; Max-Age=0");
+        HeaderValue::from_bytes(&gone)
+            .map_err(|_| ApiError::bad_request("The cookie can't be written."))
+    }
+
+    /// `SameSite=Lax`: other sites' pages can link to this server but not act on it in the user's
+    /// name.
+    fn cookie(self, token: &str) -> Result<HeaderValue, ApiError> {
+        let secure = if self.are_secure { "; Secure" } else { "" };
+        let name = credentials::COOKIE;
+        HeaderValue::try_from(format!(
+            "{name}={token}; HttpOnly; SameSite=Lax; Path=/{secure}"
+        ))
+        .map_err(|_| ApiError::bad_request("The cookie can't be written."))
+    }
+}

@@ -1,0 +1,164 @@
+//! A part of a file as the body of a response, read as the client receives it.
+
+use std::fs::File;
+use std::future::Future;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+
+use super::buffers::{BUFFER_BYTES, Buffer};
+use super::{StreamSlot, Streams};
+
+/// Longest wait for a buffer. A buffer is a client's until it has received it, and all may be with
+/// clients that receive little: others go on without.
+const WAIT: Duration = Duration::from_millis(500);
+/// What is read at once without a buffer. Of these pieces, a connection holds no more than three.
+const PIECE_BYTES: usize = 16 << 10;
+
+type Reading = Pin<Box<dyn Future<Output = io::Result<Piece>> + Send>>;
+
+/// What was read.
+struct Piece {
+    bytes: Bytes,
+    has_buffer: bool,
+}
+
+/// The body: bytes of a file from one place to another.
+pub struct FileBody {
+    streams: Arc<Streams>,
+    file: Arc<File>,
+    at: u64,
+    end: u64,
+    /// Longest wait for the next buffer.
+    wait: Duration,
+    reading: Option<Reading>,
+    _slot: StreamSlot,
+}
+
+impl FileBody {
+    /// So many bytes from `at` on.
+    pub fn new(
+        streams: Arc<Streams>,
+        file: File,
+        (at, length): (u64, u64),
+        slot: StreamSlot,
+    ) -> Self {
+        Self {
+            streams,
+            file: Arc::new(file),
+            at,
+            end: at + length,
+            wait: WAIT,
+            reading: None,
+            _slot: slot,
+        }
+    }
+
+    /// Reads the next buffer. It is given back when the client has received it.
+    fn read(&self) -> Reading {
+        let (streams, file, at) = (Arc::clone(&self.streams), Arc::clone(&self.file), self.at);
+        let (left, wait) = (self.end - at, self.wait);
+        Box::pin(async move {
+            let buffer = tokio::time::timeout(wait, streams.outgoing.take()).await;
+            let work = move || read_piece(&file, (at, left), buffer.ok());
+            let read = streams.disk.work(work);
+            read.await
+                .map_err(|_| io::Error::other("the server is stopping"))?
+        })
+    }
+}
+
+/// Reads at a place in a file as much as there is room for.
+fn read_piece(file: &File, (at, left): (u64, u64), buffer: Option<Buffer>) -> io::Result<Piece> {
+    let left = usize::try_from(left).unwrap_or(usize::MAX);
+    let has_buffer = buffer.is_some();
+    let bytes = match buffer {
+        Some(mut buffer) => {
+            buffer.fill(left.min(BUFFER_BYTES), |bytes| {
+                file.read_exact_at(bytes, at)
+            })?;
+            Bytes::from_owner(buffer)
+        }
+        None => {
+            let mut piece = vec![0; left.min(PIECE_BYTES)];
+            file.read_exact_at(&mut piece, at)?;
+            piece.into()
+        }
+    };
+    Ok(Piece { bytes, has_buffer })
+}
+
+impl Body for FileBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if self.at == self.end {
+            return Poll::Ready(None);
+        }
+        let mut reading = match self.reading.take() {
+            Some(reading) => reading,
+            None => self.read(),
+        };
+        let Poll::Ready(read) = reading.as_mut().poll(context) else {
+            self.reading = Some(reading);
+            return Poll::Pending;
+        };
+        let Piece { bytes, has_buffer } = read?;
+        self.at += bytes.len() as u64;
+        // Who has waited in vain takes one that is free, and waits no more until then.
+        self.wait = if has_buffer { WAIT } else { Duration::ZERO };
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.at == self.end
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.end - self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use groupware_service::Caller;
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn clients_that_keep_all_buffers_hold_nobody_up() {
+        let streams = Arc::new(Streams::new());
+        let bytes: Vec<u8> = (0_u32..200_000).flat_map(u32::to_le_bytes).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        let mut kept = Vec::new();
+        while let Ok(buffer) = tokio::time::timeout(Duration::ZERO, streams.outgoing.take()).await {
+            kept.push(buffer);
+        }
+        let slot = streams.slot(&Caller::internal(), "ada").await.unwrap();
+        let span = (1, bytes.len() as u64 - 1);
+        let mut body = FileBody::new(Arc::clone(&streams), file, span, slot);
+        let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(first.len(), PIECE_BYTES);
+        // There is one again.
+        kept.pop();
+        let second = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(second.len(), BUFFER_BYTES);
+        let mut all = [first, second].concat();
+        all.extend_from_slice(&body.collect().await.unwrap().to_bytes());
+        assert!(all == bytes[1..]);
+    }
+}

@@ -1,0 +1,272 @@
+//! Removes what nothing refers to: expired uploads, files of uploads that were given up, and content.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::io::{self, Write};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use groupware_content::ContentStore;
+use groupware_documents::{self as documents, Context, UploadId};
+use groupware_service::Service;
+use groupware_store::CommitError;
+
+use crate::runner::{Job, Stop};
+
+/// A file without a record may be of an upload that is just being begun, unless it is this old.
+const ORPHAN_AGE: Duration = Duration::from_secs(3600);
+/// How often it is tried to forget an upload before that is left to the next time.
+const ROUNDS: u32 = 4;
+
+/// Who is told of what a sweep did.
+pub trait SweepObserver: Send + 'static {
+    /// Something could not be removed.
+    fn failed(&self);
+
+    /// An upload of this mailbox was given up.
+    fn forgotten(&self, mailbox: &str, id: &UploadId);
+}
+
+/// The sweep of content and uploads.
+#[derive(Debug)]
+pub struct ContentSweep<O> {
+    /// Users, and the records of what they have.
+    pub service: Service,
+    /// What is swept.
+    pub content: ContentStore,
+    /// Time without a chunk after which an upload is given up.
+    pub upload_lifetime_s: i64,
+    /// How often it is swept.
+    pub interval: Duration,
+    /// Who is told of it.
+    pub observer: O,
+    told: Told,
+}
+
+impl<O> ContentSweep<O> {
+    /// A sweep of this content, of uploads given up after so many seconds.
+    pub fn new(
+        service: Service,
+        content: ContentStore,
+        (upload_lifetime_s, interval): (i64, Duration),
+        observer: O,
+    ) -> Self {
+        Self {
+            service,
+            content,
+            upload_lifetime_s,
+            interval,
+            observer,
+            told: Told::default(),
+        }
+    }
+}
+
+/// The first failure since a sweep without any is told, and no other: a disk that is broken would
+/// fill the log otherwise.
+#[derive(Debug, Default)]
+struct Told {
+    /// Failures of this sweep.
+    count: u32,
+    is_told: bool,
+    has_swept: bool,
+}
+
+impl<O: SweepObserver> Job for ContentSweep<O> {
+    const NAME: &'static str = "content-sweep";
+
+    /// At once, when no upload is under way yet.
+    fn first_pause(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn run(&mut self, stop: &Stop) -> Duration {
+        let orphan_age = match self.told.has_swept {
+            true => ORPHAN_AGE,
+            false => Duration::ZERO,
+        };
+        let swept = self.sweep_uploads(orphan_age);
+        self.note(swept, &mut io::stderr());
+        for first in 0..=u8::MAX {
+            if stop.is_asked() {
+                break;
+            }
+            let swept = self.sweep_content(first);
+            self.note(swept, &mut io::stderr());
+        }
+        self.end();
+        self.interval
+    }
+}
+
+impl<O: SweepObserver> ContentSweep<O> {
+    fn note(&mut self, result: Result<(), Failed>, out: &mut dyn Write) {
+        let Err(Failed(words)) = result else { return };
+        self.told.count += 1;
+        self.observer.failed();
+        if !self.told.is_told {
+            self.told.is_told = true;
+            // Nobody may be there to read it.
+            let _ = writeln!(
+                out,
+                "what nothing refers to can't be removed, and takes room until the next try: {words}"
+            );
+        }
+    }
+
+    /// A sweep is over.
+    fn end(&mut self) {
+        self.told = Told {
+            count: 0,
+            is_told: self.told.is_told && self.told.count > 0,
+            has_swept: true,
+        };
+    }
+
+    /// Forgets uploads that expired, and removes the files of those that there is no record of.
+    fn sweep_uploads(&self, orphan_age: Duration) -> Result<(), Failed> {
+        let now = self.service.now_s();
+        let before = now - i64::try_from(orphan_age.as_secs()).unwrap_or(i64::MAX);
+        // Listed before the records are read: what is begun meanwhile is not on the list.
+        let files = self.content.upload_files()?.into_iter();
+        let mut files: HashMap<String, i64> = files
+            .map(|file| (file.name, unix_seconds(file.modified)))
+            .collect();
+        for mailbox in self.service.directory().keys() {
+            let mut expired = Vec::new();
+            self.service.store().read(|snapshot| {
+                documents::uploads(snapshot, &mailbox, &mut |id, upload| {
+                    let written = files.get(id.as_str()).copied();
+                    if upload.has_expired(now, self.upload_lifetime_s, written) {
+                        expired.push(id);
+                    } else if upload.finished.is_none() {
+                        files.remove(id.as_str());
+                    }
+                })
+            })?;
+            for id in expired {
+                self.give_up(&mailbox, &id)?;
+                self.observer.forgotten(&mailbox, &id);
+                files.insert(id.to_string(), i64::MIN);
+            }
+        }
+        for (name, written) in files {
+            if written <= before {
+                self.content.remove_upload(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn give_up(&self, mailbox: &str, id: &UploadId) -> Result<(), Failed> {
+        for _ in 0..ROUNDS {
+            let decision = self.service.store().read(|snapshot| {
+                let context = Context {
+                    snapshot,
+                    who: documents::Who::owner(mailbox),
+                    now: self.service.now_s(),
+                    bits: 0,
+                    quota_bytes: u64::MAX,
+                };
+                documents::give_up(&context, id)
+            })?;
+            match self.service.store().commit_blocking(decision.batch) {
+                Ok(_) => return Ok(()),
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Failed(format!(
+            "upload {id} of {mailbox} keeps being changed"
+        )))
+    }
+
+    /// Whoever registers meanwhile can refer to nothing but what is pinned.
+    fn sweep_content(&self, first: u8) -> Result<(), Failed> {
+        let Some(mut sweep) = self.content.sweep_folder(first)? else {
+            return Ok(());
+        };
+        if sweep.is_empty() {
+            return Ok(());
+        }
+        for mailbox in self.service.directory().keys() {
+            self.service.store().read(|snapshot| {
+                documents::kept_content(snapshot, &mailbox, first, &mut |hash, bytes| {
+                    sweep.keep(hash, bytes);
+                })
+            })?;
+        }
+        sweep.finish()?;
+        Ok(())
+    }
+}
+
+/// What went wrong, in words, is left to the next sweep.
+struct Failed(String);
+
+impl<E: Error> From<E> for Failed {
+    fn from(error: E) -> Self {
+        let mut words = error.to_string();
+        let mut source = error.source();
+        while let Some(error) = source {
+            words += &format!(": {error}");
+            source = error.source();
+        }
+        Self(words)
+    }
+}
+
+fn unix_seconds(moment: SystemTime) -> i64 {
+    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    use groupware_service::Settings;
+    use groupware_store::{Store, StoreOptions};
+
+    use super::*;
+
+    struct Count(Arc<AtomicU32>);
+
+    impl SweepObserver for Count {
+        fn failed(&self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+
+        fn forgotten(&self, _: &str, _: &UploadId) {}
+    }
+
+    #[test]
+    fn failures_are_counted_and_told_once_until_all_is_well() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let service = Service::start(store, Settings::default()).unwrap();
+        let content = ContentStore::scratch().unwrap();
+        let count = Arc::new(AtomicU32::new(0));
+        let times = (1, Duration::ZERO);
+        let mut sweep = ContentSweep::new(service, content, times, Count(Arc::clone(&count)));
+        let mut out = Vec::new();
+        let broken = || Err(Failed::from(io::Error::other("the disk is gone")));
+        for results in [
+            vec![broken(), broken(), Ok(())],
+            vec![broken()],
+            vec![Ok(())],
+            vec![broken()],
+        ] {
+            for result in results {
+                sweep.note(result, &mut out);
+            }
+            sweep.end();
+        }
+        assert_eq!(count.load(Relaxed), 4);
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(
+            text.lines()
+                .all(|line| line.ends_with(": the disk is gone"))
+        );
+    }
+}

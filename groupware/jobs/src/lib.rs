@@ -1,0 +1,11 @@
+//! Background work, done again and again by one runner: sweeps of what nothing refers to any more.
+//!
+//! It knows no protocol; whoever starts it says who is told of what a sweep did.
+
+mod content;
+mod lookup;
+mod runner;
+
+pub use content::{ContentSweep, SweepObserver};
+pub use lookup::LookupSweep;
+pub use runner::{Job, Jobs, Stop};

@@ -1,0 +1,198 @@
+//! One thread that accepts connections and has them served, with its own listener and event loop.
+
+use std::io;
+use std::net::{IpAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+/// How long a thread stays away from its listener after an error, such as too many open files.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Where a connection comes from, and what else its thread does.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// The other end.
+    pub peer: IpAddr,
+    /// Connections that the same thread serves, this one included.
+    pub on_thread: Arc<AtomicUsize>,
+}
+
+/// What is done with connections.
+pub trait Serve: Send + Sync + 'static {
+    /// Serves one until either side ends it, or it is told to stop.
+    fn serve<S>(
+        &self,
+        stream: S,
+        connection: Connection,
+        stopping: watch::Receiver<bool>,
+    ) -> impl Future<Output = ()> + Send
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// A connection is open.
+    fn opened(&self);
+
+    /// A connection that was open is closed.
+    fn closed(&self);
+
+    /// A connection was closed at once, since too many are open.
+    fn refused(&self);
+}
+
+/// What the threads that accept connections share.
+pub struct Accepting<H> {
+    handler: H,
+    tls: Option<TlsAcceptor>,
+    handshake_timeout: Duration,
+    shutdown_timeout: Duration,
+    max_connections: usize,
+    open: AtomicUsize,
+}
+
+impl<H> Accepting<H> {
+    /// Has this handler serve connections, of which so many may be open.
+    pub fn new(handler: H, max_connections: usize) -> Self {
+        Self {
+            handler,
+            tls: None,
+            handshake_timeout: Duration::MAX,
+            shutdown_timeout: Duration::MAX,
+            max_connections,
+            open: AtomicUsize::new(0),
+        }
+    }
+
+    /// Speaks TLS, if given, whose handshake may take so long.
+    #[must_use]
+    pub fn tls(self, tls: Option<TlsAcceptor>, handshake_timeout: Duration) -> Self {
+        Self {
+            tls,
+            handshake_timeout,
+            ..self
+        }
+    }
+
+    /// Waits at most so long for what is under way when it is told to stop.
+    #[must_use]
+    pub fn shutdown_timeout(self, shutdown_timeout: Duration) -> Self {
+        Self {
+            shutdown_timeout,
+            ..self
+        }
+    }
+}
+
+/// Serves until told to stop, and then until the requests under way are answered or the deadline
+/// has come.
+///
+/// # Errors
+/// When the system has no event loop to give, or the listener can't be used with one.
+pub fn run<H: Serve>(
+    listener: TcpListener,
+    shared: &Arc<Accepting<H>>,
+    stop: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()?;
+    runtime.block_on(accept_all(listener, shared, stop))
+}
+
+async fn accept_all<H: Serve>(
+    listener: TcpListener,
+    shared: &Arc<Accepting<H>>,
+    mut stop: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    // The connections of a thread watch a signal of its own: polled with every request, the
+    // server's would be fought over by all threads.
+    let (stop_here, stopping) = watch::channel(false);
+    let on_thread = Arc::new(AtomicUsize::new(0));
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => {
+                    let on_thread = Arc::clone(&on_thread);
+                    let connection = Connection { peer: peer.ip(), on_thread };
+                    admit((stream, connection), shared, &stopping, &mut connections);
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            },
+            Some(_) = connections.join_next() => {}
+            _ = stop.wait_for(|stop| *stop) => break,
+        }
+    }
+    drop(listener);
+    stop_here.send_replace(true);
+    let drained = async { while connections.join_next().await.is_some() {} };
+    // Past the deadline, the rest is cut off when the set is dropped.
+    let _ = tokio::time::timeout(shared.shutdown_timeout, drained).await;
+    Ok(())
+}
+
+fn admit<H: Serve>(
+    (stream, connection): (TcpStream, Connection),
+    shared: &Arc<Accepting<H>>,
+    stopping: &watch::Receiver<bool>,
+    connections: &mut JoinSet<()>,
+) {
+    let Some(slot) = ConnectionSlot::take(shared, &connection.on_thread) else {
+        shared.handler.refused();
+        return;
+    };
+    let (shared, stopping) = (Arc::clone(shared), stopping.clone());
+    connections.spawn(async move {
+        let _slot = slot;
+        // Answers go out at once; a socket that refuses this is about to fail anyway.
+        let _ = stream.set_nodelay(true);
+        match &shared.tls {
+            None => shared.handler.serve(stream, connection, stopping).await,
+            Some(tls) => {
+                let handshake = tls.accept(stream);
+                if let Ok(Ok(stream)) =
+                    tokio::time::timeout(shared.handshake_timeout, handshake).await
+                {
+                    shared.handler.serve(stream, connection, stopping).await;
+                }
+            }
+        }
+    });
+}
+
+/// One of the connections that may be open.
+struct ConnectionSlot<H: Serve> {
+    shared: Arc<Accepting<H>>,
+    on_thread: Arc<AtomicUsize>,
+}
+
+impl<H: Serve> ConnectionSlot<H> {
+    fn take(shared: &Arc<Accepting<H>>, on_thread: &Arc<AtomicUsize>) -> Option<Self> {
+        if shared.open.fetch_add(1, Relaxed) >= shared.max_connections {
+            shared.open.fetch_sub(1, Relaxed);
+            return None;
+        }
+        shared.handler.opened();
+        on_thread.fetch_add(1, Relaxed);
+        Some(Self {
+            shared: Arc::clone(shared),
+            on_thread: Arc::clone(on_thread),
+        })
+    }
+}
+
+impl<H: Serve> Drop for ConnectionSlot<H> {
+    fn drop(&mut self) {
+        self.shared.open.fetch_sub(1, Relaxed);
+        self.shared.handler.closed();
+        self.on_thread.fetch_sub(1, Relaxed);
+    }
+}

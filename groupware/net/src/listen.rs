@@ -1,0 +1,58 @@
+//! Listeners, and how many connections the process may have.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use socket2::{Domain, Protocol, Socket, Type};
+
+const BACKLOG: i32 = 4096;
+
+/// So many listeners on the same port, one for each thread; the system spreads connections over
+/// them. Gives the address too, for port 0 takes any free port.
+///
+/// # Errors
+/// When the address can't be listened on, or another process does.
+pub fn listen(address: SocketAddr, count: usize) -> io::Result<(Vec<TcpListener>, SocketAddr)> {
+    if address.port() != 0 {
+        // Sharing a port is for our own threads only: another server on it is an error, which
+        // only a socket that doesn't share can see.
+        bind(address, false)?;
+    }
+    let first: TcpListener = bind(address, true)?.into();
+    let address = first.local_addr()?;
+    let mut listeners = vec![first];
+    for _ in 1..count {
+        listeners.push(bind(address, true)?.into());
+    }
+    Ok((listeners, address))
+}
+
+fn bind(address: SocketAddr, shared: bool) -> io::Result<Socket> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(shared)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket)
+}
+
+/// As many connections as there can be descriptors, after asking for as many as are allowed. Some
+/// are kept: `reserved` in all, and `per_thread` for each of so many threads.
+pub fn descriptors(reserved: u64, per_thread: u64, threads: usize) -> usize {
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, hard)| {
+        match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
+            Ok(()) => hard,
+            Err(_) => soft,
+        }
+    });
+    let reserved = reserved.min(limit / 2) + per_thread * threads as u64;
+    usize::try_from(limit.saturating_sub(reserved))
+        .unwrap_or(usize::MAX)
+        .max(16)
+}

@@ -1,0 +1,293 @@
+//! The pace that the other end of a connection must keep: it may keep the server waiting so long and
+//! no longer.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// So much of a response, or the rest of it, is received within the time that sending may take: who
+/// receives a little now and then would hold memory for ever.
+const PACE_BYTES: u64 = 64 << 10;
+
+/// How long a connection may keep the server waiting.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Longest time that a head may take to arrive, give or take half.
+    pub head_timeout: Duration,
+    /// Longest time that a connection may be idle.
+    pub idle_timeout: Duration,
+    /// Longest time in which a client may take 64 KiB, or the rest, of a response that waits for it.
+    pub send_timeout: Duration,
+}
+
+/// What a connection is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Waiting for a request, or sending a response.
+    Idle = 0,
+    /// Receiving the head of a request.
+    Head = 1,
+    /// Receiving a body, or working: bounded by the request's own timeout.
+    Busy = 2,
+}
+
+/// A connection's phase and how often it changed, as seen by its reader and its service.
+#[derive(Debug)]
+pub struct Pulse {
+    phase: AtomicU8,
+    changes: AtomicU32,
+    /// The last bytes sent had to wait for the client to receive earlier ones.
+    blocked: AtomicBool,
+    /// Bytes sent so far.
+    sent_bytes: AtomicU64,
+}
+
+impl Default for Pulse {
+    /// A new connection owes a head.
+    fn default() -> Self {
+        Self {
+            phase: AtomicU8::new(Phase::Head as u8),
+            changes: AtomicU32::new(0),
+            blocked: AtomicBool::new(false),
+            sent_bytes: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Pulse {
+    /// The connection does something else from here on.
+    pub fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Relaxed);
+        self.changes.fetch_add(1, Relaxed);
+    }
+
+    fn received(&self) {
+        if self.phase.load(Relaxed) == Phase::Idle as u8 {
+            self.enter(Phase::Head);
+        }
+    }
+
+    /// Something was sent, or had to wait. What is sent at once, as most is, costs a look.
+    fn sent(&self, is_ready: bool) {
+        if is_ready && self.blocked.load(Relaxed) {
+            self.blocked.store(false, Relaxed);
+            self.changes.fetch_add(1, Relaxed);
+        } else if !is_ready {
+            self.blocked.store(true, Relaxed);
+        }
+    }
+
+    /// So many bytes were sent, or some had to wait.
+    fn wrote(&self, polled: &Poll<io::Result<usize>>) {
+        self.sent(polled.is_ready());
+        if let Poll::Ready(Ok(count)) = polled {
+            // Nobody else writes it, so that it needs no locked instruction.
+            let before = self.sent_bytes.load(Relaxed);
+            self.sent_bytes.store(before + *count as u64, Relaxed);
+        }
+    }
+}
+
+/// Ends connections that keep the server waiting. It looks at them now and then rather than
+/// setting a timer per request, so that a limit may be exceeded by half a head's time.
+#[derive(Debug)]
+pub struct Patience {
+    tick: Duration,
+    idle_ticks: u32,
+    send_ticks: u32,
+    seen: u32,
+    ticks: u32,
+    /// Bytes that had been sent when the client last kept the pace, and the ticks since.
+    paced_bytes: u64,
+    paced_ticks: u32,
+}
+
+impl Patience {
+    /// A head may take two ticks.
+    const HEAD_TICKS: u32 = 2;
+
+    /// The patience that these limits ask for.
+    pub fn new(limits: &Pace) -> Self {
+        let tick = (limits.head_timeout / Self::HEAD_TICKS).max(Duration::from_millis(1));
+        let ticks = |time: Duration| {
+            u32::try_from(time.as_millis().div_ceil(tick.as_millis())).unwrap_or(u32::MAX)
+        };
+        Self {
+            tick,
+            idle_ticks: ticks(limits.idle_timeout),
+            send_ticks: ticks(limits.send_timeout),
+            seen: 0,
+            ticks: 0,
+            paced_bytes: 0,
+            paced_ticks: 0,
+        }
+    }
+
+    /// How often to look.
+    pub fn tick(&self) -> Duration {
+        self.tick
+    }
+
+    /// Whether the connection is to be ended; to be asked at each tick.
+    pub fn ends_at_this_tick(&mut self, pulse: &Pulse) -> bool {
+        if self.receives_too_little(pulse) {
+            return true;
+        }
+        let changes = pulse.changes.load(Relaxed);
+        if changes != self.seen {
+            (self.seen, self.ticks) = (changes, 0);
+            return false;
+        }
+        self.ticks = self.ticks.saturating_add(1);
+        match pulse.phase.load(Relaxed) {
+            phase if phase == Phase::Idle as u8 => self.ticks > self.idle_ticks,
+            phase if phase == Phase::Head as u8 => self.ticks > Self::HEAD_TICKS,
+            _ => false,
+        }
+    }
+
+    /// Whether a response waits for a client that does not keep the pace.
+    fn receives_too_little(&mut self, pulse: &Pulse) -> bool {
+        let sent = pulse.sent_bytes.load(Relaxed);
+        if !pulse.blocked.load(Relaxed) || sent - self.paced_bytes >= PACE_BYTES {
+            (self.paced_bytes, self.paced_ticks) = (sent, 0);
+            return false;
+        }
+        self.paced_ticks = self.paced_ticks.saturating_add(1);
+        self.paced_ticks > self.send_ticks
+    }
+}
+
+/// A stream that tells when something arrives on it, and when nothing can be sent.
+#[derive(Debug)]
+pub struct Watched<S> {
+    io: TokioIo<S>,
+    pulse: Arc<Pulse>,
+}
+
+impl<S> Watched<S> {
+    /// Tells of this stream.
+    pub fn new(stream: S, pulse: Arc<Pulse>) -> Self {
+        Self {
+            io: TokioIo::new(stream),
+            pulse,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> Read for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.io).poll_read(context, buffer);
+        if polled.is_ready() {
+            self.pulse.received();
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Write for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.io).poll_write(context, bytes);
+        self.pulse.wrote(&polled);
+        polled
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.io).poll_flush(context);
+        self.pulse.sent(polled.is_ready());
+        polled
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.io).poll_write_vectored(context, slices);
+        self.pulse.wrote(&polled);
+        polled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_ends_slow_heads_and_idle_connections_but_no_work() {
+        let limits = Pace {
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(60),
+            send_timeout: Duration::from_secs(20),
+        };
+        let ticks_until_end = |phase: Option<Phase>| {
+            let (pulse, mut patience) = (Pulse::default(), Patience::new(&limits));
+            if let Some(phase) = phase {
+                pulse.enter(phase);
+            }
+            (1..100).find(|_| patience.ends_at_this_tick(&pulse))
+        };
+        assert_eq!(ticks_until_end(None), Some(3));
+        assert_eq!(ticks_until_end(Some(Phase::Head)), Some(4));
+        assert_eq!(ticks_until_end(Some(Phase::Idle)), Some(14));
+        assert_eq!(ticks_until_end(Some(Phase::Busy)), None);
+    }
+
+    #[test]
+    fn who_receives_too_little_of_a_response_is_cut_off() {
+        let limits = Pace {
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(600),
+            send_timeout: Duration::from_secs(20),
+        };
+        // What is received at each tick; the connection waits to send more.
+        let ticks_until_end = |bytes: u64| {
+            let (pulse, mut patience) = (Pulse::default(), Patience::new(&limits));
+            pulse.enter(Phase::Idle);
+            (1..100).find(|_| {
+                if bytes > 0 {
+                    let count = usize::try_from(bytes).unwrap();
+                    pulse.wrote(&Poll::Ready(Ok(count)));
+                }
+                pulse.wrote(&Poll::Pending);
+                patience.ends_at_this_tick(&pulse)
+            })
+        };
+        assert_eq!(ticks_until_end(0), Some(5));
+        assert_eq!(ticks_until_end(1), Some(5));
+        assert_eq!(ticks_until_end(PACE_BYTES / 8), Some(5));
+        assert_eq!(ticks_until_end(PACE_BYTES / 4), None);
+        // Who has received all that there was to send owes nothing.
+        let (pulse, mut patience) = (Pulse::default(), Patience::new(&limits));
+        pulse.enter(Phase::Idle);
+        for _ in 0..20 {
+            pulse.wrote(&Poll::Pending);
+            assert!((0..4).all(|_| !patience.ends_at_this_tick(&pulse)));
+            pulse.wrote(&Poll::Ready(Ok(1)));
+            assert!(!patience.ends_at_this_tick(&pulse));
+        }
+    }
+}

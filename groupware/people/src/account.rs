@@ -1,0 +1,223 @@
+//! One user: as stored, and as held in memory.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use subtle::{Choice, ConstantTimeEq};
+
+use crate::UserName;
+use crate::secret::{AppPasswordBits, SecretHash, hash_secret, secret_text};
+
+/// Most application passwords of one user.
+pub const MAX_APP_PASSWORDS: usize = 32;
+/// Most sessions of one user; a further one ends the oldest.
+const MAX_SESSIONS: usize = 64;
+
+/// What is stored of a user.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Stored {
+    pub(crate) name: String,
+    /// Seconds since 1970.
+    pub(crate) created: i64,
+    /// Bytes of filler that the mailbox is to have; there may be less if the server stopped
+    /// before all was written.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) pad_bytes: u64,
+    #[serde(flatten)]
+    pub(crate) credentials: Credentials,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// What a user can sign in with.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Credentials {
+    /// An argon2id hash in PHC form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+    /// Passwords that the server made, one for each program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub app_passwords: Vec<AppPassword>,
+}
+
+/// A password made by the server for one program.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AppPassword {
+    /// What it is called in paths.
+    pub id: String,
+    /// What its user, or the administrator, calls it.
+    pub label: String,
+    /// Seconds since 1970.
+    pub created: i64,
+    /// The hash of its text.
+    pub hash: SecretHash,
+}
+
+impl Credentials {
+    /// Whether one of the application passwords has this hash; looks at all of them, whichever
+    /// fits.
+    pub fn has_app_password(&self, hash: &SecretHash) -> bool {
+        let found = self
+            .app_passwords
+            .iter()
+            .fold(Choice::from(0), |found, password| {
+                found | password.hash.ct_eq(hash)
+            });
+        found.into()
+    }
+
+    /// Adds a new application password and returns its id and text. One of the same label goes.
+    /// `None` if there are as many as there may be.
+    pub fn new_app_password(
+        &mut self,
+        label: &str,
+        now: i64,
+        bits: &AppPasswordBits,
+    ) -> Option<(String, String)> {
+        self.app_passwords
+            .retain(|password| label.is_empty() || password.label != label);
+        if self.app_passwords.len() >= MAX_APP_PASSWORDS {
+            return None;
+        }
+        let (id, secret) = bits.split_at(8);
+        let (id, text) = (hex(id), secret_text(secret));
+        self.app_passwords.push(AppPassword {
+            id: id.clone(),
+            label: label.into(),
+            created: now,
+            hash: hash_secret(&text),
+        });
+        Some((id, text))
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A user in memory.
+#[derive(Debug)]
+pub struct Account {
+    /// The user's name.
+    pub name: UserName,
+    /// When the user was registered, seconds since 1970.
+    pub created: i64,
+    /// Bytes of filler that the mailbox is to have.
+    pub pad_bytes: u64,
+    credentials: Mutex<Arc<Credentials>>,
+    /// The hashes of the tokens of the user's sessions, oldest first.
+    sessions: Mutex<VecDeque<SecretHash>>,
+}
+
+impl Account {
+    /// A user without filler and sessions.
+    pub fn new(name: UserName, created: i64, credentials: Credentials) -> Self {
+        Self {
+            name,
+            created,
+            pad_bytes: 0,
+            credentials: Mutex::new(Arc::new(credentials)),
+            sessions: Mutex::default(),
+        }
+    }
+
+    /// The same user, whose mailbox is to have so much filler.
+    pub fn padded(self, pad_bytes: u64) -> Self {
+        Self { pad_bytes, ..self }
+    }
+
+    /// What the user signs in with, as of now.
+    pub fn credentials(&self) -> Arc<Credentials> {
+        Arc::clone(
+            &self
+                .credentials
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    /// Replaces what the user signs in with, once it is stored.
+    pub fn set_credentials(&self, credentials: Credentials) {
+        *self
+            .credentials
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(credentials);
+    }
+
+    /// The record to store for this user with these credentials.
+    pub fn stored(&self, credentials: &Credentials) -> Vec<u8> {
+        let stored = Stored {
+            name: self.name.spelling().to_string(),
+            created: self.created,
+            pad_bytes: self.pad_bytes,
+            credentials: credentials.clone(),
+        };
+        serde_json::to_vec(&stored).expect("an account of texts and numbers serialises")
+    }
+
+    /// Notes a new session; returns the one that must end for it.
+    pub fn add_session(&self, token: SecretHash) -> Option<SecretHash> {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.push_back(token);
+        (sessions.len() > MAX_SESSIONS)
+            .then(|| sessions.pop_front())
+            .flatten()
+    }
+
+    /// Forgets a session that is over.
+    pub fn remove_session(&self, token: &SecretHash) {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.retain(|session| session != token);
+    }
+
+    /// Forgets all sessions, and gives the hashes of their tokens.
+    pub fn take_sessions(&self) -> VecDeque<SecretHash> {
+        std::mem::take(&mut self.sessions.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn app_passwords_are_found_by_hash_and_bounded() {
+        let mut credentials = Credentials::default();
+        let texts: Vec<_> = (0..MAX_APP_PASSWORDS)
+            .map(|number| {
+                let bits = [u8::try_from(number).unwrap(); 32];
+                credentials.new_app_password("", 0, &bits).unwrap().1
+            })
+            .collect();
+        assert!(credentials.new_app_password("", 0, &[1; 32]).is_none());
+        for text in &texts {
+            assert!(credentials.has_app_password(&hash_secret(text)));
+        }
+        assert!(!credentials.has_app_password(&hash_secret("")));
+    }
+
+    #[test]
+    fn a_labelled_app_password_replaces_its_predecessor() {
+        let mut credentials = Credentials::default();
+        let (_, old) = credentials.new_app_password("lab", 0, &[1; 32]).unwrap();
+        let (_, new) = credentials.new_app_password("lab", 0, &[2; 32]).unwrap();
+        assert!(!credentials.has_app_password(&hash_secret(&old)));
+        assert!(credentials.has_app_password(&hash_secret(&new)));
+    }
+
+    #[test]
+    fn the_oldest_session_makes_room() {
+        let account = Account::new(UserName::parse("a").unwrap(), 0, Credentials::default());
+        for number in 0..MAX_SESSIONS {
+            assert_eq!(
+                account.add_session([u8::try_from(number).unwrap(); 32]),
+                None
+            );
+        }
+        assert_eq!(account.add_session([255; 32]), Some([0; 32]));
+    }
+}

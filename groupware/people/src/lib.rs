@@ -1,0 +1,25 @@
+//! Who the users are: their names, what they sign in with, and how both are kept, as records and
+//! decisions over a snapshot and the directory in memory.
+//!
+//! It reads no clock, draws no random bits, and commits nothing: whoever asks does.
+
+mod account;
+mod decide;
+mod directory;
+mod name;
+mod secret;
+
+pub use account::{Account, AppPassword, Credentials, MAX_APP_PASSWORDS};
+pub use decide::{
+    AccountError, Change, NewUser, Registered, add_app_password, clear, delete, load, publish,
+    register, remove_app_password, set_password,
+};
+pub use directory::Directory;
+pub use name::{UserName, without_nsf};
+pub use secret::{
+    APP_PASSWORD_BITS, AppPasswordBits, SECRET_BYTES, SecretHash, hash_secret, secret_text,
+};
+
+/// Keys of a user's partition that outlive a reset begin with this: filler that makes the mailbox as
+/// large as whoever registered the user wants it. Those of the domain crates never do.
+pub const KEPT_PREFIX: &[u8] = b"pad/";

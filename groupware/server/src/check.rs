@@ -1,0 +1,132 @@
+//! Looks through a whole store: do the records fit each other, and is the content right to the last
+//! byte.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use groupware_content::{ContentError, ContentHash, ContentStore, Found};
+use groupware_documents::DocumentError;
+use groupware_store::{OpenError, ReadError, Store, StoreError, StoreOptions};
+
+/// What a look through a store has found.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Checked {
+    /// The users.
+    pub users: usize,
+    /// Their documents.
+    pub documents: u64,
+    /// Pieces of content that documents refer to.
+    pub contents: usize,
+    /// Bytes of these, all of which were read.
+    pub bytes: u64,
+    /// Pieces of content that nothing refers to: a running server removes them.
+    pub unreferenced: usize,
+    /// What is wrong, a sentence each.
+    pub wrong: Vec<String>,
+}
+
+/// Why a store could not be looked through.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// There is no store.
+    #[error("there is no data folder {0}")]
+    NoFolder(String),
+    /// The data folder can't be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The records can't be read.
+    #[error("cannot read the store")]
+    Store(#[from] StoreError),
+    /// The accounts can't be read.
+    #[error("cannot read the accounts: {0}")]
+    Accounts(String),
+    /// The content can't be read.
+    #[error("cannot read the content")]
+    Content(#[from] ContentError),
+}
+
+/// Looks through the store in a folder, which no server may be using. Changes nothing in it, hence
+/// refuses one that a server would have to bring up to date first.
+pub fn check(folder: &Path) -> Result<Checked, CheckError> {
+    if !folder.is_dir() {
+        return Err(CheckError::NoFolder(folder.display().to_string()));
+    }
+    let store = Store::open_sqlite(folder, StoreOptions::default().as_it_is())?;
+    let content = ContentStore::open(folder)?;
+    let directory = store.read(|snapshot| groupware_people::load(snapshot, "localhost"));
+    let directory = directory.map_err(|error| CheckError::Accounts(error.to_string()))?;
+    let mut checked = Checked {
+        wrong: store.integrity()?,
+        ..Checked::default()
+    };
+    let mut referenced = BTreeMap::new();
+    let users = directory.keys();
+    checked.users = users.len();
+    for user in users {
+        let found = store.read(|snapshot| groupware_documents::check(snapshot, &user));
+        let found = found.map_err(|error| match error {
+            DocumentError::Unreadable(ReadError::Store(error)) => CheckError::Store(error),
+            // The rest is found, not a failure to look.
+            other => CheckError::Accounts(other.to_string()),
+        })?;
+        checked.documents += found.documents;
+        checked.wrong.extend(found.wrong);
+        for (hash, (bytes, by)) in found.content {
+            referenced.entry(hash).or_insert((bytes, by));
+        }
+    }
+    check_content(&content, &referenced, &mut checked)?;
+    store.close_blocking();
+    Ok(checked)
+}
+
+fn check_content(
+    content: &ContentStore,
+    referenced: &BTreeMap<ContentHash, (u64, String)>,
+    checked: &mut Checked,
+) -> Result<(), CheckError> {
+    for (hash, (bytes, by)) in referenced {
+        checked.contents += 1;
+        checked.bytes += bytes;
+        match content.verify(*hash, *bytes) {
+            Ok(Found::Whole) => {}
+            Ok(Found::Nothing) => checked
+                .wrong
+                .push(format!("{by}: its content {hash} is missing")),
+            Ok(Found::Damaged) => checked
+                .wrong
+                .push(format!("{by}: its content {hash} is damaged")),
+            Err(error) => {
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                let cause = cause.unwrap_or_else(|| error.to_string());
+                let wrong = format!("{by}: its content {hash} can't be read: {cause}");
+                checked.wrong.push(wrong);
+            }
+        }
+    }
+    for first in 0..=u8::MAX {
+        if let Some(folder) = content.sweep_folder(first)? {
+            let unreferenced = folder.unreferenced();
+            checked.unreferenced += unreferenced
+                .filter(|hash| !referenced.contains_key(hash))
+                .count();
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looking_makes_no_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let failed = check(folder.path()).unwrap_err();
+        assert!(matches!(failed, CheckError::Open(_)), "{failed}");
+        assert!(!folder.path().join("groupware.sqlite").exists());
+        assert!(!folder.path().join("content").exists());
+    }
+}

@@ -1,0 +1,175 @@
+//! The parts of a server, each made from what the configuration says of it.
+
+use std::sync::Arc;
+
+use groupware_content::ContentStore;
+use groupware_documents::UploadId;
+use groupware_front_admin::AdminFront;
+use groupware_front_domino::Domino;
+use groupware_front_lookup::{Access, Lookup};
+use groupware_front_pages::Pages;
+use groupware_front_tus::{OpenUploads, Tus, key};
+use groupware_http::{AccessLog, BodyLimits, Cookies, Gate, Metrics, Streams};
+use groupware_jobs::{ContentSweep, SweepObserver};
+use groupware_people::hash_secret;
+use groupware_service::{Lifetime, Service, Settings, random};
+use groupware_store::Store;
+
+use crate::config::Config;
+use crate::error::ServeError;
+
+/// What the fronts and jobs are made from.
+pub(crate) struct Parts {
+    pub(crate) service: Service,
+    content: ContentStore,
+    streams: Arc<Streams>,
+    uploads: Arc<OpenUploads>,
+    pub(crate) metrics: Arc<Metrics>,
+    cookies: Cookies,
+}
+
+impl Parts {
+    pub(crate) fn new(
+        config: &Config,
+        (store, content): (Store, ContentStore),
+        admin_token: &str,
+        cores: usize,
+    ) -> Result<Self, ServeError> {
+        let metrics = Arc::new(Metrics::new(store.clone()));
+        Ok(Self {
+            service: Service::start(store, settings(config, admin_token, cores))?,
+            content,
+            streams: Arc::new(Streams::new()),
+            uploads: Arc::default(),
+            metrics,
+            cookies: Cookies {
+                // In front of plain HTTP that others can reach, there is a proxy that speaks TLS.
+                are_secure: config.tls.is_some() || config.allow_plain_exposed,
+            },
+        })
+    }
+
+    pub(crate) fn gate(&self, config: &Config) -> Result<Gate, ServeError> {
+        let access_log = match config.access_log {
+            true => Some(AccessLog::start().map_err(ServeError::System)?),
+            false => None,
+        };
+        let limits = BodyLimits {
+            most: config.limits.body_bytes,
+            within: config.limits.body_timeout,
+            work_within: config.limits.request_timeout,
+        };
+        let at_once = config.limits.requests_at_once.max(1);
+        Ok(Gate::new(
+            self.service.clone(),
+            limits,
+            config.http_threads.unwrap_or(at_once),
+            Arc::clone(&self.metrics),
+            access_log,
+        ))
+    }
+
+    pub(crate) fn domino(&self, config: &Config) -> Domino {
+        Domino {
+            service: self.service.clone(),
+            cookies: self.cookies,
+            content: self.content.clone(),
+            streams: Arc::clone(&self.streams),
+            attachment_bytes: config.limits.attachment_bytes,
+            body_within: config.limits.body_timeout,
+            message_within: config.limits.mail_body_timeout,
+        }
+    }
+
+    pub(crate) fn tus(&self, config: &Config) -> Tus {
+        Tus {
+            service: self.service.clone(),
+            content: self.content.clone(),
+            streams: Arc::clone(&self.streams),
+            uploads: Arc::clone(&self.uploads),
+            attachment_bytes: config.limits.attachment_bytes,
+            body_within: config.limits.body_timeout,
+            lifetime_s: upload_lifetime_s(config),
+        }
+    }
+
+    pub(crate) fn pages(&self, config: &Config) -> Pages {
+        Pages {
+            service: self.service.clone(),
+            cookies: self.cookies,
+            form_key: random::bytes(),
+            message_within: config.limits.mail_body_timeout,
+        }
+    }
+
+    pub(crate) fn lookup(&self, config: &Config) -> Lookup {
+        Lookup::new(
+            self.service.clone(),
+            Access::new(config.lookup, !config.listen.ip().is_loopback()),
+            config.lookup_layout,
+            config.limits.lookup_per_s,
+        )
+    }
+
+    pub(crate) fn admin(&self, config: &Config) -> AdminFront {
+        AdminFront {
+            service: self.service.clone(),
+            mailbox_pad_bytes: config.mailbox_pad_bytes,
+            body_bytes: config.limits.admin_body_bytes,
+            within: config.limits.admin_timeout,
+        }
+    }
+
+    pub(crate) fn content_sweep(&self, config: &Config) -> ContentSweep<Swept> {
+        let observer = Swept {
+            metrics: Arc::clone(&self.metrics),
+            uploads: Arc::clone(&self.uploads),
+        };
+        ContentSweep::new(
+            self.service.clone(),
+            self.content.clone(),
+            (upload_lifetime_s(config), config.limits.sweep_interval),
+            observer,
+        )
+    }
+}
+
+/// Has failures of sweeps counted, and uploads that were given up forgotten.
+pub(crate) struct Swept {
+    metrics: Arc<Metrics>,
+    uploads: Arc<OpenUploads>,
+}
+
+impl SweepObserver for Swept {
+    fn failed(&self) {
+        self.metrics.sweep_failures.inc();
+    }
+
+    fn forgotten(&self, mailbox: &str, id: &UploadId) {
+        self.uploads.forget(&key(mailbox, id));
+    }
+}
+
+fn settings(config: &Config, admin_token: &str, cores: usize) -> Settings {
+    let limits = &config.limits;
+    Settings {
+        domain: config.domain.clone(),
+        users: limits.users,
+        // The rest of the machine serves the others.
+        hashes_at_once: (cores / 2).max(1),
+        sessions: limits.sessions,
+        session_lifetime: Lifetime {
+            idle: limits.session_idle,
+            total: limits.session_lifetime,
+        },
+        sign_in_failures: limits.sign_in_failures,
+        sign_in_forgiveness: limits.sign_in_forgiveness,
+        admin_token: hash_secret(admin_token),
+        mail_quota_bytes: config.mail_quota_bytes,
+        quota_bytes: limits.quota_bytes,
+    }
+}
+
+fn upload_lifetime_s(config: &Config) -> i64 {
+    i64::try_from(config.limits.upload_lifetime.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,189 @@
+//! From a decision to a durable change: read a snapshot, decide, commit; on a conflict again.
+
+use groupware_store::{Batch, CommitError, Snapshot, StoreError};
+
+use crate::caller::Caller;
+use crate::lane::{InLane, Lane};
+use crate::service::Service;
+
+/// How often a change is decided before it is given up. Since those who lose a round stand in
+/// line for the record that it was lost on, this takes a change of many records, each of which
+/// is changed by others.
+const ROUNDS: u32 = 16;
+/// A batch from this size on is only made by who goes in the lane of its first record: a batch can be
+/// a thousand times as large as its request, and one is enough to wait for the store.
+const LARGE_BYTES: usize = 256 << 10;
+
+/// Why a change did not come about.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError<E> {
+    /// It was decided that it may not.
+    #[error("{0}")]
+    Decided(E),
+    /// Others kept changing the same records.
+    #[error("others kept changing the same records")]
+    Contended,
+    /// The store did not take it.
+    #[error("the store did not take it")]
+    Commit(#[source] CommitError),
+}
+
+/// Decides on a fresh snapshot and commits, until nobody else was faster.
+///
+/// Whoever was too slow goes in the lane of the record that was changed meanwhile, and whoever
+/// finds a record's lane taken waits for it at once. So two hundred answers to one meeting are
+/// two hundred commits, one after the other, rather than two hundred at a time of which one
+/// counts. Nobody waits for a lane with a batch in hand.
+///
+/// # Errors
+/// The decision's; [`ChangeError::Contended`] after [`ROUNDS`] lost rounds; the store's.
+pub async fn change<T, E: From<StoreError>>(
+    service: &Service,
+    caller: &Caller,
+    decide: impl Fn(&dyn Snapshot) -> Result<(Batch, T), E>,
+) -> Result<T, ChangeError<E>> {
+    let mut going: Option<InLane> = None;
+    for _ in 0..ROUNDS {
+        let decided = service.store().read(&decide);
+        let (batch, outcome) = decided.map_err(ChangeError::Decided)?;
+        if batch.is_empty() {
+            return Ok(outcome);
+        }
+        let lanes = Lane::of_all(&batch);
+        if going.is_none() {
+            let first = lanes.first().filter(|_| batch.bytes() >= LARGE_BYTES);
+            going = first.and_then(|lane| lane.try_enter());
+        }
+        let busy = lanes.iter().find(|lane| lane.is_taken());
+        if let (None, Some(lane)) = (&going, busy) {
+            drop((batch, outcome));
+            going = Some(lane.enter().await);
+            continue;
+        }
+        match service.commit(caller, batch).await {
+            Ok(_) => return Ok(outcome),
+            Err(CommitError::Conflict { index }) => {
+                let Some(lane) = lanes.get(index) else {
+                    continue;
+                };
+                drop(outcome);
+                if !going.as_ref().is_some_and(|going| going.is(*lane)) {
+                    // Nobody holds one lane and waits for another.
+                    drop(going.take());
+                    going = Some(lane.enter().await);
+                }
+            }
+            Err(error) => return Err(ChangeError::Commit(error)),
+        }
+    }
+    Err(ChangeError::Contended)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use bytes::Bytes;
+    use groupware_store::{Store, StoreOptions};
+
+    use super::*;
+    use crate::service::Settings;
+
+    /// Values in memory, and the most that there were at once.
+    struct Live {
+        now: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    /// The store has room for two batches with so many bytes; a third waits.
+    const HUGE_BYTES: usize = 100 << 20;
+    /// Nothing reads it, so that it takes no memory.
+    static ZEROS: LazyLock<Vec<u8>> = LazyLock::new(|| vec![0; HUGE_BYTES]);
+
+    /// The value of a batch.
+    struct Value(&'static Live, usize);
+
+    impl Live {
+        const fn new() -> Self {
+            let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            Self { now, most }
+        }
+    }
+
+    impl Value {
+        fn bytes(live: &'static Live, bytes: usize) -> Bytes {
+            let now = live.now.fetch_add(1, Relaxed) + 1;
+            live.most.fetch_max(now, Relaxed);
+            Bytes::from_owner(Self(live, bytes))
+        }
+    }
+
+    impl AsRef<[u8]> for Value {
+        fn as_ref(&self) -> &[u8] {
+            &ZEROS[..self.1]
+        }
+    }
+
+    impl Drop for Value {
+        fn drop(&mut self) {
+            self.0.now.fetch_sub(1, Relaxed);
+        }
+    }
+
+    fn state() -> Service {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        Service::start(store, Settings::default()).unwrap()
+    }
+
+    /// Writes a record anew, with a value of so many bytes.
+    async fn rewrite(state: &Service, key: &str, live: &'static Live, bytes: usize) {
+        let caller = Caller::internal();
+        let changed = change(state, &caller, |snapshot| {
+            let found = snapshot.get("p", key.as_bytes())?;
+            let mut batch = Batch::new();
+            match found {
+                Some(found) => batch.assert_revision("p", key, found.revision),
+                None => batch.assert_absent("p", key),
+            };
+            batch.put("p", key, Value::bytes(live, bytes));
+            Ok::<_, StoreError>((batch, ()))
+        });
+        changed.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_lane_has_no_batch_in_hand() {
+        static LIVE: Live = Live::new();
+        let state = state();
+        let mut batch = Batch::new();
+        batch.assert_absent("p", "lane");
+        let taken = Lane::of_all(&batch)[0].enter().await;
+        let mut waiting = std::pin::pin!(rewrite(&state, "lane", &LIVE, 10));
+        tokio::select! {
+            biased;
+            () = waiting.as_mut() => panic!("the lane is taken"),
+            () = std::future::ready(()) => {}
+        }
+        assert_eq!((LIVE.now.load(Relaxed), LIVE.most.load(Relaxed)), (0, 1));
+        drop(taken);
+        waiting.await;
+    }
+
+    #[tokio::test]
+    async fn large_batches_of_one_record_are_made_one_after_the_other() {
+        static LIVE: Live = Live::new();
+        let state = state();
+        let mut changes = tokio::task::JoinSet::new();
+        for _ in 0..50 {
+            let state = state.clone();
+            changes.spawn(async move { rewrite(&state, "large", &LIVE, HUGE_BYTES).await });
+        }
+        while let Some(done) = changes.join_next().await {
+            done.unwrap();
+        }
+        // One with the store, one that is found to be one too many, one that is stored.
+        let most = LIVE.most.load(Relaxed);
+        assert!(most <= 3, "{most}");
+    }
+}

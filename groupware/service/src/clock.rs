@@ -1,0 +1,42 @@
+//! The one place that reads the clock.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Seconds since 1970.
+pub fn unix_seconds() -> i64 {
+    i64::try_from(since_1970().as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Microseconds since 1970.
+pub fn unix_micros() -> i64 {
+    i64::try_from(since_1970().as_micros()).unwrap_or(i64::MAX)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+fn since_1970() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+/// A steady clock that starts with the server.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    /// Starts it.
+    #[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+    pub fn start() -> Self {
+        Self {
+            start: Instant::now(),
+        }
+    }
+
+    /// The time since the server started.
+    #[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+    pub fn now(&self) -> Duration {
+        Instant::now().saturating_duration_since(self.start)
+    }
+}

@@ -1,0 +1,31 @@
+//! What all fronts do alike: find out who asks, read, change, within limits, by one clock and one
+//! source of random bits. It knows the domains' decisions and no protocol.
+
+mod accounts;
+pub mod calendar;
+mod caller;
+mod change;
+mod client;
+pub mod clock;
+pub mod documents;
+mod lane;
+mod limit;
+pub mod mail;
+mod passwords;
+pub mod random;
+mod service;
+mod sessions;
+mod sign_in;
+mod throttle;
+mod user;
+
+pub use accounts::{Accounts, AccountsError};
+pub use caller::{Caller, Permits};
+pub use change::{ChangeError, change};
+pub use client::Client;
+pub use limit::Limiter;
+pub use passwords::{Busy, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, Passwords};
+pub use service::{Parts, Service, Settings};
+pub use sessions::{Lifetime, Sessions};
+pub use sign_in::{Proven, SignInError};
+pub use user::User;

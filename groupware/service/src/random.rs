@@ -1,0 +1,34 @@
+//! Random bits from the system.
+
+use groupware_people::{SECRET_BYTES, secret_text};
+
+/// Fills an array with random bytes.
+///
+/// # Panics
+/// When the system has no source of randomness, in which case nothing here may go on.
+pub fn bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the system has a source of random bits");
+    bytes
+}
+
+/// A new secret, as text that fits a cookie, a header, and a command line.
+pub fn secret() -> String {
+    secret_text(&bytes::<SECRET_BYTES>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_long_and_new() {
+        let secrets: std::collections::BTreeSet<_> = (0..1000).map(|_| secret()).collect();
+        assert_eq!(secrets.len(), 1000);
+        assert!(
+            secrets
+                .iter()
+                .all(|secret| secret.len() == SECRET_BYTES * 4 / 3)
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! What all fronts share: the store, the users, who is signed in, the clock, random bits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use groupware_people::{Directory, SecretHash};
+use groupware_store::{Batch, CommitError, Committed, Store};
+
+use crate::accounts::{Accounts, AccountsError};
+use crate::caller::Caller;
+use crate::clock::{self, Clock};
+use crate::passwords::Passwords;
+use crate::random;
+use crate::sessions::{Lifetime, Sessions};
+use crate::throttle::Throttle;
+
+/// What the service needs to know of a server's configuration.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The domain of the users' addresses.
+    pub domain: String,
+    /// Most users.
+    pub users: usize,
+    /// Most passwords that are hashed at once.
+    pub hashes_at_once: usize,
+    /// Most sessions.
+    pub sessions: usize,
+    /// How long sessions last.
+    pub session_lifetime: Lifetime,
+    /// Failed sign-ins as one user from one address before further ones must wait.
+    pub sign_in_failures: u32,
+    /// Time after which one failed sign-in is forgiven.
+    pub sign_in_forgiveness: Duration,
+    /// The hash of the administrator's token.
+    pub admin_token: SecretHash,
+    /// Most bytes that the messages of one mailbox may have.
+    pub mail_quota_bytes: Option<u64>,
+    /// Most bytes of a user's documents, attachments, and uploads under way.
+    pub quota_bytes: u64,
+}
+
+impl Default for Settings {
+    /// A small server whose administrator nobody is.
+    fn default() -> Self {
+        Self {
+            domain: "localhost".into(),
+            users: 1000,
+            hashes_at_once: 1,
+            sessions: 1000,
+            session_lifetime: Lifetime {
+                idle: Duration::from_secs(3600),
+                total: Duration::from_secs(24 * 3600),
+            },
+            sign_in_failures: 10,
+            sign_in_forgiveness: Duration::from_secs(30),
+            admin_token: random::bytes(),
+            mail_quota_bytes: None,
+            quota_bytes: 16 << 30,
+        }
+    }
+}
+
+/// A handle on what all fronts share.
+#[derive(Debug, Clone)]
+pub struct Service(Arc<Parts>);
+
+/// The parts of a running service, shared by the threads of a server.
+#[derive(Debug)]
+pub struct Parts {
+    store: Store,
+    /// Changes users.
+    pub accounts: Accounts,
+    /// Hashes and verifies passwords.
+    pub passwords: Passwords,
+    /// Who is signed in.
+    pub sessions: Sessions,
+    pub(crate) throttle: Throttle,
+    clock: Clock,
+    settings: Settings,
+}
+
+impl Service {
+    /// Reads the accounts of a store; the clock starts now.
+    ///
+    /// # Errors
+    /// When the accounts can't be read.
+    pub fn start(store: Store, settings: Settings) -> Result<Self, AccountsError> {
+        Ok(Self(Arc::new(Parts {
+            accounts: Accounts::load(store.clone(), &settings.domain, settings.users)?,
+            passwords: Passwords::new(settings.hashes_at_once),
+            sessions: Sessions::new(settings.sessions, settings.session_lifetime),
+            throttle: Throttle::new(settings.sign_in_failures, settings.sign_in_forgiveness),
+            clock: Clock::start(),
+            settings,
+            store,
+        })))
+    }
+
+    /// The store, to read from.
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// What the service was told when it started.
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// Who the local users are.
+    pub fn directory(&self) -> &Directory {
+        self.0.accounts.directory()
+    }
+
+    /// Commits what a caller changes; on the calling thread, if that serves nobody else.
+    ///
+    /// # Errors
+    /// See [`CommitError`].
+    pub async fn commit(&self, caller: &Caller, batch: Batch) -> Result<Committed, CommitError> {
+        match caller.may_block() {
+            true => self.0.store.commit_here(batch).await,
+            false => self.0.store.commit(batch).await,
+        }
+    }
+
+    /// Seconds since 1970.
+    pub fn now_s(&self) -> i64 {
+        clock::unix_seconds()
+    }
+
+    /// Microseconds since 1970.
+    pub fn now_us(&self) -> i64 {
+        clock::unix_micros()
+    }
+
+    /// The time since the service started.
+    pub fn uptime(&self) -> Duration {
+        self.0.clock.now()
+    }
+
+    /// 128 random bits, to make identifiers from.
+    pub fn random_bits(&self) -> u128 {
+        u128::from_le_bytes(random::bytes())
+    }
+}
+
+impl std::ops::Deref for Service {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl AsRef<Service> for Service {
+    fn as_ref(&self) -> &Service {
+        self
+    }
+}

@@ -1,0 +1,232 @@
+//! Proves who somebody is: by password or application password; sessions begin with such a proof.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use groupware_people::{Account, Credentials, SecretHash, hash_secret};
+
+use crate::caller::Caller;
+use crate::client::Client;
+use crate::passwords::Verdict;
+use crate::service::Service;
+use crate::throttle::Attempt;
+
+/// Why nobody is signed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SignInError {
+    /// There is no such user, or it is another's password.
+    #[error("the user name or password is wrong")]
+    Wrong,
+    /// The password was not looked at, since too many were wrong before.
+    #[error("too many failed sign-ins")]
+    TooManyFailures {
+        /// When the next one is looked at.
+        wait: Duration,
+    },
+    /// The password was not looked at, since too many others wait.
+    #[error("too many sign-ins at once")]
+    Busy,
+}
+
+/// A user, and what proved it.
+#[derive(Debug)]
+pub struct Proven {
+    /// The user.
+    pub account: Arc<Account>,
+    by: Proof,
+}
+
+#[derive(Debug)]
+enum Proof {
+    AppPassword(SecretHash),
+    /// The credentials as they were when the password was looked at.
+    Password(Arc<Credentials>),
+}
+
+impl Proven {
+    /// Whether the proof is still one: looking at a password takes so long that meanwhile the
+    /// user may have been deleted, or the password changed.
+    fn holds(&self, service: &Service) -> bool {
+        let current = service.directory().find(self.account.name.key());
+        if !current.is_some_and(|current| Arc::ptr_eq(&current, &self.account)) {
+            return false;
+        }
+        let now = self.account.credentials();
+        match &self.by {
+            Proof::AppPassword(hash) => now.has_app_password(hash),
+            Proof::Password(then) => then.password == now.password,
+        }
+    }
+}
+
+impl Service {
+    /// Application passwords are looked at first and always: they can't be guessed. Other passwords
+    /// are, and so wait while there are too many failures; an unknown user's is refused after
+    /// the same work as a known user's.
+    ///
+    /// # Errors
+    /// See [`SignInError`].
+    pub async fn verify(
+        &self,
+        caller: &Caller,
+        client: Client,
+        user: &str,
+        password: &str,
+    ) -> Result<Proven, SignInError> {
+        // By whichever of the user's names: failures count for the user.
+        let user = self.directory().local_name(user).unwrap_or(user);
+        let account = self.directory().find(user);
+        let hash = hash_secret(password);
+        let known = account.as_ref().map(|account| account.credentials());
+        if let (Some(account), Some(known)) = (&account, &known)
+            && known.has_app_password(&hash)
+        {
+            return Ok(Proven {
+                account: Arc::clone(account),
+                by: Proof::AppPassword(hash),
+            });
+        }
+        let (now, throttle) = (self.uptime(), &self.throttle);
+        let attempt = Attempt { user, client };
+        let allowed = || throttle.wait(attempt, now).is_none();
+        let stored = known.as_ref().and_then(|known| known.password.as_deref());
+        let verify = self
+            .passwords
+            .verify(caller, (user, stored), password, now, allowed);
+        match (verify.await, account.zip(known)) {
+            (Verdict::Right, Some((account, known))) => Ok(Proven {
+                account,
+                by: Proof::Password(known),
+            }),
+            (Verdict::Right | Verdict::Wrong, _) => {
+                throttle.failed(attempt, now);
+                Err(SignInError::Wrong)
+            }
+            (Verdict::Refused, _) => {
+                let wait = throttle.wait(attempt, now).unwrap_or_default();
+                Err(SignInError::TooManyFailures { wait })
+            }
+            (Verdict::Busy, _) => Err(SignInError::Busy),
+        }
+    }
+
+    /// Starts a session and gives its token, which is kept nowhere else. A change of the password, or
+    /// of the user, ends the user's sessions once it is made: either it finds this one, or this finds
+    /// the change.
+    ///
+    /// # Errors
+    /// When the proof doesn't hold any more.
+    pub fn start_session(&self, proven: &Proven) -> Result<String, SignInError> {
+        let token = self.sessions.start(&proven.account, self.uptime());
+        if proven.holds(self) {
+            return Ok(token);
+        }
+        self.sessions.end(&token);
+        Err(SignInError::Wrong)
+    }
+
+    /// The user of a session that isn't over.
+    pub fn session(&self, token: &str) -> Option<Arc<Account>> {
+        self.sessions.find(token, self.uptime())
+    }
+
+    /// Whether this is the administrator's token.
+    pub fn is_admin(&self, token: &str) -> bool {
+        use subtle::ConstantTimeEq;
+        hash_secret(token)
+            .ct_eq(&self.settings().admin_token)
+            .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupware_people::{NewUser, UserName};
+    use groupware_store::{Store, StoreOptions};
+
+    use super::*;
+    use crate::service::Settings;
+
+    fn name() -> UserName {
+        UserName::parse("ada").unwrap()
+    }
+
+    async fn prove(service: &Service, user: &str, password: &str) -> Result<Proven, SignInError> {
+        let (caller, client) = (Caller::internal(), Client::at([0, 0, 0, 0].into()));
+        service.verify(&caller, client, user, password).await
+    }
+
+    async fn with_password(service: &Service, password: &str) {
+        let hash = service
+            .passwords
+            .hash(&Caller::internal(), password.into())
+            .await;
+        let accounts = &service.accounts;
+        accounts
+            .set_password(name(), hash.unwrap(), 0, 0)
+            .await
+            .unwrap();
+    }
+
+    fn run(test: impl AsyncFnOnce(Service)) {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let service = Service::start(store, Settings::default()).unwrap();
+        tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap()
+            .block_on(test(service));
+    }
+
+    #[test]
+    fn a_sign_in_under_way_does_not_outlive_a_new_password() {
+        run(async |service| {
+            with_password(&service, "correct horse").await;
+            let late = prove(&service, "ada", "correct horse").await.unwrap();
+            with_password(&service, "battery staple").await;
+            service.sessions.end_all(&late.account);
+            assert!(service.start_session(&late).is_err());
+            assert_eq!(service.sessions.count(), 0);
+            let new = prove(&service, "ada", "battery staple").await.unwrap();
+            assert!(service.start_session(&new).is_ok());
+        });
+    }
+
+    #[test]
+    fn a_sign_in_under_way_does_not_outlive_its_user() {
+        run(async |service| {
+            with_password(&service, "correct horse").await;
+            let late = prove(&service, "ada", "correct horse").await.unwrap();
+            service.accounts.delete("ada").await.unwrap();
+            assert!(service.start_session(&late).is_err());
+            // A user of the same name and password is another user.
+            with_password(&service, "correct horse").await;
+            assert!(service.start_session(&late).is_err());
+            assert_eq!(service.sessions.count(), 0);
+        });
+    }
+
+    #[test]
+    fn a_sign_in_under_way_does_not_outlive_its_application_password() {
+        run(async |service| {
+            let user = NewUser {
+                name: name(),
+                app_password: Some("phone"),
+                pad_bytes: 0,
+            };
+            let accounts = &service.accounts;
+            let made = accounts.register(vec![user], 0).await.unwrap();
+            let password = made[0].app_password.clone().unwrap();
+            let late = prove(&service, "ada", &password).await.unwrap();
+            // Another one changes nothing.
+            let other = accounts.add_app_password("ada", "tablet", 0).await;
+            assert!(service.start_session(&late).is_ok());
+            let id = &late.account.credentials().app_passwords[0].id.clone();
+            assert_ne!(*id, other.unwrap().0);
+            accounts.remove_app_password("ada", id).await.unwrap();
+            service.sessions.end_all(&late.account);
+            assert!(service.start_session(&late).is_err());
+            assert_eq!(service.sessions.count(), 0);
+        });
+    }
+}
