@@ -16,8 +16,8 @@ use crate::clock::{Stopwatch, pause};
 use crate::command::Runner;
 use crate::scrape::Exporter;
 use crate::search::trials_of;
-use crate::system::{LOOK, Process, System, SystemStart};
-use crate::trial::Stop;
+use crate::start::{LOOK, Process, Stop, System, SystemStart};
+use crate::watched::Watched;
 
 /// How long it may take to accept connections, after its reset too.
 const READY_DEADLINE: Duration = Duration::from_secs(30);
@@ -67,32 +67,6 @@ fn unusable(pid: u32) -> Option<String> {
              root may)"
         )
     })
-}
-
-/// A process, told from another one that gets its number later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Watched {
-    pub(crate) pid: u32,
-    /// Ticks after the machine's start.
-    started: u64,
-}
-
-impl Watched {
-    fn find(pid: u32) -> Option<Self> {
-        let process = procfs::process::Process::new(i32::try_from(pid).ok()?).ok()?;
-        let stat = process.stat().ok()?;
-        // A zombie has ended; nobody has asked for its status yet.
-        (stat.state != 'Z').then_some(Self {
-            pid,
-            started: stat.starttime,
-        })
-    }
-
-    /// What happened to it, if it is no more.
-    pub(crate) fn ended(&self) -> Option<String> {
-        let same = Self::find(self.pid) == Some(*self);
-        (!same).then(|| format!("(process {}) ended", self.pid))
-    }
 }
 
 /// Runs the reset and waits until the system accepts connections.
@@ -184,12 +158,14 @@ mod tests {
             "{said}"
         );
         let mut remote = spec("https://host");
-        remote.node_exporter = Some("https://host:9100/metrics?key=secret".to_owned());
+        remote.node_exporter = Some("ftp://host:9100/metrics?key=secret".to_owned());
         let said = problems(&remote).join("");
         assert!(
-            said.contains("over https") && !said.contains("secret"),
+            said.contains("http://host:port/path") && !said.contains("secret"),
             "{said}"
         );
+        remote.node_exporter = Some("https://host:9100/metrics?key=secret".to_owned());
+        assert_eq!(problems(&remote), [] as [String; 0]);
         let mut gone = spec("http://host");
         gone.pid = Some(4_194_304);
         let said = problems(&gone).join("");
@@ -199,16 +175,5 @@ mod tests {
         );
         gone.pid = Some(std::process::id());
         assert_eq!(problems(&gone), [] as [String; 0]);
-    }
-
-    #[test]
-    fn a_process_is_told_from_its_successor() {
-        let me = Watched::find(std::process::id()).unwrap();
-        assert_eq!(me.ended(), None);
-        let other = Watched {
-            started: me.started + 1,
-            ..me
-        };
-        assert!(other.ended().is_some());
     }
 }

@@ -16,10 +16,9 @@ use regex::Regex;
 
 use crate::child::Child;
 use crate::clock::{Stopwatch, pause};
-use crate::http::{Ask, exchange};
+use crate::http::{Ask, Client};
 use crate::search::trials_of;
-use crate::system::{self, End, LOOK, Starting, System, SystemStart};
-use crate::trial::Stop;
+use crate::start::{self, End, LOOK, Starting, Stop, System, SystemStart};
 
 /// How long a reset may take.
 const RESET_DEADLINE: Duration = Duration::from_secs(300);
@@ -149,7 +148,7 @@ impl Runner<'_> {
             pause(LOOK);
         };
         let _ = child.stop(Signal::SIGTERM, RESET_GRACE);
-        Err(system::failure(&failure, output))
+        Err(start::failure(&failure, output))
     }
 
     fn child(&self, argv: &[String], what: &str) -> Result<Child, Stop> {
@@ -161,7 +160,7 @@ impl Runner<'_> {
             .and_then(|output| Ok((output, open()?)))
             .map_err(|e| self.start.scratch_error(e))?;
         let mut command = Command::new(program);
-        system::without_own_environment(&mut command);
+        start::without_own_environment(&mut command);
         command
             .args(arguments)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
@@ -221,14 +220,8 @@ impl Starter<'_> {
         status: &std::ops::RangeInclusive<u16>,
         interrupt: &AtomicBool,
     ) -> bool {
-        let ask = Ask {
-            method: "GET",
-            path,
-            token: None,
-            body: &[],
-            within: CONNECT,
-        };
-        exchange(self.address, &ask, interrupt).is_ok_and(|answer| status.contains(&answer.status))
+        let asked = Client::plain(self.address).exchange(&Ask::get(path, CONNECT), interrupt);
+        asked.is_ok_and(|answer| status.contains(&answer.status))
     }
 
     fn said(&self, expression: &Regex) -> bool {

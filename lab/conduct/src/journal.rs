@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ConductError;
 use crate::clock::{Stopwatch, pause};
-use crate::kernel::{put, read};
+use crate::sysctl::{read, same, write};
 
 const SCHEMA: &str = "plimsoll.kernel-journal/1";
 /// Longest wait for another run that begins or cleans up at this moment.
@@ -238,19 +238,6 @@ fn put_back(entries: &[Entry]) -> Result<PutBack<'_>, ConductError> {
         None => Ok(PutBack { changed, gone }),
         Some(error) => Err(error),
     }
-}
-
-/// Writes a value where it differs.
-pub(crate) fn write(path: &str, value: &str) -> io::Result<()> {
-    if same(&read(path)?, value) {
-        return Ok(());
-    }
-    put(path, value)
-}
-
-/// The kernel separates numbers by tabs, people by blanks.
-pub(crate) fn same(a: &str, b: &str) -> bool {
-    a.split_ascii_whitespace().eq(b.split_ascii_whitespace())
 }
 
 fn boot() -> io::Result<String> {

@@ -5,18 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::Path;
 
 use lab_study::KernelSetting;
 use lab_study::plan::Plan;
 
 use crate::ConductError;
-use crate::journal::{self, Entry, Journal};
+use crate::journal::{Entry, Journal};
 use crate::search::trials_of;
+use crate::sysctl::{read, write};
 
-/// What one page of the kernel's holds; no setting is longer.
-const MAX_BYTES: u64 = 64 << 10;
 /// Pairs of which the kernel keeps only one, the other being 0: setting one clears the other, and
 /// 0 can't be written to some of them.
 const EITHER: [(&str, &str); 2] = [
@@ -133,7 +132,7 @@ fn entry(setting: &KernelSetting) -> Result<Entry, ConductError> {
 }
 
 fn apply(setting: &KernelSetting) -> Result<(), ConductError> {
-    journal::write(&setting.path, &setting.value).map_err(|source| refused(setting, source))
+    write(&setting.path, &setting.value).map_err(|source| refused(setting, source))
 }
 
 fn refused(setting: &KernelSetting, source: io::Error) -> ConductError {
@@ -169,43 +168,9 @@ fn usable(path: &str) -> Result<(), String> {
     }
 }
 
-/// The value of a file: its text, or the word in brackets where it lists the choices
-/// (`always [madvise] never`).
-pub(crate) fn read(path: &str) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?
-        .take(MAX_BYTES)
-        .read_to_end(&mut bytes)?;
-    Ok(chosen(String::from_utf8_lossy(&bytes).trim()).to_owned())
-}
-
-fn chosen(text: &str) -> &str {
-    let in_brackets = |word: &'_ str| word.starts_with('[') && word.ends_with(']');
-    let mut words = text.split_ascii_whitespace().filter(|w| in_brackets(w));
-    match (words.next(), words.next()) {
-        (Some(word), None) => &word[1..word.len() - 1],
-        _ => text,
-    }
-}
-
-/// Writes a value in one call, as the kernel asks for.
-pub(crate) fn put(path: &str, value: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).open(path)?;
-    file.write_all(format!("{value}\n").as_bytes())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_chosen_word_is_the_value() {
-        assert_eq!(chosen("always [madvise] never"), "madvise");
-        assert_eq!(chosen("[none] mq-deadline"), "none");
-        assert_eq!(chosen("4096\t131072\t6291456"), "4096\t131072\t6291456");
-        assert_eq!(chosen("[a] [b]"), "[a] [b]");
-        assert_eq!(chosen(""), "");
-    }
 
     #[test]
     fn what_can_not_be_set_is_said_with_its_cause() {

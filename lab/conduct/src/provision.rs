@@ -7,8 +7,8 @@ use lab_study::MailSpec;
 use lab_workload::{PASSWORD, User, UserScope, Workload};
 use serde::{Deserialize, Serialize};
 
-use crate::http::{ANSWER, Ask, exchange};
-use crate::trial::Stop;
+use crate::http::{ANSWER, Ask, Client};
+use crate::start::{Stop, UserExtra};
 
 /// Users of one call; keeps a body within any server's usual limit of a megabyte.
 const BATCH: usize = 1000;
@@ -17,9 +17,6 @@ const BATCH_PAD_BYTES: u64 = 256 << 20;
 
 /// Messages of one call: some hundred megabytes.
 const BATCH_MESSAGES: usize = 5000;
-
-/// Variables of each user that provisioning gave, by index.
-pub(crate) type UserExtra = Vec<Vec<(String, String)>>;
 
 /// The variable that names a user towards the system.
 const NAME: &str = "name";
@@ -159,11 +156,16 @@ impl Registry<'_> {
         let ask = Ask {
             method: "POST",
             path,
-            token: Some(self.token),
+            headers: &[
+                ("Content-Type".to_owned(), "application/json".to_owned()),
+                ("Authorization".to_owned(), format!("Bearer {}", self.token)),
+            ],
             body,
             within: ANSWER,
         };
-        let answer = exchange(self.server, &ask, interrupt).map_err(|e| e.to_string())?;
+        let answer = Client::plain(self.server)
+            .exchange(&ask, interrupt)
+            .map_err(|e| e.to_string())?;
         if answer.status == 200 {
             return Ok(answer.body);
         }

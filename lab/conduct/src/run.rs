@@ -12,6 +12,7 @@ use lab_study::{Loaded, Workload};
 
 use crate::clock::calendar;
 use crate::cores::{self, Allotment, Pinned};
+use crate::course::Conductor;
 use crate::event::Event;
 use crate::journal::{Gone, restore};
 use crate::kernel::{self, Kernel};
@@ -19,7 +20,6 @@ use crate::machine;
 use crate::scratch::{self, Work};
 use crate::search::{self, Judge, Searching, trials_of};
 use crate::snapshot::Snapshots;
-use crate::trial::Conductor;
 use crate::{ConductError, attach, command, preflight as limits, system};
 
 /// What to run, and where to keep it.

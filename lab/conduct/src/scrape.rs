@@ -1,17 +1,17 @@
 //! Asks a node_exporter for its counters beside a trial, in a thread of its own: the conductor
 //! waits for nobody. It understands no answer.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lab_driver::Clock;
+use lab_driver::{BaseUrl, Clock};
 
 use crate::clock::pause;
-use crate::http::{Ask, exchange};
+use crate::http::{Ask, Client};
 
 /// It is asked this often; an answer costs its machine some ten milliseconds.
 const EVERY: Duration = Duration::from_secs(1);
@@ -23,47 +23,37 @@ const QUEUE: usize = 4;
 /// Where a node_exporter answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Exporter {
-    /// Host and port; safe to print, where the path may hold a secret.
-    authority: String,
+    /// Safe to print, where the path may hold a secret.
+    server: BaseUrl,
     path: String,
 }
 
 impl Exporter {
     /// From its URL; what is wrong with it otherwise, without what may be secret.
     pub(crate) fn new(url: &str) -> Result<Self, String> {
-        if url.starts_with("https://") {
-            let what = "a node_exporter over https can't be read; give its http address";
-            return Err(what.to_owned());
-        }
-        let form = || "the address of the node_exporter is not of the form http://host:port/path";
-        let rest = url.strip_prefix("http://").ok_or_else(form)?;
-        let at = rest.find('/').unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(at);
-        if authority.is_empty() || authority.contains('@') {
-            return Err(form().to_owned());
-        }
-        let bare = authority.rsplit(']').next().unwrap_or_default();
-        let port = if bare.contains(':') { "" } else { ":80" };
+        let (server, path) = BaseUrl::split(url).map_err(|_| {
+            "the address of the node_exporter is not of the form http://host:port/path".to_owned()
+        })?;
+        let path = if path.is_empty() { "/metrics" } else { path };
         Ok(Self {
-            authority: format!("{authority}{port}"),
-            path: if path.is_empty() { "/metrics" } else { path }.to_owned(),
+            server,
+            path: path.to_owned(),
         })
     }
 
-    fn ask(&self, stop: &AtomicBool) -> Result<String, String> {
-        let mut addresses = self
-            .authority
+    /// A client of it, for as long as its connection lasts.
+    fn client(&self) -> Result<Client, String> {
+        let mut addresses = (self.server.host.as_str(), self.server.port)
             .to_socket_addrs()
             .map_err(|error| error.to_string())?;
-        let address: SocketAddr = addresses.next().ok_or("it has no address")?;
-        let ask = Ask {
-            method: "GET",
-            path: &self.path,
-            token: None,
-            body: &[],
-            within: WITHIN,
-        };
-        let answer = exchange(address, &ask, stop).map_err(|error| error.to_string())?;
+        let address = addresses.next().ok_or("it has no address")?;
+        Ok(Client::new(self.server.clone(), address))
+    }
+
+    fn ask(&self, client: &mut Client, stop: &AtomicBool) -> Result<String, String> {
+        let answer = client
+            .exchange(&Ask::get(&self.path, WITHIN), stop)
+            .map_err(|error| error.to_string())?;
         if answer.status != 200 {
             return Err(format!("status {}", answer.status));
         }
@@ -124,7 +114,7 @@ impl Scraper {
     /// A sentence about answers that did not come.
     pub(crate) fn note(&self) -> Option<String> {
         let Self { asked, failed, .. } = self;
-        let whom = &self.exporter.authority;
+        let whom = self.exporter.server.authority();
         if *asked == 0 {
             return Some(format!(
                 "The node_exporter at {whom} did not answer in time."
@@ -152,8 +142,15 @@ impl Drop for Scraper {
 
 fn ask_until(stop: &AtomicBool, exporter: &Exporter, clock: Clock, answers: &SyncSender<Answer>) {
     let mut next = clock.now();
+    let mut kept = None;
     while !stop.load(Ordering::Relaxed) {
-        let answer = exporter.ask(stop);
+        // A connection that failed is not used again.
+        let answer = kept.take().map_or_else(|| exporter.client(), Ok);
+        let answer = answer.and_then(|mut client| {
+            let text = exporter.ask(&mut client, stop)?;
+            kept = Some(client);
+            Ok(text)
+        });
         if stop.load(Ordering::Relaxed) {
             return;
         }
@@ -172,13 +169,15 @@ mod tests {
 
     #[test]
     fn addresses_have_a_port_and_a_path() {
-        let of = |url: &str| Exporter::new(url).map(|e| (e.authority, e.path));
+        let of = |url: &str| Exporter::new(url).map(|e| (e.server.to_string(), e.path));
         let pair = |a: &str, b: &str| Ok((a.to_owned(), b.to_owned()));
-        assert_eq!(of("http://a:9100/metrics"), pair("a:9100", "/metrics"));
-        assert_eq!(of("http://a"), pair("a:80", "/metrics"));
-        assert_eq!(of("http://[::1]/x?y"), pair("[::1]:80", "/x?y"));
-        assert_eq!(of("http://[::1]:9/x"), pair("[::1]:9", "/x"));
-        for url in ["https://a", "a:9100", "http://", "http://u:p@a/x"] {
+        let exporter = "http://a:9100";
+        assert_eq!(of("http://a:9100/metrics"), pair(exporter, "/metrics"));
+        assert_eq!(of("http://a"), pair("http://a", "/metrics"));
+        assert_eq!(of("https://a/x"), pair("https://a", "/x"));
+        assert_eq!(of("http://[::1]/x?y"), pair("http://[::1]", "/x?y"));
+        assert_eq!(of("http://[::1]:9/x"), pair("http://[::1]:9", "/x"));
+        for url in ["ftp://a", "a:9100", "http://", "http://u:p@a/x"] {
             assert!(of(url).is_err(), "{url}");
         }
     }

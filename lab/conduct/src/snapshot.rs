@@ -14,8 +14,8 @@ use lab_study::plan::Trial;
 use lab_study::{Engine, SystemSpec};
 
 use crate::ConductError;
-use crate::provision::UserExtra;
 use crate::scratch::{Scratch, Work};
+use crate::start::UserExtra;
 
 /// The snapshots of a run.
 #[derive(Debug, Default)]

@@ -11,10 +11,10 @@ use lab_study::SystemSpec;
 use lab_study::plan::Plan;
 
 use crate::clock::{Stopwatch, wall_ms};
-use crate::kernel;
 use crate::measuring::Peaks;
 use crate::scratch::Scratch;
 use crate::search::trials_of;
+use crate::sysctl;
 
 /// Programs that a record names.
 const BUSIEST: usize = 3;
@@ -75,7 +75,7 @@ fn kernel_settings(plan: &Plan) -> BTreeMap<String, String> {
     let fixed = KERNEL_SETTINGS.map(|path| (name(path), path));
     touched
         .chain(fixed)
-        .filter_map(|(name, path)| Some((name, kernel::read(path).ok()?)))
+        .filter_map(|(name, path)| Some((name, sysctl::read(path).ok()?)))
         .collect()
 }
 

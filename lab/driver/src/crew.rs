@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::drive::{BaseUrl, Drive};
 use crate::driver::DriverError;
 use crate::http::HttpClient;
-use crate::http::tls::tls_config;
+use crate::http::tls_config;
 use crate::merger::{Outbox, Report};
 use crate::recorder::WorkerWindow;
 use crate::script::Script;

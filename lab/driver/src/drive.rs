@@ -163,7 +163,10 @@ impl BaseUrl {
 
     /// Splits an absolute URL into its server and the path with query, at least `/`; a fragment
     /// is dropped. User names in the URL are refused.
-    pub(crate) fn split(url: &str) -> Result<(Self, &str), BaseUrlError> {
+    ///
+    /// # Errors
+    /// What is no such URL.
+    pub fn split(url: &str) -> Result<(Self, &str), BaseUrlError> {
         let bad = || BaseUrlError(url.to_owned());
         let (scheme, rest) = url.split_once("://").ok_or_else(bad)?;
         let secure = match scheme.to_ascii_lowercase().as_str() {

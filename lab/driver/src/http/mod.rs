@@ -29,11 +29,12 @@ mod cookie;
 mod head;
 mod request;
 mod response;
-pub(crate) mod tls;
+mod tls;
 
 pub(crate) use client::HttpClient;
 pub use head::{Fault, Framing, Head, parse_response_head};
 pub use response::{Complete, KeptBody, ResponseReader, Terms};
+pub use tls::tls_config;
 
 /// Messages up to this size are kept for reuse by the hundred, larger ones by the megabyte.
 const POOLED_BYTES: usize = 16 << 10;

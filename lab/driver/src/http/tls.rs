@@ -11,7 +11,10 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use crate::drive::TlsOptions;
 
 /// A configuration for all connections of a drive: they share its memory of sessions to resume.
-pub(crate) fn tls_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, String> {
+///
+/// # Errors
+/// A root file that is none, in words.
+pub fn tls_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()

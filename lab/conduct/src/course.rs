@@ -1,0 +1,163 @@
+//! What a trial is run with, what is learned on the way, and how its next event is awaited. It knows
+//! no phase.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use lab_archive::{Circumstances, ErrorExample, Pinning, RawBaseline};
+use lab_driver::DriverEvent;
+use lab_study::plan::{Plan, Trial};
+use lab_workload::{User, Workload};
+
+use crate::ConductError;
+use crate::event::Event;
+use crate::measuring::Measured;
+use crate::provision;
+use crate::record;
+use crate::scratch::{Scratch, Work};
+use crate::snapshot::Snapshots;
+use crate::start::{Stop, System};
+
+/// A request may take a quarter of the hold, but never less than this is granted.
+const TIMEOUTS_PER_HOLD: u32 = 4;
+const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What a trial is run with.
+pub(crate) struct Conductor<'a> {
+    pub(crate) program: &'a std::path::Path,
+    pub(crate) plan: &'a Plan,
+    pub(crate) trial: &'a Trial,
+    /// At the plan's speed.
+    pub(crate) workload: &'a Arc<Workload>,
+    pub(crate) pinning: &'a Pinning,
+    pub(crate) scratch: &'a Scratch,
+    /// The folder that the trial's is in.
+    pub(crate) work: &'a Work,
+    pub(crate) snapshots: &'a Snapshots,
+    /// Kernel settings in force.
+    pub(crate) kernel: BTreeMap<String, String>,
+    /// Ramps and holds of the trials that follow.
+    pub(crate) after: Duration,
+    pub(crate) events: &'a mut dyn FnMut(Event),
+    pub(crate) interrupt: &'a AtomicBool,
+}
+
+/// What is learned on the way.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) started: Option<String>,
+    pub(crate) provision: Duration,
+    pub(crate) setup: Duration,
+    pub(crate) setup_transactions: u64,
+    pub(crate) setup_errors: u64,
+    pub(crate) error_examples: Vec<ErrorExample>,
+    pub(crate) start_data_bytes: u64,
+    pub(crate) circumstances: Circumstances,
+    /// Of this process, before the driver's.
+    pub(crate) files_before: usize,
+    pub(crate) workers: usize,
+    pub(crate) measured: Measured,
+    pub(crate) raw: Option<RawBaseline>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Conductor<'_> {
+    /// The names of the trial's users, where they need accounts.
+    pub(crate) fn names(&self) -> Result<Option<Vec<String>>, Stop> {
+        let first = User {
+            index: 0,
+            users: self.trial.load.users,
+            seed: self.plan.seed,
+            block: self.trial.block,
+            base_date: self.plan.dates_from,
+        };
+        provision::names(self.workload, first)
+            .map_err(|problem| Stop::Fatal(ConductError::Unsupported(problem)))
+    }
+
+    /// A sped-up hold is short; a server that hangs in it must show as timeouts, not as silence.
+    pub(crate) fn limits(&self) -> lab_driver::Limits {
+        let limits = lab_driver::Limits::default();
+        let load = &self.trial.load;
+        if let Some(ms) = load.time_limit_ms.or(load.timeout_ms) {
+            return lab_driver::Limits {
+                request_timeout: Duration::from_millis(ms),
+                timeout_ends_step: load.time_limit_ms.is_some(),
+                ..limits
+            };
+        }
+        let within = (self.hold() / TIMEOUTS_PER_HOLD).max(SHORTEST_TIMEOUT);
+        lab_driver::Limits {
+            request_timeout: limits.request_timeout.min(within),
+            ..limits
+        }
+    }
+
+    pub(crate) fn ramp(&self) -> Duration {
+        Duration::from_millis(self.trial.load.ramp_ms)
+    }
+
+    pub(crate) fn hold(&self) -> Duration {
+        Duration::from_millis(self.trial.load.hold_ms)
+    }
+
+    /// Waits for the driver's next event, for as long as `wait`; looks at the interrupt and at the
+    /// system on the way.
+    pub(crate) fn select(
+        &self,
+        events: &Receiver<DriverEvent>,
+        system: &mut System,
+        wait: Duration,
+    ) -> Result<Input, Stop> {
+        if self.interrupt.load(Ordering::Relaxed) {
+            return Err(Stop::Interrupted);
+        }
+        match events.recv_timeout(wait) {
+            Ok(event) => Ok(Input::Driver(event)),
+            Err(RecvTimeoutError::Timeout) => system.check().map(|()| Input::Due),
+            Err(RecvTimeoutError::Disconnected) => Ok(Input::Ended),
+        }
+    }
+
+    pub(crate) fn tell(&mut self, event: Event) {
+        (self.events)(event);
+    }
+}
+
+/// The next thing that happens.
+pub(crate) enum Input {
+    /// The driver tells something.
+    Driver(DriverEvent),
+    /// Nothing, and something else is due.
+    Due,
+    /// The driver tells nothing any more.
+    Ended,
+}
+
+impl Facts {
+    /// Keeps an example of an error; other events tell nothing here.
+    pub(crate) fn example(&mut self, event: DriverEvent) {
+        if let DriverEvent::ErrorExample {
+            t,
+            step,
+            class,
+            detail,
+        } = event
+        {
+            let class = record::class(class);
+            self.error_examples.push(ErrorExample {
+                t_ms: whole_ms(t),
+                step,
+                class,
+                detail,
+            });
+        }
+    }
+}
+
+pub(crate) fn whole_ms(t: Duration) -> u64 {
+    u64::try_from(t.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,200 @@
+//! The phases of a trial that the driver runs through: setup, ramp, and hold.
+//!
+//! The measured part is a loop of *select* (wait for the next thing, and no longer than the next
+//! thing due), and *apply* (record it; never waits).
+
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use lab_archive::{RawBaseline, TrialWriter};
+use lab_driver::{Clock, Driver, DriverEvent};
+use lab_monitor::{Monitor, MonitorSpec, Roots};
+use lab_study::plan::LoadKind;
+
+use crate::clock::{Stopwatch, calendar};
+use crate::course::{Conductor, Facts, Input};
+use crate::event::{Event, Phase};
+use crate::measuring::{LOOK, Measuring, Spans};
+use crate::scrape::{Exporter, Scraper};
+use crate::start::{Stop, System};
+use crate::{ConductError, raw, record, surroundings, system};
+
+/// A setup that gets no answer for so long has failed.
+const SETUP_SILENCE: Duration = Duration::from_secs(300);
+/// A sequence is sampled as often as a hold of this length, since it may be over as soon.
+const SHORT_SEQUENCE: Duration = Duration::from_secs(6);
+/// How long after the end of its hold a driver may tell more.
+const DRIVER_GRACE: Duration = Duration::from_secs(30);
+
+impl Conductor<'_> {
+    /// Awaits the end of setup.
+    pub(crate) fn setup(
+        &mut self,
+        events: &Receiver<DriverEvent>,
+        system: &mut System,
+        facts: &mut Facts,
+    ) -> Result<(), Stop> {
+        let mut heard = (Stopwatch::start(), 0);
+        loop {
+            match self.select(events, system, LOOK)? {
+                Input::Driver(DriverEvent::SetupDone {
+                    transactions,
+                    errors,
+                    elapsed,
+                    ..
+                }) => {
+                    facts.setup = elapsed;
+                    facts.setup_transactions = transactions;
+                    facts.setup_errors = errors;
+                    return Ok(());
+                }
+                Input::Driver(DriverEvent::SetupProgress {
+                    step,
+                    steps,
+                    users_done,
+                    transactions,
+                    errors,
+                }) => {
+                    if heard.1 != transactions {
+                        heard = (Stopwatch::start(), transactions);
+                    }
+                    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+                    let (step, steps) = (count(step), count(steps));
+                    self.tell(Event::SetupProgress {
+                        step,
+                        steps,
+                        users_done,
+                        transactions,
+                        errors,
+                    });
+                }
+                Input::Driver(event) => facts.example(event),
+                Input::Due => {}
+                Input::Ended => return Err(Stop::Fatal(ConductError::DriverEnded)),
+            }
+            if heard.0.elapsed() > SETUP_SILENCE {
+                let minutes = SETUP_SILENCE.as_secs() / 60;
+                let message = format!("the system answered no setup request for {minutes} minutes");
+                return Err(Stop::System(message));
+            }
+        }
+    }
+
+    /// Ramp and hold.
+    pub(crate) fn measure(
+        &mut self,
+        driver: &Driver,
+        events: &Receiver<DriverEvent>,
+        system: &mut System,
+        writer: &mut TrialWriter,
+        facts: &mut Facts,
+    ) -> Result<(), Stop> {
+        let state = surroundings::starting_state(self.plan, &self.trial.system, self.scratch);
+        facts.start_data_bytes = state.data_bytes;
+        facts.circumstances.starting_state = Some(state);
+        let spans = Spans {
+            ramp: self.ramp(),
+            hold: self.hold(),
+            sampled_as: match self.trial.load.kind {
+                LoadKind::Sequence { .. } => self.hold().min(SHORT_SEQUENCE),
+                LoadKind::Users | LoadKind::Arrival { .. } => self.hold(),
+            },
+            after: self.after,
+        };
+        let steps = self.workload.session.steps.len();
+        let threads = driver.worker_threads();
+        let mut measuring = Measuring::new(
+            self.monitor(system),
+            threads,
+            steps,
+            facts.files_before,
+            spans,
+        );
+        measuring.pinned_to(self.pinning.generator.len());
+        writer.monitor_header(measuring.columns())?;
+        facts.started = Some(calendar());
+        let clock = driver.begin();
+        self.tell(Event::Phase(Phase::Ramp));
+        if let Some(url) = system::exporter(&self.trial.system) {
+            let exporter = Exporter::new(url)
+                .map_err(|problem| Stop::Fatal(ConductError::Unsupported(problem)))?;
+            let scraper = Scraper::start(exporter, clock).map_err(ConductError::Scraper)?;
+            measuring.scrape(scraper);
+        }
+        let result = self.loop_until_done(clock, &mut measuring, events, system, writer, facts);
+        facts.notes.extend(measuring.scraper_note());
+        facts.measured = measuring.finish();
+        result
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the ends of everything that meets in the loop"
+    )]
+    pub(crate) fn loop_until_done(
+        &mut self,
+        clock: Clock,
+        measuring: &mut Measuring,
+        events: &Receiver<DriverEvent>,
+        system: &mut System,
+        writer: &mut TrialWriter,
+        facts: &mut Facts,
+    ) -> Result<(), Stop> {
+        let latest = self.ramp() + self.hold() + DRIVER_GRACE;
+        loop {
+            measuring.due(clock.now(), writer, self.events)?;
+            match self.select(events, system, measuring.wait(clock.now()))? {
+                Input::Driver(DriverEvent::Window(window)) => measuring.window(&window, writer)?,
+                Input::Driver(DriverEvent::Done) | Input::Ended => return system.check(),
+                Input::Driver(event) => facts.example(event),
+                Input::Due => {}
+            }
+            if clock.now() > latest {
+                return Err(Stop::Fatal(ConductError::DriverEnded));
+            }
+        }
+    }
+
+    fn monitor(&self, system: &System) -> Monitor {
+        Monitor::new(&MonitorSpec {
+            data_dir: Some(self.scratch.data()),
+            processes: system
+                .pid()
+                .map(|pid| ("system".to_owned(), pid))
+                .into_iter()
+                .chain([("generator".to_owned(), std::process::id())])
+                .collect(),
+            remote: system::exporter(&self.trial.system).is_some(),
+            roots: Roots::default(),
+        })
+    }
+
+    /// What the disk alone does now, where the study asks for it. The system is idle meanwhile.
+    pub(crate) fn raw_pass(&self, facts: &mut Facts) -> Result<(), Stop> {
+        let LoadKind::Sequence { sessions } = self.trial.load.kind else {
+            return Ok(());
+        };
+        let Some(transfer) = self.workload.transfer.as_ref() else {
+            return Ok(());
+        };
+        if !self.plan.raw_baseline {
+            return Ok(());
+        }
+        let pass = raw::Pass::of(transfer, sessions);
+        let raw = facts.raw.get_or_insert_with(|| RawBaseline {
+            files: pass.files,
+            file_bytes: pass.file_bytes,
+            chunk_bytes: pass.chunk_bytes,
+            passes_ms: Vec::new(),
+        });
+        let folder = self.scratch.file(&format!("raw-{}", raw.passes_ms.len()));
+        let took = pass.write(&folder, self.interrupt);
+        let took = took.map_err(|source| ConductError::Scratch {
+            path: folder,
+            source,
+        })?;
+        raw.passes_ms
+            .push(record::ms(took.ok_or(Stop::Interrupted)?));
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! The record of a trial: what was learned on the way, and what its reader must know of it.
+
+use std::collections::BTreeMap;
+
+use lab_archive::{TRIAL_SCHEMA, TrialEnd, TrialRecord};
+use lab_study::MailSpec;
+use lab_study::plan::LoadKind;
+
+use crate::clock::calendar;
+use crate::course::{Conductor, Facts, whole_ms};
+use crate::sysctl;
+use crate::{cores, machine, record, system};
+
+impl Conductor<'_> {
+    pub(crate) fn record(&self, facts: Facts, end: TrialEnd) -> TrialRecord {
+        let (generator, note) = facts.measured.health.summary(facts.workers);
+        let unanswered = facts.measured.unanswered;
+        let complete = matches!(end, TrialEnd::Complete);
+        let mut notes = facts.notes;
+        notes.extend(note.filter(|_| complete));
+        notes.extend(self.notes(facts.measured.sessions));
+        TrialRecord {
+            schema: TRIAL_SCHEMA.to_owned(),
+            id: self.trial.id,
+            started: facts.started.unwrap_or_else(calendar),
+            end,
+            ramp_ms: self.trial.load.ramp_ms,
+            hold_ms: self.trial.load.hold_ms,
+            elapsed_ms: whole_ms(facts.measured.elapsed),
+            provision_ms: whole_ms(facts.provision),
+            setup_ms: whole_ms(facts.setup),
+            setup_transactions: facts.setup_transactions,
+            setup_errors: facts.setup_errors,
+            error_examples: facts.error_examples,
+            unanswered: (unanswered.count > 0).then(|| lab_archive::Unanswered {
+                count: unanswered.count,
+                oldest_ms: record::ms(unanswered.oldest),
+            }),
+            raw: facts.raw,
+            generator,
+            start_data_bytes: facts.start_data_bytes,
+            circumstances: facts.circumstances,
+            system_settings: self.settings(),
+            notes,
+        }
+    }
+
+    /// Those of the system, then those around it.
+    fn settings(&self) -> BTreeMap<String, String> {
+        let mut settings = system::settings(&self.trial.system);
+        let kernel = self.kernel.iter();
+        settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value.clone())));
+        let host = &self.trial.host;
+        if host.cpus.is_some() {
+            let cores = cores::words(&self.pinning.system);
+            settings.insert("cpus".to_owned(), cores);
+        }
+        if let Some(storage) = &host.storage {
+            let kind = machine::filesystem(storage.as_ref()).unwrap_or_default();
+            settings.insert("storage".to_owned(), format!("{storage} ({kind})"));
+        }
+        settings
+    }
+
+    fn notes(&self, sessions_begun: u64) -> Vec<String> {
+        let mut notes = Vec::new();
+        if system::is_attached(&self.trial.system) {
+            let not = "The system is not pinned: it is attached to, and on whatever cores it is.";
+            notes.push(not.to_owned());
+        }
+        if self.pinning.shared {
+            notes.push("The generator and the system share a core.".to_owned());
+        }
+        for setting in &self.trial.host.kernel {
+            let in_force = self.kernel.get(&setting.name).unwrap_or(&setting.value);
+            if !sysctl::same(in_force, &setting.value) {
+                notes.push(format!(
+                    "The kernel made {} of {} for {}.",
+                    in_force, setting.value, setting.name
+                ));
+            }
+        }
+        notes.extend(self.system_notes());
+        if let LoadKind::Sequence { sessions } = self.trial.load.kind
+            && sessions_begun < u64::from(sessions)
+        {
+            notes.push(format!(
+                "The sequence was cut by the end of its time: {sessions_begun} of {sessions} sessions \
+                 were begun."
+            ));
+        }
+        let timeout = self.limits().request_timeout.as_secs_f64();
+        notes.push(match self.trial.load.time_limit_ms {
+            Some(_) => format!(
+                "An operation that takes over {timeout} s is given up: its step has a bound \
+                 instead of times, and is not repeated any further in that session."
+            ),
+            None => format!("A request that takes over {timeout} s is a timeout, an error."),
+        });
+        notes
+    }
+
+    /// What the system's own settings mean.
+    fn system_notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let pad = system::mailbox_pad_bytes(&self.trial.system);
+        if pad > 0 {
+            notes.push(format!(
+                "Each mailbox is padded by {pad} bytes before the trial."
+            ));
+        } else if let Some(MailSpec { messages, .. }) = system::mail(&self.trial.system) {
+            notes.push(format!(
+                "Each mailbox holds {messages} messages before the trial, which begins with a copy of \
+                 data that was filled once."
+            ));
+        } else if system::is_groupware(&self.trial.system) {
+            let not = "Mailboxes are not padded: they hold what the workload puts into them.";
+            notes.push(not.to_owned());
+        }
+        if let Some(threads) = system::http_threads(&self.trial.system) {
+            notes.push(format!(
+                "http_threads {threads}: that many threads, and at most that many requests worked \
+                 on at once. Unlike in a server that gives each request a thread, a thread serves \
+                 the connections that the kernel gave it, works on another request while one waits \
+                 for the disk, and sends responses outside of that bound."
+            ));
+        }
+        notes
+    }
+}

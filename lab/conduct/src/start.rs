@@ -1,0 +1,279 @@
+//! A system that starts, runs, and is stopped, whichever kind it is. It knows no load.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::SocketAddr;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lab_driver::BaseUrl;
+use lab_study::SystemSpec;
+use nix::sys::signal::Signal;
+
+use crate::ConductError;
+use crate::child::Child;
+use crate::clock::{Stopwatch, pause};
+use crate::scratch::Scratch;
+use crate::watched::Watched;
+
+/// Between two looks at a system that starts.
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
+/// Lines of its output that a failure shows.
+const LAST_LINES: usize = 20;
+/// Output that is read for them.
+const LAST_BYTES: u64 = 16 << 10;
+/// Beginning of the environment variables that would change the child's flags.
+const OWN_ENVIRONMENT: &str = "PLIMSOLL_";
+
+/// Variables of each user that provisioning gave, by index.
+pub(crate) type UserExtra = Vec<Vec<(String, String)>>;
+
+/// Why a trial stops before its end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The system under test failed; with its last lines.
+    System(String),
+    /// A generator process failed; with its last words.
+    Generator(String),
+    /// The user wants it.
+    Interrupted,
+    /// The run can't go on.
+    Fatal(ConductError),
+}
+
+impl<E: Into<ConductError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Fatal(error.into())
+    }
+}
+
+/// How a system is started.
+#[derive(Debug)]
+pub(crate) struct SystemStart<'a> {
+    /// The `plimsoll` binary.
+    pub(crate) program: &'a Path,
+    pub(crate) spec: &'a SystemSpec,
+    pub(crate) cores: &'a [u32],
+    pub(crate) scratch: &'a Scratch,
+    /// The file that its output goes to.
+    pub(crate) output: PathBuf,
+}
+
+/// A running system that accepts requests.
+#[derive(Debug)]
+pub(crate) struct System {
+    pub(crate) process: Process,
+    pub(crate) base: BaseUrl,
+    pub(crate) address: SocketAddr,
+    pub(crate) token: Option<String>,
+    pub(crate) output: PathBuf,
+}
+
+/// Whose process it is.
+#[derive(Debug)]
+pub(crate) enum Process {
+    /// One that the trial started.
+    Own { child: Child, end: End },
+    /// One that ran before and runs on; `None` where the study does not say which.
+    Attached(Option<Watched>),
+}
+
+/// How a system is ended.
+#[derive(Debug)]
+pub(crate) struct End {
+    /// What it is asked with.
+    pub(crate) signal: Signal,
+    /// How long it may take.
+    pub(crate) grace: Duration,
+}
+
+impl SystemStart<'_> {
+    pub(crate) fn scratch_error(&self, source: io::Error) -> Stop {
+        Stop::Fatal(ConductError::Scratch {
+            path: self.scratch.file(""),
+            source,
+        })
+    }
+}
+
+/// A system that does not accept requests yet.
+pub(crate) struct Starting {
+    pub(crate) child: Child,
+    pub(crate) output: PathBuf,
+    /// How long it may take to be ready.
+    pub(crate) deadline: Duration,
+    pub(crate) end: End,
+    pub(crate) token: Option<String>,
+}
+
+impl Starting {
+    /// Waits until `ready` tells the address.
+    pub(crate) fn wait(
+        mut self,
+        interrupt: &AtomicBool,
+        ready: impl Fn() -> Option<SocketAddr>,
+    ) -> Result<System, Stop> {
+        let began = Stopwatch::start();
+        loop {
+            if interrupt.load(Ordering::Relaxed) {
+                return Err(Stop::Interrupted);
+            }
+            if let Some(end) = ended(&mut self.child) {
+                return Err(failure(
+                    &format!("the system {end} before it was ready"),
+                    &self.output,
+                ));
+            }
+            if let Some(address) = ready() {
+                return Ok(System {
+                    process: Process::Own {
+                        child: self.child,
+                        end: self.end,
+                    },
+                    base: BaseUrl {
+                        secure: false,
+                        host: address.ip().to_string(),
+                        port: address.port(),
+                    },
+                    address,
+                    token: self.token,
+                    output: self.output,
+                });
+            }
+            if began.elapsed() > self.deadline {
+                let what = format!("the system was not ready within {:?}", self.deadline);
+                return Err(failure(&what, &self.output));
+            }
+            pause(LOOK);
+        }
+    }
+}
+
+/// Without what would change the flags of a `plimsoll` that it starts.
+pub(crate) fn without_own_environment(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with(OWN_ENVIRONMENT) {
+            command.env_remove(name);
+        }
+    }
+}
+
+impl System {
+    /// Its first process, where it is known.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match &self.process {
+            Process::Own { child, .. } => Some(child.id()),
+            Process::Attached(watched) => watched.map(|watched| watched.pid),
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where its users send their requests.
+    pub(crate) fn base(&self) -> &BaseUrl {
+        &self.base
+    }
+
+    /// What the admin API asks for, where there is one.
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// An error with its last lines, if it has ended.
+    pub(crate) fn check(&mut self) -> Result<(), Stop> {
+        match &mut self.process {
+            Process::Own { child, .. } => match ended(child) {
+                Some(end) => Err(failure(
+                    &format!("the system {end} during the trial"),
+                    &self.output,
+                )),
+                None => Ok(()),
+            },
+            Process::Attached(watched) => match watched.and_then(|watched| watched.ended()) {
+                Some(end) => Err(Stop::System(format!("the system {end} during the trial"))),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Ends it, where the trial started it; a sentence if that did not go well.
+    pub(crate) fn stop(self) -> Option<String> {
+        let Process::Own { child, end } = self.process else {
+            return None;
+        };
+        let End { signal, grace } = end;
+        match child.stop(signal, grace).ok().flatten() {
+            None => Some(format!(
+                "The system did not end within {grace:?} and was killed."
+            )),
+            // One that has no handler ends by the signal itself.
+            Some(status) if status.signal() == Some(signal as i32) => None,
+            Some(status) if status.success() => None,
+            Some(status) => Some(format!(
+                "The system ended with {status} when it was asked to end by {signal}."
+            )),
+        }
+    }
+}
+
+/// How the child ended, if it did: “ended with exit status: 1”.
+fn ended(child: &mut Child) -> Option<String> {
+    match child.ended() {
+        Ok(Some(status)) => Some(format!("ended with {status}")),
+        Ok(None) => None,
+        Err(e) => Some(format!("can't be watched ({e})")),
+    }
+}
+
+/// A failure of the system with the last lines of its output.
+pub(crate) fn failure(what: &str, output: &Path) -> Stop {
+    let lines = last_lines(output).unwrap_or_default();
+    if lines.is_empty() {
+        return Stop::System(format!("{what}; it printed nothing"));
+    }
+    Stop::System(format!("{what}; its last lines:\n{lines}"))
+}
+
+fn last_lines(output: &Path) -> io::Result<String> {
+    let mut file = File::open(output)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(LAST_BYTES).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    Ok(lines[lines.len().saturating_sub(LAST_LINES)..].join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_the_last_twenty() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let text: String = (0..5000).map(|n| format!("line {n}\n")).collect();
+        fs::write(&path, text).unwrap();
+        let Stop::System(message) = failure("it failed", &path) else {
+            panic!()
+        };
+        assert!(
+            message.starts_with("it failed; its last lines:\nline 4980\n"),
+            "{message}"
+        );
+        assert!(message.ends_with("line 4999"));
+        fs::write(&path, "").unwrap();
+        let Stop::System(message) = failure("it failed", &path) else {
+            panic!()
+        };
+        assert_eq!(message, "it failed; it printed nothing");
+    }
+}

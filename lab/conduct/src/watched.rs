@@ -1,0 +1,43 @@
+//! A process that another program started. It is watched, and never stopped.
+
+/// A process, told from another one that gets its number later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Watched {
+    pub(crate) pid: u32,
+    /// Ticks after the machine's start.
+    started: u64,
+}
+
+impl Watched {
+    pub(crate) fn find(pid: u32) -> Option<Self> {
+        let process = procfs::process::Process::new(i32::try_from(pid).ok()?).ok()?;
+        let stat = process.stat().ok()?;
+        // A zombie has ended; nobody has asked for its status yet.
+        (stat.state != 'Z').then_some(Self {
+            pid,
+            started: stat.starttime,
+        })
+    }
+
+    /// What happened to it, if it is no more.
+    pub(crate) fn ended(&self) -> Option<String> {
+        let same = Self::find(self.pid) == Some(*self);
+        (!same).then(|| format!("(process {}) ended", self.pid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_from_its_successor() {
+        let me = Watched::find(std::process::id()).unwrap();
+        assert_eq!(me.ended(), None);
+        let other = Watched {
+            started: me.started + 1,
+            ..me
+        };
+        assert!(other.ended().is_some());
+    }
+}
