@@ -14,38 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use groupware_store::Snapshot;
 use serde::{Deserialize, Serialize};
 
-use crate::mailbox::Changes;
-use crate::{Context, DatabaseName, Decision, Document, DocumentError, keys, limits};
+use crate::{DatabaseName, Document, DocumentError, Who, keys, limits};
 
 /// Stands for everybody who is signed in.
 const EVERYBODY: &str = "*";
-
-/// Who asks, and whose database is asked for. Names are in lower case.
-#[derive(Debug, Clone, Copy)]
-pub struct Who<'a> {
-    /// The signed-in user.
-    pub user: &'a str,
-    /// When the user was registered, seconds since 1970.
-    pub since: i64,
-    /// The owner: the name of the partition and in paths.
-    pub mailbox: &'a str,
-}
-
-impl<'a> Who<'a> {
-    /// The owner, or the server on the owner's behalf.
-    pub fn owner(mailbox: &'a str) -> Self {
-        Self {
-            user: mailbox,
-            since: 0,
-            mailbox,
-        }
-    }
-
-    /// Whether the database is the user's own.
-    pub fn is_owner(self) -> bool {
-        self.user == self.mailbox
-    }
-}
 
 /// Whom a database is granted to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +34,7 @@ pub type Registered<'a> = &'a dyn Fn(&str) -> Option<i64>;
 
 /// As stored: with the moment of the grant.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Granted {
+pub(crate) struct Granted {
     at: i64,
     to: Access,
     /// The moment of each name that was in the grant before this one.
@@ -107,7 +79,7 @@ impl Access {
         names.map(String::as_str).filter(|name| *name != EVERYBODY)
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.readers.is_empty() && self.authors.is_empty()
     }
 
@@ -134,7 +106,7 @@ impl Granted {
     }
 
     /// Those who have a part in it.
-    fn living(mut self, registered: Registered<'_>) -> Access {
+    pub(crate) fn living(mut self, registered: Registered<'_>) -> Access {
         let mut to = std::mem::take(&mut self.to);
         to.readers.retain(|name| !self.has_lapsed(name, registered));
         to.authors.retain(|name| !self.has_lapsed(name, registered));
@@ -145,7 +117,7 @@ impl Granted {
     ///
     /// # Errors
     /// 409 for a name that has lapsed: whoever sends it has read it when it stood for somebody else.
-    fn followed_by(
+    pub(crate) fn followed_by(
         &self,
         (to, now): (Access, i64),
         registered: Registered<'_>,
@@ -166,58 +138,6 @@ impl Granted {
             earlier,
         })
     }
-}
-
-/// Whom a database is granted to, as JSON, for its owner. Names that have lapsed are left out.
-///
-/// # Errors
-/// 403 for anybody else; the store's.
-pub fn access(
-    snapshot: &dyn Snapshot,
-    who: Who<'_>,
-    database: &DatabaseName,
-    registered: Registered<'_>,
-) -> Result<Vec<u8>, DocumentError> {
-    owner_only(who)?;
-    let granted = load(snapshot, who.mailbox, database)?;
-    let to = granted.map(|(granted, _)| granted.living(registered));
-    let to = to.unwrap_or_default();
-    Ok(serde_json::to_vec(&to).expect("names always serialise to memory"))
-}
-
-/// Grants a database to these users and to nobody else; to none of them, it is the owner's alone.
-///
-/// # Errors
-/// 403 for anybody but the owner; 409 for a name that was granted the database before and is another
-/// user's now; 507 if too many databases are granted.
-pub fn grant(
-    context: &Context<'_>,
-    database: &DatabaseName,
-    to: Access,
-    registered: Registered<'_>,
-) -> Result<Decision<()>, DocumentError> {
-    owner_only(context.who)?;
-    let (snapshot, mailbox) = (context.snapshot, context.who.mailbox);
-    let (old, revision) = load(snapshot, mailbox, database)?.unzip();
-    let mut changes = Changes::new(context)?;
-    let key = keys::access(database);
-    if !to.is_empty() {
-        if revision.is_none() && count(snapshot, mailbox)? >= limits::DATABASES {
-            let message = "There are too many databases.";
-            return Err(DocumentError::refused(507, message));
-        }
-        let granted = old
-            .unwrap_or_default()
-            .followed_by((to, context.now), registered)?;
-        let value = serde_json::to_vec(&granted).expect("names always serialise to memory");
-        changes.put(key, revision, Some(value));
-    } else if revision.is_some() {
-        changes.put(key, revision, None);
-    }
-    Ok(Decision {
-        batch: changes.into_batch(),
-        outcome: (),
-    })
 }
 
 /// What somebody may do with a database.
@@ -308,7 +228,7 @@ fn stranger() -> DocumentError {
     DocumentError::forbidden("This database belongs to another user.")
 }
 
-fn load(
+pub(crate) fn load(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     database: &DatabaseName,
@@ -322,24 +242,13 @@ fn load(
     Ok(Some((granted, record.revision)))
 }
 
-/// The databases that are granted to anybody, counted up to the limit.
-fn count(snapshot: &dyn Snapshot, mailbox: &str) -> Result<usize, DocumentError> {
-    let (from, to) = keys::all_access();
-    let mut count = 0;
-    snapshot.scan(mailbox, &from, Some(&to), limits::DATABASES, &mut |_, _| {
-        count += 1;
-        std::ops::ControlFlow::Continue(())
-    })?;
-    Ok(count)
-}
-
 #[cfg(test)]
 mod tests {
     use groupware_ids::ContentHash;
     use groupware_store::{Batch, CommitError, Store, StoreOptions};
 
     use super::*;
-    use crate::{Fields, FileName, ItemName, NewAttachment, Place, Unid};
+    use crate::{Context, Decision, Fields, FileName, ItemName, NewAttachment, Place, Unid, grant};
 
     fn granted(text: &str) -> Granted {
         let to = Access::parse(text.as_bytes()).unwrap();

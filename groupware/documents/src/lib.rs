@@ -23,30 +23,34 @@ mod context;
 mod document;
 mod error;
 mod fields;
+mod grant;
 mod keys;
 pub mod limits;
 mod list;
 mod mailbox;
 mod names;
+mod paths;
 mod time;
 mod upload;
 mod usage;
+mod who;
 mod write;
 
-pub use access::{Access, Registered, Who, access, grant, may_add};
+pub use access::{Access, Registered, may_add};
 pub use attach::{NewAttachment, attach, attachment, detach};
 pub use check::{Found, check, kept_content};
 pub use context::{Context, Decision};
 pub use document::{Attachment, Document};
 pub use error::DocumentError;
 pub use fields::Fields;
+pub use grant::{access, grant};
 pub use groupware_proto_http::{
     ByteRange, Event, Multipart, PartHead, Ranged, boundary, http_date, parse_http_date, tus,
 };
 pub use list::{ListQuery, Page, databases, list};
-pub use names::{DatabaseName, FileName, ItemName, Place, Unid};
-pub use upload::{NewUpload, Upload, UploadId, begin, finish, give_up, upload, uploads};
+pub use names::{DatabaseName, FileName, ItemName, Place, Unid, UploadId};
+pub use paths::{attachment_path, document_path};
+pub use upload::{NewUpload, Upload, begin, finish, give_up, upload, uploads};
 pub use usage::{Usage, room};
-pub use write::{
-    attachment_path, check_change, create, delete, document, document_path, patch, replace,
-};
+pub use who::Who;
+pub use write::{check_change, create, delete, document, patch, replace};

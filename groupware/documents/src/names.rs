@@ -138,6 +138,44 @@ pub struct Place {
     pub item: ItemName,
 }
 
+/// The name of an upload: 32 lower-case hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UploadId(String);
+
+impl UploadId {
+    /// Reads an identifier.
+    ///
+    /// # Errors
+    /// 404 if it can't be one: then there is no such upload.
+    pub fn parse(text: &str) -> Result<Self, DocumentError> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if text.len() == 32 && text.bytes().all(is_digit) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(no_upload())
+    }
+
+    /// The identifier that 128 random bits make.
+    pub fn from_bits(bits: u128) -> Self {
+        Self(format!("{bits:032x}"))
+    }
+
+    /// The identifier as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for UploadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+pub(crate) fn no_upload() -> DocumentError {
+    DocumentError::not_found("There is no such upload, or it has expired.")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

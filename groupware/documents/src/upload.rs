@@ -1,7 +1,6 @@
 //! Uploads in chunks: what is recorded of them. How much of one has come in is not: that lies with
 //! its content, so that a chunk needs no record. Only the owner of a database uploads to it.
 
-use std::fmt;
 use std::ops::ControlFlow;
 
 use groupware_ids::ContentHash;
@@ -9,44 +8,11 @@ use groupware_store::{Batch, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::mailbox::{self, Changes};
+use crate::names::no_upload;
 use crate::{
     Context, DatabaseName, Decision, DocumentError, FileName, ItemName, NewAttachment, Place, Unid,
-    access, attach, keys, limits,
+    UploadId, access, attach, keys, limits,
 };
-
-/// The name of an upload: 32 lower-case hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct UploadId(String);
-
-impl UploadId {
-    /// Reads an identifier.
-    ///
-    /// # Errors
-    /// 404 if it can't be one: then there is no such upload.
-    pub fn parse(text: &str) -> Result<Self, DocumentError> {
-        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        if text.len() == 32 && text.bytes().all(is_digit) {
-            return Ok(Self(text.to_owned()));
-        }
-        Err(no_upload())
-    }
-
-    /// The identifier that 128 random bits make.
-    pub fn from_bits(bits: u128) -> Self {
-        Self(format!("{bits:032x}"))
-    }
-
-    /// The identifier as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for UploadId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// What is recorded of an upload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -267,8 +233,4 @@ impl Upload {
         };
         Ok((place, file))
     }
-}
-
-fn no_upload() -> DocumentError {
-    DocumentError::not_found("There is no such upload, or it has expired.")
 }

@@ -3,28 +3,7 @@
 use groupware_store::Snapshot;
 
 use crate::mailbox::{self, Changes, Held};
-use crate::{
-    Context, DatabaseName, Decision, Document, DocumentError, Fields, FileName, Place, Unid, Who,
-    access,
-};
-
-/// The path that names a document.
-pub fn document_path(mailbox: &str, database: &DatabaseName, unid: &Unid) -> String {
-    format!("/docs/{mailbox}/{database}/api/data/documents/unid/{unid}")
-}
-
-/// The path that names an attachment, or without a name the item that it belongs to.
-pub fn attachment_path(mailbox: &str, place: &Place, name: Option<&FileName>) -> String {
-    let document = document_path(mailbox, &place.database, &place.unid);
-    match name {
-        Some(name) => format!(
-            "{document}/{}/{}",
-            place.item,
-            groupware_text::encoded(name.as_str())
-        ),
-        None => format!("{document}/{}", place.item),
-    }
-}
+use crate::{Context, DatabaseName, Decision, Document, DocumentError, Fields, Unid, Who, access};
 
 /// Makes a document.
 ///

@@ -1,61 +1,15 @@
 //! The folders of the owner's own making.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use groupware_proto_mime::check_text;
-use groupware_store::{Batch, Snapshot};
-use serde::{Deserialize, Serialize};
+use groupware_store::Batch;
 
 use crate::mailbox::{self, Changes};
+use crate::own_folders::stored;
 use crate::{Context, Decision, Folder, MailError, Reason, Unid, keys, limits};
 
-/// A folder of the owner's own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnFolder {
-    /// Its name in keys and paths.
-    pub unid: Unid,
-    /// What people call it.
-    pub name: String,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    name: String,
-}
-
-/// The owner's own folders, the newest first.
-///
-/// # Errors
-/// The store's.
-pub fn own(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Vec<OwnFolder>, MailError> {
-    let (from, to) = keys::FOLDERS;
-    let (mut found, mut failure) = (Vec::new(), None);
-    snapshot.scan(
-        mailbox,
-        from,
-        Some(to),
-        usize::MAX,
-        &mut |key, record| match decode(key, &record.value) {
-            Ok(folder) => {
-                found.push(folder);
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        },
-    )?;
-    failure.map_or(Ok(found), Err)
-}
-
-fn decode(key: &[u8], value: &[u8]) -> Result<OwnFolder, MailError> {
-    let unid = keys::unid_of(key).ok_or_else(|| MailError::corrupt(key, "no name"))?;
-    let Stored { name } =
-        serde_json::from_slice(value).map_err(|error| MailError::corrupt(key, error))?;
-    Ok(OwnFolder { unid, name })
-}
+pub use crate::own_folders::{OwnFolder, own};
 
 /// Makes a folder.
 ///
@@ -172,9 +126,4 @@ fn check_name<'a>(there: &[OwnFolder], name: &'a str) -> Result<&'a str, MailErr
         return Err(MailError::refused(Reason::Conflict, message));
     }
     Ok(name)
-}
-
-fn stored(name: &str) -> Vec<u8> {
-    let name = name.to_owned();
-    serde_json::to_vec(&Stored { name }).expect("a text serialises to memory")
 }

@@ -28,6 +28,7 @@ pub mod limits;
 mod list;
 mod mailbox;
 mod outgoing;
+mod own_folders;
 mod query;
 mod unid;
 mod view;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use groupware_store::{Batch, Snapshot, counters};
 
-use crate::{Entry, Folder, MailError, Unid, folders, keys};
+use crate::{Entry, Folder, MailError, Unid, keys, own_folders};
 
 /// A message as it lies in its mailbox.
 #[derive(Debug, Clone)]
@@ -81,7 +81,7 @@ pub fn find(snapshot: &dyn Snapshot, mailbox: &str, unid: Unid) -> Result<Option
             return Ok(Some(held));
         }
     }
-    for own in folders::own(snapshot, mailbox)? {
+    for own in own_folders::own(snapshot, mailbox)? {
         if let Some(held) = find_in(snapshot, mailbox, Folder::Own(own.unid), unid)? {
             return Ok(Some(held));
         }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Batch, Record, Snapshot, StoreError};
 
-use super::{Budget, Change, Keep, Visit};
+use super::keep::{Budget, Change, Keep, Visit};
 use crate::query::{Path, Query};
 use crate::registration::{Content, Head, Registration};
 use crate::{Id, LookupError};

@@ -24,7 +24,7 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Batch, Snapshot, StoreError};
 
-use super::{Budget, Change, Keep, Visit};
+use super::keep::{Budget, Change, Keep, Visit};
 use crate::query::{Path, Query};
 use crate::record::Record;
 use crate::registration::{Content, Head, Registration};

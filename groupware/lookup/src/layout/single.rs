@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Batch, MAX_BATCH_BYTES, Record, Snapshot};
 
-use super::{Change, Keep, Visit};
+use super::keep::{Change, Keep, Visit};
 use crate::query::Query;
 use crate::registration::{Content, Head, Registration, take};
 use crate::{Id, LookupError, Reason};

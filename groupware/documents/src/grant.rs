@@ -1,0 +1,72 @@
+//! Granting a database, and telling whom it is granted to.
+
+use groupware_store::Snapshot;
+
+use crate::access::{load, owner_only};
+use crate::mailbox::Changes;
+use crate::{
+    Access, Context, DatabaseName, Decision, DocumentError, Registered, Who, keys, limits,
+};
+
+/// Whom a database is granted to, as JSON, for its owner. Names that have lapsed are left out.
+///
+/// # Errors
+/// 403 for anybody else; the store's.
+pub fn access(
+    snapshot: &dyn Snapshot,
+    who: Who<'_>,
+    database: &DatabaseName,
+    registered: Registered<'_>,
+) -> Result<Vec<u8>, DocumentError> {
+    owner_only(who)?;
+    let granted = load(snapshot, who.mailbox, database)?;
+    let to = granted.map(|(granted, _)| granted.living(registered));
+    let to = to.unwrap_or_default();
+    Ok(serde_json::to_vec(&to).expect("names always serialise to memory"))
+}
+
+/// Grants a database to these users and to nobody else; to none of them, it is the owner's alone.
+///
+/// # Errors
+/// 403 for anybody but the owner; 409 for a name that was granted the database before and is another
+/// user's now; 507 if too many databases are granted.
+pub fn grant(
+    context: &Context<'_>,
+    database: &DatabaseName,
+    to: Access,
+    registered: Registered<'_>,
+) -> Result<Decision<()>, DocumentError> {
+    owner_only(context.who)?;
+    let (snapshot, mailbox) = (context.snapshot, context.who.mailbox);
+    let (old, revision) = load(snapshot, mailbox, database)?.unzip();
+    let mut changes = Changes::new(context)?;
+    let key = keys::access(database);
+    if !to.is_empty() {
+        if revision.is_none() && count(snapshot, mailbox)? >= limits::DATABASES {
+            let message = "There are too many databases.";
+            return Err(DocumentError::refused(507, message));
+        }
+        let granted = old
+            .unwrap_or_default()
+            .followed_by((to, context.now), registered)?;
+        let value = serde_json::to_vec(&granted).expect("names always serialise to memory");
+        changes.put(key, revision, Some(value));
+    } else if revision.is_some() {
+        changes.put(key, revision, None);
+    }
+    Ok(Decision {
+        batch: changes.into_batch(),
+        outcome: (),
+    })
+}
+
+/// The databases that are granted to anybody, counted up to the limit.
+fn count(snapshot: &dyn Snapshot, mailbox: &str) -> Result<usize, DocumentError> {
+    let (from, to) = keys::all_access();
+    let mut count = 0;
+    snapshot.scan(mailbox, &from, Some(&to), limits::DATABASES, &mut |_, _| {
+        count += 1;
+        std::ops::ControlFlow::Continue(())
+    })?;
+    Ok(count)
+}
