@@ -52,7 +52,7 @@ impl ServerProcess {
             .spawn()
             .expect("the program starts");
         wait_until(
-            Duration::from_secs(30),
+            Duration::from_secs(120),
             "the server accepts connections",
             || {
                 let ended = child.try_wait().expect("the child can be waited for");
@@ -153,7 +153,7 @@ impl Client {
     fn connect(address: SocketAddr, authorization: String) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
         Ok(Self {
             stream: BufReader::new(stream),
             authorization,

@@ -15,6 +15,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use plimsoll_tests::server::{Answer, Client, ServerProcess};
+use plimsoll_tests::wait_until;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
@@ -476,7 +477,7 @@ fn seed() -> u64 {
 /// One life of the server: writers write until it is killed.
 fn live(users: &Users, server: ServerProcess, round: u32, seed: u64, total: &AtomicU32) -> Known {
     let address = server.address();
-    let killed = AtomicBool::new(false);
+    let (killed, before) = (AtomicBool::new(false), total.load(Relaxed));
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ u64::from(round));
     let life = 5 + random.next_u32() % MAX_LIFE_MS;
     std::thread::scope(|scope| {
@@ -499,6 +500,10 @@ fn live(users: &Users, server: ServerProcess, round: u32, seed: u64, total: &Ato
         // Nobody ever sends: this is a wait of the drawn length.
         let (_never, timer) = sync_channel::<()>(1);
         let _ = timer.recv_timeout(Duration::from_millis(u64::from(life)));
+        // A life in which nothing was written, on a slow machine, would show nothing.
+        wait_until(Duration::from_secs(120), "a write", || {
+            total.load(Relaxed) > before
+        });
         killed.store(true, Relaxed);
         server.kill();
         writers

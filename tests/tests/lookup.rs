@@ -128,7 +128,7 @@ fn what_was_acknowledged_survives_a_kill() {
         let told: Vec<Told> = std::thread::scope(|scope| {
             let write = || write(address, &next, &acknowledged);
             let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(write)).collect();
-            wait_until(Duration::from_secs(60), "registrations", || {
+            wait_until(Duration::from_secs(120), "registrations", || {
                 acknowledged.load(Ordering::Relaxed) >= 10 * round
             });
             server.kill();

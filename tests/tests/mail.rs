@@ -179,7 +179,7 @@ struct Smtp(BufReader<TcpStream>);
 impl Smtp {
     fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
         let mut smtp = Self(BufReader::new(stream));
         smtp.reply()?;
         Ok(smtp)

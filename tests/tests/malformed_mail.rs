@@ -171,7 +171,7 @@ impl World {
     fn smtp(&self, message: &[u8]) -> String {
         let stream = TcpStream::connect(self.smtp).unwrap();
         stream
-            .set_read_timeout(Some(Duration::from_secs(20)))
+            .set_read_timeout(Some(Duration::from_secs(120)))
             .unwrap();
         let mut stream = BufReader::new(stream);
         let mut say = |bytes: &[u8]| {

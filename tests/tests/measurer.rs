@@ -14,7 +14,7 @@ use nix::unistd::{Pid, geteuid};
 use plimsoll_tests::{program, wait_until};
 use serde_json::Value;
 
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The tests would disturb each other: one of them takes a core.
 fn alone() -> MutexGuard<'static, ()> {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const PASSWORD: &str = "correct horse battery staple";
 const USERS: [&str; 2] = ["ada", "ben"];
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 const PHONE_WIDTH: u32 = 390;
 
 #[test]

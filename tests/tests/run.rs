@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use plimsoll_tests::{program, repository, wait_until};
 
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The calendar study with few users, sped up so that a trial takes seconds.
 fn small(out: &Path, users: &str, speed: &str) -> Command {

@@ -464,7 +464,7 @@ fn a_share_of_the_disk_is_a_users_own() {
 #[test]
 fn a_body_that_comes_too_slowly_is_given_up() {
     let mut config = config();
-    config.limits.body_timeout = std::time::Duration::from_millis(200);
+    config.limits.body_timeout = std::time::Duration::from_secs(1);
     let server = Server::start(config).unwrap();
     let ada = User::new(&server, "ada");
     let path = ada.document();

@@ -384,7 +384,6 @@ fn senders_are_limited_by_the_minute() {
 fn slow_clients_are_sent_away() {
     let world = world_with(|config| {
         config.smtp_limits.command_timeout = Duration::from_millis(300);
-        config.smtp_limits.data_timeout = Duration::from_millis(300);
     });
     // A byte now and then doesn't help.
     let mut client = world.receiver();
@@ -400,6 +399,9 @@ fn slow_clients_are_sent_away() {
     assert!(client.is_over());
     drop(client);
     feeder.join().unwrap();
+    let world = world_with(|config| {
+        config.smtp_limits.data_timeout = Duration::from_millis(300);
+    });
     let mut client = world.receiver();
     client.begin("a@b", "ann@localhost");
     client.write(b"Subject: never done\r\n");

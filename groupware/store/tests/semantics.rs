@@ -289,7 +289,7 @@ fn a_log_that_others_wrote_is_copied_back() {
     let database = folder.path().join("groupware.sqlite");
     let is_copied = || std::fs::metadata(&database).unwrap().len() > 30 << 20;
     wait_until(
-        Duration::from_secs(10),
+        Duration::from_secs(120),
         "the log to be copied back",
         is_copied,
     );

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::cores;
 
-    const DEADLINE: Duration = Duration::from_secs(20);
+    const DEADLINE: Duration = Duration::from_secs(120);
 
     fn sleeper() -> Command {
         let mut command = Command::new("sleep");

@@ -558,7 +558,7 @@ fn this_machine_has_numbers() {
     let sampled = loop {
         let at = began.elapsed();
         assert!(
-            at < Duration::from_secs(20),
+            at < Duration::from_secs(120),
             "the child's loop never counted"
         );
         let sampled = Sampled::of(&mut monitor, at);
