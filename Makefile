@@ -2,11 +2,13 @@
 CARGO ?= cargo
 STUDY ?= studies/calendar.study.yaml
 SPEED ?= 60
+TIMES ?= 10
+DUTY ?= 60
 
-.PHONY: browser test fmt lint docs tests bench demo deny fuzz help
+.PHONY: browser test test-disturbed fmt lint docs tests measure bench demo deny fuzz help
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
 test: fmt lint docs tests ## formatting, lints, docs, tidy, and all tests
 	@echo "all checks passed"
@@ -26,13 +28,22 @@ tests: browser
 	$(CARGO) run --locked -- --version
 	$(CARGO) test --workspace --locked
 
+test-disturbed: ## the tests, TIMES times, while DUTY % of each core is taken from them
+	$(CARGO) run --locked -- --version
+	$(CARGO) test --workspace --locked --no-run
+	$(CARGO) build --locked --package plimsoll-tests --bin disturbed
+	target/debug/disturbed --times $(TIMES) --duty $(DUTY) $(CARGO) test --workspace --locked --quiet
+
 browser: ## install the browser that tests of the pages drive, where that is possible
 	@tests/browser.sh
 
 demo: ## run the calendar study at 60 times real speed and print where its report is
 	$(CARGO) run --release --locked -- run $(STUDY) --speed $(SPEED)
 
-bench: ## side-by-side benchmarks against peers, as ratios
+measure: ## whether measured times are the true ones, over real sockets; says where it can't tell
+	$(CARGO) run --release --locked --quiet --package plimsoll-bench --bin plimsoll-measure
+
+bench: ## the measurer measured, and side-by-side benchmarks against peers, as ratios
 	bench/run.sh
 
 deny: ## licences, bans, advisories (needs cargo-deny)

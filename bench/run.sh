@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Side-by-side benchmarks: each pair in one run, reported as ratios. Absolute times drift with the
-# machine; ratios are what to compare. Needs root only to install wrk and nginx (Debian).
+# machine; ratios are what to compare. First of all the measurer itself is measured (`make measure`),
+# unless a part is named. Needs root only to install wrk and nginx (Debian).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,4 +14,7 @@ need wrk wrk
 need nginx nginx-light
 
 cargo build --release --locked --quiet --package plimsoll-bench --package plimsoll
+if [ $# -eq 0 ]; then
+    target/release/plimsoll-measure
+fi
 exec target/release/plimsoll-bench "$@"

@@ -1,0 +1,75 @@
+//! The measurer measured: servers whose every delay is known, over real sockets and real time, beside
+//! the times that theory computes from them. `make measure`; a part of `make bench`.
+//!
+//! The rules of time are tests, in simulated time. What is left for here is what a test can't assert on
+//! just any machine: how many milliseconds, or parts of them, the measured times are off. So it looks
+//! whether the machine is quiet, does a disturbed go anew, and says what it can't tell.
+//!
+//! Exit codes: 0 when each time was right, or could not be measured here (such lines begin with “could
+//! not measure here”); 1 when a time was wrong on a quiet machine, or a part failed.
+
+mod experiment;
+mod lindley;
+mod quiet;
+mod schedule;
+mod server;
+mod stall;
+
+use std::process::ExitCode;
+
+use experiment::{Experiment, Verdict};
+use quiet::Quiet;
+
+/// What can go wrong beside the measuring.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("the driver failed: {0}")]
+    Driver(#[from] lab_driver::DriverError),
+    #[error("{0}")]
+    Other(String),
+}
+
+impl From<nix::Error> for Error {
+    fn from(error: nix::Error) -> Self {
+        Self::Io(error.into())
+    }
+}
+
+fn main() -> ExitCode {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let all = lindley::experiments()
+        .into_iter()
+        .chain(stall::experiments())
+        .chain(schedule::experiments());
+    let all: Vec<Experiment> = all
+        .filter(|one| {
+            wanted.is_empty() || wanted.iter().any(|word| one.name.contains(word.as_str()))
+        })
+        .collect();
+    if all.is_empty() {
+        eprintln!("error: no experiment is called {}", wanted.join(" "));
+        return ExitCode::FAILURE;
+    }
+    println!("measurer: times measured over real sockets, beside what theory computes");
+    let mut quiet = Quiet::new();
+    let mut wrong = false;
+    for one in &all {
+        match one.run(&mut quiet) {
+            Ok(verdict) => {
+                println!("  {}", verdict.line(one.name));
+                wrong |= matches!(verdict, Verdict::Wrong(_));
+            }
+            Err(error) => {
+                eprintln!("error: {}: {error}", one.name);
+                wrong = true;
+            }
+        }
+    }
+    if wrong {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
+}
