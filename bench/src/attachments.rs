@@ -12,8 +12,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::clock::now;
+use crate::common::{Error, median};
 use crate::nginx::Nginx;
-use crate::{Error, median};
 
 const CHUNK_BYTES: usize = 256 << 10;
 const CHUNKS: usize = 8;

@@ -10,8 +10,8 @@ use lab_driver::{Drive, Driver, DriverEvent, Limits, Part, TlsOptions};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
+use crate::common::{Error, median};
 use crate::nginx::Nginx;
-use crate::{Error, median};
 
 /// First argument of this program when it is its own load generator.
 pub(crate) const CHILD: &str = "--drive";

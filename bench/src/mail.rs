@@ -5,6 +5,7 @@
 mod client;
 mod dovecot;
 mod ours;
+mod sides;
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,41 +17,20 @@ use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
 use crate::clock::now;
-use crate::{Error, median};
+use crate::common::{Error, median};
+use sides::{MESSAGES, Server, User, message};
 
 const CLIENT_CORE: usize = 0;
 const SERVER_CORE: usize = 1;
 const ROUNDS: usize = 3;
 const SPAN: Duration = Duration::from_secs(2);
 const CONNECTIONS: [usize; 2] = [1, 16];
-/// Messages of an inbox that is opened, and how many of them are listed.
-const MESSAGES: u32 = 100;
-const LISTED: u32 = 50;
-const MESSAGE_BYTES: usize = 10_000;
 const LARGE_INBOX: u32 = 100_000;
 /// What is asked at 16 connections, as multiples of Dovecot's rates: list, send, delete.
 const GOALS: [f64; 3] = [3.0, 5.0, 5.0];
 const STEPS: [&str; 3] = ["open inbox", "send 10 KB", "delete"];
 /// From this share of its core on, a client may be what is measured.
 const CLIENT_IS_BUSY: f64 = 0.9;
-
-/// What one user does on a connection of its own.
-pub(crate) trait User: Send {
-    /// Lists the newest [`LISTED`] messages of the inbox.
-    fn list(&mut self) -> Result<(), Error>;
-    /// Sends a message to this user; it is durable when this returns.
-    fn send(&mut self, message: &str) -> Result<(), Error>;
-    /// The names of all messages in the inbox, as [`User::delete`] takes them.
-    fn all(&mut self) -> Result<Vec<String>, Error>;
-    /// Deletes a message for good.
-    fn delete(&mut self, name: &str) -> Result<(), Error>;
-}
-
-/// A server whose users are made as they are needed.
-pub(crate) trait Server {
-    /// Connects users of these names, each with [`MESSAGES`] messages in the inbox.
-    fn users(&self, names: &[String]) -> Result<Vec<Box<dyn User>>, Error>;
-}
 
 /// What all users did together.
 #[derive(Clone, Copy)]
@@ -195,11 +175,6 @@ fn cpu_us() -> Result<f64, Error> {
     let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(std::io::Error::from)?;
     let used = usage.user_time() + usage.system_time();
     Ok(used.num_microseconds() as f64)
-}
-
-fn message() -> String {
-    let line = "All work and no play makes a dull mailbox, whoever reads it and why.\r\n";
-    line.repeat(MESSAGE_BYTES / line.len())
 }
 
 fn large_inbox(ours: &ours::Ours) -> Result<(), Error> {

@@ -6,6 +6,7 @@
 
 mod attachments;
 mod clock;
+mod common;
 mod disk;
 mod driver;
 mod mail;
@@ -17,20 +18,7 @@ mod store;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What can go wrong in a benchmark.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-    #[error("the store failed: {0}")]
-    Open(#[from] groupware_store::OpenError),
-    #[error("the store failed: {0}")]
-    Commit(#[from] groupware_store::CommitError),
-    #[error("a benchmark thread ended early")]
-    Thread,
-    #[error("{0}")]
-    Peer(String),
-}
+use common::Error;
 
 fn main() -> ExitCode {
     let parts: Vec<String> = std::env::args().skip(1).collect();
@@ -86,15 +74,4 @@ fn print_store(result: &store::Result) {
         "  store, 64 writers                {:>9.0} /s   {:.2} x disk (target >= 4.00)",
         result.many_writers_per_s, result.many_writers_ratio
     );
-}
-
-/// The middle value (the mean of the two middle ones).
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    if values.len() % 2 == 1 {
-        values[half]
-    } else {
-        (values[half - 1] + values[half]) / 2.0
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::Error;
+use crate::common::Error;
 use crate::driver::{CHILD, number_after};
 use crate::nginx::Nginx;
 

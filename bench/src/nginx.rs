@@ -10,8 +10,8 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::Error;
 use crate::clock::now;
+use crate::common::Error;
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 

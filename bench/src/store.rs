@@ -9,7 +9,8 @@ use std::time::Duration;
 use groupware_store::{Batch, Store, StoreOptions};
 
 use crate::clock::now;
-use crate::{Error, disk, median};
+use crate::common::{Error, median};
+use crate::disk;
 
 const ROUNDS: usize = 5;
 const SPAN: Duration = Duration::from_secs(2);

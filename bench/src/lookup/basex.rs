@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use md5::{Digest, Md5};
 
+use crate::common::{Error, System, free_port, wait_for};
 use crate::data::Service;
-use crate::{Error, System, free_port, wait_for};
 
 const JAR: &str = "/usr/share/java/basex.jar";
 /// User and password of a new server, which listens on loopback alone.

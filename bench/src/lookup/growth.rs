@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::common::{Error, median, ms, now};
 use crate::data;
 use crate::http::Connection;
 use crate::ours::Server;
-use crate::{Error, median, ms, now};
 
 const INTERFACES: usize = 100;
 /// Registrations in one bulk call.

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::Error;
+use crate::common::Error;
 
 pub(crate) struct Connection {
     stream: BufReader<TcpStream>,

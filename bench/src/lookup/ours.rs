@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::common::{Error, System, wait_for};
 use crate::data::Service;
 use crate::http::Connection;
-use crate::{Error, System, wait_for};
 
 /// A running server with the default layout, ended with its value.
 pub(crate) struct Server {

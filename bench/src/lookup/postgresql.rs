@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use postgres::{Client, NoTls, Statement};
 
+use crate::common::{Error, System, free_port};
 use crate::data::{Interface, Service};
-use crate::{Error, System, free_port};
 
 /// PostgreSQL refuses to run as root; Debian's package makes this user.
 const USER: &str = "postgres";

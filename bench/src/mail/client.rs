@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::Error;
+use crate::common::Error;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 

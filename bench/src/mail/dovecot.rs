@@ -11,9 +11,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::client::Connection;
-use super::{LISTED, MESSAGES, Server, User, message};
-use crate::Error;
+use super::sides::{LISTED, MESSAGES, Server, User, message};
 use crate::clock::now;
+use crate::common::Error;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 

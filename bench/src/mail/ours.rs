@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::client::{Answer, Connection};
-use super::{LISTED, MESSAGE_BYTES, MESSAGES, Server, User};
-use crate::Error;
+use super::sides::{LISTED, MESSAGE_BYTES, MESSAGES, Server, User};
 use crate::clock::now;
+use crate::common::Error;
 
 const TOKEN: &str = "bench-admin-token-0123456789";
 const READY_WITHIN: Duration = Duration::from_secs(30);

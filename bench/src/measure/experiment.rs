@@ -1,6 +1,6 @@
 //! One experiment: a few goes at most, and what they come to. It knows nothing of what is measured.
 
-use crate::Error;
+use crate::error::Error;
 use crate::quiet::Quiet;
 
 /// Goes per experiment.

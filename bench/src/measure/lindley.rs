@@ -5,7 +5,7 @@ use std::time::Duration;
 use lab_workload::timing::ArrivalStream;
 use lab_workload::{LoadKind, Spacing};
 
-use crate::Error;
+use crate::error::Error;
 use crate::experiment::{Experiment, Outcome};
 use crate::server::{
     Served, as_ms, drive, ms, quantile_ms, single_worker, total, two_cores, windows,

@@ -8,6 +8,7 @@
 //! Exit codes: 0 when each time was right, or could not be measured here (such lines begin with “could
 //! not measure here”); 1 when a time was wrong on a quiet machine, or a part failed.
 
+mod error;
 mod experiment;
 mod lindley;
 mod quiet;
@@ -19,23 +20,6 @@ use std::process::ExitCode;
 
 use experiment::{Experiment, Verdict};
 use quiet::Quiet;
-
-/// What can go wrong beside the measuring.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-    #[error("the driver failed: {0}")]
-    Driver(#[from] lab_driver::DriverError),
-    #[error("{0}")]
-    Other(String),
-}
-
-impl From<nix::Error> for Error {
-    fn from(error: nix::Error) -> Self {
-        Self::Io(error.into())
-    }
-}
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();

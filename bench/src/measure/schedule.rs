@@ -5,7 +5,7 @@ use std::time::Duration;
 use lab_workload::Wait;
 use lab_workload::timing::TimingStream;
 
-use crate::Error;
+use crate::error::Error;
 use crate::experiment::{Experiment, Outcome};
 use crate::server::{as_ms, drive, ms, quantile_ms, slow, sum, total, windows};
 

@@ -19,7 +19,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use tokio::io::AsyncReadExt as _;
 
-use crate::Error;
+use crate::error::Error;
 
 pub(crate) const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 

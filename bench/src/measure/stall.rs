@@ -6,7 +6,7 @@ use std::time::Duration;
 use lab_driver::Clock;
 use lab_workload::{LoadKind, Spacing};
 
-use crate::Error;
+use crate::error::Error;
 use crate::experiment::{Experiment, Outcome};
 use crate::server::{answer, drive, ms, quantile_ms, server, sum, windows};
 

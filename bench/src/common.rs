@@ -1,0 +1,27 @@
+//! What all benchmarks of this program need: their errors, and the middle of several goes.
+
+/// What can go wrong in a benchmark.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("the store failed: {0}")]
+    Open(#[from] groupware_store::OpenError),
+    #[error("the store failed: {0}")]
+    Commit(#[from] groupware_store::CommitError),
+    #[error("a benchmark thread ended early")]
+    Thread,
+    #[error("{0}")]
+    Peer(String),
+}
+
+/// The middle value (the mean of the two middle ones).
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    if values.len() % 2 == 1 {
+        values[half]
+    } else {
+        (values[half - 1] + values[half]) / 2.0
+    }
+}
