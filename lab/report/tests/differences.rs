@@ -221,3 +221,27 @@ fn the_width_is_kept() {
         assert!(widest <= width, "{widest} of {width}");
     }
 }
+
+#[test]
+fn what_a_page_has_no_room_for_is_missing_in_no_figure() {
+    let mut many = matrix().clone();
+    let trials = many.trials.iter();
+    many.trials = trials
+        .flat_map(|trial| std::iter::repeat_n(trial, 20))
+        .cloned()
+        .collect();
+    let text = terminal(&many, 80);
+    let tables = part(&text, "By http_threads", "Per level");
+    let intervals = tables.split_whitespace().filter(|word| word.contains('…'));
+    let page = html(&many);
+    assert!(page.contains("This page shows 300 of 480 trials"), "{page}");
+    let mut seen = 0;
+    for interval in intervals {
+        assert!(
+            page.contains(&format!("<small>{interval}</small>")),
+            "{interval}"
+        );
+        seen += 1;
+    }
+    assert!(seen >= 36, "{seen} intervals in {tables}");
+}

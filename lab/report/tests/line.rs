@@ -71,7 +71,7 @@ fn a_line_with_its_interval() {
     assert!(markdown(&analysis).contains("## Load line"));
     let page = html(&analysis);
     assert!(page.contains("aria-label=\"Load line: 128 users"));
-    assert!(page.contains("<circle cx=\"60\""));
+    assert!(page.contains("<circle cx=\"54\""));
     assert!(json(&analysis).unwrap().contains("\"load_line\""));
     keep("line.html", &page);
 }

@@ -151,6 +151,31 @@ fn junit_of_a_run() {
     keep("junit.xml", &xml);
 }
 
+#[test]
+fn what_runs_call_themselves_stays_text() {
+    let hostile = "<script>alert(1)</script>|`*\u{1b}[2J\u{202e}";
+    let mut runs = compare_runs(&analysis(4, 1.0, 0), &analysis(4, 1.2, 5)).unwrap();
+    runs.headline = hostile.to_owned();
+    runs.b.title = hostile.to_owned();
+    runs.b.study = hostile.to_owned();
+    runs.unmatched = vec![hostile.to_owned()];
+    for one in &mut runs.comparisons {
+        one.factor = hostile.to_owned();
+    }
+    let page = runs_html(&runs);
+    assert_eq!(page.matches("<script").count(), 1, "the page's own");
+    assert!(
+        page.matches("&lt;script&gt;alert(1)").count() >= 5,
+        "{page}"
+    );
+    let markdown = runs_markdown(&runs);
+    assert!(markdown.contains("&lt;script&gt;alert(1)&lt;/script&gt;\\|\\`\\*"));
+    for text in [page, markdown, runs_terminal(&runs, 80)] {
+        let steers = |c: char| c == '\u{1b}' || c == '\u{202e}';
+        assert!(!text.contains(steers), "{text}");
+    }
+}
+
 /// For looking at it, and for checking it against a schema.
 fn keep(name: &str, text: &str) {
     if let Ok(folder) = std::env::var("KEEP_REPORTS") {

@@ -53,7 +53,7 @@ pub(crate) fn texts(one: &Comparison) -> Texts {
 }
 
 /// The verdict in a word that suits the measure; without a difference, what it can be at most.
-pub(crate) fn verdict(one: &Comparison) -> String {
+fn verdict(one: &Comparison) -> String {
     match (one.verdict, one.interval) {
         (Some(Difference::NoneShown), Some(interval)) if at_most(interval) != "0.0 %" => format!(
             "{}, at most {}",

@@ -14,7 +14,7 @@ mod words;
 
 pub use runs::comparison;
 
-pub(crate) use comparisons::{texts, verdict as difference};
+pub(crate) use comparisons::texts;
 pub(crate) use published::Entries;
 pub(crate) use words::{outcome, threshold_value, threshold_words};
 

@@ -170,7 +170,9 @@ pub(super) fn through_trials(analysis: &Analysis) -> Option<Section> {
 }
 
 fn trial_card(trial: &TrialAnalysis, panels: &[Panel], most: &[f64]) -> Card {
-    let end = millis(trial.ramp_ms + trial.hold_ms) / 1000.0;
+    // A sequence ends when its sessions did, long before what the plan allows it.
+    let planned_ms = trial.ramp_ms + trial.hold_ms;
+    let end = millis(planned_ms.min(trial.elapsed_ms)) / 1000.0;
     let counts_from = (millis(trial.ramp_ms) + trial.warmup_cut_ms) / 1000.0;
     let panels = panels.iter().zip(most).map(|((name, unit, lines), most)| {
         let across = Across::Time {

@@ -9,15 +9,15 @@ use crate::format::count;
 use crate::model::{LineLevel, LoadLine};
 use lab_analysis::load_line_figure;
 
-const WIDTH: f64 = 420.0;
+const WIDTH: f64 = 360.0;
 /// Height of a level's row.
 const ROW: f64 = 24.0;
 /// Where the hull's scale stands.
-const SCALE_X: f64 = 134.0;
+const SCALE_X: f64 = 124.0;
 /// The ring and the bar through it: where, and how large.
-const RING: (f64, f64) = (60.0, 29.0);
+const RING: (f64, f64) = (54.0, 27.0);
 /// More trials at a level than this are told by their number alone.
-const MOST_MARKS: u32 = 10;
+const MOST_MARKS: u32 = 8;
 
 pub(crate) fn hull(line: &LoadLine) -> Markup {
     let rows = line.levels.len().max(1) as f64;
@@ -52,13 +52,13 @@ pub(crate) fn hull(line: &LoadLine) -> Markup {
 fn row(drawing: &mut Drawing, level: &LineLevel, y: f64) {
     drawing.line(&[(SCALE_X - 7.0, y), (SCALE_X, y)], Ink::Axis, 1.5, "");
     let users = count(u64::from(level.users));
-    drawing.words(&users, (SCALE_X + 74.0, y), Ink::Strong, Anchor::End);
+    drawing.words(&users, (SCALE_X + 64.0, y), Ink::Strong, Anchor::End);
     let trials = [
         ("●", Ink::Good, level.carried),
         ("○", Ink::Bad, level.not_carried),
         ("×", Ink::Muted, level.invalid),
     ];
-    let mut x = SCALE_X + 88.0;
+    let mut x = SCALE_X + 76.0;
     for (mark, ink, n) in trials {
         for _ in 0..n.min(MOST_MARKS) {
             drawing.words(mark, (x, y), ink, Anchor::Start);

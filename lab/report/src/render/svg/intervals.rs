@@ -112,8 +112,12 @@ impl Scale {
     }
 
     fn ratio_ticks(&self) -> Vec<(f64, String)> {
-        let wide = self.high - self.low > 100f64.ln();
-        let steps: &[f64] = if wide { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let span = (self.high - self.low).exp();
+        let steps: &[f64] = match span {
+            _ if span > 100.0 => &[1.0],
+            _ if span > 6.0 => &[1.0, 2.0, 5.0],
+            _ => &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+        };
         let first = (self.low / std::f64::consts::LN_10).floor() as i32;
         let last = (self.high / std::f64::consts::LN_10).ceil() as i32;
         let all = (first..=last).flat_map(|decade| {
@@ -161,6 +165,8 @@ mod tests {
         );
         let large = labels(row(3.6, Some((3.2, 6.1))));
         assert_eq!(large, [SAME, "×2", "×5"]);
+        let both_ways = labels(row(0.7, Some((0.6, 1.6))));
+        assert_eq!(both_ways, ["×0.70", SAME, "×1.50"]);
         let huge = labels(row(900.0, Some((500.0, 1100.0))));
         assert_eq!(huge, [SAME, "×10", "×100", "×1000"]);
     }
