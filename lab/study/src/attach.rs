@@ -1,10 +1,27 @@
 //! A system that runs already, as written, and what it comes to in one cell.
 
-use crate::cell::{CellError, Optional, Setting};
+use serde::{Deserialize, Serialize};
+
 use crate::model::Cell;
-use crate::system::AttachSpec;
+use crate::setting::{CellError, Optional, Setting};
 use crate::text_error::TextError;
 use crate::units;
+
+/// A server that runs already. The lab neither starts, pins, nor stops it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachSpec {
+    /// `http://host:port` or `https://host:port`.
+    pub url: String,
+    /// Its main process, where it runs on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// `http://host:port/metrics` of the Prometheus node_exporter on its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_exporter: Option<String>,
+    /// A command run on this machine before each trial, which brings it back to its first state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<Vec<String>>,
+}
 
 /// Highest process id that Linux gives (`/proc/sys/kernel/pid_max` can't be set higher).
 const MAX_PID: u64 = 4_194_304;

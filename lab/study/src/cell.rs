@@ -1,13 +1,11 @@
-//! The settings of a study as written, and what they come to in one cell.
+//! All settings of a study as written, and the cells that they are worked out in.
 //!
 //! Settings may name factors (`users: "{{ users }}"`), so their values are known only per cell;
 //! loading a study works out every cell once, so that a plan finds no new errors.
 
-use lab_workload::Template;
-
 use crate::demand::LoadTemplate;
-use crate::file::{At, Scalar};
 use crate::model::{Cell, Level};
+use crate::setting::{CellError, Setting};
 use crate::system::SystemsTemplate;
 use crate::text_error::TextError;
 
@@ -59,70 +57,6 @@ fn like(own: Option<&Level>, text: &str) -> Result<Level, TextError> {
             Err(_) => wrong("true or false"),
         },
         Some(Level::Text(_)) | None => Ok(Level::Text(text.to_owned())),
-    }
-}
-
-/// A setting as written: its key, its text, and its place.
-#[derive(Debug, Clone)]
-pub(crate) struct Setting {
-    pub(crate) field: String,
-    pub(crate) template: Template,
-    pub(crate) at: At<Scalar>,
-}
-
-/// A setting that makes no sense in a cell.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("`{field}` is `{text}`: {cause}")]
-pub(crate) struct CellError {
-    /// The key in the file.
-    pub(crate) field: String,
-    /// Its text in the cell.
-    pub(crate) text: String,
-    /// What is wrong with it.
-    pub(crate) cause: TextError,
-    /// As written.
-    pub(crate) at: Box<At<Scalar>>,
-}
-
-impl Setting {
-    /// What it comes to in `cell`.
-    pub(crate) fn value<T>(
-        &self,
-        cell: &Cell,
-        parse: impl FnOnce(&str) -> Result<T, TextError>,
-    ) -> Result<T, CellError> {
-        let error = |text: &str, cause: TextError| CellError {
-            field: self.field.clone(),
-            text: text.to_owned(),
-            cause,
-            at: Box::new(self.at.clone()),
-        };
-        let source = self.template.source();
-        let text = self
-            .template
-            .render_setting(cell)
-            .map_err(|cause| error(source, TextError::new(cause.to_string(), 0..source.len())))?;
-        parse(&text).map_err(|cause| error(&text, cause))
-    }
-}
-
-/// A setting that may be left out.
-pub(crate) trait Optional {
-    /// What it comes to in `cell`, if it is there.
-    fn value<T>(
-        &self,
-        cell: &Cell,
-        parse: impl FnOnce(&str) -> Result<T, TextError>,
-    ) -> Result<Option<T>, CellError>;
-}
-
-impl Optional for Option<Setting> {
-    fn value<T>(
-        &self,
-        cell: &Cell,
-        parse: impl FnOnce(&str) -> Result<T, TextError>,
-    ) -> Result<Option<T>, CellError> {
-        self.as_ref().map(|s| s.value(cell, parse)).transpose()
     }
 }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{CellError, Optional, Setting};
 use crate::model::{Cell, Level};
+use crate::setting::{CellError, Optional, Setting};
 use crate::text_error::TextError;
 use crate::units;
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lab_workload::{LoadKind, LoadSpec, Spacing};
 
-use crate::cell::{CellError, Optional, Setting};
 use crate::model::Cell;
+use crate::setting::{CellError, Optional, Setting};
 use crate::text_error::TextError;
 use crate::units::{self, Hold};
 

@@ -4,11 +4,11 @@
 //! terminal.
 
 use std::fmt;
-use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, SourceCode};
 
 use crate::source::{Excerpt, Span, clean};
+use crate::text_error::TextError;
 
 /// Most problems that are reported at once; after these a person reloads anyway.
 const MAX_PROBLEMS: usize = 20;
@@ -151,6 +151,27 @@ impl Problem {
     }
 }
 
+impl Span {
+    /// A problem here.
+    pub(crate) fn problem(&self, message: impl Into<String>, label: impl Into<String>) -> Problem {
+        Problem::at(self, &message.into(), &label.into())
+    }
+
+    /// The problem of a value at this place; `value` is that text as YAML gives it.
+    pub(crate) fn text_problem(&self, what: &str, value: &str, error: &TextError) -> Problem {
+        let place = self.part(value, &error.at);
+        let label = if error.help.is_some() {
+            "here"
+        } else {
+            "this value"
+        };
+        Problem {
+            help: error.help.as_deref().map(clean),
+            ..place.problem(format!("{what}: {}", error.message), label)
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
@@ -201,11 +222,4 @@ impl From<Problem> for LoadError {
     fn from(problem: Problem) -> Self {
         Self::new(vec![problem])
     }
-}
-
-/// A file's name and text, shared by all that point into it.
-#[derive(Debug, Clone)]
-pub(crate) struct SourceFile {
-    pub(crate) name: Arc<str>,
-    pub(crate) text: Arc<str>,
 }

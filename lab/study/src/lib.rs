@@ -9,23 +9,24 @@ mod command;
 mod demand;
 mod error;
 mod file;
-mod load;
 pub mod model;
 mod nearest;
 mod node;
 pub mod plan;
+mod read;
+mod setting;
 mod source;
 mod system;
 mod text_error;
 mod units;
 
+pub use attach::AttachSpec;
 pub use command::{CommandSpec, Ready, StopSignal};
 pub use error::{LoadError, Problem};
 pub use file::{schema_study, schema_workload};
-pub use load::{Files, Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
 pub use model::{Study, Workload};
+pub use read::{Files, Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
 pub use system::{
-    AttachSpec, Cpus, Engine, GroupwareSpec, HostSpec, KernelSetting, LookupLayout, MailSpec,
-    SystemSpec,
+    Cpus, Engine, GroupwareSpec, HostSpec, KernelSetting, LookupLayout, MailSpec, SystemSpec,
 };
 pub use text_error::TextError;

@@ -10,8 +10,8 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Location, Spanned};
 
-use crate::error::{Problem, SourceFile};
-use crate::source::{self, Span};
+use crate::error::Problem;
+use crate::source::{self, SourceFile, Span};
 
 /// Largest file; the largest shipped one has 10 KB.
 pub(crate) const MAX_BYTES: usize = 1024 * 1024;

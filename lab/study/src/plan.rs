@@ -9,16 +9,14 @@ use std::collections::BTreeMap;
 pub use lab_workload::{Arrivals, LoadKind, LoadSpec, Prediction, Spacing, StepPrediction};
 use serde::{Deserialize, Serialize};
 
-use crate::cell::CellError;
+pub use crate::model::MAX_TRIALS;
 use crate::model::{Cell, Find, Level, Order, Study, Workload};
+use crate::setting::CellError;
 use crate::system::{HostSpec, SystemSpec};
 use predictor::Predictor;
 
 /// The version of [`Plan`]'s serialised form.
 pub const SCHEMA: &str = "plimsoll.plan/1";
-
-/// Most trials of a plan.
-pub const MAX_TRIALS: usize = 10_000;
 
 /// Slowest and fastest speed.
 pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.001..=100_000.0;
@@ -194,7 +192,8 @@ fn in_blocks(study: &Study, plan: &Plan, cells: &[Trial]) -> Result<Vec<Trial>, 
                 control,
                 ..cells[at].clone()
             };
-            trial.prediction = predictor.predict(&workloads[at], &trial);
+            trial.prediction =
+                predictor.predict(&workloads[at], &trial.parameters, block, &trial.load);
             trials.push(trial);
         }
     }
@@ -230,7 +229,8 @@ impl Plan {
             load,
             ..template.clone()
         };
-        trial.prediction = Predictor::new(self.seed, 1).predict(workload, &trial);
+        let mut predictor = Predictor::new(self.seed, 1);
+        trial.prediction = predictor.predict(workload, &trial.parameters, block, &trial.load);
         Some(trial)
     }
 }

@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
-use crate::error::{Problem, SourceFile};
-use crate::text_error::TextError;
-
 /// Longest excerpt of a line; a file may consist of one line.
 const MAX_LINE: usize = 160;
+
+/// A file's name and text, shared by all that point into it.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceFile {
+    pub(crate) name: Arc<str>,
+    pub(crate) text: Arc<str>,
+}
 
 /// A place: a file and a range of its bytes.
 #[derive(Debug, Clone)]
@@ -37,25 +41,6 @@ impl Span {
     /// Line and column of its beginning, both from 1.
     pub(crate) fn position(&self) -> (usize, usize) {
         position(&self.file.text, self.range.start)
-    }
-
-    /// A problem here.
-    pub(crate) fn problem(&self, message: impl Into<String>, label: impl Into<String>) -> Problem {
-        Problem::at(self, &message.into(), &label.into())
-    }
-
-    /// The problem of a value at this place; `value` is that text as YAML gives it.
-    pub(crate) fn text_problem(&self, what: &str, value: &str, error: &TextError) -> Problem {
-        let place = self.part(value, &error.at);
-        let label = if error.help.is_some() {
-            "here"
-        } else {
-            "this value"
-        };
-        Problem {
-            help: error.help.as_deref().map(clean),
-            ..place.problem(format!("{what}: {}", error.message), label)
-        }
     }
 
     /// The place of `at` within `value`. Where quoting or folding changed the text, the same words

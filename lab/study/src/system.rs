@@ -5,10 +5,10 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attach::AttachTemplate;
-use crate::cell::{CellError, Optional, Setting};
+use crate::attach::{AttachSpec, AttachTemplate};
 use crate::command::{CommandSpec, CommandTemplate};
 use crate::model::{Cell, Level, VARIANT};
+use crate::setting::{CellError, Optional, Setting};
 use crate::text_error::TextError;
 use crate::units;
 
@@ -38,22 +38,6 @@ pub enum SystemSpec {
     Command(CommandSpec),
     /// A server that runs already, here or elsewhere.
     Attach(AttachSpec),
-}
-
-/// A server that runs already. The lab neither starts, pins, nor stops it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AttachSpec {
-    /// `http://host:port` or `https://host:port`.
-    pub url: String,
-    /// Its main process, where it runs on this machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
-    /// `http://host:port/metrics` of the Prometheus node_exporter on its machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node_exporter: Option<String>,
-    /// A command run on this machine before each trial, which brings it back to its first state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reset: Option<Vec<String>>,
 }
 
 /// A setting of the groupware server.
@@ -258,7 +242,7 @@ impl GroupwareTemplate {
         let pad = self
             .mailbox_pad
             .value(cell, |text| units::size(text, MAX_PAD_BYTES))?;
-        let engine = self.engine.value(cell, units::engine)?;
+        let engine = self.engine.value(cell, engine)?;
         let lookup_layout = self.lookup_layout.value(cell, lookup_layout)?;
         let messages = self
             .mail_messages
@@ -382,6 +366,12 @@ pub(crate) fn twice<'n>(paths: impl Iterator<Item = (&'n str, &'n str)>) -> Opti
         .filter(|(_, path)| !seen.insert(*path))
         .map(|(name, _)| name)
         .next()
+}
+
+/// A store engine.
+fn engine(text: &str) -> Result<Engine, TextError> {
+    const NAMES: [(&str, Engine); 2] = [("sqlite", Engine::Sqlite), ("memory", Engine::Memory)];
+    units::one_named("engine", text, &NAMES)
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use lab_workload::{SizeError, Wait};
 
 use crate::model::{Aggregate, Comparison, Metric, Threshold};
 use crate::nearest::{nearest, one_of};
-use crate::system::Engine;
 use crate::text_error::TextError;
 
 /// Longest wait, pace, or interval.
@@ -321,12 +320,6 @@ pub(crate) fn one_named<T: Copy>(
         None => format!("the {what}s are {}", one_of(&names)),
     };
     Err(TextError::new(format!("there is no {what} `{trimmed}`"), whole(text)).help(help))
-}
-
-/// A store engine.
-pub(crate) fn engine(text: &str) -> Result<Engine, TextError> {
-    const NAMES: [(&str, Engine); 2] = [("sqlite", Engine::Sqlite), ("memory", Engine::Memory)];
-    one_named("engine", text, &NAMES)
 }
 
 /// Accepted statuses: `200`, `2xx`, `200..204`.

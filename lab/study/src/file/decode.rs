@@ -72,8 +72,6 @@ pub(crate) trait Container {}
 impl<T> Container for Vec<T> {}
 impl<T> Container for Table<T> {}
 impl Container for Json {}
-impl Container for super::MatrixFile {}
-impl Container for super::StepFile {}
 
 impl<T: Decode> Decode for Table<T> {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {

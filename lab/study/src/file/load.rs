@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::decode::{Container, Decode, Fields};
-use super::parts::{At, Scalar};
-use super::study::Count;
+use super::parts::{At, Count, Scalar};
 use crate::error::Problems;
 use crate::node::Node;
 

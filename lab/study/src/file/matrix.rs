@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::decode::{Decode, unexpected};
-use super::parts::{At, Scalar, Table};
-use super::study::Levels;
+use super::decode::{Container, Decode, unexpected};
+use super::parts::{At, Levels, Scalar, Table};
 use crate::error::Problems;
 use crate::node::{Node, Value};
 
@@ -35,6 +34,8 @@ impl MatrixFile {
         self.factors.iter()
     }
 }
+
+impl Container for MatrixFile {}
 
 impl Decode for MatrixFile {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {

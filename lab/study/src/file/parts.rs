@@ -190,3 +190,15 @@ impl JsonSchema for Json {
         json_schema!(true)
     }
 }
+
+/// The levels of a factor, with the place of their list.
+pub(crate) type Levels = At<Vec<At<Scalar>>>;
+
+/// A whole number, or a template that gives one.
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[expect(dead_code, reason = "describes the schema only")]
+pub(super) enum Count {
+    Number(u32),
+    Template(String),
+}

@@ -101,18 +101,6 @@ pub(crate) struct StudyFile {
     pub(crate) published: Option<OneOrMany>,
 }
 
-/// The levels of a factor, with the place of their list.
-pub(crate) type Levels = At<Vec<At<Scalar>>>;
-
-/// A whole number, or a template that gives one.
-#[derive(JsonSchema)]
-#[schemars(untagged, inline)]
-#[expect(dead_code, reason = "describes the schema only")]
-pub(super) enum Count {
-    Number(u32),
-    Template(String),
-}
-
 #[derive(JsonSchema)]
 #[schemars(rename_all = "snake_case", inline)]
 #[expect(dead_code, reason = "describes the schema only")]

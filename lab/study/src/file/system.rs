@@ -6,8 +6,7 @@ use serde::Serialize;
 use super::attach::AttachFile;
 use super::command::CommandFile;
 use super::decode::{Container, Decode, Fields};
-use super::parts::{At, Scalar, Table};
-use super::study::Count;
+use super::parts::{At, Count, Scalar, Table};
 use crate::error::{Problem, Problems};
 use crate::node::Node;
 

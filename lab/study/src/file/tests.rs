@@ -12,9 +12,9 @@ use super::parts::OneOrMany;
 use super::system::{GroupwareFile, MailFile, SystemFile};
 use super::workload::{BasicFile, SessionFile};
 use super::*;
-use crate::error::{Problems, SourceFile};
+use crate::error::Problems;
 use crate::node;
-use crate::source::Span;
+use crate::source::{SourceFile, Span};
 
 fn at<T>(value: T) -> At<T> {
     let file = SourceFile {

@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::decode::{Decode, Fields};
-use super::parts::{At, Json, OneOrMany, Scalar, Table};
-use super::study::Count;
+use super::decode::{Container, Decode, Fields};
+use super::parts::{At, Count, Json, OneOrMany, Scalar, Table};
 use crate::error::Problems;
 use crate::node::{Node, Value};
 
@@ -252,6 +251,8 @@ impl Decode for SessionFile {
         })
     }
 }
+
+impl Container for StepFile {}
 
 impl Decode for StepFile {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {

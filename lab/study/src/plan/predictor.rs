@@ -2,7 +2,6 @@
 
 use lab_workload::{LoadSpec, Prediction, Workload};
 
-use super::Trial;
 use crate::model::Cell;
 
 /// Waits that the predictions of one plan may replay together: a few seconds' work.
@@ -28,18 +27,22 @@ impl Predictor {
         }
     }
 
-    /// What `trial` comes to with its workload at the plan's speed.
-    pub(super) fn predict(&mut self, workload: &Workload, trial: &Trial) -> Option<Prediction> {
-        let same = |known: &Key| {
-            (known.0, known.1) == (trial.block, trial.load) && known.2 == trial.parameters
-        };
+    /// What a trial of `block` comes to; the workload, which `parameters` make, is at the plan's
+    /// speed.
+    pub(super) fn predict(
+        &mut self,
+        workload: &Workload,
+        parameters: &Cell,
+        block: u32,
+        load: &LoadSpec,
+    ) -> Option<Prediction> {
+        let same = |known: &Key| (known.0, known.1) == (block, *load) && known.2 == *parameters;
         // A block has few different loads.
         if let Some((_, known)) = self.known.iter().rev().find(|(known, _)| same(known)) {
             return known.clone();
         }
-        let (block, load) = (trial.block, &trial.load);
         let prediction = lab_workload::predict(workload, self.seed, block, load, self.budget);
-        let key = (trial.block, trial.load, trial.parameters.clone());
+        let key = (block, *load, parameters.clone());
         self.known.push((key, prediction.clone()));
         prediction
     }

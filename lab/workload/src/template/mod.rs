@@ -5,198 +5,24 @@
 //! allocation; every other expression, and any text with `{% … %}`, goes to minijinja itself.
 //! It knows nothing of files (positions are offsets into the text) and nothing of HTTP.
 
+mod compiled;
 mod error;
 mod escape;
 mod function;
 mod jinja;
 mod parse;
+mod part;
 mod piece;
 mod profile;
 mod source;
 mod symbols;
 
-use std::fmt;
-use std::sync::Arc;
-
+pub use compiled::Template;
 pub use error::{Help, TemplateError};
 pub use escape::Escape;
 pub use function::FUNCTIONS;
 pub use jinja::FILTERS;
+pub(crate) use source::TemplateSource;
 pub use symbols::Symbols;
 
-use crate::level::Parameters;
 pub use crate::render_error::MAX_RENDERED_BYTES;
-use crate::render_error::RenderError;
-use crate::scope::{Slot, UserScope};
-use piece::Piece;
-use source::Part;
-pub(crate) use source::TemplateSource;
-
-/// A compiled template. Cheap to clone.
-#[derive(Clone)]
-pub struct Template {
-    /// As it is told in errors.
-    text: Arc<str>,
-    pieces: Arc<[Piece]>,
-    /// Variables set before the text is rendered.
-    sets: Arc<[(Slot, Template)]>,
-    /// What it was compiled from.
-    parts: Arc<[Part]>,
-}
-
-impl Template {
-    /// Compiles `text`; a variable outside `variables` (by slot) and `index`, `users` is an error.
-    ///
-    /// # Errors
-    /// A [`TemplateError`] with the place in `text`.
-    pub fn parse(text: &str, variables: &[String]) -> Result<Self, TemplateError> {
-        Self::parse_escaped(text, variables, Escape::None)
-    }
-
-    /// As [`Template::parse`], with the way in which substituted values are escaped.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn parse_escaped(
-        text: &str,
-        variables: &[String],
-        escape: Escape,
-    ) -> Result<Self, TemplateError> {
-        let symbols = Symbols {
-            variables,
-            parameters: &Parameters::new(),
-        };
-        Self::parse_with(text, symbols, escape)
-    }
-
-    /// As [`Template::parse_escaped`], knowing parameters, too.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn parse_with(
-        text: &str,
-        symbols: Symbols<'_>,
-        escape: Escape,
-    ) -> Result<Self, TemplateError> {
-        let pieces = parse::pieces(text, symbols, escape)?;
-        Ok(Self::new(text, pieces, vec![Part::code(text, escape)]))
-    }
-
-    /// Compiles a setting of a study, whose variables are the factors of its matrix.
-    ///
-    /// # Errors
-    /// As there; functions of users are unknown here.
-    pub fn parse_setting(text: &str, factors: &[String]) -> Result<Self, TemplateError> {
-        let pieces = parse::setting(text, factors)?;
-        Ok(Self::new(text, pieces, Vec::new()))
-    }
-
-    /// The text of a setting with these levels of its factors, or of one of a workload with its
-    /// parameters.
-    ///
-    /// # Errors
-    /// An expression that can't work with these values.
-    pub fn render_setting(&self, levels: &Parameters) -> Result<String, RenderError> {
-        let mut out = String::new();
-        for piece in self.pieces.iter() {
-            match piece {
-                Piece::Jinja { expression, .. } => {
-                    expression.render_with(jinja::values(levels), &mut out)?
-                }
-                Piece::Literal(text) => out.push_str(text),
-                Piece::Plain { source, .. } => out.push_str(source),
-            }
-        }
-        Ok(out)
-    }
-
-    /// A template that is `text` itself, whatever braces it holds.
-    #[must_use]
-    pub fn literal(text: &str) -> Self {
-        let pieces = vec![Piece::Literal(text.into())];
-        Self::new(text, pieces, vec![Part::literal(text)])
-    }
-
-    fn new(text: &str, pieces: Vec<Piece>, parts: Vec<Part>) -> Self {
-        Self {
-            text: text.into(),
-            pieces: piece::merge_literals(pieces).into(),
-            sets: Arc::from([]),
-            parts: parts.into(),
-        }
-    }
-
-    /// One template after another, as one.
-    #[must_use]
-    pub fn concatenate(templates: &[Self]) -> Self {
-        let text: String = templates.iter().map(Self::source).collect();
-        let pieces = templates.iter().flat_map(|t| t.pieces.iter().cloned());
-        let parts = templates.iter().flat_map(|t| t.parts.iter().cloned());
-        Self::new(&text, pieces.collect(), source::merge_literals(parts))
-    }
-
-    /// This template, after these variables are set.
-    #[must_use]
-    pub fn setting(mut self, sets: Vec<(Slot, Self)>) -> Self {
-        self.sets = sets.into();
-        self
-    }
-
-    /// True when every rendering gives the same text.
-    #[must_use]
-    pub fn is_literal(&self) -> bool {
-        self.as_literal().is_some()
-    }
-
-    /// The text, where every rendering gives the same.
-    #[must_use]
-    pub fn as_literal(&self) -> Option<&str> {
-        match &*self.pieces {
-            _ if !self.sets.is_empty() => None,
-            [] => Some(""),
-            [Piece::Literal(text)] => Some(text),
-            _ => None,
-        }
-    }
-
-    /// As written in the file.
-    #[must_use]
-    pub fn source(&self) -> &str {
-        &self.text
-    }
-
-    /// Appends the rendered text to `out`. On an error `out` keeps what was written so far.
-    ///
-    /// # Errors
-    /// [`RenderError::EmptyList`] when a list has no entry left: the step is to be skipped.
-    pub fn render(&self, scope: &mut UserScope, out: &mut String) -> Result<(), RenderError> {
-        for (slot, template) in self.sets.iter() {
-            let mut value = String::new();
-            template.render(scope, &mut value)?;
-            scope.set_text(*slot, &value);
-        }
-        let start = out.len();
-        for piece in self.pieces.iter() {
-            piece.write(scope, out)?;
-            if out.len() - start > MAX_RENDERED_BYTES {
-                return Err(RenderError::TooLong {
-                    template: self.text.to_string(),
-                });
-            }
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Template {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Template").field(&self.text).finish()
-    }
-}
-
-impl PartialEq for Template {
-    /// Equal when written alike.
-    fn eq(&self, other: &Self) -> bool {
-        self.parts == other.parts && self.text == other.text && self.sets == other.sets
-    }
-}

@@ -1,6 +1,6 @@
 //! Thresholds: which metric, of which step, against which limit.
 
-use super::unknown_name;
+use super::names::unknown_name;
 use crate::error::Problems;
 use crate::file::{At, Scalar, Table};
 use crate::model::{Metric, Threshold, Workload};

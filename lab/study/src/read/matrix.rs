@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::unknown_name;
+use super::names::unknown_name;
 use crate::cell;
 use crate::error::{Problem, Problems};
 use crate::file::{At, CellFile, MatrixFile, Scalar, StudyFile, SystemFile, Table};

@@ -4,22 +4,20 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
+use super::files::{Files, Loaded, decode, first_file};
+use super::names::{check_short_name, switch, unknown_name};
 use super::parameters::check_cells;
-use super::system::{self, Settings};
+use super::settings::Settings;
+use super::system;
 use super::thresholds::thresholds;
-use super::{
-    Files, Loaded, beside, check_short_name, decode, near_file, overrides, unknown_name,
-    unreadable, workload_from,
-};
-use super::{demand, find, matrix, parameters, published};
+use super::{demand, find, matrix, overrides, parameters, published, workload};
 use crate::cell::CellTemplate;
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Scalar, StudyFile, SystemFile, WorkloadFile};
 use crate::model::{
-    DEFAULT_DATES_FROM, Factor, Order, Published, SMALLEST_DIFFERENCE, Study, Workload,
+    DEFAULT_DATES_FROM, Factor, MAX_TRIALS, Order, Published, SMALLEST_DIFFERENCE, Study, Workload,
 };
 use crate::node::{self, Node};
-use crate::plan::MAX_TRIALS;
 use crate::units;
 
 /// The seed of a study that names none.
@@ -75,39 +73,9 @@ fn read_workload(
     };
     let file = node::text_file(&found, &bytes)?;
     let root = node::parse(&file)?;
-    let workload = workload_from(&root)?;
+    let workload = workload::read(&root)?;
     archived.push(("workload.yaml".to_owned(), bytes));
     Ok(Some(workload))
-}
-
-/// The first of several places where a file named in the study is.
-pub(super) fn first_file(
-    what: &str,
-    path: &str,
-    name: &At<Scalar>,
-    candidates: &[String],
-    files: &dyn Files,
-    problems: &mut Problems,
-) -> Option<(String, Vec<u8>)> {
-    let paths: Vec<String> = candidates.iter().map(|c| beside(path, c)).collect();
-    for place in &paths {
-        match files.read(place) {
-            Ok(bytes) => return Some((place.clone(), bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => {
-                let message = unreadable(place, &error, files).to_string();
-                problems.push(name.span.first_line().problem(message, "named here"));
-                return None;
-            }
-        }
-    }
-    let message = format!("there is no {what} `{}`", name.text());
-    let mut problem = name.span.first_line().problem(message, "named here");
-    let near = paths.iter().find_map(|place| near_file(place, files));
-    let near = near.map(|near| near.replace(".workload.yaml", ""));
-    problem.help = near.or_else(|| Some(format!("looked for {}", paths.join(" and "))));
-    problems.push(problem);
-    None
 }
 
 fn validate(
@@ -228,19 +196,6 @@ fn systems(file: &StudyFile) -> impl Iterator<Item = &SystemFile> {
         .iter()
         .map(|system| &system.value)
         .chain(variants)
-}
-
-/// `true` or `false`; nothing said is `false`.
-pub(super) fn switch(at: Option<&At<Scalar>>, problems: &mut Problems) -> bool {
-    match at.map(|at| (&at.value, &at.span)) {
-        None => false,
-        Some((Scalar::Bool(on), _)) => *on,
-        Some((other, span)) => {
-            let message = format!("`{other}` is neither true nor false");
-            problems.push(span.first_line().problem(message, "here"));
-            false
-        }
-    }
 }
 
 fn order(at: Option<&At<Scalar>>, problems: &mut Problems) -> Order {

@@ -3,11 +3,12 @@
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
 use lab_workload::{Body, Capture, Request, Slot, Template};
 
-use super::{body, capture, unknown_name};
-use crate::cell::Setting;
+use super::names::unknown_name;
+use super::{body, capture};
 use crate::error::{Problem, Problems};
 use crate::file::{At, RequestFile, Scalar, Table};
 use crate::model::Cell;
+use crate::setting::Setting;
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;

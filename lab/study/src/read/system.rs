@@ -1,9 +1,7 @@
 //! The system of a study: its settings as templates, each with its place.
 
-use lab_workload::Template;
-
+use super::settings::Settings;
 use crate::attach::AttachTemplate;
-use crate::cell::Setting;
 use crate::command::FILLED_IN;
 use crate::error::{Problem, Problems};
 use crate::file::{
@@ -12,43 +10,6 @@ use crate::file::{
 use crate::system::{
     self, GroupwareTemplate, KernelTemplate, KindTemplate, SystemTemplate, SystemsTemplate,
 };
-
-/// Makes settings of texts that may name `known`.
-pub(super) struct Settings<'a> {
-    pub(super) known: &'a [String],
-    pub(super) problems: &'a mut Problems,
-}
-
-impl Settings<'_> {
-    /// The setting; `None` when a problem was noted.
-    pub(super) fn required(&mut self, field: &str, at: &At<Scalar>) -> Option<Setting> {
-        let text = at.text();
-        match Template::parse_setting(&text, self.known) {
-            Ok(template) => Some(Setting {
-                field: field.to_owned(),
-                template,
-                at: at.clone(),
-            }),
-            Err(error) => {
-                self.problems
-                    .push(at.span.text_problem(field, &text, &error.into()));
-                None
-            }
-        }
-    }
-
-    /// As `required`, for what may be left out.
-    pub(super) fn optional(
-        &mut self,
-        field: &str,
-        at: Option<&At<Scalar>>,
-    ) -> Option<Option<Setting>> {
-        match at {
-            Some(at) => self.required(field, at).map(Some),
-            None => Some(None),
-        }
-    }
-}
 
 /// The systems of a study whose factors have these names.
 pub(super) fn templates(

@@ -1,6 +1,6 @@
 //! The load of a study: its settings as templates, each with its place.
 
-use super::system::Settings;
+use super::settings::Settings;
 use crate::demand::{ArrivalTemplate, KindTemplate, LoadTemplate};
 use crate::error::Problem;
 use crate::file::StudyFile;

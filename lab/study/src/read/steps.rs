@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use lab_workload::template::Escape;
 use lab_workload::{Request, Slot, Step, Template, Wait};
 
+use super::choice;
+use super::names::switch;
 use super::request::Compiler;
-use super::{choice, study};
 use crate::error::Problems;
 use crate::file::{At, RequestFile, RequestItem, Scalar, StepFile, Table};
 use crate::source::Span;
@@ -135,7 +136,7 @@ fn step(
         }),
         None => Some(1),
     };
-    let once = study::switch(file.once.as_ref(), compiler.problems);
+    let once = switch(file.once.as_ref(), compiler.problems);
     let sets = sets(&file.set, compiler);
     let which = format!("the {} step of {of}", nth(at));
     let requests = requests(file, &which, &place, compiler);

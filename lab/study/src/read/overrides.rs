@@ -1,8 +1,8 @@
 //! `--set key.path=value`: values from the command line put into the tree of a study file.
 
-use crate::error::{Problem, SourceFile};
+use crate::error::Problem;
 use crate::node::{self, Key, Node, Value};
-use crate::source::Span;
+use crate::source::{SourceFile, Span};
 
 /// Deepest path.
 const MAX_DEPTH: usize = 16;

@@ -1,12 +1,11 @@
 //! Published figures that a study names: CSV files, whose lines with `#` are their source.
 
-use super::Files;
-use super::study::first_file;
-use crate::error::{Problem, Problems, SourceFile};
+use super::files::{Files, first_file};
+use crate::error::{Problem, Problems};
 use crate::file::StudyFile;
 use crate::model::Published;
 use crate::node;
-use crate::source::Span;
+use crate::source::{SourceFile, Span};
 
 /// The figures that a study names, each with a name of its own.
 pub(super) fn published(

@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::system::Settings;
-use super::{unknown_name, workload, workload_with};
-use crate::cell::{CellError, CellTemplate, ParametersTemplate};
+use super::names::unknown_name;
+use super::settings::Settings;
+use super::workload::{self, workload_with};
+use crate::cell::{CellTemplate, ParametersTemplate};
 use crate::error::{Problem, Problems};
 use crate::file::{At, Scalar, StudyFile, WorkloadFile};
 use crate::model::{Cell, Workload};
+use crate::setting::CellError;
 
 /// The parameters of the study; `None` when a problem was noted.
 pub(super) fn template(

@@ -1,10 +1,10 @@
 //! A command of a study: its settings as templates, each with its place.
 
-use super::system::Settings;
-use crate::cell::Setting;
+use super::settings::Settings;
 use crate::command::CommandTemplate;
 use crate::error::Problem;
 use crate::file::{At, CommandFile, Scalar, Table};
+use crate::setting::Setting;
 use crate::source::Span;
 
 /// The command; `None` when a problem was noted.

@@ -1,75 +1,14 @@
 //! The validated model of a study: what a plan is made from. Its workload's is `lab-workload`'s.
 //!
 //! Every value here has passed validation; a wrong state can't be written. It knows nothing of
-//! files and lines (see `load`), of time, or of sockets.
+//! files and lines (see `read`), of time, or of sockets.
+
+mod study;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use jiff::civil::Date;
 pub use lab_workload::{DEFAULT_DATES_FROM, Level, Step, Transfer, Workload};
-
-/// A whole study: one file, one question.
-#[derive(Debug, Clone)]
-pub struct Study {
-    /// Short name, `[a-z0-9-]+`; names the archive's folder.
-    pub name: String,
-    /// One line for the head of the report.
-    pub title: String,
-    /// The question and its background, in prose; may be empty.
-    pub about: String,
-    /// What the virtual users do, at speed 1 and with the workload's own parameters; that of a trial
-    /// is [`Study::workload_with`] its parameters.
-    pub workload: Arc<Workload>,
-    /// The varied factors, in file order. Never empty levels.
-    pub matrix: Vec<Factor>,
-    /// The cells of a block, in file order.
-    pub cells: Vec<Cell>,
-    /// Number of blocks: how often each cell runs.
-    pub trials: u32,
-    /// Seed of all randomness.
-    pub seed: u64,
-    /// Judgements on the server.
-    pub thresholds: Vec<Threshold>,
-    /// Published figures to set beside ours.
-    pub published: Vec<Published>,
-    /// The order of cells in a block.
-    pub order: Order,
-    /// Day 0 of the date functions.
-    pub dates_from: Date,
-    /// The smallest relative difference that matters to whoever asks; a fraction.
-    pub smallest_difference: f64,
-    /// Whether the first of `cells` runs a second time in each block, as a control: the same under
-    /// two labels, whose spread bounds what the study can claim.
-    pub control: bool,
-    /// Whether each trial also measures what the disk alone does with what its sessions carry.
-    pub raw_baseline: bool,
-    /// The search for the load line, instead of given numbers of users.
-    pub find: Option<Find>,
-    /// The system and load as written, still with references to factors; see [`crate::plan`].
-    pub(crate) cell_template: crate::cell::CellTemplate,
-    /// The workload as written, for compiling it with other parameters.
-    pub(crate) workload_file: Arc<crate::file::WorkloadFile>,
-}
-
-impl Study {
-    /// The workload at speed 1 with these parameters, those of a [`crate::plan::Trial`]: a parameter
-    /// is a constant of the workload's templates, so each set of values has a workload of its own.
-    /// What is missing has the workload's own value.
-    ///
-    /// # Errors
-    /// Values that make no sense in the workload; those of a plan's trials do.
-    pub fn workload_with(&self, parameters: &Cell) -> Result<Arc<Workload>, crate::LoadError> {
-        let mut values = self.cell_template.parameters.defaults.clone();
-        let known: Vec<String> = values.keys().cloned().collect();
-        let given = parameters.iter().filter(|(name, _)| known.contains(name));
-        values.extend(given.map(|(name, value)| (name.clone(), value.clone())));
-        if values == self.cell_template.parameters.defaults {
-            return Ok(Arc::clone(&self.workload));
-        }
-        crate::load::workload_with(&self.workload_file, &values).map(Arc::new)
-    }
-}
+pub use study::Study;
 
 /// The order in which a block runs its cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,6 +19,9 @@ pub enum Order {
     /// As the file lists them.
     Listed,
 }
+
+/// Most trials of a plan.
+pub const MAX_TRIALS: usize = 10_000;
 
 /// The name of the factor whose levels are the variants of a study.
 pub const VARIANT: &str = "variant";

@@ -5,14 +5,16 @@ use std::time::Duration;
 use lab_workload::template::Escape;
 use lab_workload::{MAX_VARIABLES, PASSWORD, Probe, Session, Template, Transfer, Workload};
 
-use super::check_short_name;
 use super::choice;
+use super::files::decode;
 use super::matrix;
+use super::names::check_short_name;
 use super::request::Compiler;
 use super::steps;
-use crate::error::{Problem, Problems};
+use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, ProbeFile, RequestItem, Scalar, Table, TransferFile, WorkloadFile};
 use crate::model::Cell;
+use crate::node::Node;
 use crate::units;
 
 /// Most bytes that a session says that it carries.
@@ -22,8 +24,23 @@ const RESERVED: &[&str] = &[
     "index", "users", "round", "cycle", "loop", "true", "false", "none", "range", "dict",
 ];
 
+/// The workload that a file's tree is, with its own parameters.
+pub(super) fn read(root: &Node) -> Result<(Workload, WorkloadFile), LoadError> {
+    let file = decode::<WorkloadFile>(root)?;
+    let mut problems = Problems::default();
+    let workload = validate(&file, &mut problems);
+    problems.finish(workload.map(|workload| (workload, file)))
+}
+
+/// The workload with a value for each of its parameters.
+pub(super) fn workload_with(file: &WorkloadFile, parameters: &Cell) -> Result<Workload, LoadError> {
+    let mut problems = Problems::default();
+    let workload = validate_with(file, parameters, &mut problems);
+    problems.finish(workload)
+}
+
 /// The validated workload with its own parameters; `None` when a problem was noted.
-pub(super) fn validate(file: &WorkloadFile, problems: &mut Problems) -> Option<Workload> {
+fn validate(file: &WorkloadFile, problems: &mut Problems) -> Option<Workload> {
     check_short_name("workload", &file.workload, problems);
     let parameters = parameters(file, problems)?;
     validate_with(file, &parameters, problems)
@@ -52,7 +69,7 @@ pub(super) fn defaults(file: &WorkloadFile) -> Cell {
 }
 
 /// The validated workload with a value for each of its parameters; `None` when a problem was noted.
-pub(super) fn validate_with(
+fn validate_with(
     file: &WorkloadFile,
     parameters: &Cell,
     problems: &mut Problems,

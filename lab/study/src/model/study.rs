@@ -1,0 +1,52 @@
+//! The validated study.
+
+use std::sync::Arc;
+
+use jiff::civil::Date;
+
+use super::{Cell, Factor, Find, Order, Published, Threshold, Workload};
+use crate::cell::CellTemplate;
+use crate::file::WorkloadFile;
+
+/// A whole study: one file, one question.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// Short name, `[a-z0-9-]+`; names the archive's folder.
+    pub name: String,
+    /// One line for the head of the report.
+    pub title: String,
+    /// The question and its background, in prose; may be empty.
+    pub about: String,
+    /// What the virtual users do, at speed 1 and with the workload's own parameters; that of a trial
+    /// is [`Study::workload_with`] its parameters.
+    pub workload: Arc<Workload>,
+    /// The varied factors, in file order. Never empty levels.
+    pub matrix: Vec<Factor>,
+    /// The cells of a block, in file order.
+    pub cells: Vec<Cell>,
+    /// Number of blocks: how often each cell runs.
+    pub trials: u32,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Judgements on the server.
+    pub thresholds: Vec<Threshold>,
+    /// Published figures to set beside ours.
+    pub published: Vec<Published>,
+    /// The order of cells in a block.
+    pub order: Order,
+    /// Day 0 of the date functions.
+    pub dates_from: Date,
+    /// The smallest relative difference that matters to whoever asks; a fraction.
+    pub smallest_difference: f64,
+    /// Whether the first of `cells` runs a second time in each block, as a control: the same under
+    /// two labels, whose spread bounds what the study can claim.
+    pub control: bool,
+    /// Whether each trial also measures what the disk alone does with what its sessions carry.
+    pub raw_baseline: bool,
+    /// The search for the load line, instead of given numbers of users.
+    pub find: Option<Find>,
+    /// The system and load as written, still with references to factors; see [`crate::plan`].
+    pub(crate) cell_template: CellTemplate,
+    /// The workload as written, for compiling it with other parameters.
+    pub(crate) workload_file: Arc<WorkloadFile>,
+}

@@ -1,0 +1,137 @@
+//! Files as they are found and taken in, before anything in them is judged.
+
+use crate::error::{LoadError, Problem, Problems};
+use crate::file::{At, Decode, Scalar};
+use crate::model::Study;
+use crate::node::{self, Node, Value};
+
+/// Where files are read from. Paths use `/` and may begin with `..`.
+pub trait Files {
+    /// The bytes of a file. An implementation may refuse what is larger than a few megabytes.
+    ///
+    /// # Errors
+    /// Whatever the reading gave.
+    fn read(&self, path: &str) -> Result<Vec<u8>, std::io::Error>;
+
+    /// The names of the files in a folder, for the nearest right name; none where they can't be
+    /// told.
+    fn names(&self, _folder: &str) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A study with the files that it was made of.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The validated study.
+    pub study: Study,
+    /// Name in the archive and content, byte for byte: `study.yaml`, `workload.yaml`, and the
+    /// published figures.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+/// Reads the shape; what texts mean is judged only where the shape is right.
+pub(super) fn decode<T: Decode>(root: &Node) -> Result<T, LoadError> {
+    let mut problems = Problems::default();
+    let file = T::decode(root, &mut problems);
+    problems.finish(file)
+}
+
+pub(super) fn read_yaml(path: &str, files: &dyn Files) -> Result<(Vec<u8>, Node), LoadError> {
+    let bytes = files
+        .read(path)
+        .map_err(|error| unreadable(path, &error, files))?;
+    let file = node::text_file(path, &bytes)?;
+    let root = node::parse(&file)?;
+    if matches!(root.value, Value::Null) {
+        let problem = Problem::without_place(path, format!("{path} is empty"));
+        return Err(problem.into());
+    }
+    Ok((bytes, root))
+}
+
+pub(super) fn unreadable(path: &str, error: &std::io::Error, files: &dyn Files) -> LoadError {
+    let mut problem = Problem::without_place(path, format!("{path} can't be read: {error}"));
+    if error.kind() == std::io::ErrorKind::NotFound {
+        problem.message = format!("there is no file {path}");
+        problem.help = near_file(path, files);
+    }
+    problem.into()
+}
+
+/// The file meant by a path that leads nowhere.
+pub(super) fn near_file(path: &str, files: &dyn Files) -> Option<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let names = files.names(folder);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    crate::nearest::nearest(name, &names).map(|near| format!("did you mean `{near}`?"))
+}
+
+/// A path written in the file `from`, seen from where `from` is read.
+pub(super) fn beside(from: &str, path: &str) -> String {
+    let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+    if path.starts_with('/') {
+        return path.to_owned();
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let root = if from.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
+}
+
+/// The first of several places where a file named in the study is.
+pub(super) fn first_file(
+    what: &str,
+    path: &str,
+    name: &At<Scalar>,
+    candidates: &[String],
+    files: &dyn Files,
+    problems: &mut Problems,
+) -> Option<(String, Vec<u8>)> {
+    let paths: Vec<String> = candidates.iter().map(|c| beside(path, c)).collect();
+    for place in &paths {
+        match files.read(place) {
+            Ok(bytes) => return Some((place.clone(), bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let message = unreadable(place, &error, files).to_string();
+                problems.push(name.span.first_line().problem(message, "named here"));
+                return None;
+            }
+        }
+    }
+    let message = format!("there is no {what} `{}`", name.text());
+    let mut problem = name.span.first_line().problem(message, "named here");
+    let near = paths.iter().find_map(|place| near_file(place, files));
+    let near = near.map(|near| near.replace(".workload.yaml", ""));
+    problem.help = near.or_else(|| Some(format!("looked for {}", paths.join(" and "))));
+    problems.push(problem);
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_taken_from_the_file_that_names_them() {
+        let check = |from: &str, path: &str, expected: &str| {
+            assert_eq!(beside(from, path), expected, "{path} from {from}");
+        };
+        check("a.study.yaml", "../workloads/b.yaml", "../workloads/b.yaml");
+        check("studies/a.yaml", "../workloads/b.yaml", "workloads/b.yaml");
+        check("/x/studies/a.yaml", "../w/b.yaml", "/x/w/b.yaml");
+        check("../studies/a.yaml", "../w/b.yaml", "../w/b.yaml");
+        check("a.yaml", "./b.yaml", "b.yaml");
+        check("s/a.yaml", "/abs/b.yaml", "/abs/b.yaml");
+        check("/a.yaml", "b.yaml", "/b.yaml");
+    }
+}

@@ -1,0 +1,121 @@
+//! From files to a validated study or workload, and from what is wrong to a [`LoadError`].
+//!
+//! Files come through [`Files`]; nothing here opens one.
+
+mod body;
+mod capture;
+mod choice;
+mod command;
+mod demand;
+mod files;
+mod find;
+mod matrix;
+mod names;
+mod overrides;
+mod parameters;
+mod published;
+mod request;
+mod settings;
+mod steps;
+mod study;
+mod system;
+mod thresholds;
+mod workload;
+
+use std::sync::Arc;
+
+use crate::error::LoadError;
+use crate::model::{Cell, Study, Workload};
+use files::read_yaml;
+pub use files::{Files, Loaded};
+
+/// A file of either kind.
+#[derive(Debug, Clone)]
+pub enum LoadedAny {
+    /// A study and all that it names.
+    Study(Box<Loaded>),
+    /// A workload.
+    Workload(Box<Workload>),
+}
+
+/// Loads a study, with `overrides` as `--set key.path=value` gives them.
+///
+/// # Errors
+/// Everything that is wrong with the study, or else with its workload.
+pub fn load_study(
+    path: &str,
+    files: &dyn Files,
+    overrides: &[(String, String)],
+) -> Result<Loaded, LoadError> {
+    let (bytes, root) = read_yaml(path, files)?;
+    study::load(path, files, bytes, root, overrides)
+}
+
+/// Loads a workload.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load_workload(path: &str, files: &dyn Files) -> Result<Workload, LoadError> {
+    let (_, root) = read_yaml(path, files)?;
+    workload::read(&root).map(|(workload, _)| workload)
+}
+
+/// Loads a workload with these values of its parameters; what is missing has the workload's own.
+///
+/// # Errors
+/// As [`load_workload`]; or that a value makes no sense in it.
+pub fn load_workload_with(
+    path: &str,
+    files: &dyn Files,
+    parameters: &Cell,
+) -> Result<Workload, LoadError> {
+    let (_, root) = read_yaml(path, files)?;
+    let (own, file) = workload::read(&root)?;
+    if parameters.is_empty() {
+        return Ok(own);
+    }
+    let mut values = workload::defaults(&file);
+    values.extend(parameters.clone());
+    workload::workload_with(&file, &values)
+}
+
+/// Loads a study or a workload, whichever the file is: its first key says so.
+///
+/// # Errors
+/// As [`load_study`] and [`load_workload`]; or that the file is neither.
+pub fn load_any(path: &str, files: &dyn Files) -> Result<LoadedAny, LoadError> {
+    let (bytes, root) = read_yaml(path, files)?;
+    // A study names its workload under the same key that a workload is called by.
+    let is_study = root.get("study").is_some() || path.ends_with(".study.yaml");
+    if is_study {
+        return study::load(path, files, bytes, root, &[]).map(|l| LoadedAny::Study(Box::new(l)));
+    }
+    if root.get("workload").is_some() || path.ends_with(".workload.yaml") {
+        return workload::read(&root).map(|(w, _)| LoadedAny::Workload(Box::new(w)));
+    }
+    let mut problem = root.span.first_line().problem(
+        format!("{path} is neither a study nor a workload"),
+        "it begins here",
+    );
+    problem.help = Some("a study has the key `study`, a workload the key `workload`".to_owned());
+    Err(problem.into())
+}
+
+impl Study {
+    /// The workload at speed 1 with these parameters, those of a [`crate::plan::Trial`]: a parameter
+    /// is a constant of the workload's templates, so each set of values has a workload of its own.
+    /// What is missing has the workload's own value.
+    ///
+    /// # Errors
+    /// Values that make no sense in the workload; those of a plan's trials do.
+    pub fn workload_with(&self, parameters: &Cell) -> Result<Arc<Workload>, LoadError> {
+        let mut values = self.cell_template.parameters.defaults.clone();
+        let known: Vec<String> = values.keys().cloned().collect();
+        let given = parameters.iter().filter(|(name, _)| known.contains(name));
+        values.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+        if values == self.cell_template.parameters.defaults {
+            return Ok(Arc::clone(&self.workload));
+        }
+        workload::workload_with(&self.workload_file, &values).map(Arc::new)
+    }
+}

@@ -1,0 +1,45 @@
+//! What several kinds of files have in common: short names, choices among names, switches.
+
+use crate::error::Problems;
+use crate::file::{At, Scalar};
+use crate::nearest::one_of;
+
+/// "there is no X `name`", with the nearest or all right names.
+pub(super) fn unknown_name(what: &str, name: &str, choices: &[&str]) -> (String, String) {
+    let help = match crate::nearest::nearest(name, choices) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the {what}s are {}", one_of(choices)),
+    };
+    (format!("there is no {what} `{name}`"), help)
+}
+
+/// Names of studies and workloads become names of files and folders.
+pub(super) fn is_short_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    name.len() <= 64
+        && name.bytes().next().is_some_and(plain)
+        && name.bytes().all(|b| plain(b) || b == b'-')
+}
+
+/// Notes a name that can't be a file's.
+pub(super) fn check_short_name(what: &str, name: &At<Scalar>, problems: &mut Problems) {
+    if !is_short_name(&name.text()) {
+        let message = format!("`{}` can't be the name of a {what}", name.text());
+        let mut problem = name.span.first_line().problem(message, "this name");
+        problem.help = Some("use lower-case letters, digits, and hyphens, 64 at most".to_owned());
+        problems.push(problem);
+    }
+}
+
+/// `true` or `false`; nothing said is `false`.
+pub(super) fn switch(at: Option<&At<Scalar>>, problems: &mut Problems) -> bool {
+    match at.map(|at| (&at.value, &at.span)) {
+        None => false,
+        Some((Scalar::Bool(on), _)) => *on,
+        Some((other, span)) => {
+            let message = format!("`{other}` is neither true nor false");
+            problems.push(span.first_line().problem(message, "here"));
+            false
+        }
+    }
+}

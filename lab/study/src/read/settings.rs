@@ -1,0 +1,44 @@
+//! Settings of a study as templates, each with its place.
+
+use lab_workload::Template;
+
+use crate::error::Problems;
+use crate::file::{At, Scalar};
+use crate::setting::Setting;
+
+/// Makes settings of texts that may name `known`.
+pub(super) struct Settings<'a> {
+    pub(super) known: &'a [String],
+    pub(super) problems: &'a mut Problems,
+}
+
+impl Settings<'_> {
+    /// The setting; `None` when a problem was noted.
+    pub(super) fn required(&mut self, field: &str, at: &At<Scalar>) -> Option<Setting> {
+        let text = at.text();
+        match Template::parse_setting(&text, self.known) {
+            Ok(template) => Some(Setting {
+                field: field.to_owned(),
+                template,
+                at: at.clone(),
+            }),
+            Err(error) => {
+                self.problems
+                    .push(at.span.text_problem(field, &text, &error.into()));
+                None
+            }
+        }
+    }
+
+    /// As `required`, for what may be left out.
+    pub(super) fn optional(
+        &mut self,
+        field: &str,
+        at: Option<&At<Scalar>>,
+    ) -> Option<Option<Setting>> {
+        match at {
+            Some(at) => self.required(field, at).map(Some),
+            None => Some(None),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A setting as written, and what it comes to in one cell.
+
+use lab_workload::Template;
+
+use crate::file::{At, Scalar};
+use crate::model::Cell;
+use crate::text_error::TextError;
+
+/// A setting as written: its key, its text, and its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    pub(crate) field: String,
+    pub(crate) template: Template,
+    pub(crate) at: At<Scalar>,
+}
+
+/// A setting that makes no sense in a cell.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("`{field}` is `{text}`: {cause}")]
+pub(crate) struct CellError {
+    /// The key in the file.
+    pub(crate) field: String,
+    /// Its text in the cell.
+    pub(crate) text: String,
+    /// What is wrong with it.
+    pub(crate) cause: TextError,
+    /// As written.
+    pub(crate) at: Box<At<Scalar>>,
+}
+
+impl Setting {
+    /// What it comes to in `cell`.
+    pub(crate) fn value<T>(
+        &self,
+        cell: &Cell,
+        parse: impl FnOnce(&str) -> Result<T, TextError>,
+    ) -> Result<T, CellError> {
+        let error = |text: &str, cause: TextError| CellError {
+            field: self.field.clone(),
+            text: text.to_owned(),
+            cause,
+            at: Box::new(self.at.clone()),
+        };
+        let source = self.template.source();
+        let text = self
+            .template
+            .render_setting(cell)
+            .map_err(|cause| error(source, TextError::new(cause.to_string(), 0..source.len())))?;
+        parse(&text).map_err(|cause| error(&text, cause))
+    }
+}
+
+/// A setting that may be left out.
+pub(crate) trait Optional {
+    /// What it comes to in `cell`, if it is there.
+    fn value<T>(
+        &self,
+        cell: &Cell,
+        parse: impl FnOnce(&str) -> Result<T, TextError>,
+    ) -> Result<Option<T>, CellError>;
+}
+
+impl Optional for Option<Setting> {
+    fn value<T>(
+        &self,
+        cell: &Cell,
+        parse: impl FnOnce(&str) -> Result<T, TextError>,
+    ) -> Result<Option<T>, CellError> {
+        self.as_ref().map(|s| s.value(cell, parse)).transpose()
+    }
+}

@@ -1,0 +1,44 @@
+//! Stretches of a template as text, each with its surroundings.
+
+use serde::{Deserialize, Serialize};
+
+use super::escape::Escape;
+
+/// A stretch of a template.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Part {
+    pub(super) text: Box<str>,
+    /// How what is substituted is escaped; `None` where nothing is, whatever braces the text holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) escape: Option<Escape>,
+}
+
+impl Part {
+    pub(super) fn code(text: &str, escape: Escape) -> Self {
+        Self {
+            text: text.into(),
+            escape: Some(escape),
+        }
+    }
+
+    pub(super) fn literal(text: &str) -> Self {
+        Self {
+            text: text.into(),
+            escape: None,
+        }
+    }
+}
+
+/// Joins neighbouring literals: a JSON body is mostly made of them.
+pub(super) fn merge_literals(parts: impl Iterator<Item = Part>) -> Vec<Part> {
+    let mut merged: Vec<Part> = Vec::new();
+    for part in parts {
+        match merged.last_mut() {
+            Some(last) if last.escape.is_none() && part.escape.is_none() => {
+                last.text = format!("{}{}", last.text, part.text).into();
+            }
+            _ => merged.push(part),
+        }
+    }
+    merged
+}
