@@ -17,7 +17,7 @@ use crate::clock::Nanos;
 pub(crate) enum Alarm {
     Timerfd(AsyncFd<Descriptor>),
     #[cfg(test)]
-    Simulated(std::rc::Rc<crate::simulation::Alarm>),
+    Simulated(std::rc::Rc<crate::simulation::time::Alarm>),
 }
 
 pub(crate) struct Descriptor(TimerFd);
@@ -37,7 +37,7 @@ impl Alarm {
     )]
     pub(crate) fn new() -> io::Result<Self> {
         #[cfg(test)]
-        if let Some(alarm) = crate::simulation::alarm() {
+        if let Some(alarm) = crate::simulation::time::alarm() {
             return Ok(Self::Simulated(alarm));
         }
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use nix::time::{ClockId, clock_gettime};
 
+pub(crate) use crate::nanos::{Nanos, nanos};
+
 /// The clock of a trial: 0 is the moment of [`crate::Driver::begin`], monotonic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
@@ -64,14 +66,6 @@ impl Clock {
     }
 }
 
-/// A point or a span of time on a worker's clock.
-pub(crate) type Nanos = u64;
-
-/// A duration in nanoseconds, at most [`u64::MAX`].
-pub(crate) fn nanos(duration: Duration) -> Nanos {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// The calendar's time in seconds since 1970, for the expiry dates of cookies.
 #[expect(clippy::disallowed_methods, reason = "the clock module")]
 pub(crate) fn unix_seconds() -> i64 {
@@ -90,7 +84,7 @@ fn shared() -> Nanos {
 #[expect(clippy::disallowed_methods, reason = "the clock module")]
 fn read() -> Instant {
     #[cfg(test)]
-    if let Some(now) = crate::simulation::now() {
+    if let Some(now) = crate::simulation::time::now() {
         return now;
     }
     Instant::now()

@@ -13,17 +13,25 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::drive::{BaseUrl, Drive};
-use crate::driver::DriverError;
+use crate::error::DriverError;
 use crate::http::HttpClient;
 use crate::http::tls_config;
-use crate::merger::{Outbox, Report};
-use crate::recorder::WorkerWindow;
+use crate::report::{Outbox, Report, WorkerWindow};
 use crate::script::Script;
 use crate::timers::Timers;
 use crate::worker::Worker;
 
 /// Emptied windows that may wait for their worker.
 const EMPTIED: usize = 4;
+
+/// A worker thread of a generator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WorkerThread {
+    /// Its process.
+    pub pid: u32,
+    /// Its kernel thread id, for `/proc/PID/task/TID`.
+    pub tid: i32,
+}
 
 /// Running workers.
 pub(crate) struct Crew {

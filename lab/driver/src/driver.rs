@@ -1,6 +1,5 @@
 //! Starts the workers, tells them when to begin and to stop, and collects the summary.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -9,86 +8,19 @@ use std::time::Duration;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::crew::{self, Crew, spawn, validate};
-use crate::drive::{BaseUrl, Drive};
+use crate::crew::{self, Crew, WorkerThread, spawn, validate};
+use crate::drive::Drive;
+use crate::error::DriverError;
 use crate::event::{DriveSummary, DriverEvent};
-use crate::merger::{Merger, QUEUE};
+use crate::merger::Merger;
 use crate::remote::{Generators, Links};
+use crate::report::QUEUE;
 use crate::script::Script;
 use crate::timers::Timers;
 
 /// How long before the trial's 0 generators in other processes are told of it, so that the first
 /// users are not late by what the message takes.
 const NOTICE: Duration = Duration::from_millis(50);
-
-/// Why a drive could not start, or did not end well.
-#[derive(Debug, thiserror::Error)]
-pub enum DriverError {
-    /// The drive contradicts itself, such as no users or a window of no length.
-    #[error("this load can't be driven: {0}")]
-    Drive(&'static str),
-    /// The server's name has no address.
-    #[error("{base} has no address")]
-    Resolve {
-        /// The server.
-        base: BaseUrl,
-        /// What the resolver said.
-        source: io::Error,
-    },
-    /// The TLS options are unusable.
-    #[error("TLS can't be set up: {0}")]
-    Tls(String),
-    /// A worker thread, its runtime, or its timer could not be made.
-    #[error("a worker can't be started")]
-    Runtime(#[source] io::Error),
-    /// A worker could not be pinned to its core.
-    #[error("a worker can't be pinned to core {core}")]
-    Pin {
-        /// The core.
-        core: usize,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A user's own variables could not be made.
-    #[error("the variables of user {index} can't be made: {detail}")]
-    User {
-        /// Its index.
-        index: u32,
-        /// Why.
-        detail: String,
-    },
-    /// A generator process could not be started.
-    #[error("the generator {} can't be started", program.display())]
-    Spawn {
-        /// Its program.
-        program: std::path::PathBuf,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// What generators are to drive can't be written as a message.
-    #[error("generators can't be told what to drive")]
-    Message(#[source] Box<crate::remote::MessageError>),
-    /// A generator process refused its work, or ended before it was done.
-    #[error("generator {index} {detail}")]
-    Generator {
-        /// Its number.
-        index: u32,
-        /// How it ended, with its last words.
-        detail: String,
-    },
-    /// A thread of the driver ended by a panic: a defect of this program.
-    #[error("a thread of the driver failed")]
-    Panicked,
-}
-
-/// A worker thread of a generator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct WorkerThread {
-    /// Its process.
-    pub pid: u32,
-    /// Its kernel thread id, for `/proc/PID/task/TID`.
-    pub tid: i32,
-}
 
 /// A running drive: setup at once, ramp and hold after [`Driver::begin`].
 ///

@@ -12,12 +12,15 @@ mod control;
 mod crew;
 mod drive;
 mod driver;
+mod error;
 mod event;
 pub mod http;
 mod load;
 mod merger;
+mod nanos;
 mod recorder;
 pub mod remote;
+mod report;
 mod script;
 #[cfg(test)]
 mod simulation;
@@ -26,8 +29,10 @@ mod user;
 mod worker;
 
 pub use clock::Clock;
+pub use crew::WorkerThread;
 pub use drive::{BaseUrl, BaseUrlError, Drive, Limits, Part, TlsOptions};
-pub use driver::{Driver, DriverError, WorkerThread};
+pub use driver::Driver;
+pub use error::DriverError;
 pub use event::{
     DriveSummary, DriverEvent, ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow,
     Unanswered, Window, new_histogram,

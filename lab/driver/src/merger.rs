@@ -7,59 +7,12 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, Nanos};
 use crate::control::Control;
 use crate::event::{DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, Window};
-use crate::recorder::{Example, WorkerWindow};
+use crate::report::{Example, Report, SetupCounts, WorkerWindow};
 use crate::script::Script;
-
-/// How many reports may wait for the merger, over all workers.
-pub(crate) const QUEUE: usize = 256;
-
-/// What a worker tells.
-pub(crate) enum Report {
-    /// Setup went on.
-    Setup(SetupCounts),
-    /// All of this worker's users are through with the setup step that was asked for.
-    SetupStepDone(SetupCounts),
-    /// A window is full, or the trial over; `end` and `handed_over` on the trial's clock.
-    Window {
-        index: u64,
-        end: Nanos,
-        handed_over: Nanos,
-        window: Box<WorkerWindow>,
-    },
-    /// A failed request.
-    Example(Example),
-    /// The worker has ended; `cut` when at the end of its trial.
-    Ended { cut: bool },
-}
-
-/// What a worker's setup has come to.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(crate) struct SetupCounts {
-    pub(crate) users_done: u32,
-    pub(crate) transactions: u64,
-    pub(crate) errors: u64,
-    pub(crate) skipped: u64,
-}
-
-/// A worker's end of the queue to the merger.
-#[derive(Clone)]
-pub(crate) struct Outbox {
-    pub(crate) worker: usize,
-    pub(crate) queue: SyncSender<(usize, Report)>,
-}
-
-impl Outbox {
-    /// Blocks while the merger is a whole queue behind: late sends then show that the generator
-    /// was held up, where silence would lose counts. Without a merger there is nobody to tell.
-    pub(crate) fn send(&self, report: Report) {
-        let _gone = self.queue.send((self.worker, report));
-    }
-}
 
 /// The merger's state.
 pub(crate) struct Merger {

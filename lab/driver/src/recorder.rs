@@ -10,25 +10,8 @@ use hdrhistogram::Histogram;
 
 use crate::client::{ClientCounts, Failure};
 use crate::clock::{Nanos, nanos};
-use crate::event::{
-    ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow, Unanswered, new_histogram,
-};
-use crate::merger::{Outbox, Report};
-
-/// Counts of one window of one worker.
-pub(crate) struct WorkerWindow {
-    pub(crate) users: u32,
-    pub(crate) cycles: u64,
-    pub(crate) overruns: u64,
-    pub(crate) arrived: u64,
-    pub(crate) waiting: u64,
-    pub(crate) dropped: u64,
-    pub(crate) client: ClientCounts,
-    pub(crate) unanswered: Unanswered,
-    pub(crate) lateness: Histogram<u64>,
-    pub(crate) sessions: Histogram<u64>,
-    pub(crate) steps: Vec<StepWindow>,
-}
+use crate::event::{ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, Unanswered};
+use crate::report::{Example, Outbox, Report, WorkerWindow};
 
 /// The figures of a request that ended.
 pub(crate) struct Sample {
@@ -42,71 +25,6 @@ pub(crate) struct Sample {
     pub(crate) late: Nanos,
     /// Bytes of the answer's body.
     pub(crate) bytes: u64,
-}
-
-/// An error that a reader may want to see.
-#[derive(Debug, Clone)]
-pub(crate) struct Example {
-    /// On the trial's clock.
-    pub(crate) t: Nanos,
-    /// Index of the step: of a window's steps, or of setup's.
-    pub(crate) step: usize,
-    pub(crate) setup: bool,
-    pub(crate) class: ErrorClass,
-    pub(crate) detail: Box<str>,
-}
-
-impl StepWindow {
-    fn reset(&mut self) {
-        reset(&mut self.ok);
-        reset(&mut self.service);
-        reset(&mut self.error);
-        self.errors = [0; 5];
-        self.skipped = 0;
-        self.waits = 0;
-        self.wait_sum_us = 0;
-        self.bytes = 0;
-    }
-}
-
-impl WorkerWindow {
-    pub(crate) fn new(steps: usize) -> Self {
-        Self {
-            users: 0,
-            cycles: 0,
-            overruns: 0,
-            arrived: 0,
-            waiting: 0,
-            dropped: 0,
-            client: ClientCounts::default(),
-            unanswered: Unanswered::default(),
-            lateness: new_histogram(),
-            sessions: new_histogram(),
-            steps: (0..steps).map(|_| StepWindow::empty()).collect(),
-        }
-    }
-
-    /// Empties it and keeps its memory.
-    pub(crate) fn reset(&mut self) {
-        self.users = 0;
-        self.cycles = 0;
-        self.overruns = 0;
-        self.arrived = 0;
-        self.waiting = 0;
-        self.dropped = 0;
-        self.client = ClientCounts::default();
-        self.unanswered = Unanswered::default();
-        reset(&mut self.lateness);
-        reset(&mut self.sessions);
-        self.steps.iter_mut().for_each(StepWindow::reset);
-    }
-}
-
-/// Most histograms of a window are empty; clearing those would cost more than filling the rest.
-fn reset(histogram: &mut Histogram<u64>) {
-    if !histogram.is_empty() {
-        histogram.reset();
-    }
 }
 
 /// Records what a worker's users do, window after window.
@@ -384,6 +302,7 @@ fn record(histogram: &mut Histogram<u64>, value: Nanos) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::new_histogram;
     use std::sync::mpsc::sync_channel;
 
     const MS: Nanos = 1_000_000;

@@ -4,15 +4,15 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use super::message::{FromGenerator, MessageError, ToGenerator, WireDrive, read, write};
+use super::error::MessageError;
+use super::message::{FromGenerator, ToGenerator, WireDrive, read, write};
 use super::wire::WireReport;
 use crate::clock::Clock;
 use crate::control::{Control, Order};
 use crate::crew::{self, Crew, spawn, validate};
 use crate::drive::Drive;
-use crate::driver::DriverError;
-use crate::merger::{QUEUE, Report};
-use crate::recorder::WorkerWindow;
+use crate::error::DriverError;
+use crate::report::{QUEUE, Report, WorkerWindow};
 use crate::script::Script;
 
 /// More users than any machine has ports for.

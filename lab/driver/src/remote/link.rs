@@ -16,15 +16,15 @@ use std::time::Duration;
 use lab_workload::Message;
 use tokio::sync::watch;
 
-use super::message::{
-    FromGenerator, MessageError, Start, ToGenerator, WireDrive, WireOrder, read, write,
-};
+use super::error::MessageError;
+use super::message::{FromGenerator, Start, ToGenerator, WireDrive, WireOrder, read, write};
 use crate::clock::Clock;
 use crate::control::{Control, Order};
+use crate::crew::WorkerThread;
 use crate::crew::spawn;
 use crate::drive::{Drive, Part};
-use crate::driver::{DriverError, WorkerThread};
-use crate::merger::Report;
+use crate::error::DriverError;
+use crate::report::Report;
 use crate::script::Script;
 
 /// How long a generator may take to say that its workers are there.

@@ -9,11 +9,13 @@
 //! Generators on other machines need the difference of the clocks added; nothing measures that yet.
 
 mod child;
+mod error;
 mod link;
 mod message;
 mod wire;
 
 pub use child::{GenerateError, generate};
+pub use error::{MAX_FRAME_BYTES, MessageError};
 pub use link::Generators;
 pub(crate) use link::Links;
-pub use message::{MAX_FRAME_BYTES, MessageError, check_from_generator, check_to_generator};
+pub use message::{check_from_generator, check_to_generator};

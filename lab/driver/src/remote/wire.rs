@@ -6,12 +6,11 @@ use hdrhistogram::Histogram;
 use lab_stats::encoding::{decode_v2, encode_v2};
 use serde::{Deserialize, Serialize};
 
-use super::message::MessageError;
+use super::error::MessageError;
 use crate::client::ClientCounts;
 use crate::clock::Nanos;
 use crate::event::{ErrorClass, StepWindow, Unanswered, new_histogram};
-use crate::merger::{Report, SetupCounts};
-use crate::recorder::{Example, WorkerWindow};
+use crate::report::{Example, Report, SetupCounts, WorkerWindow};
 
 /// A [`Report`].
 #[derive(Debug, Serialize, Deserialize)]

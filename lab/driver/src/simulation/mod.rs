@@ -9,128 +9,39 @@ mod closed;
 mod drive;
 mod lateness;
 mod sequence;
+pub(crate) mod time;
 
-use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
+use std::cell::RefCell;
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_workload::UserScope;
 use tokio::task::LocalSet;
 
 use crate::client::{Client, ClientCounts, Exchange, Failure, RequestId};
-use crate::clock::{Clock, Nanos, nanos};
+use crate::clock::{Clock, nanos};
 use crate::control::Control;
 use crate::crew::hire;
 use crate::drive::Drive;
 use crate::event::{DriveSummary, DriverEvent, ErrorClass, StepWindow, Window, new_histogram};
-use crate::merger::{Merger, Outbox, Report};
+use crate::merger::Merger;
+use crate::report::{Outbox, Report};
 use crate::script::Script;
 use crate::timers::{Timer, Timers};
 use crate::worker::Worker;
 
 pub(crate) use drive::{drive, ms, step, workload};
+use time::{NEVER, hold_up};
 
-const NEVER: Nanos = Nanos::MAX;
 /// More reports or events than any test makes without time passing.
 const QUEUE: usize = 1 << 14;
-
-/// The time of this thread's simulation, and what waits for it.
-struct World {
-    base: Instant,
-    passed: Nanos,
-    alarms: Vec<Rc<Alarm>>,
-}
-
-thread_local! {
-    static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
-}
-
-fn with<T>(act: impl FnOnce(&mut World) -> T) -> Option<T> {
-    WORLD.with_borrow_mut(|world| world.as_mut().map(act))
-}
-
-/// The simulated moment; none outside a simulation.
-pub(crate) fn now() -> Option<Instant> {
-    with(|world| world.base + Duration::from_nanos(world.passed))
-}
-
-/// A new alarm; none outside a simulation.
-pub(crate) fn alarm() -> Option<Rc<Alarm>> {
-    with(|world| {
-        let alarm = Rc::new(Alarm::default());
-        world.alarms.push(Rc::clone(&alarm));
-        alarm
-    })
-}
-
-/// Lets time pass in which a worker does nothing else: its own work, or others' on its core.
-pub(crate) fn hold_up(time: Duration) {
-    with(|world| world.passed += nanos(time));
-}
-
-/// What a worker's timers are served by.
-pub(crate) struct Alarm {
-    at: Cell<Nanos>,
-    rings: Cell<bool>,
-    waker: RefCell<Option<Waker>>,
-}
-
-impl Default for Alarm {
-    fn default() -> Self {
-        Self {
-            at: Cell::new(NEVER),
-            rings: Cell::new(false),
-            waker: RefCell::default(),
-        }
-    }
-}
-
-impl Alarm {
-    pub(crate) fn set(&self, left: Nanos) {
-        let passed = with(|world| world.passed).expect("it was made in a simulation");
-        self.at.set(passed.saturating_add(left));
-    }
-
-    pub(crate) async fn rung(&self) {
-        let poll = |cx: &mut Context<'_>| {
-            if self.rings.take() {
-                return Poll::Ready(());
-            }
-            *self.waker.borrow_mut() = Some(cx.waker().clone());
-            Poll::Pending
-        };
-        poll_fn(poll).await;
-    }
-
-    fn ring(&self) {
-        self.at.set(NEVER);
-        self.rings.set(true);
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
-    }
-}
-
-/// Sets the clock to the next alarm and rings it.
-fn jump() {
-    let due: Vec<Rc<Alarm>> = with(|world| {
-        let next = world.alarms.iter().map(|alarm| alarm.at.get()).min();
-        let next = next.filter(|at| *at < NEVER);
-        let next = next.expect("nothing more will ever happen, but workers wait");
-        world.passed = world.passed.max(next);
-        let due = |alarm: &&Rc<Alarm>| alarm.at.get() <= world.passed;
-        world.alarms.iter().filter(due).cloned().collect()
-    })
-    .expect("a simulation");
-    due.iter().for_each(|alarm| alarm.ring());
-}
 
 /// A request as the server gets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -345,16 +256,12 @@ struct Over;
 
 impl Drop for Over {
     fn drop(&mut self) {
-        WORLD.set(None);
+        time::end();
     }
 }
 
 fn begin() -> Over {
-    WORLD.set(Some(World {
-        base: Clock::start().instant0(),
-        passed: 0,
-        alarms: Vec::new(),
-    }));
+    time::begin(Clock::start().instant0());
     Over
 }
 
@@ -395,7 +302,7 @@ pub(crate) fn simulate(drive: Drive, server: impl FnMut(Asked) -> Answer + 'stat
         told.try_iter()
             .for_each(|event| story.hear(event, &control, clock));
         if idle {
-            jump();
+            time::jump();
         }
     }
     story.summary = merger.end();
