@@ -3,6 +3,9 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use lab_archive::ArchiveError;
+use lab_conduct::ConductError;
+
 /// Why the program ended, by rising precedence where several hold: 99, 121, 120, 110, 105.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
@@ -107,6 +110,32 @@ impl fmt::Display for Failure {
             write!(f, "\nhint: {hint}")?;
         }
         Ok(())
+    }
+}
+
+/// A load that this machine can't carry or an archive that doesn't fit is the caller's to mend.
+pub(crate) fn failure(error: &ConductError) -> Failure {
+    match error {
+        ConductError::Preflight { .. }
+        | ConductError::Settings { .. }
+        | ConductError::Kernel { .. }
+        | ConductError::Unsupported(_) => Failure::new(Exit::BadInput, error),
+        ConductError::KernelBusy { .. } => Failure::new(Exit::BadInput, error)
+            .hint("runs that vary the same setting go one after the other"),
+        ConductError::PutBack { .. } => Failure::new(Exit::Internal, error)
+            .hint("`plimsoll restore` tries again, as root where that is needed"),
+        ConductError::Archive(ArchiveError::NotEmpty { .. }) => Failure::new(Exit::BadInput, error)
+            .hint("--resume goes on with the run in it; a new run needs another --out"),
+        ConductError::Archive(ArchiveError::Different { .. } | ArchiveError::Changed { .. }) => {
+            Failure::new(Exit::BadInput, error)
+                .hint("resume it as it was begun, or start a new run without --resume")
+        }
+        ConductError::Archive(
+            ArchiveError::NotAnArchive { .. }
+            | ArchiveError::Busy { .. }
+            | ArchiveError::Version { .. },
+        ) => Failure::new(Exit::BadInput, error),
+        _ => Failure::new(Exit::Internal, error),
     }
 }
 

@@ -5,8 +5,10 @@ mod args;
 mod commands;
 mod exit;
 mod files;
+mod length;
 mod progress;
 mod state;
+mod words;
 
 use std::process::ExitCode;
 

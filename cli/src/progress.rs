@@ -8,8 +8,7 @@ use lab_archive::TrialEnd;
 use lab_conduct::{Event, Phase, Progress};
 use lab_study::plan::{LoadKind, LoadSpec};
 
-use crate::commands::plan::{cell_words, duration};
-use crate::commands::restore;
+use crate::words::{self, cell_words, duration};
 
 /// Plain lines come this far apart while the load goes on.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -47,7 +46,7 @@ impl Display {
 
     pub(crate) fn show(&mut self, event: &Event) {
         match event {
-            Event::Restored(restored) => self.line(&restore::words(restored)),
+            Event::Restored(restored) => self.line(&words::restored(restored)),
             Event::Gone { path, value } => self.line(&format!(
                 "{path} is gone: its old value `{value}` can't be put back (`plimsoll restore` forgets it)"
             )),

@@ -5,18 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lab_conduct::preflight;
-use lab_study::model::{Cell, Level};
 use lab_study::plan::{LoadKind, Plan, Search, Trial};
 
 use crate::args::PlanArgs;
-use crate::commands::run::failure;
 use crate::commands::{load, print, request, shows};
-use crate::exit::{Exit, Failure};
-
-/// What starting, provisioning, and setting up cost beside ramp and hold; measured at 1000 to 3000
-/// users with the built-in server, rounded up.
-const START_ALLOWANCE: Duration = Duration::from_secs(5);
-const SETUP_ALLOWANCE_PER_USER: Duration = Duration::from_millis(6);
+use crate::exit::{Exit, Failure, failure};
+use crate::length::{length, total};
+use crate::words::{cell_words, duration};
 
 /// What 80 columns leave for the words of a cell.
 const CELL_WIDTH: usize = 30;
@@ -170,58 +165,13 @@ fn searches(plan: &Plan, search: &Search) -> String {
     text
 }
 
-/// The time that all trials need, setup included.
-pub(crate) fn total(plan: &Plan) -> Duration {
-    let trials = plan.trials.iter();
-    trials.map(|trial| length(trial, trial.load.users)).sum()
-}
-
-/// The time that a trial needs with so many users.
-fn length(trial: &Trial, users: u32) -> Duration {
-    Duration::from_millis(trial.load.ramp_ms + trial.load.hold_ms)
-        + START_ALLOWANCE
-        + SETUP_ALLOWANCE_PER_USER * users
-}
-
-/// `users 1000, threads 4`.
-pub(crate) fn cell_words(cell: &Cell) -> String {
-    let mut words = Vec::with_capacity(cell.len());
-    for (factor, level) in cell {
-        let level = match level {
-            Level::Int(n) => n.to_string(),
-            Level::Float(x) => x.to_string(),
-            Level::Text(text) => text.clone(),
-            Level::Bool(on) => on.to_string(),
-        };
-        words.push(format!("{factor} {level}"));
-    }
-    words.join(", ")
-}
-
-/// A length of time with its two largest units: `1 h 4 min`, `12 min`, `48 s`, `0.25 s`.
-pub(crate) fn duration(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    if seconds < 10.0 && time.subsec_millis() != 0 {
-        return format!("{seconds:.2} s");
-    }
-    let whole = seconds.round() as u64;
-    match (whole / 3600, whole / 60 % 60, whole % 60) {
-        (0, 0, s) => format!("{s} s"),
-        (0, m, 0) => format!("{m} min"),
-        (0, m, s) => format!("{m} min {s} s"),
-        (h, 0, _) => format!("{h} h"),
-        (h, m, _) => format!("{h} h {m} min"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
 
     use lab_study::plan::{PlanOptions, plan};
     use lab_study::{Files, load_study};
 
-    use super::{describe, duration};
+    use super::describe;
 
     struct Folder(String);
 
@@ -263,19 +213,5 @@ mod tests {
              subject_to: { response_time: [\"p(95) < 100ms\"] }\n",
         ];
         insta::assert_snapshot!(plans.map(described).join("\n---\n\n"));
-    }
-
-    #[test]
-    fn durations_read_well() {
-        for (ms, text) in [
-            (250, "0.25 s"),
-            (48_000, "48 s"),
-            (720_000, "12 min"),
-            (3_240_000, "54 min"),
-            (3_840_000, "1 h 4 min"),
-            (95_000, "1 min 35 s"),
-        ] {
-            assert_eq!(duration(Duration::from_millis(ms)), text);
-        }
     }
 }

@@ -1,12 +1,12 @@
 //! `plimsoll restore`: puts back kernel settings that a killed run left changed.
 
-use lab_conduct::{Gone, Restoration, Restored};
+use lab_conduct::{Gone, Restoration};
 
 use crate::args::RestoreArgs;
 use crate::commands::print;
-use crate::commands::run::failure;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failure};
 use crate::state;
+use crate::words;
 
 pub(crate) fn run(args: &RestoreArgs) -> Result<Exit, Failure> {
     let folder = state::folder(args.state.as_deref())?;
@@ -24,17 +24,6 @@ pub(crate) fn run(args: &RestoreArgs) -> Result<Exit, Failure> {
     if restored.is_empty() {
         return print("nothing to put back\n");
     }
-    let lines: Vec<String> = restored.iter().map(words).collect();
+    let lines: Vec<String> = restored.iter().map(words::restored).collect();
     print(&format!("{}\n", lines.join("\n")))
-}
-
-/// What was put back, in a sentence.
-pub(crate) fn words(restored: &Restored) -> String {
-    let Restored {
-        path,
-        found,
-        value,
-        pid,
-    } = restored;
-    format!("put {path} back to `{value}`: a killed run (process {pid}) had left it at `{found}`")
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lab_analysis::judge_trial;
-use lab_archive::{ArchiveError, Run};
-use lab_conduct::{ConductError, Outcome, RunRequest, preflight};
+use lab_archive::Run;
+use lab_conduct::{Outcome, RunRequest, preflight};
 use lab_stats::search::Judgement;
 use lab_study::model::Find;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::plan::describe;
 use crate::commands::{load, print, report, request};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failure};
 use crate::progress::Display;
 
 /// Where archives go unless `--out` says otherwise.
@@ -193,32 +193,6 @@ fn unfinished(dir: &Path) -> bool {
             .join("trial.json")
     };
     trials.iter().any(|trial| !folder(trial).exists())
-}
-
-/// A load that this machine can't carry or an archive that doesn't fit is the caller's to mend.
-pub(crate) fn failure(error: &ConductError) -> Failure {
-    match error {
-        ConductError::Preflight { .. }
-        | ConductError::Settings { .. }
-        | ConductError::Kernel { .. }
-        | ConductError::Unsupported(_) => Failure::new(Exit::BadInput, error),
-        ConductError::KernelBusy { .. } => Failure::new(Exit::BadInput, error)
-            .hint("runs that vary the same setting go one after the other"),
-        ConductError::PutBack { .. } => Failure::new(Exit::Internal, error)
-            .hint("`plimsoll restore` tries again, as root where that is needed"),
-        ConductError::Archive(ArchiveError::NotEmpty { .. }) => Failure::new(Exit::BadInput, error)
-            .hint("--resume goes on with the run in it; a new run needs another --out"),
-        ConductError::Archive(ArchiveError::Different { .. } | ArchiveError::Changed { .. }) => {
-            Failure::new(Exit::BadInput, error)
-                .hint("resume it as it was begun, or start a new run without --resume")
-        }
-        ConductError::Archive(
-            ArchiveError::NotAnArchive { .. }
-            | ArchiveError::Busy { .. }
-            | ArchiveError::Version { .. },
-        ) => Failure::new(Exit::BadInput, error),
-        _ => Failure::new(Exit::Internal, error),
-    }
 }
 
 /// The one place of this program that reads the calendar clock: archives are named after it.

@@ -13,9 +13,10 @@ use lab_study::Study;
 use lab_study::model::Cell;
 use lab_study::plan::Plan;
 
-use crate::commands::plan::{duration, total};
 use crate::commands::report;
 use crate::exit::Failure;
+use crate::length::total;
+use crate::words::duration;
 
 /// The differences that are asked about.
 const EFFECTS: [f64; 3] = [0.02, 0.05, 0.10];
