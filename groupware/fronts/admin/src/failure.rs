@@ -10,35 +10,35 @@ use groupware_store::{CommitError, StoreError};
 
 /// A failed request.
 #[derive(Debug)]
-pub(crate) struct Failure(ApiError);
+pub(crate) struct AdminFailure(ApiError);
 
-pub(crate) type Reply = Result<Response, Failure>;
+pub(crate) type Reply = Result<Response, AdminFailure>;
 
-impl IntoResponse for Failure {
+impl IntoResponse for AdminFailure {
     fn into_response(self) -> Response {
         self.0.into_response()
     }
 }
 
-impl From<ApiError> for Failure {
+impl From<ApiError> for AdminFailure {
     fn from(error: ApiError) -> Self {
         Self(error)
     }
 }
 
-impl From<CommitError> for Failure {
+impl From<CommitError> for AdminFailure {
     fn from(error: CommitError) -> Self {
         Self(error.into())
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for AdminFailure {
     fn from(error: StoreError) -> Self {
         Self(error.into())
     }
 }
 
-impl From<AccountsError> for Failure {
+impl From<AccountsError> for AdminFailure {
     fn from(error: AccountsError) -> Self {
         let status = match &error {
             AccountsError::Decided(AccountError::Store(error)) => return error.clone().into(),
@@ -58,7 +58,7 @@ impl From<AccountsError> for Failure {
     }
 }
 
-impl From<MailError> for Failure {
+impl From<MailError> for AdminFailure {
     fn from(error: MailError) -> Self {
         Self(match error {
             MailError::Refused { reason, message } => ApiError::told(reason.status(), message),
@@ -68,7 +68,7 @@ impl From<MailError> for Failure {
     }
 }
 
-impl From<FillError> for Failure {
+impl From<FillError> for AdminFailure {
     fn from(error: FillError) -> Self {
         match error {
             FillError::NotEmpty(user) => {

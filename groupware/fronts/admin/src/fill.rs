@@ -29,7 +29,7 @@ use groupware_mail::{Fill, SizeClass};
 use groupware_service::{Caller, Service};
 use serde::{Deserialize, Serialize};
 
-use crate::failure::{Failure, Reply};
+use crate::failure::{AdminFailure, Reply};
 use crate::front::AdminFront;
 use crate::request::{json, to_the_end, user_name};
 
@@ -115,7 +115,7 @@ async fn fill(
 }
 
 /// The mailboxes of the users, who must be registered.
-fn users(service: &Service, asked: &FillRequest) -> Result<Vec<String>, Failure> {
+fn users(service: &Service, asked: &FillRequest) -> Result<Vec<String>, AdminFailure> {
     if asked.users.len() > USERS_AT_ONCE || asked.messages > MESSAGES {
         let message = format!(
             "Fill at most {USERS_AT_ONCE} mailboxes with at most {MESSAGES} messages in one call."
@@ -135,7 +135,7 @@ fn users(service: &Service, asked: &FillRequest) -> Result<Vec<String>, Failure>
     asked.users.iter().map(mailbox).collect()
 }
 
-fn plan(asked: FillRequest) -> Result<Fill, Failure> {
+fn plan(asked: FillRequest) -> Result<Fill, AdminFailure> {
     let classes = match asked.profile {
         Profile::Named(name) if name == REFERENCE => SizeClass::REFERENCE.to_vec(),
         Profile::Named(_) => {

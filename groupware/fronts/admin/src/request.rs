@@ -6,7 +6,7 @@ use groupware_service::Caller;
 use http::StatusCode;
 use serde::Deserialize;
 
-use crate::failure::{Failure, Reply};
+use crate::failure::{AdminFailure, Reply};
 
 pub(crate) fn user_name(text: &str) -> Result<UserName, ApiError> {
     UserName::parse(text).ok_or_else(|| {
@@ -36,7 +36,7 @@ pub(crate) async fn to_the_end(
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         Err(_) => {
             let stopping = "The server is stopping.";
-            Err(Failure::from(ApiError::later(
+            Err(AdminFailure::from(ApiError::later(
                 StatusCode::SERVICE_UNAVAILABLE,
                 stopping,
                 5,

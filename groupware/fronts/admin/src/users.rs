@@ -15,7 +15,7 @@ use groupware_service::{Caller, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use crate::failure::{Failure, Reply};
+use crate::failure::{AdminFailure, Reply};
 use crate::front::AdminFront;
 use crate::request::{json, to_the_end, user_name};
 
@@ -104,7 +104,7 @@ async fn register(
     .await
 }
 
-fn new_users(registration: &Registration, pad_bytes: u64) -> Result<Vec<NewUser>, Failure> {
+fn new_users(registration: &Registration, pad_bytes: u64) -> Result<Vec<NewUser>, AdminFailure> {
     if registration.users.len() > USERS_AT_ONCE {
         let message = format!("Register at most {USERS_AT_ONCE} users in one call.");
         return Err(ApiError::bad_request(message).into());

@@ -20,7 +20,7 @@ use groupware_service::Service;
 use groupware_service::calendar::{change, read};
 
 use self::reply::CalendarFailure;
-use self::request::{Body, MediaType, Query, Resource};
+use self::request::{Body, CalendarQuery, MediaType, Resource};
 use crate::front::Domino;
 
 type Reply = Result<Response, CalendarFailure>;
@@ -53,7 +53,7 @@ async fn no_database_context(_owner: Owner) -> Reply {
     Err(error.into())
 }
 
-async fn list_events(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
+async fn list_events(State(service): State<Service>, owner: Owner, query: CalendarQuery) -> Reply {
     let query = EventQuery::parse(query.pairs(), service.now_s())?;
     let page = read(&service, |snapshot| {
         calendar::events(snapshot, owner.mailbox(), &query)
@@ -70,7 +70,7 @@ async fn list_events(State(service): State<Service>, owner: Owner, query: Query)
 async fn create_event(
     State(service): State<Service>,
     owner: Owner,
-    query: Query,
+    query: CalendarQuery,
     media: MediaType,
     Body(body): Body,
 ) -> Reply {
@@ -93,7 +93,7 @@ async fn read_event(
     State(service): State<Service>,
     owner: Owner,
     Resource(uid): Resource,
-    query: Query,
+    query: CalendarQuery,
 ) -> Reply {
     let format = Format::parse(query.pairs())?;
     let body = read(&service, |snapshot| {
@@ -106,7 +106,7 @@ async fn update_event(
     State(service): State<Service>,
     owner: Owner,
     Resource(uid): Resource,
-    query: Query,
+    query: CalendarQuery,
     media: MediaType,
     Body(body): Body,
 ) -> Reply {
@@ -131,7 +131,7 @@ async fn delete_event(
     State(service): State<Service>,
     owner: Owner,
     Resource(uid): Resource,
-    query: Query,
+    query: CalendarQuery,
 ) -> Reply {
     let workflow = query.flag("workflow", true)?;
     change(&service, &owner, |context| {
@@ -164,7 +164,11 @@ async fn list_notices(
     Ok(reply::list(body))
 }
 
-async fn list_invitations(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
+async fn list_invitations(
+    State(service): State<Service>,
+    owner: Owner,
+    query: CalendarQuery,
+) -> Reply {
     let query = InvitationQuery::parse(query.pairs())?;
     let body = read(&service, |snapshot| {
         calendar::invitations(snapshot, owner.mailbox(), &query)
@@ -176,7 +180,7 @@ async fn read_notice(
     State(service): State<Service>,
     owner: Owner,
     Resource(id): Resource,
-    query: Query,
+    query: CalendarQuery,
 ) -> Reply {
     let format = Format::parse(query.pairs())?;
     let body = read(&service, |snapshot| {
@@ -189,7 +193,7 @@ async fn act_on_event(
     State(service): State<Service>,
     owner: Owner,
     Resource(uid): Resource,
-    query: Query,
+    query: CalendarQuery,
     media: MediaType,
     Body(body): Body,
 ) -> Reply {
@@ -207,7 +211,7 @@ async fn act_on_notice(
     State(service): State<Service>,
     owner: Owner,
     Resource(id): Resource,
-    query: Query,
+    query: CalendarQuery,
     media: MediaType,
     Body(body): Body,
 ) -> Reply {
@@ -225,7 +229,7 @@ async fn act(
     service: &Service,
     owner: &Owner,
     target: Target<'_>,
-    query: &Query,
+    query: &CalendarQuery,
     (media, body): (MediaType, &[u8]),
 ) -> Reply {
     let action = Action::parse(query.pairs())?;

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
-use crate::week;
+use crate::grid::grid_rules;
 
 /// A file that pages ask for.
 pub(crate) struct Asset {
@@ -31,7 +31,7 @@ impl Asset {
 
 /// The style sheet, with the rules that would be too dull to write by hand.
 pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
-    let content = [include_str!("style.css"), &week::grid_rules()].concat();
+    let content = [include_str!("style.css"), &grid_rules()].concat();
     Asset::new("style", "css", "text/css; charset=utf-8", content)
 });
 

@@ -31,7 +31,7 @@ use crate::error::PageError;
 type Reply = Result<Response, PageError>;
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct NewEventQuery {
     #[serde(default)]
     day: String,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Asked {
 pub(crate) async fn show_new(
     State(service): State<Service>,
     visitor: Visitor,
-    asked: Result<Query<Asked>, QueryRejection>,
+    asked: Result<Query<NewEventQuery>, QueryRejection>,
 ) -> Reply {
     let day = asked
         .ok()

@@ -11,7 +11,7 @@ use crate::agenda;
 use crate::error::PageError;
 use crate::form::Sent;
 use crate::layout::{self, Here};
-use crate::meeting::{Asked, answers, facts, take_answer, when};
+use crate::meeting::{AnswerForm, answers, facts, take_answer, when};
 use crate::visitor::Visitor;
 use crate::zone;
 
@@ -82,10 +82,10 @@ pub(crate) async fn show(
     Path(notice): Path<String>,
 ) -> Reply {
     let entry = load(&service, &visitor, &notice)?;
-    render(&service, &visitor, &entry, &Asked::default())
+    render(&service, &visitor, &entry, &AnswerForm::default())
 }
 
-fn render(service: &Service, visitor: &Visitor, entry: &Entry, asked: &Asked<'_>) -> Reply {
+fn render(service: &Service, visitor: &Visitor, entry: &Entry, asked: &AnswerForm<'_>) -> Reply {
     let title = agenda::title(entry);
     let main = html! {
         p.way { a href="/invitations" { "‹ Invitations" } }

@@ -6,6 +6,7 @@
 
 mod agenda;
 mod assets;
+mod calendar_path;
 mod edit;
 mod error;
 mod failure;
@@ -13,6 +14,7 @@ mod field;
 mod forgery;
 mod form;
 mod front;
+mod grid;
 mod invitations;
 mod layout;
 mod limits;

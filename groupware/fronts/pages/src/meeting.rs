@@ -12,12 +12,12 @@ use jiff::civil::Time;
 use maud::{Markup, html};
 
 use crate::agenda;
+use crate::calendar_path::month_path;
 use crate::edit::{directory_list, unknown};
 use crate::error::PageError;
 use crate::field::{Input, Wrong};
 use crate::form::{Fields, Sent};
 use crate::layout::{self, Here};
-use crate::month;
 use crate::notice::Notice;
 use crate::visitor::Visitor;
 use crate::zone::{self, Zone};
@@ -40,18 +40,18 @@ pub(crate) async fn show(
     if entry.notice().is_some() {
         return Ok(Redirect::to(&agenda::path(&entry)).into_response());
     }
-    render(&service, &visitor, &entry, &Asked::default())
+    render(&service, &visitor, &entry, &AnswerForm::default())
 }
 
 /// What was asked for and refused.
 #[derive(Default)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct AnswerForm<'a> {
     pub(crate) delegate: &'a str,
     pub(crate) wrong: Wrong,
     pub(crate) trouble: Option<(u16, String)>,
 }
 
-impl Asked<'_> {
+impl AnswerForm<'_> {
     pub(crate) fn status(&self) -> StatusCode {
         match (&self.trouble, self.wrong.is_empty()) {
             (Some((status, _)), _) => {
@@ -70,12 +70,12 @@ impl Asked<'_> {
     }
 }
 
-fn render(service: &Service, visitor: &Visitor, entry: &Entry, asked: &Asked<'_>) -> Reply {
+fn render(service: &Service, visitor: &Visitor, entry: &Entry, asked: &AnswerForm<'_>) -> Reply {
     let title = agenda::title(entry);
     let path = agenda::path(entry);
     let start = visitor.zone.of_moment(&entry.event.details.start).date();
     let main = html! {
-        p.way { a href=(month::path(start)) { "‹ " (zone::month_name(start)) " " (start.year()) } }
+        p.way { a href=(month_path(start)) { "‹ " (zone::month_name(start)) " " (start.year()) } }
         (asked.render())
         article.event {
             h1 { (title) }
@@ -204,7 +204,7 @@ pub(crate) fn answers(
     service: &Service,
     visitor: &Visitor,
     entry: &Entry,
-    asked: &Asked<'_>,
+    asked: &AnswerForm<'_>,
 ) -> Markup {
     let action = format!("{}/answer", agenda::path(entry));
     let pressed = |stand: bool| stand.then_some("true");
@@ -261,7 +261,7 @@ pub(crate) async fn take_answer<'f>(
     visitor: &Visitor,
     target: Target<'_>,
     fields: &'f Fields,
-) -> Result<Result<Notice, Asked<'f>>, PageError> {
+) -> Result<Result<Notice, AnswerForm<'f>>, PageError> {
     let word = fields.get("answer");
     let (action, notice) = match word {
         "accept" => (Action::Accept, Notice::Accepted),
@@ -270,7 +270,7 @@ pub(crate) async fn take_answer<'f>(
         "delegate" => (Action::Delegate, Notice::Delegated),
         _ => return Err(PageError::Unreadable),
     };
-    let mut asked = Asked::default();
+    let mut asked = AnswerForm::default();
     let mut body = ActionBody::default();
     if action == Action::Delegate {
         asked.delegate = fields.trimmed("delegate");
@@ -375,7 +375,7 @@ pub(crate) async fn delete(
     .await?;
     let start = visitor.zone.of_moment(&entry.event.details.start).date();
     Ok(layout::done(
-        &month::path(start),
+        &month_path(start),
         Deletion::of(&entry).notice,
     ))
 }

@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use maud::{Markup, html};
 
 use crate::agenda::{self, Item, Ways};
+use crate::calendar_path::{monday_of, month_path, week_path};
 use crate::error::PageError;
 use crate::layout::{self, Here};
 use crate::visitor::Visitor;
@@ -31,11 +32,6 @@ pub(crate) async fn show(
     render(&service, &visitor, first)
 }
 
-/// The path of a day's month.
-pub(crate) fn path(day: Date) -> String {
-    format!("/calendar/month/{:04}-{:02}", day.year(), day.month())
-}
-
 fn render(service: &Service, visitor: &Visitor, first: Date) -> Reply {
     let monday = monday_of(first);
     let next = zone::days_after(first.last_of_month(), 1);
@@ -51,13 +47,13 @@ fn render(service: &Service, visitor: &Visitor, first: Date) -> Reply {
         false => first,
     };
     let ways = Ways {
-        before: path(zone::days_after(first, -1)),
+        before: month_path(zone::days_after(first, -1)),
         before_name: "Previous month",
         now: "/calendar",
-        after: path(next),
+        after: month_path(next),
         after_name: "Next month",
-        month: path(first),
-        week: super::week::path(near),
+        month: month_path(first),
+        week: week_path(near),
         is_month: true,
     };
     let main = html! {
@@ -87,11 +83,6 @@ fn render(service: &Service, visitor: &Visitor, first: Date) -> Reply {
     layout::page(service, visitor, Here::Calendar, &title, &main)
 }
 
-/// The Monday of a day's week.
-pub(crate) fn monday_of(day: Date) -> Date {
-    zone::days_after(day, -i32::try_from(zone::weekday(day)).unwrap_or(0))
-}
-
 fn cell(visitor: &Visitor, month: Date, day: Date, items: &[Item]) -> Markup {
     let here: Vec<&Item> = items.iter().filter(|item| item.is_on(day)).collect();
     let is_today = day == visitor.today;
@@ -109,7 +100,7 @@ fn cell(visitor: &Visitor, month: Date, day: Date, items: &[Item]) -> Markup {
     html! {
         td class=(class) {
             div.day {
-                a.number href=(super::week::path(day)) aria-current=[is_today.then_some("date")] {
+                a.number href=(week_path(day)) aria-current=[is_today.then_some("date")] {
                     span aria-hidden="true" { span.narrow { (&zone::weekday_name(day)[..3]) " " } (day.day()) }
                     span.unseen { (zone::long_day(day)) }
                 }
@@ -121,7 +112,7 @@ fn cell(visitor: &Visitor, month: Date, day: Date, items: &[Item]) -> Markup {
                 ul {
                     @for item in &here[..shown] { li { (item.link(day, false)) } }
                     @if here.len() > shown {
-                        li { a.more href=(super::week::path(day)) { (here.len() - shown) " more" } }
+                        li { a.more href=(week_path(day)) { (here.len() - shown) " more" } }
                     }
                 }
             }

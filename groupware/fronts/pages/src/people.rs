@@ -11,14 +11,14 @@ use crate::visitor::Visitor;
 const MOST: usize = 8;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct CompletionQuery {
     begin: String,
 }
 
 pub(crate) async fn complete(
     State(service): State<Service>,
     visitor: Visitor,
-    Query(Asked { begin }): Query<Asked>,
+    Query(CompletionQuery { begin }): Query<CompletionQuery>,
 ) -> Json<Vec<String>> {
     let begin = begin.trim();
     if begin.is_empty() {

@@ -1,8 +1,6 @@
 //! The calendar by weeks: the hours of seven days side by side, or one below the other where
 //! there is no room.
 
-use std::fmt::Write as _;
-
 use axum::extract::{Path, State};
 use axum::response::Response;
 use groupware_service::Service;
@@ -10,41 +8,17 @@ use jiff::civil::Date;
 use maud::{Markup, html};
 
 use crate::agenda::{self, Item, Ways};
+use crate::calendar_path::{monday_of, month_path, week_path};
 use crate::error::PageError;
+use crate::grid::{LANES, ROWS, ROWS_PER_HOUR};
 use crate::layout::{self, Here};
-use crate::month::{self, monday_of};
 use crate::visitor::Visitor;
 use crate::zone;
 
-/// Rows of the grid: quarters of an hour.
-const ROWS: usize = 96;
-const ROWS_PER_HOUR: usize = 4;
-/// Entries side by side; more of them share the last lane.
-const LANES: usize = 8;
 /// The hours that are always shown.
 const WORKDAY: (usize, usize) = (8, 18);
 
 type Reply = Result<Response, PageError>;
-
-/// Where things lie in the grid, a class for each place: pages have no styles of their own.
-pub(crate) fn grid_rules() -> String {
-    let mut rules = String::new();
-    let mut rule = |text: std::fmt::Arguments<'_>| {
-        // Writing to a text never fails.
-        let _ = rules.write_fmt(text);
-    };
-    for row in 0..ROWS {
-        rule(format_args!(".s{row}{{grid-row-start:{}}}", row + 1));
-        rule(format_args!(".l{0}{{grid-row-end:span {0}}}", row + 1));
-    }
-    for lane in 1..=LANES {
-        rule(format_args!(".c{lane}{{grid-column-start:{lane}}}"));
-        rule(format_args!(
-            ".of{lane}{{grid-template-columns:repeat({lane},minmax(0,1fr))}}"
-        ));
-    }
-    rules
-}
 
 pub(crate) async fn current(State(service): State<Service>, visitor: Visitor) -> Reply {
     let today = visitor.today;
@@ -60,11 +34,6 @@ pub(crate) async fn show(
     render(&service, &visitor, day)
 }
 
-/// The path of a day's week.
-pub(crate) fn path(day: Date) -> String {
-    format!("/calendar/week/{}", zone::plain_day(monday_of(day)))
-}
-
 fn render(service: &Service, visitor: &Visitor, day: Date) -> Reply {
     let monday = monday_of(day);
     let next = zone::days_after(monday, 7);
@@ -76,13 +45,13 @@ fn render(service: &Service, visitor: &Visitor, day: Date) -> Reply {
         false => monday,
     };
     let ways = Ways {
-        before: path(zone::days_after(monday, -1)),
+        before: week_path(zone::days_after(monday, -1)),
         before_name: "Previous week",
         now: "/calendar/week",
-        after: path(next),
+        after: week_path(next),
         after_name: "Next week",
-        month: month::path(near),
-        week: path(monday),
+        month: month_path(near),
+        week: week_path(monday),
         is_month: false,
     };
     let hours = hours_shown(&items);

@@ -19,7 +19,7 @@ pub enum Flaw {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum LineState {
     LineStart,
     /// After the dot that begins a line.
     Dot,
@@ -35,7 +35,7 @@ pub struct Text {
     bytes: Vec<u8>,
     most: usize,
     line: usize,
-    place: Place,
+    state: LineState,
     flaw: Option<Flaw>,
     seen: usize,
 }
@@ -47,7 +47,7 @@ impl Text {
             bytes: Vec::new(),
             most,
             line: 0,
-            place: Place::LineStart,
+            state: LineState::LineStart,
             flaw: None,
             seen: 0,
         }
@@ -77,39 +77,39 @@ impl Text {
     }
 
     fn step(&mut self, byte: u8) -> bool {
-        self.place = match (self.place, byte) {
-            (Place::LineStart, b'.') => Place::Dot,
-            (Place::Dot, b'\r') => Place::DotCr,
-            (Place::DotCr, b'\n') => return true,
-            (Place::DotCr, _) => {
+        self.state = match (self.state, byte) {
+            (LineState::LineStart, b'.') => LineState::Dot,
+            (LineState::Dot, b'\r') => LineState::DotCr,
+            (LineState::DotCr, b'\n') => return true,
+            (LineState::DotCr, _) => {
                 // The dot was stuffing, and the CR is part of the line.
                 self.keep(b'\r');
                 self.after(b'\r', byte)
             }
-            (Place::Cr, _) => self.after(b'\r', byte),
-            (Place::LineStart | Place::Dot | Place::Line, _) => self.after(0, byte),
+            (LineState::Cr, _) => self.after(b'\r', byte),
+            (LineState::LineStart | LineState::Dot | LineState::Line, _) => self.after(0, byte),
         };
         false
     }
 
     /// Keeps a byte that came after another; gives where that leads.
-    fn after(&mut self, before: u8, byte: u8) -> Place {
+    fn after(&mut self, before: u8, byte: u8) -> LineState {
         self.keep(byte);
         match (before, byte) {
             (b'\r', b'\n') => {
                 self.line = 0;
-                Place::LineStart
+                LineState::LineStart
             }
             (b'\r', _) | (_, b'\n') => {
                 self.refuse(Flaw::BareLineEnd);
                 if byte == b'\r' {
-                    Place::Cr
+                    LineState::Cr
                 } else {
-                    Place::Line
+                    LineState::Line
                 }
             }
-            (_, b'\r') => Place::Cr,
-            _ => Place::Line,
+            (_, b'\r') => LineState::Cr,
+            _ => LineState::Line,
         }
     }
 

@@ -9,33 +9,33 @@ use groupware_store::StoreError;
 
 /// A failed request.
 #[derive(Debug)]
-pub(crate) struct Failure(ApiError);
+pub(crate) struct UploadFailure(ApiError);
 
-impl IntoResponse for Failure {
+impl IntoResponse for UploadFailure {
     fn into_response(self) -> Response {
         self.0.into_response()
     }
 }
 
-impl From<ApiError> for Failure {
+impl From<ApiError> for UploadFailure {
     fn from(error: ApiError) -> Self {
         Self(error)
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for UploadFailure {
     fn from(error: StoreError) -> Self {
         Self(error.into())
     }
 }
 
-impl From<DocumentError> for Failure {
+impl From<DocumentError> for UploadFailure {
     fn from(error: DocumentError) -> Self {
         Self(ApiError::told(error.status(), error.message()))
     }
 }
 
-impl From<ChangeError<DocumentError>> for Failure {
+impl From<ChangeError<DocumentError>> for UploadFailure {
     fn from(error: ChangeError<DocumentError>) -> Self {
         match error {
             ChangeError::Decided(error) => error.into(),
@@ -48,7 +48,7 @@ impl From<ChangeError<DocumentError>> for Failure {
     }
 }
 
-impl From<ContentError> for Failure {
+impl From<ContentError> for UploadFailure {
     fn from(error: ContentError) -> Self {
         Self(match error {
             ContentError::Full => ApiError::told(507, "The disk is full."),

@@ -16,7 +16,7 @@ use groupware_service::Caller;
 use http::StatusCode;
 use tokio::sync::{Notify, OwnedMutexGuard};
 
-use crate::failure::Failure;
+use crate::failure::UploadFailure;
 
 /// Uploads between two chunks whose files stay open. Others are opened again, and read to their
 /// offset, when they go on.
@@ -142,7 +142,7 @@ impl Claimed {
         (content, disk): (&ContentStore, &Disk),
         id: &UploadId,
         length: u64,
-    ) -> Result<&Upload, Failure> {
+    ) -> Result<&Upload, UploadFailure> {
         if self.upload.is_none() {
             let (content, name) = (content.clone(), id.to_string());
             let resume = move || content.resume_upload(&name, length);

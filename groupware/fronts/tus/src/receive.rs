@@ -9,7 +9,7 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
 use sha1::Digest as _;
 
-use crate::failure::Failure;
+use crate::failure::UploadFailure;
 use crate::front::Tus;
 use crate::headers::CHECKSUM;
 use crate::open::{Claimed, key};
@@ -42,7 +42,7 @@ pub(crate) async fn receive(
     id: &UploadId,
     mut claimed: Claimed,
     (headers, body): (&HeaderMap, Body),
-) -> Result<Outcome, Failure> {
+) -> Result<Outcome, UploadFailure> {
     let checksum = text(headers, CHECKSUM)
         .map(tus::checksum)
         .transpose()
@@ -109,7 +109,7 @@ async fn write(
     mut claimed: Claimed,
     (buffer, mut sum): (Option<Buffer>, Option<Sum>),
     then: Then,
-) -> Result<(Claimed, Option<Sum>), Failure> {
+) -> Result<(Claimed, Option<Sum>), UploadFailure> {
     let work = move || {
         let Some(upload) = claimed.upload() else {
             return (claimed, sum, Ok(true));
@@ -180,7 +180,7 @@ pub(crate) async fn finish(
     id: &UploadId,
     mut claimed: Claimed,
     is_new: bool,
-) -> Result<(), Failure> {
+) -> Result<(), UploadFailure> {
     let work = move || {
         let finished = claimed.upload().map(Upload::finish);
         let is_content = claimed.upload().is_some_and(|upload| upload.is_content());

@@ -15,13 +15,13 @@ use groupware_store::Snapshot;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
-use crate::failure::Failure;
+use crate::failure::UploadFailure;
 use crate::front::Tus;
 use crate::headers::{DEFER_LENGTH, EXPIRES, LENGTH, METADATA, OFFSET, RESUMABLE};
 use crate::open::{Claimed, key};
 use crate::receive::{Outcome, finish, receive};
 
-type Reply = Result<Response, Failure>;
+type Reply = Result<Response, UploadFailure>;
 
 /// The routes under `/tus/{mailbox}`, behind the gate. Chunks are streamed, within the bounds and at
 /// the pace that are kept where they are received.
@@ -95,7 +95,7 @@ async fn make(
     owner: &Owner,
     claimed: &mut Claimed,
     (id, bits, new): (&UploadId, u128, &NewUpload),
-) -> Result<(), Failure> {
+) -> Result<(), UploadFailure> {
     // Who has no room, or no such document, is told before the disk has any work.
     front.service.store().read(|snapshot| {
         let place = (&new.place.database, &new.place.unid);
@@ -136,7 +136,11 @@ async fn make(
     Ok(())
 }
 
-fn new_upload(front: &Tus, headers: &HeaderMap, params: &Params) -> Result<NewUpload, Failure> {
+fn new_upload(
+    front: &Tus,
+    headers: &HeaderMap,
+    params: &Params,
+) -> Result<NewUpload, UploadFailure> {
     if headers.contains_key(DEFER_LENGTH) {
         return Err(ApiError::bad_request("Upload-Length must be known.").into());
     }
@@ -287,7 +291,7 @@ async fn overridden(
 
 /// Claims an upload that there is a record of: names that were made up shall take no place of uploads
 /// that are at hand. The record is to be read again once nobody else changes it.
-async fn claim(front: &Tus, owner: &Owner, id: &UploadId) -> Result<Claimed, Failure> {
+async fn claim(front: &Tus, owner: &Owner, id: &UploadId) -> Result<Claimed, UploadFailure> {
     let key = key(owner.mailbox(), id);
     if !front.uploads.is_at_hand(&key) {
         let find = |snapshot: &dyn Snapshot| documents::upload(snapshot, owner.mailbox(), id);
@@ -296,7 +300,7 @@ async fn claim(front: &Tus, owner: &Owner, id: &UploadId) -> Result<Claimed, Fai
     Ok(front.uploads.claim(owner.caller(), &key).await?)
 }
 
-fn check_version(headers: &HeaderMap) -> Result<(), Failure> {
+fn check_version(headers: &HeaderMap) -> Result<(), UploadFailure> {
     match text(headers, RESUMABLE) {
         Some(tus::VERSION) => Ok(()),
         _ => {
@@ -308,7 +312,7 @@ fn check_version(headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-fn check_chunk_type(headers: &HeaderMap) -> Result<(), Failure> {
+fn check_chunk_type(headers: &HeaderMap) -> Result<(), UploadFailure> {
     match text(headers, CONTENT_TYPE) {
         Some(media_type) if media_type.trim().eq_ignore_ascii_case(tus::CHUNK_TYPE) => Ok(()),
         _ => Err(ApiError::new(

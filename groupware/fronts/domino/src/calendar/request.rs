@@ -31,9 +31,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Resource {
 }
 
 /// The query's names and values, decoded, in their order.
-pub(crate) struct Query(groupware_http::Query);
+pub(crate) struct CalendarQuery(groupware_http::Query);
 
-impl<S: Send + Sync> FromRequestParts<S> for Query {
+impl<S: Send + Sync> FromRequestParts<S> for CalendarQuery {
     type Rejection = CalendarFailure;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, CalendarFailure> {
@@ -41,7 +41,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
     }
 }
 
-impl Query {
+impl CalendarQuery {
     /// The pairs as the calendar reads them.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.pairs()

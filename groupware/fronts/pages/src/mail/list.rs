@@ -23,14 +23,14 @@ type Reply = Result<Response, PageError>;
 const SHOWN: usize = 50;
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct PageQuery {
     #[serde(default)]
     page: usize,
     #[serde(default)]
     find: String,
 }
 
-impl Asked {
+impl PageQuery {
     fn query(&self) -> Result<ListQuery, MailError> {
         let (count, find) = (SHOWN.to_string(), self.find.trim());
         let page = self.page.min(1_000_000).to_string();
@@ -62,7 +62,7 @@ pub(crate) async fn show(
     State(service): State<Service>,
     visitor: Visitor,
     Path(name): Path<String>,
-    asked: Result<Query<Asked>, QueryRejection>,
+    asked: Result<Query<PageQuery>, QueryRejection>,
 ) -> Reply {
     let folder = folder(&name)?;
     let Query(asked) = asked.unwrap_or_default();
@@ -98,7 +98,7 @@ struct List<'a> {
     visitor: &'a Visitor,
     folder: Folder,
     folders: &'a [FolderLine],
-    asked: &'a Asked,
+    asked: &'a PageQuery,
     page: &'a Page<Listed>,
 }
 
@@ -272,7 +272,7 @@ fn picked(fields: &Fields) -> Result<Vec<Unid>, PageError> {
 pub(crate) async fn change(
     State(service): State<Service>,
     Path(name): Path<String>,
-    asked: Result<Query<Asked>, QueryRejection>,
+    asked: Result<Query<PageQuery>, QueryRejection>,
     sent: Sent,
 ) -> Reply {
     let folder = folder(&name)?;

@@ -45,7 +45,7 @@ pub(crate) fn load(
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct ShapeQuery {
     /// `text` for the mail without its HTML.
     #[serde(default, rename = "as")]
     shape: String,
@@ -55,7 +55,7 @@ pub(crate) async fn show(
     State(service): State<Service>,
     visitor: Visitor,
     Path(id): Path<String>,
-    asked: Result<Query<Asked>, axum::extract::rejection::QueryRejection>,
+    asked: Result<Query<ShapeQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Reply {
     let unid = unid(&id)?;
     let (held, bytes) = load(&service, &visitor, unid)?;

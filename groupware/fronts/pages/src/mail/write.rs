@@ -28,7 +28,7 @@ type Reply = Result<Response, PageError>;
 /// What a new mail begins with: one of these, or nothing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct WriteQuery {
     draft: String,
     reply: String,
     all: String,
@@ -39,14 +39,14 @@ pub(crate) struct Asked {
 pub(crate) async fn show(
     State(service): State<Service>,
     visitor: Visitor,
-    asked: Result<Query<Asked>, QueryRejection>,
+    asked: Result<Query<WriteQuery>, QueryRejection>,
 ) -> Reply {
     let Query(asked) = asked.unwrap_or_default();
     let draft = begin(&service, &visitor, &asked)?;
     form(&service, &visitor, &draft, &Trouble::default())
 }
 
-fn begin(service: &Service, visitor: &Visitor, asked: &Asked) -> Result<Draft, PageError> {
+fn begin(service: &Service, visitor: &Visitor, asked: &WriteQuery) -> Result<Draft, PageError> {
     let ways = [&asked.draft, &asked.reply, &asked.all, &asked.forward];
     let Some(way) = ways.iter().position(|text| !text.is_empty()) else {
         return Ok(Draft {
