@@ -6,8 +6,8 @@ use std::{collections::VecDeque, ops::ControlFlow};
 use groupware_store::{ReadError, Record, Snapshot};
 
 use crate::{
-    CalendarError, Entry, EventQuery, Format, InvitationQuery, icalendar, keys, limits, mailbox,
-    render, time,
+    CalendarError, Entry, EventQuery, Format, InvitationQuery, domino, icalendar, keys, limits,
+    mailbox, time,
 };
 
 /// One page of the event list.
@@ -128,7 +128,7 @@ fn json_events(
         match &query.fields {
             None => body.extend_from_slice(line),
             Some(fields) => {
-                let picked = render::pick_fields(line, fields)
+                let picked = domino::pick_fields(line, fields)
                     .map_err(|error| corrupt(key, &error.to_string()))?;
                 body.extend_from_slice(&picked);
             }
@@ -194,7 +194,7 @@ pub fn invitations(
 /// A notice line's parts: the event's start, and the JSON.
 fn parts(line: &Record) -> (&[u8], &[u8]) {
     let line = &line.value;
-    line.split_at(render::NOTICE_START_BYTES.min(line.len()))
+    line.split_at(domino::NOTICE_START_BYTES.min(line.len()))
 }
 
 /// The last of the lines that are pushed, as many as an answer may have.
@@ -281,7 +281,7 @@ pub fn event_notices(
 fn notices_of(mailbox: &str, entry: &Entry) -> Option<Vec<u8>> {
     let id = entry.notice()?;
     let mut body = br#"{"notices":["#.to_vec();
-    body.extend_from_slice(&render::notice_summary(mailbox, id, &entry.event));
+    body.extend_from_slice(&domino::notice_summary(mailbox, id, &entry.event));
     body.extend_from_slice(b"]}");
     Some(body)
 }

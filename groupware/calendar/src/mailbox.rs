@@ -9,9 +9,9 @@ use std::{ops::ControlFlow, sync::Arc};
 use groupware_store::{Batch, ReadError, Record, Snapshot};
 
 use crate::{
-    CalendarError,
+    CalendarError, domino,
     entry::{Entry, State},
-    keys, limits, render,
+    keys, limits,
 };
 
 /// An entry with the revision it was read at.
@@ -139,12 +139,12 @@ fn derived(mailbox: &str, entry: &Entry) -> Vec<(Vec<u8>, Vec<u8>)> {
     let event = &entry.event;
     let mut records = vec![(
         keys::line(event.details.start.instant(), &event.uid),
-        render::event_line(mailbox, entry),
+        domino::event_line(mailbox, entry),
     )];
     if let State::Invited { notice, received } = &entry.state {
         records.push((
             keys::notice_line(*received, notice),
-            render::notice_line(mailbox, notice, event),
+            domino::notice_line(mailbox, notice, event),
         ));
         records.push((keys::notice(notice), event.uid.clone().into_bytes()));
     }

@@ -2,7 +2,7 @@
 
 use groupware_store::Snapshot;
 
-use crate::{CalendarError, Entry, Format, Reason, State, icalendar, mailbox, render};
+use crate::{CalendarError, Entry, Format, Reason, State, domino, icalendar, mailbox};
 
 /// One event in the asked form.
 ///
@@ -18,7 +18,7 @@ pub fn event(
     let held = mailbox::require(snapshot, mailbox, uid)?;
     refuse_ghost(&held.entry)?;
     Ok(match format {
-        Format::Json => render::event_document(mailbox, &held.entry),
+        Format::Json => domino::event_document(mailbox, &held.entry),
         Format::ICalendar => icalendar::write_icalendar([&held.entry]).into_bytes(),
     })
 }
@@ -35,7 +35,7 @@ pub fn notice(
 ) -> Result<Vec<u8>, CalendarError> {
     let held = mailbox::require_notice(snapshot, mailbox, id)?;
     Ok(match format {
-        Format::Json => render::notice_document(mailbox, id, &held.entry),
+        Format::Json => domino::notice_document(mailbox, id, &held.entry),
         Format::ICalendar => icalendar::write_notice(&held.entry).into_bytes(),
     })
 }

@@ -21,6 +21,7 @@ mod attach;
 mod check;
 mod context;
 mod document;
+mod domino;
 mod error;
 mod fields;
 mod grant;

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use groupware_store::{Batch, Snapshot};
 
 use crate::context::Context;
-use crate::time::json_date;
 use crate::usage::{self, HeldUsage};
-use crate::{DatabaseName, Document, DocumentError, Unid, access, document_path, keys};
+use crate::{DatabaseName, Document, DocumentError, Unid, access, domino, keys};
 
 /// A document with the revision it was read at.
 #[derive(Debug, Clone)]
@@ -172,7 +171,7 @@ pub(crate) fn derived(
     let mut records = Vec::with_capacity(1 + document.attachments.len());
     records.push((
         keys::line(database, document.modified, unid),
-        line(mailbox, database, unid, document),
+        domino::line(mailbox, database, unid, document),
     ));
     for attachment in &document.attachments {
         let (item, name) = (&attachment.item, &attachment.name);
@@ -183,35 +182,4 @@ pub(crate) fn derived(
         ));
     }
     records
-}
-
-/// The document's line in the list.
-fn line(mailbox: &str, database: &DatabaseName, unid: &Unid, document: &Document) -> Vec<u8> {
-    #[derive(serde::Serialize)]
-    struct Line<'a> {
-        #[serde(rename = "@unid")]
-        unid: &'a str,
-        #[serde(rename = "@href")]
-        href: String,
-        #[serde(rename = "@created")]
-        created: String,
-        #[serde(rename = "@modified")]
-        modified: String,
-        #[serde(rename = "@form", skip_serializing_if = "Option::is_none")]
-        form: Option<&'a serde_json::value::RawValue>,
-        #[serde(rename = "@attachments")]
-        attachments: usize,
-    }
-    let line = Line {
-        unid: unid.as_str(),
-        href: document_path(mailbox, database, unid),
-        created: json_date(document.created),
-        modified: json_date(document.modified),
-        form: document
-            .fields
-            .form()
-            .filter(|form| form.get().len() <= 256),
-        attachments: document.attachments.len(),
-    };
-    serde_json::to_vec(&line).expect("a line always serialises to memory")
 }

@@ -3,7 +3,9 @@
 use groupware_store::Snapshot;
 
 use crate::mailbox::{self, Changes, Held};
-use crate::{Context, DatabaseName, Decision, Document, DocumentError, Fields, Unid, Who, access};
+use crate::{
+    Context, DatabaseName, Decision, Document, DocumentError, Fields, Unid, Who, access, domino,
+};
 
 /// Makes a document.
 ///
@@ -44,7 +46,7 @@ pub fn document(
 ) -> Result<(Vec<u8>, i64), DocumentError> {
     access::may_read(snapshot, who, database)?;
     let held = mailbox::require(snapshot, who.mailbox, database, unid)?;
-    let body = held.document.render((who.mailbox, database, unid), only);
+    let body = domino::document(&held.document, (who.mailbox, database, unid), only);
     Ok((body, held.document.modified))
 }
 

@@ -1,4 +1,4 @@
-//! Writes events and notices in Domino's JSON.
+//! Writes events and notices in Domino's JSON: here is all that knows its form.
 //!
 //! List lines are rendered when an entry is written, so that reading a list is one range scan.
 
