@@ -54,7 +54,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Failure> {
     let busy = measure(args, &folder, "busy", (BUSY_USERS, ""))?;
     let wait = "wait: exponential(1s), ";
     let waiting = measure(args, &folder, "waiting", (WAITING_USERS, wait))?;
-    let found = Found {
+    let found = Calibration {
         requests_per_s: busy.per_s,
         busy_percent: busy.cpu_fraction.map(|share| 100.0 * share),
         per_core_per_s: busy
@@ -70,9 +70,9 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// What was found out.
+/// What this machine's generator can be trusted with.
 #[derive(Debug)]
-struct Found {
+struct Calibration {
     requests_per_s: f64,
     busy_percent: Option<f64>,
     per_core_per_s: Option<f64>,
@@ -82,7 +82,7 @@ struct Found {
     monitor_ms: f64,
 }
 
-impl Found {
+impl Calibration {
     fn table(&self) -> String {
         let mut text = String::new();
         let or = |value: Option<f64>, unit: &str| {
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_table_is_short_and_the_json_has_the_same() {
-        let found = Found {
+        let found = Calibration {
             requests_per_s: 38_211.4,
             busy_percent: Some(98.6),
             per_core_per_s: Some(38_754.0),

@@ -82,7 +82,7 @@ pub fn parse_response_head(
         httparse::Status::Partial => return Ok(None),
     };
     let status = response.code.unwrap_or_default();
-    let mut facts = Facts::new(response.version == Some(1));
+    let mut facts = MessageFraming::new(response.version == Some(1));
     for header in response.headers.iter() {
         facts.note(header.name, header.value)?;
         on_header(header.name, header.value);
@@ -98,14 +98,14 @@ pub fn parse_response_head(
 }
 
 /// What the headers say that matters to the framing.
-struct Facts {
+struct MessageFraming {
     keep_alive: bool,
     length: Option<u64>,
     chunked: bool,
     http11: bool,
 }
 
-impl Facts {
+impl MessageFraming {
     fn new(http11: bool) -> Self {
         Self {
             keep_alive: http11,

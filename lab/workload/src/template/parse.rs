@@ -291,21 +291,21 @@ impl Parser<'_> {
     }
 
     /// A filter's name, after `|`, must be a known one.
-    fn check_filter(&self, tokens: &[Token], i: usize) -> Result<(), Problem> {
+    fn check_filter(&self, tokens: &[Token], i: usize) -> Result<(), Fault> {
         let after_bar = i > 0 && mark(tokens, i - 1, "|") && !(i > 1 && mark(tokens, i - 2, "|"));
         let token = &tokens[i];
         if !after_bar || token.kind != TokenKind::Name || FILTERS.contains(&token.text) {
             return Ok(());
         }
         let help = Help::names(token.text, FILTERS, "the filters are");
-        Err(Problem {
+        Err(Fault {
             message: format!("there is no filter `{}`", token.text),
             help: Some(help),
         })
     }
 
     /// A function of numbers has as many arguments as it takes.
-    fn check_count(&self, tokens: &[Token], i: usize) -> Result<(), Problem> {
+    fn check_count(&self, tokens: &[Token], i: usize) -> Result<(), Fault> {
         let token = &tokens[i];
         let attribute = i > 0 && mark(tokens, i - 1, "|");
         let function = function::find(token.text).filter(|_| token.kind == TokenKind::Name);
@@ -316,7 +316,7 @@ impl Parser<'_> {
             return check_profile(function.usage, &tokens[i + 1..]);
         }
         match function.kind {
-            Kind::Numbers(count) if arguments(&tokens[i + 1..]) != Some(count) => Err(Problem {
+            Kind::Numbers(count) if arguments(&tokens[i + 1..]) != Some(count) => Err(Fault {
                 message: format!(
                     "`{}` is called with other arguments than it takes",
                     token.text
@@ -328,7 +328,7 @@ impl Parser<'_> {
     }
 
     /// `take(invitations)` names a list rather than passing its value: minijinja gets the name.
-    fn name_lists(&self, source: &str, tokens: &[Token]) -> Result<String, (usize, Problem)> {
+    fn name_lists(&self, source: &str, tokens: &[Token]) -> Result<String, (usize, Fault)> {
         let mut rewritten = String::with_capacity(source.len() + 8);
         let mut copied = 0;
         for (i, token) in tokens.iter().enumerate() {
@@ -344,7 +344,7 @@ impl Parser<'_> {
                 let usage = function::find(token.text).map(|f| Help::Text(f.usage.to_owned()));
                 return Err((
                     i,
-                    Problem {
+                    Fault {
                         message,
                         help: usage,
                     },
@@ -363,7 +363,7 @@ impl Parser<'_> {
         Ok(rewritten)
     }
 
-    fn unknown(&self, name: &str, called: bool) -> Problem {
+    fn unknown(&self, name: &str, called: bool) -> Fault {
         let functions = self.functions();
         let variables: Vec<&str> = self
             .symbols
@@ -386,7 +386,7 @@ impl Parser<'_> {
             }
             true => Help::Text("the study has no matrix, so it has no factors".to_owned()),
         };
-        Problem {
+        Fault {
             message: format!("there is no {what} `{name}`"),
             help: Some(help),
         }
@@ -394,26 +394,26 @@ impl Parser<'_> {
 }
 
 /// A profile is a text as it stands, so that what is wrong with it is found before it is used.
-fn check_profile(usage: &str, tokens: &[Token]) -> Result<(), Problem> {
+fn check_profile(usage: &str, tokens: &[Token]) -> Result<(), Fault> {
     let text = tokens.get(1).filter(|t| t.kind == TokenKind::Text);
     let (message, help) = match text.map(|t| Profile::parse(&t.text[1..t.text.len() - 1])) {
         Some(Ok(_)) => return Ok(()),
         Some(Err(message)) => (message, usage),
         None => ("`profile()` takes a text".to_owned(), usage),
     };
-    Err(Problem {
+    Err(Fault {
         message,
         help: Some(Help::Text(help.to_owned())),
     })
 }
 
 /// An error that has no place yet.
-struct Problem {
+struct Fault {
     message: String,
     help: Option<Help>,
 }
 
-impl Problem {
+impl Fault {
     fn at(self, at: Range<usize>) -> TemplateError {
         TemplateError {
             message: self.message,
