@@ -92,12 +92,10 @@ pub enum Block {
     },
     /// The few figures that matter most; a page only.
     KeyFigures(Vec<KeyFigure>),
-    /// Names down, columns across.
+    /// Rows under heads of columns.
     Table(Table),
     /// A table that is for looking things up, under what it holds; a page only.
     Fold(String, Table),
-    /// Rows that are sentences where there are no columns.
-    Records(Records),
     /// Names down, cells of the study across, published figures beside ours.
     Figures(Figures),
     /// A measure each, one factor down, the other across.
@@ -130,17 +128,19 @@ pub struct Published {
     pub ratio: Option<f64>,
 }
 
-/// Rows of cells; the first of each is the row's name.
+/// Groups of rows under heads of columns; the first cell of a row is its name.
 #[derive(Debug, Clone)]
 pub struct Table {
     /// What it holds.
-    pub name: String,
+    pub name: &'static str,
     /// What a row is about: `trial`.
-    pub of: &'static str,
+    pub row: &'static str,
+    /// What a group is; empty where there is one without a name.
+    pub group: &'static str,
     /// A head per cell of a row.
     pub columns: Vec<Column>,
-    /// The rows.
-    pub rows: Vec<Row>,
+    /// In order.
+    pub groups: Vec<Group>,
     /// Whether another order of rows tells more.
     pub sorts: bool,
 }
@@ -169,11 +169,14 @@ pub enum Kind {
     Ratio,
 }
 
-/// A row of a table.
-#[derive(Debug, Clone, Default)]
+/// A row of a table; where there are no columns, a sentence.
+#[derive(Debug, Clone)]
 pub struct Row {
     /// A cell per column.
     pub cells: Vec<Cell>,
+    /// The same in a sentence; `None` where figures stand below each other, or the group's summary
+    /// says it.
+    pub sentence: Option<String>,
     /// Whether it counts nowhere.
     pub struck: bool,
 }
@@ -192,22 +195,7 @@ pub struct Cell {
     pub is_outcome: bool,
 }
 
-/// Groups of records under shared columns.
-#[derive(Debug, Clone)]
-pub struct Records {
-    /// What they are.
-    pub name: &'static str,
-    /// What each is: `comparison`.
-    pub noun: &'static str,
-    /// What a group is, where there is more than one.
-    pub of: &'static str,
-    /// The columns.
-    pub columns: Vec<Column>,
-    /// In order.
-    pub groups: Vec<Group>,
-}
-
-/// Records that belong together.
+/// Rows that belong together.
 #[derive(Debug, Clone)]
 pub struct Group {
     /// To what they belong; may be empty.
@@ -215,27 +203,18 @@ pub struct Group {
     /// How they are introduced.
     pub heading: Heading,
     /// In order.
-    pub records: Vec<Record>,
+    pub rows: Vec<Row>,
 }
 
-/// How a group of records is introduced.
+/// How a group of rows is introduced.
 #[derive(Debug, Clone)]
 pub enum Heading {
     /// Not at all.
     None,
     /// By its name.
     Name,
-    /// By a sentence that sums them up; who reads it may skip the records that are as they should be.
+    /// By a sentence that sums them up; who reads it may skip the rows that are as they should be.
     Summary(Badge),
-}
-
-/// A record: a row where there are columns, a sentence where there are none.
-#[derive(Debug, Clone)]
-pub struct Record {
-    /// A cell per column.
-    pub cells: Vec<Cell>,
-    /// The same in a sentence; `None` where the group's summary says it.
-    pub sentence: Option<String>,
 }
 
 /// Figures of each cell of the study, published ones beside them.
@@ -390,8 +369,49 @@ impl Section {
     }
 }
 
+impl Table {
+    /// A table of one group, which has no name.
+    #[must_use]
+    pub fn new(
+        name: &'static str,
+        row: &'static str,
+        columns: Vec<Column>,
+        rows: Vec<Row>,
+    ) -> Self {
+        Self {
+            name,
+            row,
+            group: "",
+            columns,
+            groups: vec![Group {
+                name: String::new(),
+                heading: Heading::None,
+                rows,
+            }],
+            sorts: true,
+        }
+    }
+
+    /// All rows, whatever they belong to.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.groups.iter().flat_map(|group| &group.rows)
+    }
+}
+
+impl Row {
+    /// A row without more.
+    #[must_use]
+    pub fn new(cells: Vec<Cell>) -> Self {
+        Self {
+            cells,
+            sentence: None,
+            struck: false,
+        }
+    }
+}
+
 impl Column {
-    /// Columns of figures unless said otherwise.
+    /// What stands in it under its head.
     #[must_use]
     pub fn new(head: impl Into<String>, kind: Kind) -> Self {
         Self {

@@ -3,8 +3,7 @@
 //! Text from files is escaped: it can't open a tag, a table cell, a link, or emphasis.
 
 use crate::document::{
-    Block, CellHead, Document, FigureEntry, Figures, Kind, Matrix, MatrixEntry, Records, Role,
-    Table,
+    Block, Cell, CellHead, Document, FigureEntry, Figures, Kind, Matrix, MatrixEntry, Role, Table,
 };
 use crate::format::{count, plain, ratio};
 use crate::model::LoadLine;
@@ -88,7 +87,6 @@ fn block(page: &mut Page, block: &Block) {
         Block::List(lines) => page.list(lines),
         Block::Facts { sentence, .. } => page.sentence(sentence),
         Block::Table(one) => page.part(table(one)),
-        Block::Records(one) => page.part(records(one)),
         Block::Figures(one) => figures(page, one),
         Block::Matrices(all) => all.iter().for_each(|one| page.part(matrix(one))),
         Block::KeyFigures(_) | Block::Fold(..) | Block::Charts(_) => {}
@@ -113,27 +111,18 @@ fn grid(heads: &[(String, Kind)], rows: impl Iterator<Item = Vec<String>>) -> St
     lines.join("\n")
 }
 
+/// What a row belongs to stands first, where there are groups.
 fn table(table: &Table) -> String {
-    let heads = table.columns.iter();
-    let heads: Vec<(String, Kind)> = heads.map(|it| (it.head.clone(), it.kind)).collect();
-    let rows = table.rows.iter();
-    grid(
-        &heads,
-        rows.map(|row| row.cells.iter().map(|it| it.without_colour()).collect()),
-    )
-}
-
-/// One table; what a record belongs to stands first.
-fn records(records: &Records) -> String {
-    let of = (!records.of.is_empty()).then(|| (records.of.to_owned(), Kind::Text));
-    let columns = records.columns.iter();
+    let has_groups = !table.group.is_empty();
+    let group = has_groups.then(|| (table.group.to_owned(), Kind::Text));
+    let columns = table.columns.iter();
     let columns = columns.map(|it| (it.head.clone(), it.kind));
-    let heads: Vec<(String, Kind)> = of.into_iter().chain(columns).collect();
-    let rows = records.groups.iter().flat_map(|group| {
-        group.records.iter().map(|record| {
-            let of = (!records.of.is_empty()).then(|| group.name.clone());
-            let cells = record.cells.iter().map(|cell| cell.without_colour());
-            of.into_iter().chain(cells).collect()
+    let heads: Vec<(String, Kind)> = group.into_iter().chain(columns).collect();
+    let rows = table.groups.iter().flat_map(|group| {
+        group.rows.iter().map(move |row| {
+            let name = has_groups.then(|| group.name.clone());
+            let cells = row.cells.iter().map(Cell::without_colour);
+            name.into_iter().chain(cells).collect()
         })
     });
     grid(&heads, rows)

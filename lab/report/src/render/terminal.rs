@@ -4,8 +4,8 @@
 //! so that nothing in them can steer the terminal.
 
 use crate::document::{
-    Block, CellHead, Document, FigureEntry, FigureRow, Figures, Group, Heading, Matrix, Records,
-    Role, Section, Table,
+    Block, CellHead, Document, FigureEntry, FigureRow, Figures, Group, Heading, Matrix, Role,
+    Section, Table,
 };
 use crate::format::{count, ratio};
 use crate::model::{LineLevel, LoadLine};
@@ -75,8 +75,7 @@ fn block(page: &mut Page, block: &Block) {
         Block::Paragraph(text) => page.paragraph(text, 0),
         Block::List(lines) => list(page, lines),
         Block::Facts { sentence, .. } => page.paragraph(sentence, 0),
-        Block::Table(table) => plain_table(page, table),
-        Block::Records(records) => groups(page, records),
+        Block::Table(table) => self::table(page, table),
         Block::Figures(one) => figures(page, one),
         Block::Matrices(all) => all.iter().for_each(|one| matrix(page, one)),
         Block::KeyFigures(_) | Block::Fold(..) | Block::Charts(_) => {}
@@ -122,9 +121,20 @@ fn marks(line: &LoadLine, at: &LineLevel) -> String {
     format!("{}  {}{here}", left(&marks.concat(), 8), words.join(", "))
 }
 
-/// Each record in a sentence, under what introduces its group.
-fn groups(page: &mut Page, records: &Records) {
-    for group in &records.groups {
+/// Rows as sentences where they have any, else in columns.
+fn table(page: &mut Page, table: &Table) {
+    let is_introduced = |group: &Group| !matches!(group.heading, Heading::None);
+    let is_told = table.rows().any(|row| row.sentence.is_some());
+    if is_told || table.groups.iter().any(is_introduced) {
+        groups(page, table);
+    } else {
+        columns(page, table);
+    }
+}
+
+/// Each row in a sentence, under what introduces its group.
+fn groups(page: &mut Page, table: &Table) {
+    for group in &table.groups {
         let (dash, hang) = match (&group.heading, group.name.is_empty()) {
             (Heading::Name, _) => {
                 page.line("");
@@ -145,8 +155,8 @@ fn groups(page: &mut Page, records: &Records) {
 }
 
 fn sentences(group: &Group) -> impl Iterator<Item = &String> {
-    let records = group.records.iter();
-    records.filter_map(|record| record.sentence.as_ref())
+    let rows = group.rows.iter();
+    rows.filter_map(|row| row.sentence.as_ref())
 }
 
 /// Cells of the study across, as many as fit; the others below, beside the names again.
@@ -276,7 +286,7 @@ fn matrix(page: &mut Page, matrix: &Matrix) {
     fitted(page, &lines);
 }
 
-fn plain_table(page: &mut Page, table: &Table) {
+fn columns(page: &mut Page, table: &Table) {
     let heads = table
         .columns
         .iter()
@@ -285,7 +295,7 @@ fn plain_table(page: &mut Page, table: &Table) {
             0 => column.head.clone(),
             _ => clip(&column_head(&column.head, HEAD), HEAD),
         });
-    let rows = table.rows.iter().map(|row| {
+    let rows = table.rows().map(|row| {
         let cells = row.cells.iter();
         cells.map(|cell| cell.without_colour()).collect()
     });

@@ -3,13 +3,12 @@
 use crate::Analysis;
 use crate::chart::{Chart, Interval, Intervals, Mark};
 use crate::document::{
-    Block, Card, Cell, Charts, Column, Content, Group, Heading, Kind, Record, Records, Section,
-    Tone,
+    Block, Card, Cell, Charts, Column, Content, Group, Heading, Kind, Row, Section, Table, Tone,
 };
 use crate::format::{NONE, figure, plural, ratio_or_percent, signed_percent, times};
 use crate::model::{Comparison, Difference};
 
-/// Pairs with a chart; the records have all.
+/// Pairs with a chart; the table has all.
 const MOST_CHARTS: usize = 12;
 
 /// The texts of one comparison.
@@ -93,7 +92,7 @@ pub(super) fn comparisons(analysis: &Analysis) -> Vec<Section> {
         let relevant = analysis.inference.smallest_relevant;
         let mut blocks = vec![Block::Paragraph(lead)];
         blocks.extend(intervals(&pairs, relevant, MOST_CHARTS).map(Block::Charts));
-        blocks.push(Block::Records(records("b beside a", &pairs)));
+        blocks.push(Block::Table(table("b beside a", &pairs)));
         sections.push(Section::new(title, blocks));
     };
     if !analysis.control.is_empty() {
@@ -132,7 +131,7 @@ fn pairs(comparisons: &[Comparison]) -> Vec<Pair<'_>> {
         .collect()
 }
 
-/// A chart of intervals per pair that has any, up to `most`; the records have all.
+/// A chart of intervals per pair that has any, up to `most`; the table has all.
 pub(super) fn intervals(pairs: &[Pair<'_>], relevant: f64, most: usize) -> Option<Charts> {
     let bounded = |pair: &&Pair<'_>| pair.comparisons.iter().any(|one| one.interval.is_some());
     let card = |pair: &Pair<'_>| {
@@ -170,7 +169,7 @@ fn interval(one: &Comparison) -> Interval {
 }
 
 /// Every comparison, those of a pair together.
-pub(super) fn records(of: &'static str, pairs: &[Pair<'_>]) -> Records {
+pub(super) fn table(of: &'static str, pairs: &[Pair<'_>]) -> Table {
     let columns = [
         ("measure", Kind::Text),
         ("a", Kind::Number),
@@ -184,18 +183,19 @@ pub(super) fn records(of: &'static str, pairs: &[Pair<'_>]) -> Records {
     let groups = pairs.iter().map(|pair| Group {
         name: format!("{} ({})", pair.title, pair.over),
         heading: Heading::Name,
-        records: pair.comparisons.iter().map(record).collect(),
+        rows: pair.comparisons.iter().map(row).collect(),
     });
-    Records {
+    Table {
         name: "Comparisons",
-        noun: "comparison",
-        of,
+        row: "comparison",
+        group: of,
+        sorts: false,
         columns: columns.map(|(head, kind)| Column::new(head, kind)).to_vec(),
         groups: groups.collect(),
     }
 }
 
-fn record(one: &Comparison) -> Record {
+fn row(one: &Comparison) -> Row {
     let shown = texts(one);
     let interval = one.interval;
     let interval = interval.map_or_else(String::new, |_| format!(", {}", shown.interval));
@@ -222,7 +222,8 @@ fn record(one: &Comparison) -> Record {
         tone,
         ..Cell::text(shown.verdict)
     };
-    Record {
+    Row {
+        struck: false,
         cells: figures
             .into_iter()
             .map(Cell::text)

@@ -1,12 +1,12 @@
 //! Two runs beside each other: what it comes to, what else differs, every verdict.
 
-use super::comparisons::{Pair, intervals, records};
+use super::comparisons::{Pair, intervals, table};
 use crate::document::{Badge, Block, Document, Section, Tone};
 use crate::format::{plural, times};
 use crate::model::{RunComparison, RunFacts, RunOutcome};
 use lab_analysis::line_difference_sentence;
 
-/// Cells with a chart; the records have all.
+/// Cells with a chart; the table has all.
 const MOST_CHARTS: usize = 24;
 
 /// What is said of two runs.
@@ -55,7 +55,7 @@ fn verdicts(runs: &RunComparison) -> Section {
     let pairs: Vec<Pair<'_>> = pair.collect();
     let mut blocks = vec![Block::Paragraph(lead(runs))];
     blocks.extend(intervals(&pairs, runs.smallest_relevant, MOST_CHARTS).map(Block::Charts));
-    blocks.push(Block::Records(records("cell", &pairs)));
+    blocks.push(Block::Table(table("cell", &pairs)));
     Section::new("Run b beside run a", blocks)
 }
 

@@ -4,8 +4,8 @@ use super::words::{millis, outcome, threshold_value, threshold_words};
 use crate::Analysis;
 use crate::chart::{Across, Chart, Line, Mark, Plot, Series};
 use crate::document::{
-    Badge, Block, Card, Cell, Charts, Column, Content, Group, Heading, Kind, Record, Records, Row,
-    Section, Table, Tone,
+    Badge, Block, Card, Cell, Charts, Column, Content, Group, Heading, Kind, Row, Section, Table,
+    Tone,
 };
 use crate::format::{count, duration};
 use crate::model::{Check, CheckOutcome, Counters, Point, Sample, TrialAnalysis, Verdict};
@@ -49,22 +49,18 @@ pub(super) fn trials(analysis: &Analysis) -> Option<Section> {
         ];
         cells.extend(trial_figures(trial));
         Row {
-            cells,
             struck: trial.verdict == Verdict::Invalid,
+            ..Row::new(cells)
         }
     };
     let lead = "Times in ms. late: p99 of lateness; CPU: of the host; CPU/tx: of the system per \
                 transaction; MB: peak memory of the system. Invalid trials are struck out and count \
                 nowhere else.";
-    let table = Table {
-        name: "Trials".to_owned(),
-        of: "trial",
-        columns: columns
-            .map(|(head, kind)| Column::new(head, kind))
-            .collect(),
-        rows: analysis.trials.iter().map(row).collect(),
-        sorts: true,
-    };
+    let columns = columns
+        .map(|(head, kind)| Column::new(head, kind))
+        .collect();
+    let rows = analysis.trials.iter().map(row).collect();
+    let table = Table::new("Trials", "trial", columns, rows);
     let blocks = vec![Block::Paragraph(lead.to_owned()), Block::Table(table)];
     Some(Section::of_page("Trials", blocks))
 }
@@ -213,27 +209,17 @@ fn counters(trial: &TrialAnalysis, series: Series, of: fn(&Sample) -> Option<f64
 
 /// Judgements on the server, per trial.
 pub(super) fn thresholds(analysis: &Analysis) -> Option<Section> {
-    let records = analysis.trials.iter().flat_map(threshold_records);
-    let records: Vec<Record> = records.collect();
-    if records.is_empty() {
+    let rows: Vec<Row> = analysis.trials.iter().flat_map(threshold_rows).collect();
+    if rows.is_empty() {
         return None;
     }
     let columns = ["trial", "threshold", "measured", "outcome"];
-    let block = Block::Records(Records {
-        name: "Thresholds",
-        noun: "threshold",
-        of: "",
-        columns: columns.map(|head| Column::new(head, Kind::Text)).to_vec(),
-        groups: vec![Group {
-            name: String::new(),
-            heading: Heading::None,
-            records,
-        }],
-    });
-    Some(Section::new("Thresholds", vec![block]))
+    let columns = columns.map(|head| Column::new(head, Kind::Text));
+    let table = Table::new("Thresholds", "threshold", columns.to_vec(), rows);
+    Some(Section::new("Thresholds", vec![Block::Table(table)]))
 }
 
-fn threshold_records(trial: &TrialAnalysis) -> impl Iterator<Item = Record> + '_ {
+fn threshold_rows(trial: &TrialAnalysis) -> impl Iterator<Item = Row> + '_ {
     trial.thresholds.iter().map(move |threshold| {
         let (outcome, sentence) = match (trial.verdict, threshold.holds) {
             (Verdict::Invalid, _) => (Cell::text("not judged"), "not judged, the trial is invalid"),
@@ -251,9 +237,10 @@ fn threshold_records(trial: &TrialAnalysis) -> impl Iterator<Item = Record> + '_
             trial.id, trial.label
         );
         let of = Cell::text(format!("{}, {}", trial.id, trial.label));
-        Record {
-            cells: vec![of, Cell::text(words), Cell::text(measured), outcome],
+        let cells = vec![of, Cell::text(words), Cell::text(measured), outcome];
+        Row {
             sentence: Some(sentence),
+            ..Row::new(cells)
         }
     })
 }
@@ -272,15 +259,16 @@ pub(super) fn checks(analysis: &Analysis) -> Option<Section> {
     let run = (!analysis.checks.is_empty()).then(|| Group {
         name: "the run".to_owned(),
         heading: Heading::None,
-        records: analysis.checks.iter().map(|it| check(it, true)).collect(),
+        rows: analysis.checks.iter().map(|it| check(it, true)).collect(),
     });
     let groups = run
         .into_iter()
         .chain(analysis.trials.iter().map(trial_checks));
-    let block = Block::Records(Records {
+    let block = Block::Table(Table {
         name: "Checks",
-        noun: "check",
-        of: "trial",
+        row: "check",
+        group: "trial",
+        sorts: false,
         columns: columns.map(|(head, kind)| Column::new(head, kind)).to_vec(),
         groups: groups.collect(),
     });
@@ -290,7 +278,7 @@ pub(super) fn checks(analysis: &Analysis) -> Option<Section> {
 /// Those that pass are told by their number where there is no room.
 fn trial_checks(trial: &TrialAnalysis) -> Group {
     let checks = trial.checks.iter();
-    let records = checks.map(|one| check(one, one.outcome >= CheckOutcome::Warn));
+    let rows = checks.map(|one| check(one, one.outcome >= CheckOutcome::Warn));
     let state = match trial.verdict {
         Verdict::Valid => "valid",
         Verdict::Invalid => "INVALID",
@@ -301,11 +289,11 @@ fn trial_checks(trial: &TrialAnalysis) -> Group {
             text: check_summary(trial),
             tone: badge(trial).tone,
         }),
-        records: records.collect(),
+        rows: rows.collect(),
     }
 }
 
-fn check(check: &Check, is_told: bool) -> Record {
+fn check(check: &Check, is_told: bool) -> Row {
     let tone = match check.outcome {
         CheckOutcome::Pass => Tone::Good,
         CheckOutcome::NotJudged => Tone::Plain,
@@ -316,7 +304,8 @@ fn check(check: &Check, is_told: bool) -> Record {
     let advice = check.advice.as_deref().unwrap_or_default();
     let then = if advice.is_empty() { "" } else { " → " };
     let outcome_cell = Cell::outcome(outcome.to_lowercase(), tone);
-    Record {
+    Row {
+        struck: false,
         sentence: is_told.then(|| {
             format!(
                 "{}, {outcome}: {}.{then}{advice}",

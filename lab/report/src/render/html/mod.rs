@@ -127,7 +127,6 @@ fn block(block: &Block) -> Markup {
         Block::Fold(summary, one) => html! {
             details { summary { (summary) } (tables::table(one)) }
         },
-        Block::Records(one) => tables::records(one),
         Block::Figures(one) => figures::figures(one),
         Block::Matrices(all) => figures::matrices(all),
         Block::Charts(all) => charts::charts(all),

@@ -1,7 +1,7 @@
 //! What a page has room for: a document without what would outgrow a page that people can read, and a
 //! sentence for whatever is left out.
 
-use crate::document::{Block, Document, Figures, Heading, Records, Table};
+use crate::document::{Block, Document, Figures, Group, Heading, Table};
 use crate::format::plural;
 
 /// Columns of cells of the study.
@@ -17,7 +17,6 @@ pub(super) fn fitted(document: &Document) -> Document {
     for block in blocks {
         let said = match block {
             Block::Table(table) | Block::Fold(_, table) => rows(table),
-            Block::Records(records) => self::records(records),
             Block::Figures(figures) => cells(figures),
             _ => None,
         };
@@ -34,26 +33,18 @@ fn left_out(all: usize, most: usize, noun: &str) -> Option<String> {
     })
 }
 
+/// Rows in folds take no room until they are opened; how many folds there are is told in their place.
 fn rows(table: &mut Table) -> Option<String> {
-    let said = left_out(table.rows.len(), MOST_ROWS, table.of);
-    table.rows.truncate(MOST_ROWS);
-    said
-}
-
-/// Records in folds take no room until they are opened; how many folds there are is told in their place.
-fn records(records: &mut Records) -> Option<String> {
-    let groups = records.groups.iter_mut();
-    let open = groups.filter(|group| !matches!(group.heading, Heading::Summary(_)));
+    let is_fold = |group: &Group| matches!(group.heading, Heading::Summary(_));
     let mut all = 0;
-    for group in open {
+    for group in table.groups.iter_mut().filter(|group| !is_fold(group)) {
         let room = MOST_ROWS.saturating_sub(all);
-        all += group.records.len();
-        group.records.truncate(room);
+        all += group.rows.len();
+        group.rows.truncate(room);
     }
-    records
-        .groups
-        .retain(|group| !group.records.is_empty() || matches!(group.heading, Heading::Summary(_)));
-    left_out(all, MOST_ROWS, records.noun)
+    let is_shown = |group: &Group| !group.rows.is_empty() || is_fold(group);
+    table.groups.retain(is_shown);
+    left_out(all, MOST_ROWS, table.row)
 }
 
 fn cells(figures: &mut Figures) -> Option<String> {

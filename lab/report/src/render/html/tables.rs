@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::parts::{class_of, frame, judged};
-use crate::document::{Badge, Cell, Column, Group, Heading, Kind, Record, Records, Table, Tone};
+use crate::document::{Badge, Cell, Column, Group, Heading, Kind, Row, Table, Tone};
 use crate::format::plural;
 
 /// Folds of a page: more would outgrow what people can read.
@@ -57,60 +57,49 @@ fn cells(columns: &[Column], cells: &[Cell]) -> Markup {
     }
 }
 
-pub(super) fn table(table: &Table) -> Markup {
-    let rows = html! {
-        (heads(&table.columns))
-        tbody {
-            @for row in &table.rows {
-                tr class=[row.struck.then_some("invalid")] { (cells(&table.columns, &row.cells)) }
-                "\n"
-            }
-        }
-    };
-    frame(if table.sorts { "sorts" } else { "" }, &table.name, rows)
-}
-
 /// Groups under their names in one table, or each in a fold of its own under its summary.
-pub(super) fn records(records: &Records) -> Markup {
-    let (folded, together): (Vec<&Group>, Vec<&Group>) = records
+pub(super) fn table(table: &Table) -> Markup {
+    let (folded, together): (Vec<&Group>, Vec<&Group>) = table
         .groups
         .iter()
         .partition(|group| matches!(group.heading, Heading::Summary(_)));
     html! {
-        @if !together.is_empty() { (one_table(records, &together)) }
-        (folds(records, folded))
+        @if !together.is_empty() { (one_table(table, &together)) }
+        (folds(table, folded))
     }
 }
 
-fn one_table(records: &Records, groups: &[&Group]) -> Markup {
+fn one_table(table: &Table, groups: &[&Group]) -> Markup {
     let rows = html! {
-        (heads(&records.columns))
+        (heads(&table.columns))
         tbody {
             @for group in groups {
                 @if matches!(group.heading, Heading::Name) {
                     tr.section {
-                        th scope="rowgroup" colspan=(records.columns.len()) { (group.name) }
+                        th scope="rowgroup" colspan=(table.columns.len()) { (group.name) }
                     }
                     "\n"
                 }
-                (rows_of(records, &group.records))
+                (rows_of(table, &group.rows))
             }
         }
     };
-    let has_names = groups.iter().any(|group| !group.name.is_empty());
-    frame(if has_names { "" } else { "sorts" }, records.name, rows)
+    frame(if table.sorts { "sorts" } else { "" }, table.name, rows)
 }
 
-fn rows_of(records: &Records, all: &[Record]) -> Markup {
+fn rows_of(table: &Table, rows: &[Row]) -> Markup {
     html! {
-        @for record in all { tr { (cells(&records.columns, &record.cells)) } "\n" }
+        @for row in rows {
+            tr class=[row.struck.then_some("invalid")] { (cells(&table.columns, &row.cells)) }
+            "\n"
+        }
     }
 }
 
 /// Those with something to say are open, and go first where not all are shown.
-fn folds(records: &Records, mut groups: Vec<&Group>) -> Markup {
+fn folds(table: &Table, mut groups: Vec<&Group>) -> Markup {
     let worst = |group: &Group| {
-        let cells = group.records.iter().flat_map(|record| &record.cells);
+        let cells = group.rows.iter().flat_map(|row| &row.cells);
         cells.map(|cell| cell.tone).max()
     };
     let left_out = groups.len().saturating_sub(MOST_FOLDS);
@@ -123,9 +112,9 @@ fn folds(records: &Records, mut groups: Vec<&Group>) -> Markup {
             @if let Heading::Summary(summary) = &group.heading {
                 details open[worst(group) >= Some(Tone::Warn)] {
                     (summary_line(summary))
-                    (frame("", &format!("{}, {}", records.name, group.name), html! {
-                        (heads(&records.columns))
-                        tbody { (rows_of(records, &group.records)) }
+                    (frame("", &format!("{}, {}", table.name, group.name), html! {
+                        (heads(&table.columns))
+                        tbody { (rows_of(table, &group.rows)) }
                     }))
                 }
             }

@@ -153,17 +153,10 @@ fn notes(analysis: &Analysis) -> Vec<String> {
 /// Published figures that belong to no level of this run, as they are.
 fn as_is_table(as_is: &AsIs) -> Table {
     let heads = as_is.heads.iter();
-    let row = |texts: &Vec<String>| Row {
-        cells: texts.iter().map(Cell::text).collect(),
-        struck: false,
-    };
-    Table {
-        name: "Published figures".to_owned(),
-        of: "published figure",
-        columns: heads.map(|head| Column::new(head, Kind::Number)).collect(),
-        rows: as_is.rows.iter().map(row).collect(),
-        sorts: true,
-    }
+    let columns = heads.map(|head| Column::new(head, Kind::Number)).collect();
+    let row = |texts: &Vec<String>| Row::new(texts.iter().map(Cell::text).collect());
+    let rows = as_is.rows.iter().map(row).collect();
+    Table::new("Published figures", "published figure", columns, rows)
 }
 
 /// Every published figure with ours, sortable by ratio.
@@ -186,23 +179,21 @@ fn every_figure(analysis: &Analysis) -> Table {
             value,
             ..Cell::text(text)
         };
-        Row {
-            cells: vec![
-                Cell::text(name),
-                Cell::text(&entry.label),
-                Cell::number(entry.ours),
-                with(published_text(entry), entry.published),
-                with(times, entry.ratio),
-                Cell::text(entry.note.as_deref().unwrap_or_default()),
-            ],
-            struck: false,
-        }
+        Row::new(vec![
+            Cell::text(name),
+            Cell::text(&entry.label),
+            Cell::number(entry.ours),
+            with(published_text(entry), entry.published),
+            with(times, entry.ratio),
+            Cell::text(entry.note.as_deref().unwrap_or_default()),
+        ])
     };
-    Table {
-        name: "Published figures".to_owned(),
-        of: "published figure",
-        columns: columns.map(|(head, kind)| Column::new(head, kind)).to_vec(),
-        rows: all(analysis).map(row).collect(),
-        sorts: true,
-    }
+    let columns = columns.map(|(head, kind)| Column::new(head, kind));
+    let rows = all(analysis).map(row).collect();
+    Table::new(
+        "Published figures",
+        "published figure",
+        columns.to_vec(),
+        rows,
+    )
 }

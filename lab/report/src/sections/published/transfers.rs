@@ -25,12 +25,11 @@ pub(crate) fn transfers(analysis: &Analysis) -> Option<Section> {
     let notes = notes.map(|(at, (file, row))| format!("{}: {}, from {file}", name(at), row.label));
     let has_raw = ours.iter().any(|(_, one)| one.raw_mb_per_s.is_some());
     let title = "What the sessions carried";
+    let columns = heads.map(|head| Column::new(head, Kind::Number)).collect();
+    let rows = rows(&ours, &published, has_raw);
     let table = Table {
-        name: title.to_owned(),
-        of: "figure",
-        columns: heads.map(|head| Column::new(head, Kind::Number)).collect(),
-        rows: rows(&ours, &published, has_raw),
         sorts: false,
+        ..Table::new(title, "figure", columns, rows)
     };
     let blocks = vec![
         Block::Paragraph(lead(has_raw)),
@@ -102,10 +101,7 @@ fn rows(
         let mine = ours.iter().map(|(_, one)| mine(one));
         let texts = mine.chain(published.iter().map(|(_, row)| theirs(row)));
         let name = std::iter::once((*name).to_owned());
-        Row {
-            cells: name.chain(texts).map(Cell::text).collect(),
-            struck: false,
-        }
+        Row::new(name.chain(texts).map(Cell::text).collect())
     };
     all[..shown].iter().map(row).collect()
 }
