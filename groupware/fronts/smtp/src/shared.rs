@@ -28,7 +28,7 @@ pub struct SmtpLimits {
     pub connections: usize,
     /// Most open connections of one address.
     pub connections_per_client: usize,
-    /// Most messages of one address in a minute.
+    /// Most messages of one address in a minute: so many at once, and then at that rate.
     pub messages_per_minute: u32,
     /// Whether that also counts for this machine's own programs.
     pub limits_this_machine: bool,
