@@ -16,7 +16,7 @@ use crate::clock::{Stopwatch, pause};
 use crate::command::Runner;
 use crate::scrape::Exporter;
 use crate::search::trials_of;
-use crate::start::{LOOK, Process, Stop, System, SystemStart};
+use crate::start::{LOOK, Process, Setting, Stop, System, SystemStart};
 use crate::watched::Watched;
 
 /// How long it may take to accept connections, after its reset too.
@@ -80,14 +80,14 @@ pub(crate) fn start(
         .parse()
         .map_err(|_| Stop::System("its address is not of the form http://host:port".to_owned()))?;
     File::create(&start.output).map_err(|e| start.scratch_error(e))?;
+    let folder = std::path::absolute(start.scratch.data()).map_err(|e| start.scratch_error(e))?;
     if let Some(argv) = &spec.reset {
-        let folder = std::path::absolute(start.scratch.data());
         let runner = Runner {
             start,
             env: &[],
-            folder: &folder.map_err(|e| start.scratch_error(e))?,
+            folder: &folder,
         };
-        runner.reset(argv, interrupt)?;
+        runner.run("reset command", argv, interrupt)?;
     }
     let watched = match spec.pid {
         None => None,
@@ -101,7 +101,11 @@ pub(crate) fn start(
         process: Process::Attached(watched),
         base,
         address,
-        token: None,
+        setting: Setting {
+            preparation: spec.preparation.clone(),
+            folder,
+            ..Setting::default()
+        },
         output: start.output.clone(),
     })
 }
@@ -146,6 +150,7 @@ mod tests {
             pid: None,
             node_exporter: None,
             reset: None,
+            preparation: Default::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A program of any kind as the system under test: its files, its reset, its start, its readiness.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -10,15 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_study::plan::Plan;
-use lab_study::{CommandSpec, Ready, StopSignal, SystemSpec};
+use lab_study::{CommandSpec, FilledIn, Ready, StopSignal, SystemSpec};
 use nix::sys::signal::Signal;
 use regex::Regex;
 
+use crate::ConductError;
 use crate::child::Child;
 use crate::clock::{Stopwatch, pause};
 use crate::http::{Ask, Client};
 use crate::search::trials_of;
-use crate::start::{self, End, LOOK, Starting, Stop, System, SystemStart};
+use crate::start::{self, End, LOOK, Setting, Starting, Stop, System, SystemStart};
 
 /// How long a reset may take.
 const RESET_DEADLINE: Duration = Duration::from_secs(300);
@@ -81,6 +82,9 @@ struct Starter<'a> {
     spec: CommandSpec,
     folder: PathBuf,
     address: SocketAddr,
+    /// Where it writes its address, if it chooses that itself.
+    port_file: Option<PathBuf>,
+    filled: FilledIn,
 }
 
 /// Makes the files, runs the reset, starts the program, and waits until it is ready.
@@ -89,21 +93,20 @@ pub(crate) fn start(
     spec: &CommandSpec,
     interrupt: &AtomicBool,
 ) -> Result<System, Stop> {
-    let scratch = std::path::absolute(start.scratch.data()).map_err(|e| start.scratch_error(e))?;
     let port = match spec.port {
+        _ if spec.writes_port() => 0,
         Some(port) => port,
         None => free_port().map_err(|e| start.scratch_error(e))?,
     };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    if TcpStream::connect_timeout(&address, CONNECT).is_ok() {
+    if port > 0 && TcpStream::connect_timeout(&address, CONNECT).is_ok() {
         let what = format!("another program listens on port {port} already");
         return Err(Stop::System(what));
     }
-    let Some(text) = scratch.to_str() else {
-        let error = io::Error::new(io::ErrorKind::InvalidInput, "its path is not UTF-8");
-        return Err(start.scratch_error(error));
-    };
-    let spec = spec.filled(port, text);
+    let filled = filled_in(start, port).map_err(|e| start.scratch_error(e))?;
+    let port_file = spec.writes_port().then(|| filled.port_file.clone().into());
+    let spec = spec.filled(&filled);
+    let scratch = PathBuf::from(&filled.scratch);
     let folder = spec
         .folder
         .as_ref()
@@ -117,33 +120,61 @@ pub(crate) fn start(
         spec,
         folder,
         address,
+        port_file,
+        filled,
     };
-    starter.runner().reset(&starter.spec.reset, interrupt)?;
+    let runner = starter.runner();
+    runner.run("reset command", &starter.spec.reset, interrupt)?;
     starter.run(interrupt)
 }
 
+/// The texts of a trial; the secret is on disk for its owner only.
+fn filled_in(start: &SystemStart<'_>, port: u16) -> io::Result<FilledIn> {
+    let text = |path: PathBuf| {
+        let path = std::path::absolute(path)?;
+        path.into_os_string()
+            .into_string()
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "its path is not UTF-8"))
+    };
+    let filled = FilledIn {
+        port,
+        scratch: text(start.scratch.data())?,
+        secret: random_secret()?,
+        secret_file: text(start.scratch.file("secret"))?,
+        port_file: text(start.scratch.file("port"))?,
+        program: start.program.display().to_string(),
+    };
+    write_secret(filled.secret_file.as_ref(), &filled.secret)?;
+    Ok(filled)
+}
+
 impl Runner<'_> {
-    /// Runs the reset command, if there is one, to its end.
-    pub(crate) fn reset(&self, argv: &[String], interrupt: &AtomicBool) -> Result<(), Stop> {
+    /// Runs a program to its end; none where there is no text.
+    pub(crate) fn run(
+        &self,
+        what: &str,
+        argv: &[String],
+        interrupt: &AtomicBool,
+    ) -> Result<(), Stop> {
         if argv.is_empty() {
             return Ok(());
         }
-        let mut child = self.child(argv, "reset command")?;
+        let mut child = self.child(argv, what)?;
         let output = &self.start.output;
         let began = Stopwatch::start();
         let failure = loop {
             match child.ended() {
                 Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(status)) => break format!("the reset command ended with {status}"),
+                Ok(Some(status)) => break format!("the {what} ended with {status}"),
                 Ok(None) => {}
-                Err(e) => break format!("the reset command can't be watched ({e})"),
+                Err(e) => break format!("the {what} can't be watched ({e})"),
             }
             if interrupt.load(Ordering::Relaxed) {
                 return Err(Stop::Interrupted);
             }
             if began.elapsed() > RESET_DEADLINE {
                 let seconds = RESET_DEADLINE.as_secs();
-                break format!("the reset command did not end within {seconds} s");
+                break format!("the {what} did not end within {seconds} s");
             }
             pause(LOOK);
         };
@@ -169,6 +200,13 @@ impl Runner<'_> {
             .stdout(output)
             .stderr(errors);
         Child::start(command, self.start.cores).map_err(|error| {
+            if Path::new(program) == self.start.program {
+                let path = self.start.program.to_path_buf();
+                return Stop::Fatal(ConductError::Program {
+                    path,
+                    source: error,
+                });
+            }
             let folder = self.folder.display();
             let said = format!("the {what} can't be started: {program} in {folder}: {error}");
             Stop::System(said)
@@ -202,26 +240,34 @@ impl Starter<'_> {
                 signal: signal(self.spec.stop_signal),
                 grace: Duration::from_millis(self.spec.stop_grace_ms),
             },
-            token: None,
+            setting: Setting {
+                preparation: self.spec.preparation.clone(),
+                env: self.spec.env.clone(),
+                folder: self.folder.clone(),
+                scratch: self.filled.scratch.clone(),
+                secret: self.filled.secret.clone(),
+            },
         };
         starting.wait(interrupt, || {
+            let address = self.address()?;
             let ready = match (&self.spec.ready, &expression) {
-                (Ready::Http { path, status }, _) => self.answers(path, status, interrupt),
+                (Ready::Http { path, status }, _) => answers(address, path, status, interrupt),
                 (_, Some(expression)) => self.said(expression),
-                _ => TcpStream::connect_timeout(&self.address, CONNECT).is_ok(),
+                _ => TcpStream::connect_timeout(&address, CONNECT).is_ok(),
             };
-            ready.then_some(self.address)
+            ready.then_some(address)
         })
     }
 
-    fn answers(
-        &self,
-        path: &str,
-        status: &std::ops::RangeInclusive<u16>,
-        interrupt: &AtomicBool,
-    ) -> bool {
-        let asked = Client::plain(self.address).exchange(&Ask::get(path, CONNECT), interrupt);
-        asked.is_ok_and(|answer| status.contains(&answer.status))
+    /// Where it listens, once that is known.
+    fn address(&self) -> Option<SocketAddr> {
+        let Some(file) = &self.port_file else {
+            return Some(self.address);
+        };
+        let text = fs::read_to_string(file).ok()?;
+        let text = text.trim();
+        let port = || text.parse().ok().map(|port| (Ipv4Addr::LOCALHOST, port));
+        text.parse().ok().or_else(|| port().map(SocketAddr::from))
     }
 
     fn said(&self, expression: &Regex) -> bool {
@@ -233,6 +279,33 @@ impl Starter<'_> {
         };
         read().is_ok_and(|bytes| expression.is_match(&String::from_utf8_lossy(&bytes)))
     }
+}
+
+fn answers(
+    address: SocketAddr,
+    path: &str,
+    status: &std::ops::RangeInclusive<u16>,
+    interrupt: &AtomicBool,
+) -> bool {
+    let asked = Client::plain(address).exchange(&Ask::get(path, CONNECT), interrupt);
+    asked.is_ok_and(|answer| status.contains(&answer.status))
+}
+
+/// 128 random bits in hex.
+fn random_secret() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn write_secret(path: &Path, secret: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    writeln!(file, "{secret}")
 }
 
 /// A port that is free at this moment.
@@ -249,8 +322,13 @@ fn make_file(path: &Path, text: &str) -> io::Result<()> {
     }
     let mode = if text.starts_with("#!") { 0o755 } else { 0o644 };
     let mut options = OpenOptions::new();
-    let mut file = options.create_new(true).write(true).mode(mode).open(path)?;
-    io::Write::write_all(&mut file, text.as_bytes())
+    let mut file = options
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(mode)
+        .open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 fn signal(signal: StopSignal) -> Signal {
@@ -259,5 +337,22 @@ fn signal(signal: StopSignal) -> Signal {
         StopSignal::Int => Signal::SIGINT,
         StopSignal::Quit => Signal::SIGQUIT,
         StopSignal::Hup => Signal::SIGHUP,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_random_and_private() {
+        let (a, b) = (random_secret().unwrap(), random_secret().unwrap());
+        assert_eq!((a.len(), b.len()), (32, 32));
+        assert_ne!(a, b);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secret");
+        write_secret(&path, &a).unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }

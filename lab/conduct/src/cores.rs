@@ -148,7 +148,7 @@ mod tests {
             cell: Default::default(),
             control: false,
             parameters: Default::default(),
-            system: SystemSpec::Groupware(Default::default()),
+            system: SystemSpec::Attach(Default::default()),
             host: HostSpec {
                 cpus: Some(cpus.clone()),
                 ..HostSpec::default()

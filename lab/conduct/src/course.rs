@@ -12,13 +12,12 @@ use lab_driver::DriverEvent;
 use lab_study::plan::{Plan, Trial};
 use lab_workload::{User, Workload};
 
-use crate::ConductError;
 use crate::event::Event;
 use crate::measuring::Measured;
-use crate::provision;
+use crate::provision::Users;
 use crate::record;
 use crate::scratch::{Scratch, Work};
-use crate::snapshot::Snapshots;
+use crate::snapshot::{self, Snapshots};
 use crate::start::{Stop, System};
 
 /// A request may take a quarter of the hold, but never less than this is granted.
@@ -65,8 +64,8 @@ pub(crate) struct Facts {
 }
 
 impl Conductor<'_> {
-    /// The names of the trial's users, where they need accounts.
-    pub(crate) fn names(&self) -> Result<Option<Vec<String>>, Stop> {
+    /// The trial's users, for a preparation.
+    pub(crate) fn users(&self, filled_in: [String; 3]) -> Users<'_> {
         let first = User {
             index: 0,
             users: self.trial.load.users,
@@ -74,8 +73,12 @@ impl Conductor<'_> {
             block: self.trial.block,
             base_date: self.plan.dates_from,
         };
-        provision::names(self.workload, first)
-            .map_err(|problem| Stop::Fatal(ConductError::Unsupported(problem)))
+        Users {
+            workload: self.workload,
+            first,
+            constants: snapshot::constants(self.plan, self.trial),
+            filled_in,
+        }
     }
 
     /// A sped-up hold is short; a server that hangs in it must show as timeouts, not as silence.

@@ -5,7 +5,6 @@ use std::fmt;
 use std::path::Path;
 
 use lab_study::plan::{Plan, Search, Trial};
-use lab_study::{MailSpec, SystemSpec};
 
 use crate::machine::{self, Limits};
 use crate::snapshot;
@@ -14,15 +13,8 @@ use crate::snapshot;
 const FILE_RESERVE: u64 = 200;
 /// Memory of one virtual user with its connection, as measured at 15,000 users, rounded up.
 const USER_BYTES: u64 = 20 << 10;
-/// Records of one user with its calendar, indexes and write-ahead log included.
-const USER_DISK_BYTES: u64 = 64 << 10;
 /// Of the archive for each window: 3000 users for an hour write some 20 MB in 3600 of them.
 const WINDOW_BYTES: u64 = 8 << 10;
-/// A message on disk beside its text: headers, list entry, half-empty pages. Boxes of 50 messages of
-/// 10,000 bytes take 17.8 KB a message.
-const MESSAGE_DISK_BYTES: u64 = 8 << 10;
-/// Mean of a message where the study sets no size: the profile's sizes by their shares.
-const MEAN_MESSAGE_BYTES: u64 = 98 << 10;
 /// More than most searches make.
 const TRIALS_OF_A_SEARCH: u64 = 40;
 /// The rest of the archive and the write-ahead log of an idle store.
@@ -146,7 +138,7 @@ fn check_against(plan: &Plan, limits: &Limits, free: &dyn Fn(&str) -> u64) -> Ve
     for trial in &trials {
         let own = trial.host.storage.as_deref().map(free);
         let beside = |other: &Trial| other.host.storage == trial.host.storage;
-        let data = data_bytes(trial).saturating_add(snapshot_bytes(&trials, beside));
+        let data = data_bytes(trial).saturating_add(snapshot_bytes(plan, &trials, beside));
         for excess in excesses(trial, limits, (archive, data), own) {
             let same =
                 |p: &Problem| std::mem::discriminant(&p.excess) == std::mem::discriminant(&excess);
@@ -178,22 +170,22 @@ fn largest(plan: &Plan) -> Vec<Trial> {
 }
 
 /// Free disk that a run of the plan needs at most, in its folder and in the storage that its study
-/// names: the archive of all trials, the data of the largest one, and the filled mailboxes that
+/// names: the archive of all trials, the data of the largest one, and the states that
 /// trials begin with.
 #[must_use]
 pub fn disk_needed(plan: &Plan) -> u64 {
     let trials = largest(plan);
     let data = trials.iter().map(data_bytes).max().unwrap_or(0);
-    let kept = snapshot_bytes(&trials, |_| true);
+    let kept = snapshot_bytes(plan, &trials, |_| true);
     archive_bytes(plan)
         .saturating_add(data)
         .saturating_add(kept)
 }
 
-/// What is kept of filled mailboxes, once for each state that trials begin in.
-fn snapshot_bytes(trials: &[Trial], is_meant: impl Fn(&Trial) -> bool) -> u64 {
+/// What is kept of prepared states, once for each state that trials begin in.
+fn snapshot_bytes(plan: &Plan, trials: &[Trial], is_meant: impl Fn(&Trial) -> bool) -> u64 {
     let meant = trials.iter().filter(|trial| is_meant(trial));
-    let states = meant.filter_map(|trial| Some((snapshot::state(trial)?, data_bytes(trial))));
+    let states = meant.filter_map(|trial| Some((snapshot::state(plan, trial)?, data_bytes(trial))));
     let states: BTreeMap<String, u64> = states.collect();
     states.into_values().fold(0, u64::saturating_add)
 }
@@ -211,24 +203,9 @@ fn archive_bytes(plan: &Plan) -> u64 {
     all.saturating_add(DISK_RESERVE)
 }
 
-/// What the system keeps, of those that the lab fills.
+/// What the system keeps, as far as the study says so.
 fn data_bytes(trial: &Trial) -> u64 {
-    let SystemSpec::Groupware(spec) = &trial.system else {
-        return 0;
-    };
-    let mail = spec.mail.map_or(
-        0,
-        |MailSpec {
-             messages,
-             message_bytes,
-         }| {
-            let text = message_bytes.unwrap_or(MEAN_MESSAGE_BYTES);
-            u64::from(messages).saturating_mul(text.saturating_add(MESSAGE_DISK_BYTES))
-        },
-    );
-    let user = USER_DISK_BYTES
-        .saturating_add(spec.mailbox_pad_bytes)
-        .saturating_add(mail);
+    let user = trial.system.preparation().disk_per_user;
     u64::from(trial.load.users).saturating_mul(user)
 }
 
@@ -285,16 +262,23 @@ fn excesses(
 
 #[cfg(test)]
 mod tests {
-    use lab_study::GroupwareSpec;
     use lab_study::plan::LoadSpec;
+    use lab_study::{AttachSpec, Preparation, SystemSpec};
 
     use super::*;
 
     fn plan(users: &[u32], pad: u64) -> Plan {
         let trial = |(id, users): (u32, &u32)| {
-            let spec = GroupwareSpec {
-                mailbox_pad_bytes: pad,
-                ..GroupwareSpec::default()
+            let preparation = Preparation {
+                disk_per_user: (64 << 10) + pad,
+                ..Preparation::default()
+            };
+            let spec = AttachSpec {
+                url: "http://localhost".to_owned(),
+                pid: None,
+                node_exporter: None,
+                reset: None,
+                preparation,
             };
             Trial {
                 id,
@@ -302,7 +286,7 @@ mod tests {
                 cell: Default::default(),
                 control: false,
                 parameters: Default::default(),
-                system: SystemSpec::Groupware(spec),
+                system: SystemSpec::Attach(spec),
                 host: Default::default(),
                 load: LoadSpec {
                     users: *users,

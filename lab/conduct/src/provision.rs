@@ -1,176 +1,368 @@
-//! Registers a trial's users with the groupware server, in bulk, and keeps their passwords.
+//! Prepares a system before the load: gives a trial's users their accounts, fills the state that the
+//! load begins with, by requests and commands as the study writes them.
 
-use std::net::SocketAddr;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lab_study::MailSpec;
-use lab_workload::{PASSWORD, User, UserScope, Workload};
-use serde::{Deserialize, Serialize};
+use lab_study::{Action, ActionRequest, EACH, Piece, Preparation};
+use lab_workload::template::{Escape, Symbols};
+use lab_workload::{JsonPath, Level, Parameters, Template, User, UserScope, Workload};
 
 use crate::http::{ANSWER, Ask, Client};
 use crate::start::{Stop, UserExtra};
 
-/// Users of one call; keeps a body within any server's usual limit of a megabyte.
-const BATCH: usize = 1000;
-/// Padding of one call; any disk writes that within the time an answer may take.
-const BATCH_PAD_BYTES: u64 = 256 << 20;
+/// Start of an answer that a failure shows.
+const SHOWN: usize = 200;
+/// What a trial fills in, in requests.
+const FILLED_IN: [&str; 3] = ["port", "scratch", "secret"];
 
-/// Messages of one call: some hundred megabytes.
-const BATCH_MESSAGES: usize = 5000;
-
-/// The variable that names a user towards the system.
-const NAME: &str = "name";
-
-#[derive(Serialize)]
-struct Register<'a> {
-    users: Vec<Named<'a>>,
-    app_passwords: bool,
-    mailbox_pad_bytes: u64,
-}
-
-#[derive(Serialize)]
-struct Named<'a> {
-    name: &'a str,
-}
-
-#[derive(Deserialize)]
-struct Registered {
-    users: Vec<Account>,
-}
-
-#[derive(Deserialize)]
-struct Account {
-    name: String,
-    app_password: String,
-}
-
-/// The users' names as the workload's `user: name:` renders them; `None` if it has no such
-/// variable, and so needs no accounts.
-pub(crate) fn names(workload: &Workload, first: User) -> Result<Option<Vec<String>>, String> {
-    if !workload.user.iter().any(|(name, _)| name == NAME) {
-        return Ok(None);
-    }
-    let mut names = Vec::with_capacity(first.users as usize);
-    for index in 0..first.users {
-        let scope = UserScope::new(workload, User { index, ..first }, &[])
-            .map_err(|e| format!("the name of user {index} can't be made: {e}"))?;
-        names.push(scope.get(NAME).unwrap_or_default());
-    }
-    Ok(Some(names))
-}
-
-/// Where users are registered, and how.
+/// The users of a trial and what requests about them may name.
 #[derive(Debug)]
-pub(crate) struct Registry<'a> {
-    pub(crate) server: SocketAddr,
-    pub(crate) token: &'a str,
-    pub(crate) mailbox_pad_bytes: u64,
+pub(crate) struct Users<'a> {
+    pub(crate) workload: &'a Workload,
+    /// The first of them.
+    pub(crate) first: User,
+    /// Levels, parameters, and the preparation's own values.
+    pub(crate) constants: Parameters,
+    /// What the trial fills in, by name: port, scratch folder, secret.
+    pub(crate) filled_in: [String; 3],
 }
 
-impl Registry<'_> {
-    /// Registers all, and gives the variables that the driver adds to each user's own.
-    pub(crate) fn register(
-        &self,
-        names: &[String],
-        interrupt: &AtomicBool,
-    ) -> Result<UserExtra, Stop> {
-        let mut extra = Vec::with_capacity(names.len());
-        for batch in names.chunks(self.batch()) {
-            let called = self.call(batch, interrupt);
-            if interrupt.load(Ordering::Relaxed) {
-                return Err(Stop::Interrupted);
+/// Sends requests and runs commands.
+pub(crate) struct Preparing<'a> {
+    pub(crate) users: &'a Users<'a>,
+    pub(crate) client: Client,
+    /// Runs a program to its end.
+    pub(crate) run: &'a dyn Fn(&[String]) -> Result<(), Stop>,
+    /// Where the list of users is put for a command.
+    pub(crate) users_file: &'a Path,
+    pub(crate) interrupt: &'a AtomicBool,
+}
+
+impl Users<'_> {
+    /// A hash of the variables that users have before anything is sent: others begin in another
+    /// state.
+    pub(crate) fn hash(&self) -> Result<String, String> {
+        let mut words = String::new();
+        for index in 0..self.first.users {
+            let scope = self.scope(self.workload, index, &[])?;
+            for (name, _) in &self.workload.user {
+                words.push_str(&scope.get(name).unwrap_or_default());
+                words.push(' ');
             }
-            let accounts = called.map_err(|problem| {
-                Stop::System(format!("the system did not register users: {problem}"))
-            })?;
-            extra.extend(
-                accounts
-                    .into_iter()
-                    .map(|a| vec![(PASSWORD.to_owned(), a.app_password)]),
-            );
         }
-        Ok(extra)
+        Ok(blake3::hash(words.as_bytes()).to_hex().to_string())
     }
 
-    /// Fills each user's mailbox, with the same messages for the same seed.
-    pub(crate) fn fill(
+    fn scope(
         &self,
-        names: &[String],
-        mail: MailSpec,
-        seed: u64,
-        interrupt: &AtomicBool,
-    ) -> Result<(), Stop> {
-        let messages = mail.messages;
-        let batch = (BATCH_MESSAGES / messages.max(1) as usize).clamp(1, BATCH);
-        for (number, users) in names.chunks(batch).enumerate() {
-            let first = number * batch;
-            let mut body = serde_json::json!({
-                "users": users, "messages": messages, "seed": seed, "first": first,
-            });
-            if let Some(bytes) = mail.message_bytes {
-                body["profile"] = serde_json::json!([{ "text_bytes": bytes, "permille": 1000 }]);
+        workload: &Workload,
+        index: u32,
+        extra: &[(String, String)],
+    ) -> Result<UserScope, String> {
+        let user = User {
+            index,
+            ..self.first
+        };
+        UserScope::new(workload, user, extra)
+            .map_err(|e| format!("the variables of user {index} can't be made: {e}"))
+    }
+
+    /// The workload, its users with the variables that only a preparation has.
+    fn extended(&self) -> Workload {
+        let mut workload = self.workload.clone();
+        let own = workload.variables.iter().cloned();
+        let added = FILLED_IN.into_iter().chain([EACH]).map(str::to_owned);
+        workload.variables = own.chain(added).collect::<Vec<_>>().into();
+        workload
+    }
+
+    fn extra(&self, own: &[(String, String)]) -> Vec<(String, String)> {
+        let names = FILLED_IN.iter().map(|name| (*name).to_owned());
+        let filled = names.zip(self.filled_in.iter().cloned());
+        // A variable of the workload goes before what a trial fills in.
+        let free = filled.filter(|(name, _)| !self.workload.variables.contains(name));
+        own.iter().cloned().chain(free).collect()
+    }
+}
+
+/// The text of what a preparation names of these values: a state that they have no part in is the
+/// same whatever they are.
+pub(crate) fn named(preparation: &Preparation, constants: &Parameters) -> String {
+    let texts = serde_json::to_string(&(&preparation.provision, &preparation.fill));
+    let texts = texts.unwrap_or_default();
+    let named = constants
+        .iter()
+        .filter(|(name, _)| texts.contains(name.as_str()));
+    format!("{texts} {:?}", named.collect::<Vec<_>>())
+}
+
+impl Preparing<'_> {
+    /// Does all of it, and gives the variables that the answers add to each user's own.
+    pub(crate) fn prepare(&mut self, preparation: &Preparation) -> Result<UserExtra, Stop> {
+        let mut extra = vec![Vec::new(); self.users.first.users as usize];
+        let phases = [
+            (&preparation.provision, "users were not provisioned"),
+            (&preparation.fill, "the state was not filled"),
+        ];
+        for (actions, failed) in phases {
+            for action in actions {
+                self.act(action, &mut extra).map_err(|stop| match stop {
+                    Stop::System(problem) => Stop::System(format!("{failed}: {problem}")),
+                    stop => stop,
+                })?;
             }
-            let filled = self.post("/admin/mail/fill", body.to_string().as_bytes(), interrupt);
-            if interrupt.load(Ordering::Relaxed) {
+        }
+        Ok(match extra.iter().all(Vec::is_empty) {
+            true => UserExtra::new(),
+            false => extra,
+        })
+    }
+
+    fn act(&mut self, action: &Action, extra: &mut UserExtra) -> Result<(), Stop> {
+        match action {
+            Action::Request(request) => self.request(request, extra),
+            Action::Command(argv) => {
+                let users = self.users;
+                write_users(self.users_file, users, extra).map_err(|error| {
+                    Stop::System(format!("the list of users can't be written: {error}"))
+                })?;
+                let path = self.users_file.display().to_string();
+                let fill = |word: &String| word.replace("{{ users_file }}", &path);
+                (self.run)(&argv.iter().map(fill).collect::<Vec<_>>())
+            }
+        }
+    }
+
+    fn request(&mut self, spec: &ActionRequest, extra: &mut UserExtra) -> Result<(), Stop> {
+        let workload = self.users.extended();
+        let compiled =
+            Compiled::of(spec, &workload.variables, &self.users.constants).map_err(Stop::System)?;
+        for (number, users) in extra.chunks_mut(compiled.users_per_request).enumerate() {
+            let first = number * compiled.users_per_request;
+            let sent = self.batch(&compiled, &workload, first, users);
+            if self.interrupt.load(Ordering::Relaxed) {
                 return Err(Stop::Interrupted);
             }
-            filled.map_err(|problem| {
-                Stop::System(format!("the system did not fill mailboxes: {problem}"))
+            sent.map_err(|problem| {
+                Stop::System(format!("{} {}: {problem}", spec.method, spec.target))
             })?;
         }
         Ok(())
     }
 
-    fn batch(&self) -> usize {
-        let padded = BATCH_PAD_BYTES.checked_div(self.mailbox_pad_bytes);
-        padded.map_or(BATCH, |users| {
-            usize::try_from(users).unwrap_or(BATCH).clamp(1, BATCH)
+    /// One request, for the users from `first` on.
+    fn batch(
+        &mut self,
+        compiled: &Compiled<'_>,
+        workload: &Workload,
+        first: usize,
+        users: &mut [Vec<(String, String)>],
+    ) -> Result<(), String> {
+        let mut scopes = Vec::with_capacity(users.len());
+        for (at, own) in users.iter().enumerate() {
+            let index = u32::try_from(first + at).unwrap_or(u32::MAX);
+            let extra = self.users.extra(own);
+            scopes.push(self.users.scope(workload, index, &extra)?);
+        }
+        let (path, headers, body) = compiled.render(&mut scopes)?;
+        let ask = Ask {
+            method: &compiled.spec.method,
+            path: &path,
+            headers: &headers,
+            body: body.as_bytes(),
+            within: ANSWER,
+        };
+        let answer = self
+            .client
+            .exchange(&ask, self.interrupt)
+            .map_err(|e| e.to_string())?;
+        let expected = |range: &std::ops::RangeInclusive<u16>| range.contains(&answer.status);
+        if !compiled.spec.expect.iter().any(expected) {
+            let text = String::from_utf8_lossy(&answer.body);
+            let start: String = text.chars().take(SHOWN).collect();
+            return Err(format!("status {} ({})", answer.status, start.trim()));
+        }
+        compiled.capture(&answer.body, users)
+    }
+}
+
+/// A request whose templates are compiled.
+struct Compiled<'a> {
+    spec: &'a ActionRequest,
+    users_per_request: usize,
+    target: Template,
+    headers: Vec<(String, Template)>,
+    body: Vec<Part>,
+    each: Vec<Part>,
+    captures: Vec<(&'a str, JsonPath)>,
+}
+
+enum Part {
+    Template(Template),
+    Each,
+}
+
+impl<'a> Compiled<'a> {
+    fn of(
+        spec: &'a ActionRequest,
+        variables: &[String],
+        constants: &Parameters,
+    ) -> Result<Self, String> {
+        let symbols = Symbols {
+            variables,
+            parameters: constants,
+        };
+        let template = |text: &str, escape| {
+            Template::parse_with(text, symbols, escape).map_err(|e| e.to_string())
+        };
+        let part = |piece: &Piece| {
+            Ok::<_, String>(match piece {
+                Piece::Literal(text) => Part::Template(Template::literal(text)),
+                Piece::Text(text) => Part::Template(template(text, Escape::None)?),
+                Piece::Json(text) => Part::Template(template(text, Escape::JsonValue)?),
+                Piece::Each => Part::Each,
+            })
+        };
+        let header = |(name, text): &(String, String)| {
+            Ok::<_, String>((name.clone(), template(text, Escape::None)?))
+        };
+        let capture = |(name, path): &'a (String, String)| {
+            let path = JsonPath::parse(path).map_err(|e| e.to_string())?;
+            Ok::<_, String>((name.as_str(), path))
+        };
+        Ok(Self {
+            spec,
+            users_per_request: spec.users_per_request.max(1) as usize,
+            target: template(&spec.target, Escape::None)?,
+            headers: spec.headers.iter().map(header).collect::<Result<_, _>>()?,
+            body: spec.body.iter().map(part).collect::<Result<_, _>>()?,
+            each: spec.each.iter().map(part).collect::<Result<_, _>>()?,
+            captures: spec.capture.iter().map(capture).collect::<Result<_, _>>()?,
         })
     }
 
-    fn call(&self, batch: &[String], interrupt: &AtomicBool) -> Result<Vec<Account>, String> {
-        let users = batch.iter().map(|name| Named { name }).collect();
-        let register = Register {
-            users,
-            app_passwords: true,
-            mailbox_pad_bytes: self.mailbox_pad_bytes,
-        };
-        let body = serde_json::to_vec(&register).map_err(|e| e.to_string())?;
-        let answer = self.post("/admin/users", &body, interrupt)?;
-        let registered: Registered = serde_json::from_slice(&answer)
-            .map_err(|e| format!("an answer that makes no sense ({e})"))?;
-        let same = registered.users.len() == batch.len()
-            && registered
-                .users
-                .iter()
-                .zip(batch)
-                .all(|(account, name)| account.name == *name);
-        if !same {
-            return Err("an answer for other users than those asked for".to_owned());
+    /// Path, headers, and body for these users, of whom there is at least one.
+    #[expect(clippy::type_complexity, reason = "what a request consists of")]
+    fn render(
+        &self,
+        scopes: &mut [UserScope],
+    ) -> Result<(String, Vec<(String, String)>, String), String> {
+        let mut list = String::from("[");
+        if !self.each.is_empty() {
+            for (at, scope) in scopes.iter_mut().enumerate() {
+                list.push_str(if at > 0 { "," } else { "" });
+                write(&self.each, "", scope, &mut list)?;
+            }
         }
-        Ok(registered.users)
+        list.push(']');
+        let Some(scope) = scopes.first_mut() else {
+            return Err("there are no users".to_owned());
+        };
+        let path = text(&self.target, scope)?;
+        if path.contains(|c: char| c.is_control() || c.is_whitespace()) {
+            return Err(format!("`{path}` is not a path"));
+        }
+        let mut headers = Vec::with_capacity(self.headers.len());
+        for (name, template) in &self.headers {
+            let value = text(template, scope)?;
+            if value.contains(char::is_control) {
+                return Err(format!("the header {name} is not one line"));
+            }
+            headers.push((name.clone(), value));
+        }
+        let mut body = String::new();
+        write(&self.body, &list, scope, &mut body)?;
+        Ok((path, headers, body))
     }
 
-    /// The body of an answer that says it went well.
-    fn post(&self, path: &str, body: &[u8], interrupt: &AtomicBool) -> Result<Vec<u8>, String> {
-        let ask = Ask {
-            method: "POST",
-            path,
-            headers: &[
-                ("Content-Type".to_owned(), "application/json".to_owned()),
-                ("Authorization".to_owned(), format!("Bearer {}", self.token)),
-            ],
-            body,
-            within: ANSWER,
-        };
-        let answer = Client::plain(self.server)
-            .exchange(&ask, interrupt)
-            .map_err(|e| e.to_string())?;
-        if answer.status == 200 {
-            return Ok(answer.body);
+    /// Adds the values of an answer to these users.
+    fn capture(&self, body: &[u8], users: &mut [Vec<(String, String)>]) -> Result<(), String> {
+        if self.captures.is_empty() {
+            return Ok(());
         }
-        let text = String::from_utf8_lossy(&answer.body);
-        let start: String = text.chars().take(200).collect();
-        Err(format!("status {} ({})", answer.status, start.trim()))
+        let answer: serde_json::Value = serde_json::from_slice(body)
+            .map_err(|e| format!("an answer that makes no sense ({e})"))?;
+        for (name, path) in &self.captures {
+            let values = path.query(&answer).all();
+            if values.len() != users.len() {
+                let (found, asked) = (values.len(), users.len());
+                return Err(format!(
+                    "an answer with {found} values of {name} for {asked} users"
+                ));
+            }
+            for (user, value) in users.iter_mut().zip(values) {
+                let text = match value {
+                    serde_json::Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                };
+                user.retain(|(known, _)| known != name);
+                user.push(((*name).to_owned(), text));
+            }
+        }
+        Ok(())
     }
+}
+
+fn write(
+    parts: &[Part],
+    list: &str,
+    scope: &mut UserScope,
+    out: &mut String,
+) -> Result<(), String> {
+    for part in parts {
+        match part {
+            Part::Template(template) => {
+                template.render(scope, out).map_err(|e| e.to_string())?;
+            }
+            Part::Each => out.push_str(list),
+        }
+    }
+    Ok(())
+}
+
+fn text(template: &Template, scope: &mut UserScope) -> Result<String, String> {
+    let mut out = String::new();
+    template
+        .render(scope, &mut out)
+        .map_err(|e| e.to_string())?;
+    Ok(out)
+}
+
+/// A file with one JSON object for each user: its index and its variables.
+fn write_users(path: &Path, users: &Users<'_>, extra: &UserExtra) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    for (index, own) in (0..).zip(extra) {
+        let scope = users
+            .scope(users.workload, index, own)
+            .map_err(io::Error::other)?;
+        let mut object = serde_json::Map::new();
+        object.insert("index".to_owned(), index.into());
+        let names = users.workload.user.iter().map(|(name, _)| name.as_str());
+        let captured = own.iter().map(|(name, _)| name.as_str());
+        for name in names.chain(captured) {
+            let value = scope.get(name).unwrap_or_default();
+            object.insert(name.to_owned(), value.into());
+        }
+        serde_json::to_writer(&mut file, &object)?;
+        file.write_all(b"\n")?;
+    }
+    file.flush()
+}
+
+/// Constants of a trial's templates: its parameters, its levels, and what the preparation adds.
+pub(crate) fn constants(
+    parameters: &Parameters,
+    levels: &Parameters,
+    preparation: &Preparation,
+    seed: u64,
+) -> Parameters {
+    let mut constants = parameters.clone();
+    constants.extend(levels.clone());
+    constants.extend(preparation.values.clone());
+    let seed = i64::try_from(seed).map_or_else(|_| Level::Text(seed.to_string()), Level::Int);
+    constants.insert("seed".to_owned(), seed);
+    constants
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use lab_archive::{TRIAL_SCHEMA, TrialEnd, TrialRecord};
-use lab_study::MailSpec;
 use lab_study::plan::LoadKind;
 
 use crate::clock::calendar;
@@ -80,7 +79,7 @@ impl Conductor<'_> {
                 ));
             }
         }
-        notes.extend(self.system_notes());
+        notes.extend_from_slice(system::notes(&self.trial.system));
         if let LoadKind::Sequence { sessions } = self.trial.load.kind
             && sessions_begun < u64::from(sessions)
         {
@@ -97,34 +96,6 @@ impl Conductor<'_> {
             ),
             None => format!("A request that takes over {timeout} s is a timeout, an error."),
         });
-        notes
-    }
-
-    /// What the system's own settings mean.
-    fn system_notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        let pad = system::mailbox_pad_bytes(&self.trial.system);
-        if pad > 0 {
-            notes.push(format!(
-                "Each mailbox is padded by {pad} bytes before the trial."
-            ));
-        } else if let Some(MailSpec { messages, .. }) = system::mail(&self.trial.system) {
-            notes.push(format!(
-                "Each mailbox holds {messages} messages before the trial, which begins with a copy of \
-                 data that was filled once."
-            ));
-        } else if system::is_groupware(&self.trial.system) {
-            let not = "Mailboxes are not padded: they hold what the workload puts into them.";
-            notes.push(not.to_owned());
-        }
-        if let Some(threads) = system::http_threads(&self.trial.system) {
-            notes.push(format!(
-                "http_threads {threads}: that many threads, and at most that many requests worked \
-                 on at once. Unlike in a server that gives each request a thread, a thread serves \
-                 the connections that the kernel gave it, works on another request while one waits \
-                 for the disk, and sends responses outside of that bound."
-            ));
-        }
         notes
     }
 }

@@ -1,5 +1,5 @@
-//! Filled mailboxes, kept to begin trials from: users are registered and their mailboxes filled once
-//! for each state that trials begin in, the system is ended as it should be, and its data folder is
+//! States kept to begin trials from: the system is provisioned and filled once for each state that
+//! trials begin in, it is ended as it should be, and the folder of that state is
 //! kept. Each trial of that state, the first one too, begins with a copy of it.
 //!
 //! Snapshots lie in the work folder of their storage and go with it, however the run ends.
@@ -10,10 +10,12 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use lab_study::plan::Trial;
-use lab_study::{Engine, SystemSpec};
+use lab_study::Keep;
+use lab_study::plan::{Plan, Trial};
+use lab_workload::Parameters;
 
 use crate::ConductError;
+use crate::provision;
 use crate::scratch::{Scratch, Work};
 use crate::start::UserExtra;
 
@@ -28,26 +30,27 @@ struct Snapshot {
     users: UserExtra,
 }
 
-/// What tells the state that a trial begins in from others, but for its users' names; `None` where
-/// nothing is filled, or not on disk. Settings that leave no trace in the data, such as threads, are no part of it.
-pub(crate) fn state(trial: &Trial) -> Option<String> {
-    let SystemSpec::Groupware(spec) = &trial.system else {
-        return None;
+/// What tells the state that a trial begins in from others, but for its users; `None` where none is
+/// kept.
+pub(crate) fn state(plan: &Plan, trial: &Trial) -> Option<String> {
+    let preparation = trial.system.preparation();
+    let keep = preparation.keep.as_ref()?;
+    let constants = constants(plan, trial);
+    let named = provision::named(preparation, &constants);
+    let alike = match &keep.alike {
+        Some(alike) => alike.clone(),
+        None => serde_json::to_string(&trial.system).unwrap_or_default(),
     };
-    let mail = spec.mail?;
-    let on_disk = spec.engine != Engine::Memory;
-    on_disk.then(|| {
-        format!(
-            "{} users, {} messages of {:?} bytes, padded by {}, {:?}, {:?}, in {:?}",
-            trial.load.users,
-            mail.messages,
-            mail.message_bytes,
-            spec.mailbox_pad_bytes,
-            spec.lookup_layout,
-            trial.parameters,
-            trial.host.storage,
-        )
-    })
+    Some(format!(
+        "{} users, {named}, {alike}, {:?}, in {:?}",
+        trial.load.users, trial.parameters, trial.host.storage,
+    ))
+}
+
+/// What requests of a trial may name beside the variables of users.
+pub(crate) fn constants(plan: &Plan, trial: &Trial) -> Parameters {
+    let preparation = trial.system.preparation();
+    provision::constants(&trial.parameters, &trial.cell, preparation, plan.seed)
 }
 
 impl Snapshots {
@@ -59,6 +62,7 @@ impl Snapshots {
     pub(crate) fn keep(
         &self,
         state: String,
+        folder: &str,
         (work, filled): (&Work, &Scratch),
         users: UserExtra,
     ) -> Result<(), ConductError> {
@@ -67,7 +71,7 @@ impl Snapshots {
         let moved = dir
             .parent()
             .map_or(Ok(()), fs::create_dir_all)
-            .and_then(|()| fs::rename(filled.data(), &dir));
+            .and_then(|()| fs::rename(below(filled, folder), &dir));
         moved.map_err(|source| failed(&dir, source))?;
         kept.insert(state, Snapshot { dir, users });
         Ok(())
@@ -78,14 +82,24 @@ impl Snapshots {
     pub(crate) fn restore(
         &self,
         state: &str,
+        keep: &Keep,
         scratch: &Scratch,
     ) -> Result<UserExtra, ConductError> {
         let kept = self.0.borrow();
         let Some(snapshot) = kept.get(state) else {
             return Ok(UserExtra::new());
         };
-        copy(&snapshot.dir, &scratch.data()).map_err(|source| failed(&scratch.data(), source))?;
+        let folder = below(scratch, &keep.folder);
+        copy(&snapshot.dir, &folder).map_err(|source| failed(&folder, source))?;
         Ok(snapshot.users.clone())
+    }
+}
+
+/// A folder within the data of a trial; `.` is all of it.
+fn below(scratch: &Scratch, folder: &str) -> PathBuf {
+    match folder {
+        "." => scratch.data(),
+        folder => scratch.data().join(folder),
     }
 }
 
@@ -125,14 +139,18 @@ mod tests {
         fs::write(filled.data().join("deep/file"), "content").unwrap();
         let users = vec![vec![("password".to_owned(), "secret".to_owned())]];
         let snapshots = Snapshots::default();
+        let keep = Keep {
+            folder: ".".to_owned(),
+            alike: None,
+        };
         snapshots
-            .keep("a".to_owned(), (&work, &filled), users.clone())
+            .keep("a".to_owned(), ".", (&work, &filled), users.clone())
             .unwrap();
         drop(filled);
         assert!(snapshots.has("a") && !snapshots.has("b"));
         for id in 1..3 {
             let trial = work.trial(id).unwrap();
-            assert_eq!(snapshots.restore("a", &trial).unwrap(), users);
+            assert_eq!(snapshots.restore("a", &keep, &trial).unwrap(), users);
             let file = trial.data().join("deep/file");
             assert_eq!(fs::read_to_string(&file).unwrap(), "content");
             fs::write(file, "changed").unwrap();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_driver::BaseUrl;
-use lab_study::SystemSpec;
+use lab_study::{Preparation, SystemSpec};
 use nix::sys::signal::Signal;
 
 use crate::ConductError;
@@ -68,8 +68,19 @@ pub(crate) struct System {
     pub(crate) process: Process,
     pub(crate) base: BaseUrl,
     pub(crate) address: SocketAddr,
-    pub(crate) token: Option<String>,
+    /// With what the trial filled in.
+    pub(crate) setting: Setting,
     pub(crate) output: PathBuf,
+}
+
+/// What programs beside a system are started with, and what requests to it may name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Setting {
+    pub(crate) preparation: Preparation,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) folder: PathBuf,
+    pub(crate) scratch: String,
+    pub(crate) secret: String,
 }
 
 /// Whose process it is.
@@ -106,7 +117,7 @@ pub(crate) struct Starting {
     /// How long it may take to be ready.
     pub(crate) deadline: Duration,
     pub(crate) end: End,
-    pub(crate) token: Option<String>,
+    pub(crate) setting: Setting,
 }
 
 impl Starting {
@@ -139,7 +150,7 @@ impl Starting {
                         port: address.port(),
                     },
                     address,
-                    token: self.token,
+                    setting: self.setting,
                     output: self.output,
                 });
             }
@@ -177,11 +188,6 @@ impl System {
     /// Where its users send their requests.
     pub(crate) fn base(&self) -> &BaseUrl {
         &self.base
-    }
-
-    /// What the admin API asks for, where there is one.
-    pub(crate) fn token(&self) -> Option<&str> {
-        self.token.as_deref()
     }
 
     /// An error with its last lines, if it has ended.

@@ -230,12 +230,13 @@ mod tests {
 
     #[test]
     fn a_configuration_has_one_hash_and_another_has_another() {
-        let plain = SystemSpec::Groupware(Default::default());
-        let spec = lab_study::GroupwareSpec {
-            http_threads: Some(2),
-            ..Default::default()
+        let at = |url: &str| {
+            SystemSpec::Attach(lab_study::AttachSpec {
+                url: url.to_owned(),
+                ..Default::default()
+            })
         };
-        let other = SystemSpec::Groupware(spec);
+        let (plain, other) = (at("http://a"), at("http://b"));
         assert_eq!(hash(&plain), hash(&plain.clone()));
         assert_ne!(hash(&plain), hash(&other));
         assert!(hash(&plain).starts_with("blake3:"));

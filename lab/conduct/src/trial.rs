@@ -11,10 +11,12 @@ use lab_driver::{Drive, DriveSummary, Driver, DriverError, DriverEvent, Part, Tl
 use lab_study::plan::LoadKind;
 
 use crate::clock::Stopwatch;
+use crate::command::Runner;
 use crate::course::{Conductor, Facts};
 use crate::event::{Event, Phase};
+use crate::http::Client;
 use crate::measuring::LOOK;
-use crate::provision::Registry;
+use crate::provision::Preparing;
 use crate::scratch::Scratch;
 use crate::start::{Stop, System, SystemStart, UserExtra};
 use crate::surroundings::{Look, Surroundings};
@@ -79,28 +81,34 @@ impl Conductor<'_> {
         }
     }
 
-    /// Puts filled mailboxes in the trial's folder, and gives what their users sign in with. The
-    /// first trial that begins so has them filled. `None` where there are none to fill.
+    /// Puts the state that the trial begins with in its folder, and gives what its users sign in
+    /// with. The first trial that begins so has it prepared. `None` where none is kept.
     fn restore(&mut self) -> Result<Option<UserExtra>, Stop> {
-        let Some(mut state) = snapshot::state(self.trial) else {
+        let Some(mut state) = snapshot::state(self.plan, self.trial) else {
+            return Ok(None);
+        };
+        let Some(keep) = self.trial.system.preparation().keep.clone() else {
             return Ok(None);
         };
         // They may be others in each block.
-        state.push_str(&self.names()?.unwrap_or_default().join(" "));
+        let users = self.users(Default::default()).hash();
+        state.push_str(&users.map_err(|e| Stop::Fatal(ConductError::Unsupported(e)))?);
         self.tell(Event::Phase(Phase::Provisioning));
         if !self.snapshots.has(&state) {
             let scratch = self.work.filling()?;
             let start = self.system(&scratch, scratch.file("output"));
             let mut system = system::start(&start, self.interrupt)?;
-            let users = self.provision(&mut system)?;
+            let users = self.prepare(&start, &mut system)?;
             if let Some(problem) = system.stop() {
-                let what = "the mailboxes that trials begin with can't be kept";
+                let what = "the state that trials begin with can't be kept";
                 return Err(Stop::System(format!("{what}: {problem}")));
             }
             let filled = (self.work, &scratch);
-            self.snapshots.keep(state.clone(), filled, users)?;
+            let folder = &keep.folder;
+            self.snapshots.keep(state.clone(), folder, filled, users)?;
         }
-        Ok(Some(self.snapshots.restore(&state, self.scratch)?))
+        let restored = self.snapshots.restore(&state, &keep, self.scratch)?;
+        Ok(Some(restored))
     }
 
     fn with_system(
@@ -114,7 +122,10 @@ impl Conductor<'_> {
         let watch = Stopwatch::start();
         let user_extra = match filled {
             Some(users) => users,
-            None => self.provision(system)?,
+            None => {
+                let start = self.system(self.scratch, system.output.clone());
+                self.prepare(&start, system)?
+            }
         };
         facts.provision += watch.elapsed();
         self.tell(Event::Phase(Phase::Setup));
@@ -154,31 +165,32 @@ impl Conductor<'_> {
         driver.map_err(driver_stop)
     }
 
-    /// Registers the users where the system has a way to.
-    fn provision(&self, system: &mut System) -> Result<UserExtra, Stop> {
-        let Some(token) = system.token().map(str::to_owned) else {
+    /// Gives users their accounts and fills the state, as the study says.
+    fn prepare(&self, start: &SystemStart<'_>, system: &mut System) -> Result<UserExtra, Stop> {
+        let setting = system.setting.clone();
+        if setting.preparation.provision.is_empty() && setting.preparation.fill.is_empty() {
             return Ok(UserExtra::new());
+        }
+        let port = system.address().port().to_string();
+        let users = self.users([port, setting.scratch.clone(), setting.secret.clone()]);
+        let runner = Runner {
+            start,
+            env: &setting.env,
+            folder: &setting.folder,
         };
-        let Some(names) = self.names()? else {
-            return Ok(UserExtra::new());
+        let mut preparing = Preparing {
+            users: &users,
+            client: Client::new(system.base().clone(), system.address()),
+            run: &|argv| runner.run("command of the preparation", argv, self.interrupt),
+            users_file: &start.scratch.file("users"),
+            interrupt: self.interrupt,
         };
-        let mailbox_pad_bytes = system::mailbox_pad_bytes(&self.trial.system);
-        let registry = Registry {
-            server: system.address(),
-            token: &token,
-            mailbox_pad_bytes,
-        };
-        let registered = registry.register(&names, self.interrupt).and_then(|extra| {
-            if let Some(mail) = system::mail(&self.trial.system) {
-                registry.fill(&names, mail, self.plan.seed, self.interrupt)?;
-            }
-            Ok(extra)
-        });
+        let prepared = preparing.prepare(&setting.preparation);
         // A dead server says more by its last lines than by a refused connection.
-        if let Err(Stop::System(_)) = &registered {
+        if let Err(Stop::System(_)) = &prepared {
             system.check()?;
         }
-        registered
+        prepared
     }
 
     fn drive(&self, system: &System, user_extra: UserExtra) -> Drive {

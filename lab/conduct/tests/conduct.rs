@@ -497,7 +497,7 @@ fn a_system_that_fails_is_a_fact_of_its_trial() {
     }
     for message in failures("no-users") {
         assert!(
-            message.contains("did not register users: status 507 (no room)"),
+            message.contains("not provisioned: POST /admin/users: status 507 (no room)"),
             "{message}"
         );
     }

@@ -8,7 +8,7 @@ use crate::text_error::TextError;
 use crate::units;
 
 /// A server that runs already. The lab neither starts, pins, nor stops it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AttachSpec {
     /// `http://host:port` or `https://host:port`.
     pub url: String,
@@ -21,6 +21,9 @@ pub struct AttachSpec {
     /// A command run on this machine before each trial, which brings it back to its first state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<Vec<String>>,
+    /// What is done to it before the load.
+    #[serde(default, skip_serializing_if = "crate::Preparation::is_empty")]
+    pub preparation: crate::Preparation,
 }
 
 /// Highest process id that Linux gives (`/proc/sys/kernel/pid_max` can't be set higher).
@@ -33,6 +36,7 @@ pub(crate) struct AttachTemplate {
     pub(crate) pid: Option<Setting>,
     pub(crate) node_exporter: Option<Setting>,
     pub(crate) reset: Vec<Setting>,
+    pub(crate) preparation: crate::preparation::PreparationTemplate,
 }
 
 impl AttachTemplate {
@@ -53,6 +57,7 @@ impl AttachTemplate {
             pid: pid.map(|pid| pid as u32),
             node_exporter,
             reset: (!reset.is_empty()).then_some(reset),
+            preparation: self.preparation.spec(cell)?,
         })
     }
 }

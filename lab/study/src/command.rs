@@ -3,27 +3,34 @@
 //! The port and the scratch folder are known only when a trial starts. Until then they stand in the
 //! texts as they were written, `{{ port }}` and `{{ scratch }}`, so that a plan reads like its study.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Cell, Level};
+use crate::preparation::{Preparation, PreparationTemplate};
 use crate::setting::{CellError, Optional, Setting};
 use crate::text_error::TextError;
 use crate::units;
 
 /// What a trial fills in, by name.
-pub(crate) const FILLED_IN: [&str; 2] = ["port", "scratch"];
+pub(crate) const FILLED_IN: [&str; 5] = ["port", "scratch", "secret", "secret_file", "port_file"];
 const PORT: &str = "{{ port }}";
 const SCRATCH: &str = "{{ scratch }}";
+const SECRET: &str = "{{ secret }}";
+const SECRET_FILE: &str = "{{ secret_file }}";
+const PORT_FILE: &str = "{{ port_file }}";
+/// The program that conducts, which a preset may start.
+pub(crate) const PROGRAM: &str = "{{ program }}";
 /// Longest time for anything a command does beside the load.
 const MAX_TIME: Duration = Duration::from_secs(3600);
 const DEFAULT_WITHIN: Duration = Duration::from_secs(30);
 const DEFAULT_GRACE: Duration = Duration::from_secs(10);
 
 /// A program as the system under test.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CommandSpec {
     /// The program and its arguments; never empty.
     pub start: Vec<String>,
@@ -50,6 +57,39 @@ pub struct CommandSpec {
     pub stop_signal: StopSignal,
     /// How long that may take.
     pub stop_grace_ms: u64,
+    /// What is done to it before the load.
+    #[serde(default, skip_serializing_if = "Preparation::is_empty")]
+    pub preparation: Preparation,
+    /// The preset that it was made of, where a study names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<PresetUse>,
+}
+
+/// What a preset came to, in its own words.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PresetUse {
+    /// Settings for the archive's reader.
+    pub settings: BTreeMap<String, String>,
+    /// Sentences about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What a trial fills in.
+#[derive(Debug, Clone, Default)]
+pub struct FilledIn {
+    /// A free port; 0 for a program that chooses one itself.
+    pub port: u16,
+    /// A folder that is fresh for each trial.
+    pub scratch: String,
+    /// A random text, new in each trial.
+    pub secret: String,
+    /// A file that holds the secret.
+    pub secret_file: String,
+    /// The file that a program which chooses its port writes it to.
+    pub port_file: String,
+    /// The program that conducts.
+    pub program: String,
 }
 
 /// When a program is ready.
@@ -84,12 +124,25 @@ pub enum StopSignal {
 }
 
 impl CommandSpec {
-    /// With the port and the scratch folder of a trial in all texts.
+    /// Whether it chooses its port itself, and writes it to a file.
     #[must_use]
-    pub fn filled(&self, port: u16, scratch: &str) -> Self {
+    pub fn writes_port(&self) -> bool {
+        let names = |text: &String| text.contains(PORT_FILE);
+        self.start.iter().any(names)
+            || self.env.iter().any(|(_, text)| names(text))
+            || self.files.iter().any(|(_, text)| names(text))
+    }
+
+    /// With what a trial fills in, in all texts.
+    #[must_use]
+    pub fn filled(&self, with: &FilledIn) -> Self {
         let text = |text: &String| {
-            text.replace(PORT, &port.to_string())
-                .replace(SCRATCH, scratch)
+            text.replace(PORT, &with.port.to_string())
+                .replace(SCRATCH, &with.scratch)
+                .replace(SECRET, &with.secret)
+                .replace(SECRET_FILE, &with.secret_file)
+                .replace(PORT_FILE, &with.port_file)
+                .replace(PROGRAM, &with.program)
         };
         let pair = |(name, value): &(String, String)| (name.clone(), text(value));
         Self {
@@ -97,7 +150,7 @@ impl CommandSpec {
             env: self.env.iter().map(pair).collect(),
             folder: self.folder.as_ref().map(text),
             files: self.files.iter().map(pair).collect(),
-            port: Some(port),
+            port: self.port,
             ready: match &self.ready {
                 Ready::Port => Ready::Port,
                 Ready::Log(expression) => Ready::Log(text(expression)),
@@ -110,6 +163,8 @@ impl CommandSpec {
             reset: self.reset.iter().map(text).collect(),
             stop_signal: self.stop_signal,
             stop_grace_ms: self.stop_grace_ms,
+            preparation: self.preparation.with_commands(&text),
+            preset: self.preset.clone(),
         }
     }
 }
@@ -129,12 +184,17 @@ pub(crate) struct CommandTemplate {
     pub(crate) reset: Vec<Setting>,
     pub(crate) signal: Option<Setting>,
     pub(crate) grace: Option<Setting>,
+    pub(crate) preparation: PreparationTemplate,
 }
 
 impl CommandTemplate {
     pub(crate) fn spec(&self, cell: &Cell) -> Result<CommandSpec, CellError> {
         let mut cell = cell.clone();
-        for (name, text) in FILLED_IN.into_iter().zip([PORT, SCRATCH]) {
+        for (name, text) in
+            FILLED_IN
+                .into_iter()
+                .zip([PORT, SCRATCH, SECRET, SECRET_FILE, PORT_FILE])
+        {
             cell.insert(name.to_owned(), Level::Text(text.to_owned()));
         }
         let cell = &cell;
@@ -155,6 +215,8 @@ impl CommandTemplate {
             reset: texts(&self.reset, cell)?,
             stop_signal: signal.unwrap_or(StopSignal::Term),
             stop_grace_ms: grace.as_millis() as u64,
+            preparation: self.preparation.spec(cell)?,
+            preset: None,
         })
     }
 
@@ -201,7 +263,10 @@ fn path(text: &str) -> Result<String, TextError> {
 
 fn expression(text: &str) -> Result<String, TextError> {
     // Each of a regular expression's lines is a fault of the same text; the last one says which.
-    let filled = text.replace(PORT, "1").replace(SCRATCH, "/");
+    let filled = text
+        .replace(PORT, "1")
+        .replace(SCRATCH, "/")
+        .replace(SECRET, "0");
     match regex::Regex::new(&filled) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => {

@@ -9,10 +9,12 @@ mod command;
 mod demand;
 mod error;
 mod file;
+mod groupware;
 pub mod model;
 mod nearest;
 mod node;
 pub mod plan;
+mod preparation;
 mod read;
 mod setting;
 mod source;
@@ -21,12 +23,11 @@ mod text_error;
 mod units;
 
 pub use attach::AttachSpec;
-pub use command::{CommandSpec, Ready, StopSignal};
+pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal};
 pub use error::{LoadError, Problem};
 pub use file::{schema_study, schema_workload};
 pub use model::{Study, Workload};
+pub use preparation::{Action, ActionRequest, EACH, Keep, Piece, Preparation};
 pub use read::{Files, Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
-pub use system::{
-    Cpus, Engine, GroupwareSpec, HostSpec, KernelSetting, LookupLayout, MailSpec, SystemSpec,
-};
+pub use system::{Cpus, HostSpec, KernelSetting, SystemSpec};
 pub use text_error::TextError;

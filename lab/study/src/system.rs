@@ -7,21 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::attach::{AttachSpec, AttachTemplate};
 use crate::command::{CommandSpec, CommandTemplate};
+use crate::groupware::GroupwareTemplate;
 use crate::model::{Cell, Level, VARIANT};
+use crate::preparation::Preparation;
 use crate::setting::{CellError, Optional, Setting};
 use crate::text_error::TextError;
 use crate::units;
 
-/// Most worker threads of a system.
-/// As the server has it.
-const HTTP_THREADS: std::ops::RangeInclusive<u64> = 1..=1024;
-/// Most padding of one mailbox.
-/// As the server has it.
-const MAX_PAD_BYTES: u64 = 1024 * 1024 * 1024;
-/// Most messages that a mailbox is filled with.
-const MAIL_MESSAGES: std::ops::RangeInclusive<u64> = 1..=100_000;
-/// Most text of such a message; the server takes a little more.
-const MAX_MESSAGE_BYTES: u64 = 15 * 1024 * 1024;
 /// More cores than any machine has.
 const MAX_CORES: u64 = 4096;
 /// Longest value of a kernel setting: what one page of the kernel's takes.
@@ -32,74 +24,21 @@ const MAX_KERNEL_VALUE: usize = 4096;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SystemSpec {
-    /// The groupware server that comes with the lab, as a process of its own.
-    Groupware(GroupwareSpec),
     /// Any program.
     Command(CommandSpec),
     /// A server that runs already, here or elsewhere.
     Attach(AttachSpec),
 }
 
-/// A setting of the groupware server.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct GroupwareSpec {
-    /// Worker threads; `None` = its own default.
-    pub http_threads: Option<u32>,
-    /// Bytes by which each mailbox is padded before the trial.
-    pub mailbox_pad_bytes: u64,
-    /// Where it keeps its records.
-    pub engine: Engine,
-    /// How its lookup service keeps registrations; `None` = its own default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lookup_layout: Option<LookupLayout>,
-    /// What is in each mailbox before the trial.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mail: Option<MailSpec>,
-}
-
-/// How the lookup service of the groupware server keeps registrations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LookupLayout {
-    /// All in one document, rewritten for each change.
-    SingleDocument,
-    /// A document for each, all of which a query reads.
-    DocumentPerRegistration,
-    /// A document for each, found by an index.
-    Indexed,
-}
-
-impl LookupLayout {
-    /// As settings and flags call it.
+impl SystemSpec {
+    /// What is done to it before the load.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn preparation(&self) -> &Preparation {
         match self {
-            Self::SingleDocument => "single-document",
-            Self::DocumentPerRegistration => "document-per-registration",
-            Self::Indexed => "indexed",
+            Self::Command(spec) => &spec.preparation,
+            Self::Attach(spec) => &spec.preparation,
         }
     }
-}
-
-/// What is in each mailbox before a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MailSpec {
-    /// Messages in the inbox.
-    pub messages: u32,
-    /// The text of each; `None` = the sizes of the server's own profile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message_bytes: Option<u64>,
-}
-
-/// A store engine of the groupware server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Engine {
-    /// On disk, durable.
-    #[default]
-    Sqlite,
-    /// Gone when the process ends.
-    Memory,
 }
 
 /// What is set around the system in a trial, whichever system it is.
@@ -188,17 +127,6 @@ pub(crate) enum KindTemplate {
     Attach(Box<AttachTemplate>),
 }
 
-/// The groupware server, still with references to factors.
-#[derive(Debug, Clone)]
-pub(crate) struct GroupwareTemplate {
-    pub(crate) http_threads: Option<Setting>,
-    pub(crate) mailbox_pad: Option<Setting>,
-    pub(crate) engine: Option<Setting>,
-    pub(crate) lookup_layout: Option<Setting>,
-    pub(crate) mail_messages: Option<Setting>,
-    pub(crate) mail_size: Option<Setting>,
-}
-
 /// A kernel setting, its value still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) struct KernelTemplate {
@@ -211,7 +139,7 @@ impl SystemTemplate {
     /// The system in `cell`.
     pub(crate) fn system(&self, cell: &Cell) -> Result<SystemSpec, CellError> {
         match &self.kind {
-            KindTemplate::Groupware(template) => template.spec(cell).map(SystemSpec::Groupware),
+            KindTemplate::Groupware(template) => template.spec(cell).map(SystemSpec::Command),
             KindTemplate::Command(template) => template.spec(cell).map(SystemSpec::Command),
             KindTemplate::Attach(template) => template.spec(cell).map(SystemSpec::Attach),
         }
@@ -232,44 +160,6 @@ impl SystemTemplate {
             storage: self.storage.value(cell, storage)?,
         })
     }
-}
-
-impl GroupwareTemplate {
-    fn spec(&self, cell: &Cell) -> Result<GroupwareSpec, CellError> {
-        let http_threads = self
-            .http_threads
-            .value(cell, |text| units::whole_number(text, HTTP_THREADS))?;
-        let pad = self
-            .mailbox_pad
-            .value(cell, |text| units::size(text, MAX_PAD_BYTES))?;
-        let engine = self.engine.value(cell, engine)?;
-        let lookup_layout = self.lookup_layout.value(cell, lookup_layout)?;
-        let messages = self
-            .mail_messages
-            .value(cell, |text| units::whole_number(text, MAIL_MESSAGES))?;
-        let message_bytes = self
-            .mail_size
-            .value(cell, |text| units::size(text, MAX_MESSAGE_BYTES))?;
-        Ok(GroupwareSpec {
-            http_threads: http_threads.map(|n| n as u32),
-            mailbox_pad_bytes: pad.unwrap_or(0),
-            engine: engine.unwrap_or_default(),
-            lookup_layout,
-            mail: messages.map(|n| MailSpec {
-                messages: n as u32,
-                message_bytes,
-            }),
-        })
-    }
-}
-
-fn lookup_layout(text: &str) -> Result<LookupLayout, TextError> {
-    let all = [
-        LookupLayout::SingleDocument,
-        LookupLayout::DocumentPerRegistration,
-        LookupLayout::Indexed,
-    ];
-    units::one_named("layout", text, &all.map(|layout| (layout.name(), layout)))
 }
 
 fn kernel_value(text: &str) -> Result<String, TextError> {
@@ -366,12 +256,6 @@ pub(crate) fn twice<'n>(paths: impl Iterator<Item = (&'n str, &'n str)>) -> Opti
         .filter(|(_, path)| !seen.insert(*path))
         .map(|(name, _)| name)
         .next()
-}
-
-/// A store engine.
-fn engine(text: &str) -> Result<Engine, TextError> {
-    const NAMES: [(&str, Engine); 2] = [("sqlite", Engine::Sqlite), ("memory", Engine::Memory)];
-    units::one_named("engine", text, &NAMES)
 }
 
 #[cfg(test)]

@@ -355,8 +355,9 @@ fn variants_are_the_levels_of_a_factor() {
         .trials
         .iter()
         .map(|trial| match (&trial.cell[VARIANT], &trial.system) {
-            (Level::Text(name), SystemSpec::Groupware(spec)) => {
-                format!("{name} {}", spec.http_threads.unwrap())
+            (Level::Text(name), SystemSpec::Command(spec)) => {
+                let preset = spec.preset.as_ref().unwrap();
+                format!("{name} {}", preset.settings["http_threads"])
             }
             (Level::Text(name), SystemSpec::Attach(spec)) => format!("{name} {}", spec.url),
             other => panic!("{other:?}"),

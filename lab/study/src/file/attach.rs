@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::decode::{Decode, Fields};
 use super::parts::{At, Count, Scalar};
+use super::preparation::ActionFile;
 use crate::error::Problems;
 use crate::node::Node;
 
@@ -30,6 +31,14 @@ pub(crate) struct AttachFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Scalar>>")]
     pub(crate) reset: Option<At<Vec<At<Scalar>>>>,
+    /// What gives the users their accounts before each trial: requests and commands, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(crate) provision: Vec<ActionFile>,
+    /// What fills the state that the load begins with, after that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(crate) fill: Vec<ActionFile>,
 }
 
 impl Decode for AttachFile {
@@ -39,12 +48,16 @@ impl Decode for AttachFile {
         let pid = fields.optional("pid", problems);
         let node_exporter = fields.optional("node_exporter", problems);
         let reset = fields.optional("reset", problems);
+        let provision: Option<Vec<_>> = fields.optional("provision", problems);
+        let fill: Option<Vec<_>> = fields.optional("fill", problems);
         fields.finish(problems);
         Some(Self {
             url: url?,
             pid,
             node_exporter,
             reset,
+            provision: provision.unwrap_or_default(),
+            fill: fill.unwrap_or_default(),
         })
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::decode::{Decode, Fields};
 use super::parts::{At, Count, Scalar, Table};
+use super::preparation::{ActionFile, KeepFile};
 use crate::error::Problems;
 use crate::node::Node;
 
@@ -42,6 +43,20 @@ pub(crate) struct CommandFile {
     /// How it is stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<StopFile>,
+    /// What gives the users their accounts before each trial: requests and commands, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(crate) provision: Vec<ActionFile>,
+    /// What fills the state that the load begins with, after that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(crate) fill: Vec<ActionFile>,
+    /// The state that trials begin with, where it is prepared once and kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep_state: Option<KeepFile>,
+    /// What the system keeps on disk for each user, such as `3 MB`, so that a full disk is foreseen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) disk_per_user: Option<At<Scalar>>,
 }
 
 /// When a program is ready: `http`, or `log`, or else its port.
@@ -90,6 +105,10 @@ impl Decode for CommandFile {
         let ready = fields.optional("ready", problems);
         let reset = fields.optional("reset", problems);
         let stop = fields.optional("stop", problems);
+        let provision: Option<Vec<_>> = fields.optional("provision", problems);
+        let fill: Option<Vec<_>> = fields.optional("fill", problems);
+        let keep_state = fields.optional("keep_state", problems);
+        let disk_per_user = fields.optional("disk_per_user", problems);
         fields.finish(problems);
         Some(Self {
             start: start?,
@@ -100,6 +119,10 @@ impl Decode for CommandFile {
             ready,
             reset,
             stop,
+            provision: provision.unwrap_or_default(),
+            fill: fill.unwrap_or_default(),
+            keep_state,
+            disk_per_user,
         })
     }
 }

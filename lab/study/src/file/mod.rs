@@ -10,6 +10,7 @@ mod find;
 mod load;
 mod matrix;
 mod parts;
+mod preparation;
 mod study;
 mod system;
 mod workload;
@@ -20,6 +21,7 @@ pub(crate) use decode::Decode;
 pub(crate) use find::FindFile;
 pub(crate) use matrix::{CellFile, MatrixFile};
 pub(crate) use parts::{At, Json, Scalar, Table};
+pub(crate) use preparation::{ActionFile, KeepFile};
 pub(crate) use study::StudyFile;
 pub(crate) use system::{GroupwareFile, SystemFile};
 pub(crate) use workload::{

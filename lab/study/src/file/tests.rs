@@ -241,10 +241,14 @@ prop_compose! {
         ),
         reset in option::of(vec(scalar(), 0..4).prop_map(at)),
         (signal, grace) in (option::of(scalar()), option::of(scalar())),
+        (provision, fill) in (vec(action(), 0..2), vec(action(), 0..2)),
+        keep_state in option::of((scalar(), option::of(scalar()))
+            .prop_map(|(folder, alike)| KeepFile { folder, alike })),
+        disk_per_user in option::of(scalar()),
     ) -> SystemFile {
         let ready = Some(ReadyFile { http, status, log, within });
         let stop = Some(StopFile { signal, grace });
-        let command = CommandFile { start, env, folder, files, port, ready, reset, stop };
+        let command = CommandFile { start, env, folder, files, port, ready, reset, stop, provision, fill, keep_state, disk_per_user };
         SystemFile {
             groupware: None,
             command: Some(command),
@@ -256,14 +260,30 @@ prop_compose! {
     }
 }
 
+fn action() -> BoxedStrategy<ActionFile> {
+    let command = vec(scalar(), 1..3).prop_map(|words| ActionFile {
+        command: Some(at(words)),
+        ..ActionFile::default()
+    });
+    let request = (scalar(), option::of(scalar()), option::of(scalar()));
+    let request = request.prop_map(|(request, text, users_per_request)| ActionFile {
+        request: Some(request),
+        text,
+        users_per_request,
+        ..ActionFile::default()
+    });
+    prop_oneof![command, request].boxed()
+}
+
 prop_compose! {
     fn attach()(
         url in scalar(),
         (pid, node_exporter) in (option::of(scalar()), option::of(scalar())),
         reset in option::of(vec(scalar(), 0..4).prop_map(at)),
         kernel in table(scalar()),
+        (provision, fill) in (vec(action(), 0..2), vec(action(), 0..2)),
     ) -> SystemFile {
-        let attach = Some(AttachFile { url, pid, node_exporter, reset });
+        let attach = Some(AttachFile { url, pid, node_exporter, reset, provision, fill });
         SystemFile { groupware: None, command: None, attach, kernel, cpus: None, storage: None }
     }
 }

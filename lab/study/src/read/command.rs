@@ -1,14 +1,18 @@
 //! A command of a study: its settings as templates, each with its place.
 
+use super::argv::{argv, problem};
+use super::preparation::{self, Written};
 use super::settings::Settings;
 use crate::command::CommandTemplate;
-use crate::error::Problem;
 use crate::file::{At, CommandFile, Scalar, Table};
 use crate::setting::Setting;
-use crate::source::Span;
 
 /// The command; `None` when a problem was noted.
-pub(super) fn template(file: &CommandFile, settings: &mut Settings<'_>) -> Option<CommandTemplate> {
+pub(super) fn template(
+    file: &CommandFile,
+    variables: &[String],
+    settings: &mut Settings<'_>,
+) -> Option<CommandTemplate> {
     let start = argv("start", &file.start, settings);
     let reset = match &file.reset {
         Some(reset) => argv("reset", reset, settings),
@@ -44,6 +48,13 @@ pub(super) fn template(file: &CommandFile, settings: &mut Settings<'_>) -> Optio
     let stop = file.stop.clone().unwrap_or_default();
     let signal = settings.optional("signal", stop.signal.as_ref());
     let grace = settings.optional("grace", stop.grace.as_ref());
+    let written = Written {
+        provision: &file.provision,
+        fill: &file.fill,
+        keep: file.keep_state.as_ref(),
+        disk_per_user: file.disk_per_user.as_ref(),
+    };
+    let preparation = preparation::template(&written, variables, settings);
     Some(CommandTemplate {
         start: start?,
         env: env?,
@@ -57,26 +68,8 @@ pub(super) fn template(file: &CommandFile, settings: &mut Settings<'_>) -> Optio
         reset: reset?,
         signal: signal?,
         grace: grace?,
+        preparation: preparation?,
     })
-}
-
-/// A program with its arguments.
-pub(super) fn argv(
-    field: &str,
-    list: &At<Vec<At<Scalar>>>,
-    settings: &mut Settings<'_>,
-) -> Option<Vec<Setting>> {
-    if list.value.is_empty() {
-        let message = format!("`{field}` names no program");
-        let help = "list the program and its arguments, such as `[nginx, -g, daemon off;]`";
-        problem(&list.span, &message, help, settings);
-        return None;
-    }
-    let numbered = (1..).zip(&list.value);
-    let made: Vec<_> = numbered
-        .map(|(n, at)| settings.required(&format!("{field} {n}"), at))
-        .collect();
-    made.into_iter().collect()
 }
 
 fn table(
@@ -110,12 +103,4 @@ fn is_variable(name: &str) -> bool {
 fn is_file(name: &str) -> bool {
     let odd = |part: &str| matches!(part, "" | "." | "..") || part.contains(char::is_control);
     !name.split('/').any(odd)
-}
-
-fn problem(span: &Span, message: &str, help: &str, settings: &mut Settings<'_>) {
-    let problem = span.first_line().problem(message, "here");
-    settings.problems.push(Problem {
-        help: Some(help.to_owned()),
-        ..problem
-    });
 }

@@ -2,6 +2,7 @@
 //!
 //! Files come through [`Files`]; nothing here opens one.
 
+mod argv;
 mod body;
 mod capture;
 mod choice;
@@ -13,6 +14,7 @@ mod matrix;
 mod names;
 mod overrides;
 mod parameters;
+mod preparation;
 mod published;
 mod request;
 mod settings;

@@ -138,14 +138,7 @@ impl Compiler<'_> {
     fn request_line(&mut self, line: &At<Scalar>) -> Option<(String, Template)> {
         let text = line.text();
         let (method, rest) = text.split_once(' ').unwrap_or((text.as_str(), ""));
-        if !METHODS.contains(&method) {
-            let (message, help) = unknown_name("method", method, METHODS);
-            let help = match rest.is_empty() && (method.starts_with('/') || method.contains("://"))
-            {
-                true => format!("write the method first: `GET {method}`"),
-                false => help,
-            };
-            let error = TextError::new(message, 0..method.len().max(1)).help(help);
+        if let Some(error) = method_problem(method, rest) {
             return self.note("request", &line.span, &text, Err::<_, TextError>(error));
         }
         let target = rest.trim();
@@ -170,14 +163,7 @@ impl Compiler<'_> {
     fn headers(&mut self, headers: &Table<At<Scalar>>) -> Option<Vec<(String, Template)>> {
         let mut compiled = Some(Vec::new());
         for (name, value) in headers.iter() {
-            let lower = name.value.to_ascii_lowercase();
-            let problem = if http::HeaderName::from_bytes(lower.as_bytes()).is_err() {
-                Some(format!("`{}` is not a header's name", name.value))
-            } else if OWN_HEADERS.contains(&lower.as_str()) {
-                Some(format!("`{}` is written by the driver itself", name.value))
-            } else {
-                None
-            };
+            let problem = header_problem(&name.value);
             if let Some(message) = problem {
                 self.problems
                     .push(name.span.problem(message, "this header"));
@@ -302,8 +288,32 @@ fn content_type(file: &RequestFile) -> Option<&'static str> {
     }
 }
 
+/// What is wrong with the method of a request line, if anything.
+pub(super) fn method_problem(method: &str, rest: &str) -> Option<TextError> {
+    if METHODS.contains(&method) {
+        return None;
+    }
+    let (message, help) = unknown_name("method", method, METHODS);
+    let help = match rest.is_empty() && (method.starts_with('/') || method.contains("://")) {
+        true => format!("write the method first: `GET {method}`"),
+        false => help,
+    };
+    Some(TextError::new(message, 0..method.len().max(1)).help(help))
+}
+
+/// What is wrong with a header's name, if anything.
+pub(super) fn header_problem(name: &str) -> Option<String> {
+    let lower = name.to_ascii_lowercase();
+    if http::HeaderName::from_bytes(lower.as_bytes()).is_err() {
+        return Some(format!("`{name}` is not a header's name"));
+    }
+    OWN_HEADERS
+        .contains(&lower.as_str())
+        .then(|| format!("`{name}` is written by the driver itself"))
+}
+
 /// True when a target has a space or control character outside of its `{{ … }}`.
-fn has_gap(target: &str) -> bool {
+pub(super) fn has_gap(target: &str) -> bool {
     let mut rest = target;
     loop {
         let (outside, inside) = rest.split_once("{{").unwrap_or((rest, ""));

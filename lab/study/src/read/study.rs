@@ -267,7 +267,7 @@ fn cell_template(
     problems: &mut Problems,
 ) -> Option<CellTemplate> {
     let factors: Vec<String> = matrix.iter().map(|f| f.name.clone()).collect();
-    let system = system::templates(file, &factors, problems);
+    let system = system::templates(file, &factors, &workload.variables, problems);
     let mut settings = Settings {
         known: &factors,
         problems,

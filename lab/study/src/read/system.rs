@@ -1,5 +1,6 @@
 //! The system of a study: its settings as templates, each with its place.
 
+use super::preparation::{self, Written};
 use super::settings::Settings;
 use crate::attach::AttachTemplate;
 use crate::command::FILLED_IN;
@@ -7,14 +8,14 @@ use crate::error::{Problem, Problems};
 use crate::file::{
     At, AttachFile, CommandFile, GroupwareFile, Scalar, StudyFile, SystemFile, Table,
 };
-use crate::system::{
-    self, GroupwareTemplate, KernelTemplate, KindTemplate, SystemTemplate, SystemsTemplate,
-};
+use crate::groupware::GroupwareTemplate;
+use crate::system::{self, KernelTemplate, KindTemplate, SystemTemplate, SystemsTemplate};
 
 /// The systems of a study whose factors have these names.
 pub(super) fn templates(
     file: &StudyFile,
     factors: &[String],
+    variables: &[String],
     problems: &mut Problems,
 ) -> Option<SystemsTemplate> {
     let mut settings = Settings {
@@ -22,13 +23,13 @@ pub(super) fn templates(
         problems,
     };
     if let Some(system) = &file.system {
-        let made = template(file, &system.value, &mut settings);
+        let made = template(file, &system.value, variables, &mut settings);
         return made.map(|system| SystemsTemplate::One(Box::new(system)));
     }
     let variants = file.variants.as_ref()?.value.iter();
     let made: Vec<_> = variants
         .map(|(name, system)| {
-            let system = template(file, &system.value, &mut settings)?;
+            let system = template(file, &system.value, variables, &mut settings)?;
             Some((name.value.clone(), system))
         })
         .collect();
@@ -39,14 +40,14 @@ pub(super) fn templates(
 fn template(
     file: &StudyFile,
     system: &SystemFile,
+    variables: &[String],
     settings: &mut Settings<'_>,
 ) -> Option<SystemTemplate> {
     let kind = match (&system.groupware, &system.command, &system.attach) {
-        (Some(file), ..) => {
-            groupware(file, settings).map(|template| KindTemplate::Groupware(Box::new(template)))
-        }
-        (None, Some(command), _) => self::command(file, command, settings),
-        (None, None, Some(attach)) => self::attach(system, attach, settings),
+        (Some(file), ..) => groupware(file, variables, settings)
+            .map(|template| KindTemplate::Groupware(Box::new(template))),
+        (None, Some(command), _) => self::command(file, command, variables, settings),
+        (None, None, Some(attach)) => self::attach(system, attach, variables, settings),
         // Noted when the file's shape was read.
         (None, None, None) => None,
     };
@@ -65,6 +66,7 @@ fn template(
 fn attach(
     system: &SystemFile,
     attach: &AttachFile,
+    variables: &[String],
     settings: &mut Settings<'_>,
 ) -> Option<KindTemplate> {
     let held = [("cpus", &system.cpus), ("storage", &system.storage)];
@@ -83,18 +85,30 @@ fn attach(
     let pid = settings.optional("pid", attach.pid.as_ref());
     let node_exporter = settings.optional("node_exporter", attach.node_exporter.as_ref());
     let reset = match &attach.reset {
-        Some(reset) => super::command::argv("reset", reset, settings),
+        Some(reset) => super::argv::argv("reset", reset, settings),
         None => Some(Vec::new()),
     };
+    let written = Written {
+        provision: &attach.provision,
+        fill: &attach.fill,
+        keep: None,
+        disk_per_user: None,
+    };
+    let preparation = preparation::template(&written, variables, settings);
     Some(KindTemplate::Attach(Box::new(AttachTemplate {
         url: url?,
         pid: pid?,
         node_exporter: node_exporter?,
         reset: reset?,
+        preparation: preparation?,
     })))
 }
 
-fn groupware(groupware: &GroupwareFile, settings: &mut Settings<'_>) -> Option<GroupwareTemplate> {
+fn groupware(
+    groupware: &GroupwareFile,
+    variables: &[String],
+    settings: &mut Settings<'_>,
+) -> Option<GroupwareTemplate> {
     let http_threads = settings.optional("http_threads", groupware.http_threads.as_ref());
     let mailbox_pad = settings.optional("mailbox_pad", groupware.mailbox_pad.as_ref());
     let engine = settings.optional("engine", groupware.engine.as_ref());
@@ -109,6 +123,7 @@ fn groupware(groupware: &GroupwareFile, settings: &mut Settings<'_>) -> Option<G
         lookup_layout: lookup_layout?,
         mail_messages: mail_messages?,
         mail_size: mail_size?,
+        has_names: variables.iter().any(|name| name == "name"),
     })
 }
 
@@ -116,6 +131,7 @@ fn groupware(groupware: &GroupwareFile, settings: &mut Settings<'_>) -> Option<G
 fn command(
     file: &StudyFile,
     command: &CommandFile,
+    variables: &[String],
     settings: &mut Settings<'_>,
 ) -> Option<KindTemplate> {
     let mut known = settings.known.to_vec();
@@ -135,7 +151,7 @@ fn command(
         known: &known,
         problems: &mut *settings.problems,
     };
-    let template = super::command::template(command, &mut settings)?;
+    let template = super::command::template(command, variables, &mut settings)?;
     Some(KindTemplate::Command(Box::new(template)))
 }
 

@@ -1,0 +1,34 @@
+//! A program with its arguments, as several keys of a system have them.
+
+use super::settings::Settings;
+use crate::error::Problem;
+use crate::file::{At, Scalar};
+use crate::setting::Setting;
+use crate::source::Span;
+
+/// A program with its arguments.
+pub(super) fn argv(
+    field: &str,
+    list: &At<Vec<At<Scalar>>>,
+    settings: &mut Settings<'_>,
+) -> Option<Vec<Setting>> {
+    if list.value.is_empty() {
+        let message = format!("`{field}` names no program");
+        let help = "list the program and its arguments, such as `[nginx, -g, daemon off;]`";
+        problem(&list.span, &message, help, settings);
+        return None;
+    }
+    let numbered = (1..).zip(&list.value);
+    let made: Vec<_> = numbered
+        .map(|(n, at)| settings.required(&format!("{field} {n}"), at))
+        .collect();
+    made.into_iter().collect()
+}
+
+pub(super) fn problem(span: &Span, message: &str, help: &str, settings: &mut Settings<'_>) {
+    let problem = span.first_line().problem(message, "here");
+    settings.problems.push(Problem {
+        help: Some(help.to_owned()),
+        ..problem
+    });
+}
