@@ -8,6 +8,7 @@ use lab_analysis::model::Outcome;
 use lab_analysis::{Analysis, analyse};
 use lab_archive::Run;
 use lab_report::write;
+use lab_study::{ArchivedError, present_plan};
 
 use crate::args::{Format, ReportArgs};
 use crate::commands::print;
@@ -39,7 +40,14 @@ fn json(analysis: &Analysis) -> Result<String, Failure> {
 /// Opens and analyses an archive.
 pub(crate) fn read(dir: &Path) -> Result<Analysis, Failure> {
     let run = Run::open(dir).map_err(|error| Failure::new(Exit::BadInput, &error))?;
+    let run = present(run).map_err(|error| Failure::new(Exit::BadInput, &error))?;
     analyse(&run).map_err(|error| Failure::new(Exit::BadInput, &error))
+}
+
+/// An archive of any version, with its plan in the form that judging reads.
+pub(crate) fn present(run: Run) -> Result<Run, ArchivedError> {
+    let plan = present_plan(run.plan, &run.files, &run.manifest.overrides)?;
+    Ok(Run { plan, ..run })
 }
 
 /// Writes the report's files into the archive, each whole or not at all.

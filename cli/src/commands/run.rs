@@ -78,6 +78,10 @@ fn judged(dir: &Path, id: u32, find: Option<&Find>) -> Judgement {
         Ok(run) => run,
         Err(error) => return invalid(error.to_string()),
     };
+    let run = match report::present(run) {
+        Ok(run) => run,
+        Err(error) => return invalid(error.to_string()),
+    };
     match judge_trial(&run, id, find) {
         Ok(judgement) => judgement,
         Err(error) => invalid(error.to_string()),

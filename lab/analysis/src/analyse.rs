@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 
 use lab_archive::{Run, TrialData};
-use lab_study::model::Study;
-use lab_study::plan::Plan;
+use lab_plan::Plan;
 use sha2::{Digest, Sha256};
 
 use crate::error::ReportError;
-use crate::line::Searched;
 use crate::model::{
     Analysis, Check, CheckOutcome, Outcome, RESULT_SCHEMA, StudyFacts, Summary, TrialAnalysis,
     Verdict,
@@ -22,24 +20,20 @@ use crate::{capacity, cells, checks, compare, effects, findings, line, source, t
 /// # Errors
 /// See [`ReportError`]: the archive's own study, plan, or histograms can't be used.
 pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
-    let plan: Plan = serde_json::from_value(run.plan.clone()).map_err(ReportError::Plan)?;
-    let study = source::study(run)?;
-    let steps = step_names(&study);
-    let inputs = inputs(run, &plan, &study, &steps)?;
+    let plan = source::plan(run)?;
+    let study = &plan.question;
+    let steps = step_names(study);
+    let inputs = inputs(run, &plan, &steps)?;
     let trials = analyse_trials(&inputs)?;
-    let cells = cells::summarise(&study, &steps, &trials);
-    let differences = compare::compare(&study, plan.seed, &trials, &cells);
-    let usl = capacity::scaling(&study, &trials);
-    let published = tables::compare(&study, plan.speed, &trials, &cells);
-    let checks = checks::of_run(&study, plan.seed, run, &trials);
+    let cells = cells::summarise(study, &steps, &trials);
+    let differences = compare::compare(&plan, &trials, &cells);
+    let usl = capacity::scaling(study, &trials);
+    let published = tables::compare(study, plan.speed, &trials, &cells);
+    let checks = checks::of_run(study, plan.seed, run, &trials);
     let summary = summarise(&plan, &checks, &trials);
-    let searched = Searched {
-        plan: &plan,
-        study: &study,
-    };
-    let load_lines = line::load_lines(&searched, &trials);
+    let load_lines = line::load_lines(&plan, &trials);
     let line_differences = line::differences(&load_lines);
-    let facts = facts(run, &study, &plan, steps);
+    let facts = facts(run, &plan, steps);
     let headline = line::headline(&load_lines)
         .filter(|_| summary.valid > 0)
         .unwrap_or_else(|| findings::headline(&facts, &summary, &cells, &trials));
@@ -80,7 +74,6 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
 fn inputs<'a>(
     run: &'a Run,
     plan: &'a Plan,
-    study: &'a Study,
     steps: &'a [String],
 ) -> Result<Vec<trial::Input<'a>>, ReportError> {
     let find = plan.search.as_ref().map(|search| &search.find);
@@ -89,7 +82,7 @@ fn inputs<'a>(
         let planned = plan.trials.iter().find(|trial| trial.id == id);
         Ok(trial::Input {
             manifest: &run.manifest,
-            study,
+            study: &plan.question,
             steps,
             planned: planned.ok_or(ReportError::UnknownTrial(id))?,
             find,
@@ -126,45 +119,30 @@ fn analyse_trials(inputs: &[trial::Input<'_>]) -> Result<Vec<TrialAnalysis>, Rep
         .collect()
 }
 
-fn facts(run: &Run, study: &Study, plan: &Plan, steps: Vec<String>) -> StudyFacts {
+fn facts(run: &Run, plan: &Plan, steps: Vec<String>) -> StudyFacts {
+    let question = &plan.question;
+    let file_sha256 = |(_, bytes): &(String, Vec<u8>)| {
+        let hash = Sha256::digest(bytes);
+        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    };
     StudyFacts {
-        name: study.name.clone(),
-        title: study.title.clone(),
-        about: study.about.clone(),
-        workload: study.workload.name.clone(),
-        workload_sha256: meaning(study),
-        file_sha256: run
-            .files
-            .first()
-            .map(|(_, bytes)| hex(&Sha256::digest(bytes))),
+        name: plan.study.clone(),
+        title: plan.title.clone(),
+        about: question.about.clone(),
+        workload: question.workload.name.clone(),
+        workload_sha256: question.workload.sha256.clone(),
+        file_sha256: run.files.first().map(file_sha256),
         seed: plan.seed,
         speed: plan.speed,
         started: run.manifest.started.clone(),
         overrides: run.manifest.overrides.clone(),
-        factors: study
+        factors: question
             .matrix
             .iter()
             .map(|factor| factor.name.clone())
             .collect(),
         steps,
     }
-}
-
-/// Of what the users do, whatever file says it and however: comments, prose, and names of files don't
-/// count.
-fn meaning(study: &Study) -> String {
-    let workload = &study.workload;
-    let parts = (
-        &workload.user,
-        &workload.setup,
-        &workload.session,
-        &workload.probe,
-    );
-    hex(&Sha256::digest(format!("{parts:?}").as_bytes()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn summarise(plan: &Plan, checks: &[Check], trials: &[TrialAnalysis]) -> Summary {

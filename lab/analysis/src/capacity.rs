@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use lab_archive::Environment;
+use lab_plan::Question;
 use lab_stats::usl::{self, Usl};
-use lab_study::model::Study;
 
 use crate::format::{figure, times};
 use crate::model::{CellSummary, Measure, Scaling, TrialAnalysis, UslPoint, Verdict};
@@ -74,7 +74,7 @@ pub(crate) fn bottleneck(cores: u64, cell: &CellSummary) -> Option<String> {
 
 /// The law over the valid trials of a study that varies users alone; `None` with fewer than six
 /// levels, or without a single user.
-pub(crate) fn scaling(study: &Study, trials: &[TrialAnalysis]) -> Option<Scaling> {
+pub(crate) fn scaling(study: &Question, trials: &[TrialAnalysis]) -> Option<Scaling> {
     let factors: Vec<&str> = study.matrix.iter().map(|f| f.name.as_str()).collect();
     if factors != ["users"] {
         return None;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use lab_plan::{Cell, Level, Question};
 use lab_stats::WeightedMean;
-use lab_study::model::{Cell, Level, Study};
 
 use crate::model::{
     Arrivals, Bound, CellSummary, Counters, Estimate, ProbeCounts, StepAnalysis, StepSummary,
@@ -14,7 +14,7 @@ use crate::published::transfer;
 
 /// One summary per cell that ran, in the order of the study's levels.
 pub(crate) fn summarise(
-    study: &Study,
+    study: &Question,
     steps: &[String],
     trials: &[TrialAnalysis],
 ) -> Vec<CellSummary> {
@@ -39,7 +39,7 @@ pub(crate) fn summarise(
 }
 
 /// Where each level stands in its factor, factors in file order.
-fn position(study: &Study, cell: &Cell) -> Vec<usize> {
+fn position(study: &Question, cell: &Cell) -> Vec<usize> {
     study
         .matrix
         .iter()

@@ -4,9 +4,9 @@
 //! Only valid trials count, paired by block. All comparisons of cells that have enough blocks are
 //! one family, and so are all main effects: their p are joint.
 
+use lab_plan::{Cell, Factor, Level, Plan, VARIANT};
 use lab_stats::paired::{Bounds, interval, log_ratio, max_t, mean};
 use lab_stats::verdict::{ALPHA, Compared, LEAST_BLOCKS, verdict};
-use lab_study::model::{Cell, Factor, Level, Study, VARIANT};
 
 use crate::format::{level, plural, times};
 use crate::model::{
@@ -28,12 +28,8 @@ pub(crate) struct Differences {
 }
 
 /// Compares what there is to compare.
-pub(crate) fn compare(
-    study: &Study,
-    seed: u64,
-    trials: &[TrialAnalysis],
-    cells: &[CellSummary],
-) -> Differences {
+pub(crate) fn compare(plan: &Plan, trials: &[TrialAnalysis], cells: &[CellSummary]) -> Differences {
+    let (study, seed) = (&plan.question, plan.seed);
     let all = Trials::new(trials);
     let smallest = study.smallest_difference;
     let control = judge(control(cells, &all), &|_| smallest, seed);
@@ -42,7 +38,7 @@ pub(crate) fn compare(
         let claim = claims.iter().find(|claim| claim.metric == measure);
         claim.map_or(smallest, |claim| claim.smallest_difference)
     };
-    let mut pairs = pairs(study, cells);
+    let mut pairs = pairs(plan, cells);
     let pairs_left_out = pairs.len().saturating_sub(MOST_PAIRS);
     pairs.truncate(MOST_PAIRS);
     let of_cells = pairs
@@ -53,7 +49,7 @@ pub(crate) fn compare(
         .flatten()
         .collect();
     let comparisons = judge(of_cells, &relevant, seed);
-    let main_effects = judge(main_effects(study, cells, &all), &relevant, seed);
+    let main_effects = judge(main_effects(plan, cells, &all), &relevant, seed);
     let has_variants = study.matrix.iter().any(|factor| factor.name == VARIANT);
     let inference = Inference {
         smallest_relevant: smallest,
@@ -137,12 +133,12 @@ struct Names {
 
 /// Each cell with its baseline in each factor, variants first, then factors and cells in the order of
 /// the study. A search has none: it chooses loads by what it saw, so no two trials make a pair.
-fn pairs<'a>(study: &'a Study, cells: &'a [CellSummary]) -> Vec<Pair<'a>> {
+fn pairs<'a>(plan: &'a Plan, cells: &'a [CellSummary]) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
-    if study.find.is_some() {
+    if plan.search.is_some() {
         return pairs;
     }
-    let mut factors: Vec<&Factor> = study.matrix.iter().collect();
+    let mut factors: Vec<&Factor> = plan.question.matrix.iter().collect();
     factors.sort_by_key(|factor| factor.name != VARIANT);
     for factor in factors {
         for b in cells {
@@ -176,13 +172,13 @@ fn measures(pairs: &[Pair<'_>]) -> impl Iterator<Item = Measure> + use<> {
 }
 
 /// Level by level of each factor, over all pairs that differ in it.
-fn main_effects(study: &Study, cells: &[CellSummary], trials: &Trials<'_>) -> Vec<Draft> {
-    if study.matrix.len() < 2 {
+fn main_effects(plan: &Plan, cells: &[CellSummary], trials: &Trials<'_>) -> Vec<Draft> {
+    if plan.question.matrix.len() < 2 {
         return Vec::new();
     }
-    let pairs = pairs(study, cells);
+    let pairs = pairs(plan, cells);
     let mut drafts = Vec::new();
-    for factor in &study.matrix {
+    for factor in &plan.question.matrix {
         for to in factor.levels.iter().skip(1) {
             let of_level: Vec<Pair<'_>> = pairs
                 .iter()

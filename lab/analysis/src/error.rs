@@ -6,12 +6,9 @@ pub enum ReportError {
     /// `plan.json` isn't a plan that this version reads.
     #[error("the archive's plan.json can't be read as a plan")]
     Plan(#[source] serde_json::Error),
-    /// The archive holds no study file.
-    #[error("the archive holds no study file")]
-    NoStudy,
-    /// The archived study or workload no longer loads.
-    #[error("the archived study can't be loaded")]
-    Study(#[source] Box<lab_study::LoadError>),
+    /// `plan.json` is of another version, which has to be brought to this one first.
+    #[error("the archive's plan is `{0}`, which this version can't judge by")]
+    Version(String),
     /// A trial that the plan doesn't know.
     #[error("trial {0} is in the archive but not in its plan")]
     UnknownTrial(u32),

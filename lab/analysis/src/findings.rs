@@ -1,8 +1,8 @@
 //! Sentences that the numbers support, and the one that stands above the report.
 
 use lab_archive::model::Environment;
+use lab_plan::Level;
 use lab_stats::{WeightedMean, ratio};
-use lab_study::model::Level;
 
 use crate::capacity;
 use crate::format::{

@@ -1,6 +1,6 @@
 //! Numbers and names as people read them. It knows no layout.
 
-use lab_study::model::{Cell, Level, Metric, Study};
+use lab_plan::{Cell, Level, Metric, Question};
 
 use crate::model::Bound;
 
@@ -144,7 +144,7 @@ pub fn bare_level(factor: &str, of: &Level) -> String {
 }
 
 /// A cell in words, factors in file order: `1,000 users`, or `users 25 · http_threads 10`.
-pub fn cell_label(study: &Study, cell: &Cell) -> String {
+pub fn cell_label(study: &Question, cell: &Cell) -> String {
     if let (1, Some(Level::Int(users))) = (cell.len(), cell.get("users")) {
         return format!("{} users", group(&users.to_string()));
     }

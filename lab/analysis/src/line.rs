@@ -2,10 +2,9 @@
 //! searched; and the judgement of one trial that a search goes on from.
 
 use lab_archive::Run;
+use lab_plan::{Cell, Find, Plan};
 use lab_stats::isotonic::{CONFIDENCE, Ceiling};
-use lab_stats::search::{Judgement, Rules, Tried, load_line};
-use lab_study::model::{Cell, Find, Study};
-use lab_study::plan::Plan;
+use lab_stats::search::{Judgement, Tried, load_line};
 
 use crate::error::ReportError;
 use crate::format::{cell_label, count, list, percent};
@@ -13,26 +12,19 @@ use crate::model::{CheckOutcome, LineDifference, LineLevel, LoadLine, TrialAnaly
 use crate::source::{self, step_names};
 use crate::{trial, warmup};
 
-/// What a search is read from.
-pub(crate) struct Searched<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) study: &'a Study,
-}
-
 /// Judges one trial of an archive by the thresholds of a search; a pure function of the archive.
 ///
 /// # Errors
 /// As [`crate::analyse()`]; [`ReportError::UnknownTrial`] also where the archive has no such trial.
 pub fn judge_trial(run: &Run, id: u32, find: &Find) -> Result<Judgement, ReportError> {
-    let plan: Plan = serde_json::from_value(run.plan.clone()).map_err(ReportError::Plan)?;
-    let study = source::study(run)?;
-    let steps = step_names(&study);
+    let plan = source::plan(run)?;
+    let steps = step_names(&plan.question);
     let data = run.trials.iter().find(|data| data.record.id == id);
     let planned = plan.trials.iter().find(|trial| trial.id == id);
     let (data, planned) = data.zip(planned).ok_or(ReportError::UnknownTrial(id))?;
     let input = trial::Input {
         manifest: &run.manifest,
-        study: &study,
+        study: &plan.question,
         steps: &steps,
         planned,
         find: Some(find),
@@ -65,8 +57,8 @@ fn reason(trial: &TrialAnalysis) -> String {
 }
 
 /// The line of each cell, in the order in which the plan has them; none without a search.
-pub(crate) fn load_lines(steps: &Searched<'_>, trials: &[TrialAnalysis]) -> Vec<LoadLine> {
-    let Some(search) = &steps.plan.search else {
+pub(crate) fn load_lines(plan: &Plan, trials: &[TrialAnalysis]) -> Vec<LoadLine> {
+    let Some(search) = &plan.search else {
         return Vec::new();
     };
     let mut cells: Vec<&Cell> = Vec::new();
@@ -80,15 +72,15 @@ pub(crate) fn load_lines(steps: &Searched<'_>, trials: &[TrialAnalysis]) -> Vec<
         .map(|cell| {
             let of_cell: Vec<&TrialAnalysis> =
                 trials.iter().filter(|trial| trial.cell == *cell).collect();
-            let label = cell_label(steps.study, cell);
-            line(&search.find, steps.plan.seed, cell, label, &of_cell)
+            let label = cell_label(&plan.question, cell);
+            line(&search.find, plan.seed, cell, label, &of_cell)
         })
         .collect()
 }
 
 fn line(find: &Find, seed: u64, cell: &Cell, label: String, trials: &[&TrialAnalysis]) -> LoadLine {
     let tried: Vec<Tried> = trials.iter().map(|trial| tried(trial)).collect();
-    let found = load_line(&rules(find, seed), &tried, CONFIDENCE);
+    let found = load_line(&find.rules(seed), &tried, CONFIDENCE);
     let some = |users: u32| (users > 0).then_some(users);
     LoadLine {
         cell: cell.clone(),
@@ -112,7 +104,7 @@ fn line(find: &Find, seed: u64, cell: &Cell, label: String, trials: &[&TrialAnal
 }
 
 /// `response time p(95) < 100ms`, with its step.
-fn words(threshold: &lab_study::model::Threshold) -> String {
+fn words(threshold: &lab_plan::Threshold) -> String {
     let text = crate::format::threshold(threshold.metric, &threshold.text);
     match &threshold.step {
         None => text,
@@ -124,16 +116,6 @@ fn tried(trial: &TrialAnalysis) -> Tried {
     Tried {
         level: trial.users,
         judgement: judgement(trial),
-    }
-}
-
-fn rules(find: &Find, seed: u64) -> Rules {
-    Rules {
-        min: find.min_users,
-        max: find.max_users,
-        resolution: find.resolution,
-        repeats: find.repeats,
-        seed,
     }
 }
 

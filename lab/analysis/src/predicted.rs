@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lab_study::plan::Trial;
+use lab_plan::Trial;
 
 use crate::number::as_f64;
 use crate::sums::StepSum;

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use lab_archive::model::{ErrorClass, Manifest, StepLine, WindowLine};
 use lab_archive::{Kind, Outcome, PROBE, Series, TrialData};
+use lab_plan::LoadKind;
 use lab_stats::histogram::{MergeError, sum as histogram_sum};
 use lab_stats::{Merger, WeightedMean};
-use lab_study::plan::LoadKind;
 
 use crate::model::ErrorCounts;
 

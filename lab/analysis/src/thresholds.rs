@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use lab_archive::model::Unanswered;
+use lab_plan::{Aggregate, Comparison, Metric, Threshold};
 use lab_stats::{histogram, needed_sample, quantile};
-use lab_study::model::{Aggregate, Comparison, Metric, Threshold};
 
 use crate::format::{count, duration, plural_count, still_unanswered};
 use crate::model::{Bound, ThresholdResult};

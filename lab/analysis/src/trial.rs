@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use lab_archive::TrialData;
 use lab_archive::model::{ErrorClass, Manifest, TrialEnd, WindowLine};
+use lab_plan::{Find, LoadKind, Question, Threshold, Trial};
 use lab_stats::quantile;
-use lab_study::model::{Find, Study, Threshold};
-use lab_study::plan::{LoadKind, Trial};
 
 use crate::error::ReportError;
 use crate::format::{cell_label, plural_count};
@@ -24,7 +23,7 @@ use crate::{capacity, checks, counters, thresholds};
 /// What one trial is judged from.
 pub(crate) struct Input<'a> {
     pub(crate) manifest: &'a Manifest,
-    pub(crate) study: &'a Study,
+    pub(crate) study: &'a Question,
     pub(crate) steps: &'a [String],
     pub(crate) planned: &'a Trial,
     /// Of a search for the load line.
@@ -54,7 +53,7 @@ fn merge(input: &Input<'_>) -> impl Fn(lab_stats::histogram::MergeError) -> Repo
 
 fn names<'a>(input: &Input<'a>) -> Names<'a> {
     let limited = input.planned.load.time_limit_ms.is_some();
-    let has_probe = input.study.workload.probe.is_some();
+    let has_probe = input.study.workload.probe;
     Names::new(input.manifest, has_probe, limited)
 }
 
@@ -187,7 +186,7 @@ impl Measured<'_> {
             service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)).under(over_all),
             steps: steps(input.steps, sums, &self.predicted, &self.bounds),
             probe_ms: sums.probe.as_ref().map(Times::of),
-            probe: input.study.workload.probe.is_some().then_some(ProbeCounts {
+            probe: input.study.workload.probe.then_some(ProbeCounts {
                 transactions: sums.whole.probe.0,
                 errors: sums.whole.probe.1,
             }),
@@ -275,9 +274,8 @@ fn transfer_of(input: &Input<'_>, sums: &Sums) -> Option<Transfer> {
     if !matches!(input.planned.load.kind, LoadKind::Sequence { .. }) {
         return None;
     }
-    // A plan of this study has such parameters only as make sense.
-    let workload = input.study.workload_with(&input.planned.parameters).ok()?;
-    let carried = workload.transfer.as_ref()?;
+    let session = input.study.session(&input.planned.parameters)?;
+    let carried = session.transfer.as_ref()?;
     let raw = input.data.record.raw.as_ref();
     Some(transfer::of_trial(carried, &sums.sessions, raw))
 }

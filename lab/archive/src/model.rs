@@ -17,7 +17,8 @@ pub struct Manifest {
     pub study: String,
     /// Its title.
     pub title: String,
-    /// Hash of the study file's bytes, in hex, prefixed by the algorithm (`blake3:…`).
+    /// Hash of the study file's bytes, in hex, prefixed by the algorithm (`sha256:…`;
+    /// runs of earlier versions have `blake3:…`).
     pub file_hash: String,
     /// The seed used.
     pub seed: u64,

@@ -309,6 +309,7 @@ mod tests {
             speed: 1.0,
             dates_from: jiff::civil::date(2026, 1, 5),
             search: None,
+            question: lab_plan::Question::default(),
             raw_baseline: false,
             trials: (1..).zip(users).map(trial).collect(),
         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use lab_archive::{ARCHIVE_SCHEMA, Manifest, PROBE, Pinning, RunWriter};
 use lab_study::plan::{Plan, Trial};
 use lab_study::{Loaded, Workload};
+use sha2::{Digest, Sha256};
 
 use crate::clock::calendar;
 use crate::cores::{self, Allotment, Pinned};
@@ -164,7 +165,7 @@ fn manifest(request: &RunRequest, pinning: &Pinning) -> Manifest {
         schema: ARCHIVE_SCHEMA.to_owned(),
         study: plan.study.clone(),
         title: plan.title.clone(),
-        file_hash: format!("blake3:{}", blake3::hash(study_file).to_hex()),
+        file_hash: format!("sha256:{}", hex(&Sha256::digest(study_file))),
         seed: plan.seed,
         speed: plan.speed,
         overrides: request.overrides.clone(),
@@ -173,6 +174,10 @@ fn manifest(request: &RunRequest, pinning: &Pinning) -> Manifest {
         steps: step_names(&loaded.study.workload),
         files: loaded.files.iter().map(|(name, _)| name.clone()).collect(),
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Names by the driver's numbers: the steps, then the probe.

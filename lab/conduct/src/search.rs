@@ -7,7 +7,6 @@
 use std::path::Path;
 
 use lab_stats::search::{Judgement, Next, Rules, Tried};
-use lab_study::model::Find;
 use lab_study::plan::{Plan, Trial};
 use lab_workload::timing;
 
@@ -45,7 +44,7 @@ impl Searching {
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
         let search = plan.search.as_ref()?;
         Some(Self {
-            rules: rules(&search.find, plan.seed),
+            rules: search.find.rules(plan.seed),
             cells: vec![Vec::new(); search.cells.len()],
             seed: plan.seed,
             block: 0,
@@ -101,22 +100,11 @@ impl Searching {
     }
 }
 
-/// The rules of a search; a report that replays it uses the same.
-fn rules(find: &Find, seed: u64) -> Rules {
-    Rules {
-        min: find.min_users,
-        max: find.max_users,
-        resolution: find.resolution,
-        repeats: find.repeats,
-        seed,
-    }
-}
-
 /// Trials that the search of a plan takes: roughly, and at most. `None` where it has none.
 #[must_use]
 pub fn expected_trials(plan: &Plan) -> Option<(u32, u32)> {
     let search = plan.search.as_ref()?;
-    let rules = rules(&search.find, plan.seed);
+    let rules = search.find.rules(plan.seed);
     let cells = u32::try_from(search.cells.len()).unwrap_or(u32::MAX);
     let all = |trials: u32| trials.saturating_mul(cells);
     Some((all(rules.usual_trials()), all(rules.most_trials())))

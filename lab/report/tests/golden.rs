@@ -15,6 +15,7 @@ use lab_analysis::model::{Outcome, Verdict};
 use lab_analysis::{Analysis, analyse};
 use lab_archive::Run;
 use lab_report::write::json;
+use lab_study::present_plan;
 use serde_json::Value;
 
 /// Sums over other orders or by another libm differ by less.
@@ -62,7 +63,9 @@ fn close(a: Option<f64>, b: Option<f64>) -> bool {
 /// The archive's analysis, after it was compared with the stored one.
 fn golden(name: &str) -> Analysis {
     let folder = folder(name);
-    let run = Run::open(&folder).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut run = Run::open(&folder).unwrap_or_else(|error| panic!("{name}: {error}"));
+    run.plan = present_plan(run.plan, &run.files, &run.manifest.overrides)
+        .unwrap_or_else(|error| panic!("{name}: {error:?}"));
     let analysis = analyse(&run).unwrap_or_else(|error| panic!("{name}: {error:?}"));
     let text = json(&analysis).expect("JSON");
     let now: Value = serde_json::from_str(&text).expect("JSON");

@@ -3,6 +3,7 @@
 //!
 //! Pure: it reads no clock, opens no socket, and reads files only through what it is given.
 
+mod archived;
 mod attach;
 mod cell;
 mod command;
@@ -22,6 +23,7 @@ mod system;
 mod text_error;
 mod units;
 
+pub use archived::{ArchivedError, present_plan};
 pub use attach::AttachSpec;
 pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal};
 pub use error::{LoadError, Problem};

@@ -3,9 +3,11 @@
 //! A plan is a function of the study, the seed, and the speed; the same three give the same bytes.
 
 mod predictor;
+mod question;
 
 use std::collections::BTreeMap;
 
+use lab_plan::Question;
 pub use lab_workload::{Arrivals, LoadKind, LoadSpec, Prediction, Spacing, StepPrediction};
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +16,9 @@ use crate::model::{Cell, Find, Level, Order, Study, Workload};
 use crate::setting::CellError;
 use crate::system::{HostSpec, SystemSpec};
 use predictor::Predictor;
+pub(crate) use question::question;
 
-/// The version of [`Plan`]'s serialised form.
-pub const SCHEMA: &str = "plimsoll.plan/1";
+pub use lab_plan::SCHEMA;
 
 /// Slowest and fastest speed.
 pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.001..=100_000.0;
@@ -62,6 +64,8 @@ pub struct Plan {
     /// The search that chooses trials as it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
+    /// What the trials are judged by.
+    pub question: Question,
 }
 
 /// What the search for the load line begins with: for each system, the trial whose load it varies.
@@ -144,6 +148,7 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
         .iter()
         .map(|cell| trial_of(study, cell, options.speed))
         .collect::<Result<Vec<_>, _>>()?;
+    let question = question(study).map_err(PlanError::Cell)?;
     let mut plan = Plan {
         schema: SCHEMA.to_owned(),
         study: study.name.clone(),
@@ -154,6 +159,7 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
         raw_baseline: study.raw_baseline,
         trials: Vec::new(),
         search: None,
+        question,
     };
     match &study.find {
         Some(find) => {

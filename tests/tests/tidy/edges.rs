@@ -175,7 +175,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("groupware-store", &[]),
     ("groupware-text", &[]),
-    ("lab-analysis", &["lab-archive", "lab-stats", "lab-study"]),
+    ("lab-analysis", &["lab-archive", "lab-plan", "lab-stats"]),
     ("lab-archive", &["lab-stats"]),
     (
         "lab-conduct",
@@ -190,9 +190,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lab-driver", &["lab-stats", "lab-workload"]),
     ("lab-monitor", &[]),
-    ("lab-report", &["lab-analysis", "lab-stats", "lab-study"]),
+    ("lab-plan", &["lab-stats", "lab-workload"]),
+    ("lab-report", &["lab-analysis", "lab-plan", "lab-stats"]),
     ("lab-stats", &[]),
-    ("lab-study", &["lab-workload"]),
+    ("lab-study", &["lab-plan", "lab-workload"]),
     ("lab-workload", &[]),
     (
         "plimsoll",

@@ -1,6 +1,6 @@
 //! Did sessions begin as planned, where they arrive on their own or one after the other?
 
-use lab_study::plan::{LoadKind, Spacing};
+use lab_plan::{LoadKind, Spacing};
 
 use super::facts::Facts;
 use super::outcome::{check, invalid, pass};

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use lab_archive::TrialData;
-use lab_study::model::Study;
-use lab_study::plan::Trial;
+use lab_plan::{Question, Trial};
 
 use crate::counters::Monitored;
 use crate::predicted::Predicted;
@@ -15,7 +14,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) planned: &'a Trial,
     /// The plan's steps by name.
     pub(crate) predicted: &'a BTreeMap<String, Predicted>,
-    pub(crate) study: &'a Study,
+    pub(crate) study: &'a Question,
     /// What the study's waits and pace are divided by.
     pub(crate) speed: f64,
     pub(crate) names: &'a Names<'a>,

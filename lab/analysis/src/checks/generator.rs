@@ -1,8 +1,8 @@
 //! Was the generator healthy? Lateness of its sends, its wait for a CPU, its use of CPU.
 
+use lab_plan::LoadKind;
 use lab_stats::histogram::max;
 use lab_stats::{little, quantile};
-use lab_study::plan::LoadKind;
 
 use super::facts::Facts;
 use super::outcome::{check, graded, not_judged, warn};

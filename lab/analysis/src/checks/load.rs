@@ -7,8 +7,8 @@
 //! step sends nothing: it is load that is missing, and no slow server makes a step skip.
 
 use lab_archive::WindowLine;
+use lab_plan::{LoadKind, StepOutline};
 use lab_stats::{WeightedMean, histogram, little};
-use lab_study::plan::LoadKind;
 
 use super::facts::Facts;
 use super::generator::Health;
@@ -146,16 +146,16 @@ fn cut_by_limit(facts: &Facts<'_>, name: &'static str) -> Option<Check> {
 
 /// The most requests that were left out of steps after one took longer than the time limit.
 fn most_left_out(facts: &Facts<'_>) -> f64 {
-    let Ok(workload) = facts.study.workload_with(&facts.planned.parameters) else {
+    let Some(session) = facts.study.session(&facts.planned.parameters) else {
         return f64::INFINITY;
     };
-    let of_step = |step: &lab_study::model::Step| {
+    let of_step = |step: &StepOutline| {
         let counted = facts.sums.whole.steps.get(&step.name);
         let over = counted.map_or(0, |sum| sum.over_limit);
-        let rest = f64::from(step.repeat) * as_f64(step.requests.len() as u64) - 1.0;
+        let rest = f64::from(step.repeat) * as_f64(step.requests) - 1.0;
         as_f64(over) * rest
     };
-    workload.session.steps.iter().map(of_step).sum()
+    session.steps.iter().map(of_step).sum()
 }
 
 /// Requests that were sent, as planned, but cut off before their answers. Of arrivals, sessions that

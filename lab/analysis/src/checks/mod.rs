@@ -20,7 +20,7 @@ pub(crate) use run::of_run;
 pub(crate) use steady::{TAIL, steady_state};
 
 use lab_archive::model::TrialEnd;
-use lab_study::plan::LoadKind;
+use lab_plan::LoadKind;
 
 use crate::model::Check;
 use outcome::invalid;

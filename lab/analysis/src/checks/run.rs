@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use lab_archive::{Run, TrialRecord};
+use lab_plan::{Order, Question};
 use lab_stats::trend::{Trend, trend};
 use lab_stats::verdict::ALPHA;
-use lab_study::model::{Order, Study};
 
 use super::outcome::{check, not_judged, pass, warn};
 use crate::format::{count, list, percent, signed_percent, times};
@@ -23,7 +23,12 @@ const MOST_NAMED: usize = 6;
 const MEASURES: [Measure; 3] = [Measure::Throughput, Measure::Mean, Measure::Cpu];
 
 /// Checks of the run.
-pub(crate) fn of_run(study: &Study, seed: u64, run: &Run, trials: &[TrialAnalysis]) -> Vec<Check> {
+pub(crate) fn of_run(
+    study: &Question,
+    seed: u64,
+    run: &Run,
+    trials: &[TrialAnalysis],
+) -> Vec<Check> {
     if trials.len() < 2 {
         return Vec::new();
     }
@@ -124,7 +129,7 @@ fn differing(first: &TrialRecord, other: &TrialRecord) -> Vec<String> {
 /// Is there a trend over the order of trials? Cells and blocks are taken out first. In randomised
 /// blocks of several cells it is the position within the block that is looked at, which the
 /// randomisation makes exchangeable; with one cell it is the order of all trials.
-fn order(study: &Study, seed: u64, trials: &[TrialAnalysis]) -> Check {
+fn order(study: &Question, seed: u64, trials: &[TrialAnalysis]) -> Check {
     let name = "order of trials";
     let valid: Vec<&TrialAnalysis> = trials
         .iter()

@@ -1,8 +1,8 @@
 //! Did the trial reach a steady state, and are there enough responses to speak of their tail?
 
+use lab_plan::LoadKind;
 use lab_stats::mser::LEAST_BATCHES;
 use lab_stats::{Steady, needed_sample};
-use lab_study::plan::LoadKind;
 
 use super::facts::Facts;
 use super::outcome::{not_judged, pass, warn};

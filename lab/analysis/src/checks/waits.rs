@@ -1,7 +1,7 @@
 //! Did the users think as long as planned, and do counted users agree with counted completions?
 
+use lab_plan::LoadKind;
 use lab_stats::little::{self, Curve, Station, users};
-use lab_study::plan::LoadKind;
 
 use super::facts::Facts;
 use super::load::{requests_of_each, steps_under_way};
@@ -186,10 +186,9 @@ fn idle(facts: &Facts<'_>) -> Option<Idle> {
     if facts.planned.load.kind != LoadKind::Users {
         return None;
     }
-    // Its pace and its waits may be parameters of the cell, which a plan of this study has right.
-    let workload = facts.study.workload_with(&facts.planned.parameters).ok()?;
-    let session = &workload.session;
-    let pace_s = session.pace?.as_secs_f64() / facts.speed;
+    // Its pace and its waits may be parameters of the cell.
+    let session = facts.study.session(&facts.planned.parameters)?;
+    let pace_s = session.pace_s? / facts.speed;
     let sums = facts.sums;
     let (mut waits_s, mut requests, mut counted) = (0.0, 0.0, 0.0);
     for step in &session.steps {
@@ -198,15 +197,11 @@ fn idle(facts: &Facts<'_>) -> Option<Idle> {
             .get(&step.name)
             .and_then(|plan| plan.wait_ms);
         // Steps that the plan never gets to are waited for, too.
-        let wait_s = planned.map_or_else(
-            || step.wait.mean().as_secs_f64() / facts.speed,
-            |ms| ms / 1000.0,
-        );
+        let wait_s = planned.map_or_else(|| step.wait_s / facts.speed, |ms| ms / 1000.0);
         // A part of the sessions does it, where it is one of several or has a share.
-        let part = step.chance.map_or(1.0, |chance| chance.to - chance.from);
-        let times = f64::from(step.repeat) * part;
+        let times = f64::from(step.repeat) * step.share;
         waits_s += times * wait_s;
-        requests += times * as_f64(step.requests.len() as u64);
+        requests += times * as_f64(step.requests);
         if requests_of_each(facts, &step.name).is_some() {
             counted += times;
         }

@@ -1,6 +1,6 @@
 //! What is said of a cell: means over its valid trials.
 
-use lab_study::model::Cell;
+use lab_plan::Cell;
 use serde::Serialize;
 
 use super::figures::{Counters, Estimate};

@@ -1,6 +1,6 @@
 //! What is said of the load that a system carries: the load line, and how throughput scales.
 
-use lab_study::model::Cell;
+use lab_plan::Cell;
 use serde::Serialize;
 
 use super::figures::Estimate;

@@ -1,6 +1,6 @@
 //! Published figures beside ours, as `result.json` has them.
 
-use lab_study::model::Cell;
+use lab_plan::Cell;
 use serde::Serialize;
 
 use super::transfer::PublishedTransfer;

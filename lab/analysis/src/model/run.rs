@@ -4,7 +4,7 @@
 //! that was never sampled, is `null`, never a number. The writers read nothing but this.
 
 use lab_archive::model::Environment;
-use lab_study::model::Cell;
+use lab_plan::Cell;
 use serde::Serialize;
 
 use super::cells::CellSummary;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use lab_archive::model::{GeneratorHealth, Unanswered};
+use lab_plan::{Cell, Metric};
 use lab_stats::histogram::{max, mean, min};
 use lab_stats::quantile;
-use lab_study::model::{Cell, Metric};
 use serde::Serialize;
 
 use super::figures::{Counters, ErrorCounts, ErrorExamples};

@@ -7,7 +7,7 @@
 //! with `#` are the source.
 
 use jiff::SignedDuration;
-use lab_study::model::{Cell, Published, Study};
+use lab_plan::{Cell, Published, Question};
 
 use super::transfer;
 use crate::format::{duration, figure, level, or_none};
@@ -41,7 +41,7 @@ const BY_LENGTH: [&str; 3] = ["elapsed", "tps", "average_tps"];
 
 /// Sets every published file of the study beside the cells.
 pub(crate) fn compare(
-    study: &Study,
+    study: &Question,
     speed: f64,
     trials: &[TrialAnalysis],
     cells: &[CellSummary],
@@ -60,7 +60,7 @@ pub(crate) fn compare(
 }
 
 struct Ours<'a> {
-    study: &'a Study,
+    study: &'a Question,
     speed: f64,
     trials: &'a [TrialAnalysis],
     cells: &'a [CellSummary],
@@ -178,7 +178,7 @@ fn base_name(name: &str) -> &str {
 }
 
 /// `users_1000` names the cells whose factor `users` is at level `1000`.
-fn names_cell(study: &Study, column: &str, cell: &Cell) -> bool {
+fn names_cell(study: &Question, column: &str, cell: &Cell) -> bool {
     study.matrix.iter().any(|factor| {
         let rest = column
             .strip_prefix(factor.name.as_str())

@@ -3,7 +3,6 @@
 use hdrhistogram::Histogram;
 use lab_archive::model::RawBaseline;
 use lab_stats::histogram::{max, mean, min};
-use lab_study::model;
 
 use crate::format::{figure, list};
 use crate::model::{
@@ -25,7 +24,7 @@ const PUBLISHED: [&str; 6] = [
 
 /// Of a trial whose sessions took these times, in µs.
 pub(crate) fn of_trial(
-    carried: &model::Transfer,
+    carried: &lab_plan::Transfer,
     sessions: &Histogram<u64>,
     raw: Option<&RawBaseline>,
 ) -> Transfer {
@@ -152,8 +151,8 @@ pub(crate) fn published(header: &[String], rows: &[Vec<String>]) -> Vec<Publishe
 mod tests {
     use super::*;
 
-    fn carried(bytes: u64, chunk_bytes: u64) -> model::Transfer {
-        model::Transfer {
+    fn carried(bytes: u64, chunk_bytes: u64) -> lab_plan::Transfer {
+        lab_plan::Transfer {
             place: "a".to_owned(),
             bytes,
             chunk_bytes,

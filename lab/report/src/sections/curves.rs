@@ -1,6 +1,6 @@
 //! What is drawn against what varies: users, another number, the rate of arrivals, the scalability law.
 
-use lab_study::model::Level;
+use lab_plan::Level;
 
 use super::factors::FEW_STEPS;
 use super::figures::mean;

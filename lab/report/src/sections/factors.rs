@@ -1,8 +1,8 @@
 //! Studies of two factors as one table per measure, the first factor down, the second across, with
 //! the published figure where there is one.
 
+use lab_plan::Level;
 use lab_stats::mean_interval;
-use lab_study::model::Level;
 
 use super::figures::mean;
 use super::published::{Entries, published_text};

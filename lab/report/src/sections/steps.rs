@@ -1,7 +1,7 @@
 //! Steps: their figures in each cell, and a bar for each; in a study of two factors and few steps, the
 //! levels of the second beside each other.
 
-use lab_study::model::{Level, VARIANT};
+use lab_plan::{Level, VARIANT};
 
 use super::factors::{FEW_STEPS, levels_of_two};
 use super::figures::{cell_heads, mean, published_note, whole};

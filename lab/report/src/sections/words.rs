@@ -1,7 +1,7 @@
 //! Sentences of more than one section: how the run was set up, what it comes to, what a reader must
 //! know.
 
-use lab_study::model::Metric;
+use lab_plan::Metric;
 
 use crate::Analysis;
 use crate::format::part_of_load;

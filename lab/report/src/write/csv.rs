@@ -1,7 +1,7 @@
 //! `steps.csv`, one row per trial and step, and `comparisons.csv`, one row per comparison: for
 //! spreadsheets and scripts.
 
-use lab_study::model::Cell;
+use lab_plan::Cell;
 
 use crate::Analysis;
 use crate::format::level;

@@ -47,6 +47,8 @@ pub struct Study {
     pub find: Option<Find>,
     /// The system and load as written, still with references to factors; see [`crate::plan`].
     pub(crate) cell_template: CellTemplate,
+    /// Of what the workload's file says, whatever its comments, its prose, and its layout.
+    pub(crate) workload_sha256: String,
     /// The workload as written, for compiling it with other parameters.
     pub(crate) workload_file: Arc<WorkloadFile>,
 }

@@ -11,6 +11,7 @@ mod demand;
 mod files;
 mod find;
 mod matrix;
+mod meaning;
 mod names;
 mod overrides;
 mod parameters;

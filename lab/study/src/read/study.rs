@@ -10,7 +10,7 @@ use super::parameters::check_cells;
 use super::settings::Settings;
 use super::system;
 use super::thresholds::thresholds;
-use super::{demand, find, matrix, overrides, parameters, published, workload};
+use super::{demand, find, matrix, meaning, overrides, parameters, published, workload};
 use crate::cell::CellTemplate;
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Scalar, StudyFile, SystemFile, WorkloadFile};
@@ -39,14 +39,19 @@ pub(super) fn load(
     let mut problems = Problems::default();
     let workload = read_workload(path, &file.workload, files, &mut archived, &mut problems)?;
     let published = published::published(path, &file, files, &mut archived, &mut problems);
-    let study = workload.and_then(|(workload, written)| {
-        let workload = (Arc::new(workload), Arc::new(written));
-        validate(&file, workload, published, &mut problems)
-    });
+    let study = workload.and_then(|read| validate(&file, read, published, &mut problems));
     problems.finish(study).map(|study| Loaded {
         study,
         files: archived,
     })
+}
+
+/// A workload's file.
+struct WorkloadRead {
+    workload: Arc<Workload>,
+    written: Arc<WorkloadFile>,
+    /// Of what it says.
+    sha256: String,
 }
 
 /// The workload. A missing file is a problem of the study; a wrong one has problems of its own.
@@ -56,7 +61,7 @@ fn read_workload(
     files: &dyn Files,
     archived: &mut Vec<(String, Vec<u8>)>,
     problems: &mut Problems,
-) -> Result<Option<(Workload, WorkloadFile)>, LoadError> {
+) -> Result<Option<WorkloadRead>, LoadError> {
     let text = name.text();
     let candidates = match text.contains('/') || text.ends_with(".yaml") || text.ends_with(".yml") {
         true => vec![text.clone()],
@@ -73,17 +78,26 @@ fn read_workload(
     };
     let file = node::text_file(&found, &bytes)?;
     let root = node::parse(&file)?;
-    let workload = workload::read(&root)?;
+    let (workload, written) = workload::read(&root)?;
     archived.push(("workload.yaml".to_owned(), bytes));
-    Ok(Some(workload))
+    Ok(Some(WorkloadRead {
+        workload: Arc::new(workload),
+        written: Arc::new(written),
+        sha256: meaning::sha256(&root, &["workload", "about"]),
+    }))
 }
 
 fn validate(
     file: &StudyFile,
-    (workload, written): (Arc<Workload>, Arc<WorkloadFile>),
+    read: WorkloadRead,
     published: Vec<Published>,
     problems: &mut Problems,
 ) -> Option<Study> {
+    let WorkloadRead {
+        workload,
+        written,
+        sha256,
+    } = read;
     check_short_name("study", &file.study, problems);
     let matrix = matrix::factors(file, problems);
     let trials = number(
@@ -133,6 +147,7 @@ fn validate(
         raw_baseline,
         find,
         cell_template,
+        workload_sha256: sha256,
         workload_file: written,
     })
 }

@@ -1,0 +1,17 @@
+//! What a run is judged by, as its `plan.json` keeps it (`plimsoll.plan/2`).
+//!
+//! Whoever plans a study writes it, whoever judges a run reads it: neither needs the other, nor the
+//! files that people write. Data only: nothing here reads, plans, or judges.
+
+mod plan;
+mod question;
+mod threshold;
+
+pub use lab_workload::{
+    Arrivals, Level, LoadKind, LoadSpec, Prediction, Spacing, StepPrediction, Transfer,
+};
+pub use plan::{Plan, SCHEMA, Search, Trial};
+pub use question::{
+    Cell, Factor, Order, Published, Question, SessionOutline, StepOutline, VARIANT, WorkloadOutline,
+};
+pub use threshold::{Aggregate, Comparison, Find, Metric, Threshold};

@@ -1,0 +1,63 @@
+//! A plan as judging reads it: `plan.json` without how systems are set up.
+
+use lab_workload::{LoadSpec, Prediction};
+use serde::{Deserialize, Serialize};
+
+use crate::question::{Cell, Question};
+use crate::threshold::Find;
+
+/// The version of a plan's serialised form. A plan of version 1 has no [`Question`].
+pub const SCHEMA: &str = "plimsoll.plan/2";
+
+/// All trials of a study, in run order, and what they are judged by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The study's name.
+    pub study: String,
+    /// The study's title.
+    pub title: String,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// What waits, pace, ramp, and hold are divided by.
+    pub speed: f64,
+    /// In run order; of a study that searches for the load line, those that have been chosen.
+    pub trials: Vec<Trial>,
+    /// The search that chooses trials as it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Search>,
+    /// What the study asks.
+    pub question: Question,
+}
+
+/// What the search for the load line begins with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Search {
+    /// What is searched for.
+    pub find: Find,
+    /// A trial of each cell; its id, block, and number of users are the search's to choose.
+    pub cells: Vec<Trial>,
+}
+
+/// One run of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// From 1, in run order.
+    pub id: u32,
+    /// From 0.
+    pub block: u32,
+    /// Level by factor.
+    pub cell: Cell,
+    /// A second run of its cell in this block, for comparing the system with itself.
+    #[serde(default)]
+    pub control: bool,
+    /// The workload's parameters in this cell.
+    #[serde(default)]
+    pub parameters: Cell,
+    /// What it is to carry.
+    pub load: LoadSpec,
+    /// What a server that answers at once would see; `None` where the workload neither waits nor
+    /// paces, so that the server alone decides.
+    pub prediction: Option<Prediction>,
+}

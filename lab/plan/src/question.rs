@@ -1,0 +1,121 @@
+//! What a study asks, as far as its answer is judged by it.
+
+use std::collections::BTreeMap;
+
+use lab_workload::{Level, Transfer};
+use serde::{Deserialize, Serialize};
+
+use crate::threshold::Threshold;
+
+/// The name of the factor whose levels are the variants of a study.
+pub const VARIANT: &str = "variant";
+
+/// One cell: level by factor name.
+pub type Cell = BTreeMap<String, Level>;
+
+/// One varied factor and its levels, in file order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Name, as in `matrix:`.
+    pub name: String,
+    /// At least one level.
+    pub levels: Vec<Level>,
+}
+
+/// The order in which a block runs its cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// A new seeded order in each block, so that drift of the machine favours no cell.
+    #[default]
+    Shuffled,
+    /// As the file lists them.
+    Listed,
+}
+
+/// A CSV of published figures: its name and its text, `#` lines being its source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// File name without folder.
+    pub name: String,
+    /// The whole file.
+    pub text: String,
+}
+
+/// A study, without how its system is set up and what its requests say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// The question and its background, in prose; may be empty.
+    pub about: String,
+    /// The varied factors, in file order. Never empty levels.
+    pub matrix: Vec<Factor>,
+    /// The cells of a block, in file order.
+    pub cells: Vec<Cell>,
+    /// Number of blocks: how often each cell runs.
+    pub trials: u32,
+    /// The order of cells in a block.
+    pub order: Order,
+    /// Whether the first of `cells` runs a second time in each block, as a control.
+    pub control: bool,
+    /// The smallest relative difference that matters to whoever asks; a fraction.
+    pub smallest_difference: f64,
+    /// Judgements on the server.
+    pub thresholds: Vec<Threshold>,
+    /// Published figures to set beside ours.
+    pub published: Vec<Published>,
+    /// What the users do.
+    pub workload: WorkloadOutline,
+}
+
+/// What the users do, without what their requests say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadOutline {
+    /// Short name.
+    pub name: String,
+    /// SHA-256, in hex, of what the workload's file says, whatever its comments, its prose, and its
+    /// layout: of runs with the same one the users do the same.
+    pub sha256: String,
+    /// Names of the session's steps, in session order.
+    pub steps: Vec<String>,
+    /// Whether a request is measured beside the load.
+    pub probe: bool,
+    /// The session, once for each set of parameters that a trial has.
+    pub sessions: Vec<SessionOutline>,
+}
+
+/// A session with one set of values of the workload's parameters, at speed 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionOutline {
+    /// Those of [`Trial::parameters`](crate::Trial::parameters).
+    pub parameters: Cell,
+    /// Fixed cycle time; `None` starts the next cycle at once.
+    pub pace_s: Option<f64>,
+    /// In session order.
+    pub steps: Vec<StepOutline>,
+    /// What a session carries, if its rate is of interest.
+    pub transfer: Option<Transfer>,
+}
+
+/// A step of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepOutline {
+    /// As shown in reports.
+    pub name: String,
+    /// Mean think time before its first request.
+    pub wait_s: f64,
+    /// How often it is done in a row.
+    pub repeat: u32,
+    /// Requests, one after the other.
+    pub requests: u64,
+    /// The part of the sessions that does it.
+    pub share: f64,
+}
+
+impl Question {
+    /// The session of a trial with these parameters.
+    #[must_use]
+    pub fn session(&self, parameters: &Cell) -> Option<&SessionOutline> {
+        let mut sessions = self.workload.sessions.iter();
+        sessions.find(|session| session.parameters == *parameters)
+    }
+}

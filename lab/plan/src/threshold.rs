@@ -1,0 +1,96 @@
+//! Judgements on the server: what a study asks to hold, and what a search keeps within.
+
+use lab_stats::search::Rules;
+use serde::{Deserialize, Serialize};
+
+/// A judgement on the server, as k6 spells it: `response_time: ["p(95) < 300ms"]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Threshold {
+    /// What is judged.
+    pub metric: Metric,
+    /// `None` = all steps.
+    pub step: Option<String>,
+    /// Which figure of it.
+    pub aggregate: Aggregate,
+    /// The comparison that must hold.
+    pub comparison: Comparison,
+    /// Milliseconds for times, a fraction for rates, per second for throughput.
+    pub limit: f64,
+    /// As written.
+    pub text: String,
+}
+
+/// What a threshold judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// From the planned send where there is a plan.
+    ResponseTime,
+    /// From the actual send.
+    ServiceTime,
+    /// Errors ÷ (transactions + errors).
+    ErrorRate,
+    /// Transactions per second in the hold.
+    Throughput,
+}
+
+/// A figure of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aggregate {
+    /// `p(N)`, 0 < N < 100.
+    Percentile(f64),
+    /// `avg` or `mean`.
+    Mean,
+    /// `min`.
+    Min,
+    /// `max`.
+    Max,
+    /// `med`.
+    Median,
+    /// `rate`.
+    Rate,
+}
+
+/// A comparison operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+/// The search for the most users that the system carries within thresholds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Find {
+    /// Fewest users tried; at least one.
+    pub min_users: u32,
+    /// Most users tried.
+    pub max_users: u32,
+    /// What must hold for a level to be carried; at least one.
+    pub subject_to: Vec<Threshold>,
+    /// The search narrows until the levels on both sides of the line differ by no more than this
+    /// fraction.
+    pub resolution: f64,
+    /// Trials at each of the two levels beside the line, in the end.
+    pub repeats: u32,
+}
+
+impl Find {
+    /// How the search goes: the run that makes it and the report that reads it follow the same.
+    #[must_use]
+    pub fn rules(&self, seed: u64) -> Rules {
+        Rules {
+            min: self.min_users,
+            max: self.max_users,
+            resolution: self.resolution,
+            repeats: self.repeats,
+            seed,
+        }
+    }
+}

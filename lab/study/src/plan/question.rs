@@ -1,0 +1,68 @@
+//! What a study asks, as the plan keeps it for who judges the run.
+
+use lab_plan::{Question, SessionOutline, StepOutline, WorkloadOutline};
+use lab_workload::{Step, Workload};
+
+use crate::model::{Cell, Study};
+
+/// The question of a study; or which of its settings makes no sense in a cell.
+pub(crate) fn question(study: &Study) -> Result<Question, String> {
+    let workload = &study.workload;
+    Ok(Question {
+        about: study.about.clone(),
+        matrix: study.matrix.clone(),
+        cells: study.cells.clone(),
+        trials: study.trials,
+        order: study.order,
+        control: study.control,
+        smallest_difference: study.smallest_difference,
+        thresholds: study.thresholds.clone(),
+        published: study.published.clone(),
+        workload: WorkloadOutline {
+            name: workload.name.clone(),
+            sha256: study.workload_sha256.clone(),
+            steps: workload
+                .session
+                .steps
+                .iter()
+                .map(|step| step.name.clone())
+                .collect(),
+            probe: workload.probe.is_some(),
+            sessions: sessions(study)?,
+        },
+    })
+}
+
+/// One for each set of parameters that a cell has.
+fn sessions(study: &Study) -> Result<Vec<SessionOutline>, String> {
+    let mut sessions: Vec<SessionOutline> = Vec::new();
+    for cell in &study.cells {
+        let parameters = study.cell_template.parameters.parameters(cell);
+        let parameters = parameters.map_err(|error| error.to_string())?;
+        if !sessions.iter().any(|one| one.parameters == parameters) {
+            let workload = study.workload_with(&parameters);
+            let workload = workload.map_err(|error| error.to_string())?;
+            sessions.push(session(parameters, &workload));
+        }
+    }
+    Ok(sessions)
+}
+
+fn session(parameters: Cell, workload: &Workload) -> SessionOutline {
+    SessionOutline {
+        parameters,
+        pace_s: workload.session.pace.map(|pace| pace.as_secs_f64()),
+        steps: workload.session.steps.iter().map(step).collect(),
+        transfer: workload.transfer.clone(),
+    }
+}
+
+fn step(step: &Step) -> StepOutline {
+    StepOutline {
+        name: step.name.clone(),
+        wait_s: step.wait.mean().as_secs_f64(),
+        repeat: step.repeat,
+        requests: step.requests.len() as u64,
+        share: step.chance.map_or(1.0, |chance| chance.to - chance.from),
+    }
+}

@@ -1,0 +1,79 @@
+//! A hash of what a file says, whatever its comments, its quotes, and the order of its keys: that of
+//! the values in it, so that another version of this program comes to the same one.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::node::{Node, Value};
+
+/// A value without its place; keys by name.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Plain<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(&'a str),
+    List(Vec<Plain<'a>>),
+    Map(BTreeMap<&'a str, Plain<'a>>),
+}
+
+/// SHA-256, in hex, of the values as JSON, without these keys of the file itself.
+pub(super) fn sha256(root: &Node, without: &[&str]) -> String {
+    let mut plain = plain(root);
+    if let Plain::Map(entries) = &mut plain {
+        entries.retain(|key, _| !without.contains(key));
+    }
+    // JSON has a form for each of these values, and no writer that could fail.
+    let text = serde_json::to_vec(&plain).unwrap_or_default();
+    let hash = Sha256::digest(text);
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn plain(node: &Node) -> Plain<'_> {
+    match &node.value {
+        Value::Null => Plain::Null,
+        Value::Bool(on) => Plain::Bool(*on),
+        Value::Int(n) => Plain::Int(*n),
+        Value::Float(n) => Plain::Float(*n),
+        Value::Text(text) => Plain::Text(text),
+        Value::List(items) => Plain::List(items.iter().map(plain).collect()),
+        Value::Map(entries) => {
+            let entries = entries
+                .iter()
+                .map(|(key, value)| (key.text.as_str(), plain(value)));
+            Plain::Map(entries.collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::node;
+    use crate::source::SourceFile;
+
+    fn of(text: &str) -> String {
+        let file = SourceFile {
+            name: "w.yaml".into(),
+            text: text.into(),
+        };
+        let root = node::parse(&file).unwrap_or_else(|_| panic!("YAML: {text}"));
+        super::sha256(&root, &["about"])
+    }
+
+    #[test]
+    fn what_a_file_says_counts_and_not_how() {
+        let one = of("a: 1\nb: [x, \"y\"]\nabout: One.\n");
+        assert_eq!(
+            one,
+            of("# a comment\nabout: Two.\nb:\n  - 'x'\n  - y\na: 1\n")
+        );
+        assert_ne!(one, of("a: 2\nb: [x, y]\n"));
+        assert_ne!(one, of("a: 1\nb: [y, x]\n"));
+        // Held still: archives of other versions are compared by it.
+        assert_eq!(&one[..16], "4af3259836a1c825");
+    }
+}
