@@ -17,8 +17,9 @@ use crate::measuring::Measured;
 use crate::provision::Users;
 use crate::record;
 use crate::scratch::{Scratch, Work};
-use crate::snapshot::{self, Snapshots};
+use crate::snapshot::Snapshots;
 use crate::start::{Stop, System};
+use crate::state;
 
 /// A request may take a quarter of the hold, but never less than this is granted.
 const TIMEOUTS_PER_HOLD: u32 = 4;
@@ -76,7 +77,7 @@ impl Conductor<'_> {
         Users {
             workload: self.workload,
             first,
-            constants: snapshot::constants(self.plan, self.trial),
+            constants: state::constants(self.plan, self.trial),
             filled_in,
         }
     }

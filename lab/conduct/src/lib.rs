@@ -40,6 +40,7 @@ mod scratch;
 mod search;
 mod snapshot;
 mod start;
+mod state;
 mod surroundings;
 mod sysctl;
 mod system;

@@ -7,7 +7,7 @@ use std::path::Path;
 use lab_study::plan::{Plan, Search, Trial};
 
 use crate::machine::{self, Limits};
-use crate::snapshot;
+use crate::state;
 
 /// Open files beside the users' connections: listeners, the store, the archive, libraries.
 const FILE_RESERVE: u64 = 200;
@@ -185,7 +185,7 @@ pub fn disk_needed(plan: &Plan) -> u64 {
 /// What is kept of prepared states, once for each state that trials begin in.
 fn snapshot_bytes(plan: &Plan, trials: &[Trial], is_meant: impl Fn(&Trial) -> bool) -> u64 {
     let meant = trials.iter().filter(|trial| is_meant(trial));
-    let states = meant.filter_map(|trial| Some((snapshot::state(plan, trial)?, data_bytes(trial))));
+    let states = meant.filter_map(|trial| Some((state::state(plan, trial)?, data_bytes(trial))));
     let states: BTreeMap<String, u64> = states.collect();
     states.into_values().fold(0, u64::saturating_add)
 }

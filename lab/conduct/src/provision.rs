@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lab_study::{Action, ActionRequest, EACH, Piece, Preparation};
 use lab_workload::template::{Escape, Symbols};
-use lab_workload::{JsonPath, Level, Parameters, Template, User, UserScope, Workload};
+use lab_workload::{JsonPath, Parameters, Template, User, UserScope, Workload};
 
 use crate::http::{ANSWER, Ask, Client};
 use crate::start::{Stop, UserExtra};
@@ -86,17 +86,6 @@ impl Users<'_> {
         let free = filled.filter(|(name, _)| !self.workload.variables.contains(name));
         own.iter().cloned().chain(free).collect()
     }
-}
-
-/// The text of what a preparation names of these values: a state that they have no part in is the
-/// same whatever they are.
-pub(crate) fn named(preparation: &Preparation, constants: &Parameters) -> String {
-    let texts = serde_json::to_string(&(&preparation.provision, &preparation.fill));
-    let texts = texts.unwrap_or_default();
-    let named = constants
-        .iter()
-        .filter(|(name, _)| texts.contains(name.as_str()));
-    format!("{texts} {:?}", named.collect::<Vec<_>>())
 }
 
 impl Preparing<'_> {
@@ -350,19 +339,4 @@ fn write_users(path: &Path, users: &Users<'_>, extra: &UserExtra) -> io::Result<
         file.write_all(b"\n")?;
     }
     file.flush()
-}
-
-/// Constants of a trial's templates: its parameters, its levels, and what the preparation adds.
-pub(crate) fn constants(
-    parameters: &Parameters,
-    levels: &Parameters,
-    preparation: &Preparation,
-    seed: u64,
-) -> Parameters {
-    let mut constants = parameters.clone();
-    constants.extend(levels.clone());
-    constants.extend(preparation.values.clone());
-    let seed = i64::try_from(seed).map_or_else(|_| Level::Text(seed.to_string()), Level::Int);
-    constants.insert("seed".to_owned(), seed);
-    constants
 }

@@ -11,11 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use lab_study::Keep;
-use lab_study::plan::{Plan, Trial};
-use lab_workload::Parameters;
 
 use crate::ConductError;
-use crate::provision;
 use crate::scratch::{Scratch, Work};
 use crate::start::UserExtra;
 
@@ -28,29 +25,6 @@ struct Snapshot {
     dir: PathBuf,
     /// What the users of this state sign in with.
     users: UserExtra,
-}
-
-/// What tells the state that a trial begins in from others, but for its users; `None` where none is
-/// kept.
-pub(crate) fn state(plan: &Plan, trial: &Trial) -> Option<String> {
-    let preparation = trial.system.preparation();
-    let keep = preparation.keep.as_ref()?;
-    let constants = constants(plan, trial);
-    let named = provision::named(preparation, &constants);
-    let alike = match &keep.alike {
-        Some(alike) => alike.clone(),
-        None => serde_json::to_string(&trial.system).unwrap_or_default(),
-    };
-    Some(format!(
-        "{} users, {named}, {alike}, {:?}, in {:?}",
-        trial.load.users, trial.parameters, trial.host.storage,
-    ))
-}
-
-/// What requests of a trial may name beside the variables of users.
-pub(crate) fn constants(plan: &Plan, trial: &Trial) -> Parameters {
-    let preparation = trial.system.preparation();
-    provision::constants(&trial.parameters, &trial.cell, preparation, plan.seed)
 }
 
 impl Snapshots {

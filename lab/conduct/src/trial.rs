@@ -20,7 +20,7 @@ use crate::provision::Preparing;
 use crate::scratch::Scratch;
 use crate::start::{Stop, System, SystemStart, UserExtra};
 use crate::surroundings::{Look, Surroundings};
-use crate::{ConductError, machine, snapshot, system};
+use crate::{ConductError, machine, state, system};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
@@ -84,7 +84,7 @@ impl Conductor<'_> {
     /// Puts the state that the trial begins with in its folder, and gives what its users sign in
     /// with. The first trial that begins so has it prepared. `None` where none is kept.
     fn restore(&mut self) -> Result<Option<UserExtra>, Stop> {
-        let Some(mut state) = snapshot::state(self.plan, self.trial) else {
+        let Some(mut state) = state::state(self.plan, self.trial) else {
             return Ok(None);
         };
         let Some(keep) = self.trial.system.preparation().keep.clone() else {

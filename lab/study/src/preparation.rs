@@ -140,7 +140,7 @@ pub(crate) struct PreparationTemplate {
 #[derive(Debug, Clone)]
 pub(crate) enum ActionTemplate {
     Command(Vec<Setting>),
-    Request(RequestTemplate),
+    Request(Box<RequestTemplate>),
 }
 
 /// A request, with the settings that are no templates of users.

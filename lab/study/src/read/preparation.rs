@@ -118,7 +118,7 @@ impl<'a, 's> Compiler<'a, 's> {
             });
             return None;
         }
-        Some(ActionTemplate::Request(RequestTemplate {
+        Some(ActionTemplate::Request(Box::new(RequestTemplate {
             request: ActionRequest {
                 method,
                 target,
@@ -130,7 +130,7 @@ impl<'a, 's> Compiler<'a, 's> {
                 capture: capture?,
             },
             users_per_request,
-        }))
+        })))
     }
 
     fn line(&mut self, line: &At<Scalar>) -> Option<(String, String)> {
