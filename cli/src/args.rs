@@ -217,7 +217,7 @@ pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, env = "PLIMSOLL_LISTEN", default_value = "127.0.0.1:8340")]
     pub(crate) listen: SocketAddr,
-    /// Folder of the store
+    /// Folder of the store, whose files nobody else may read
     #[arg(
         long,
         env = "PLIMSOLL_DATA",

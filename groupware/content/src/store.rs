@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,8 @@ use crate::{ContentError, ContentHash};
 
 /// Bytes that are read at once to hash a file.
 const READ_BYTES: usize = 256 << 10;
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
 /// Longest name of an upload.
 const NAME_BYTES: usize = 64;
 
@@ -41,8 +44,8 @@ pub enum Found {
 }
 
 impl ContentStore {
-    /// Opens the place in `folder`, which is made if it isn't there. The caller sees to it that no
-    /// other process uses it.
+    /// Opens the place in `folder`, which is made if it isn't there, in one that is. Nobody but the user of this process
+    /// may read what is in it. The caller sees to it that no other process uses it.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -64,20 +67,18 @@ impl ContentStore {
     fn open_with(folder: &Path, scratch: Option<tempfile::TempDir>) -> Result<Self, ContentError> {
         let (content, uploads) = (folder.join("content"), folder.join("uploads"));
         let io = |error| ContentError::of(folder, error);
-        fs::create_dir_all(&content).map_err(io)?;
-        fs::create_dir_all(&uploads).map_err(io)?;
-        let mut any_new = false;
+        make_folder(folder).map_err(io)?;
+        // Nobody else gets past these two: no file below them is another user's to read.
+        for folder in [&content, &uploads] {
+            make_folder(folder).map_err(io)?;
+            narrow(folder).map_err(io)?;
+        }
         for byte in 0..=u8::MAX {
-            match fs::create_dir(content.join(format!("{byte:02x}"))) {
-                Ok(()) => any_new = true,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(io(error)),
-            }
+            make_folder(&content.join(format!("{byte:02x}"))).map_err(io)?;
         }
-        if any_new {
-            sync_folder(&content)?;
-            sync_folder(folder)?;
-        }
+        // Whoever made them may have ended before this.
+        sync_folder(&content)?;
+        sync_folder(folder)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 content,
@@ -175,6 +176,32 @@ impl ContentStore {
         }
         sync_both((from, file), &folder)
     }
+}
+
+/// Makes a folder that only the user of this process may enter, if it isn't there.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    match builder.mode(FOLDER_MODE).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes a folder private that an older version has made otherwise. Another user's stays as that user
+/// has it.
+fn narrow(folder: &Path) -> io::Result<()> {
+    let narrow = fs::Permissions::from_mode(FOLDER_MODE);
+    match fs::set_permissions(folder, narrow) {
+        Err(error) if error.kind() != io::ErrorKind::PermissionDenied => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Opens a new file that only the user of this process may read.
+pub(crate) fn create_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    let options = options.create_new(true).read(true).write(true);
+    options.mode(FILE_MODE).open(path)
 }
 
 /// Whether a file begins with the content of this hash, and has nothing behind it but, perhaps, the

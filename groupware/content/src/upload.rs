@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 
-use crate::store::{reserve, sync_both};
+use crate::store::{create_file, reserve, sync_both};
 use crate::tail::{self, BLANK, Slot, slot_at, with_tail};
 use crate::{ContentError, ContentHash, ContentStore, Pin, decode_slot};
 
@@ -66,9 +66,7 @@ impl ContentStore {
     pub fn create_upload(&self, name: &str, length: u64) -> Result<Upload, ContentError> {
         let path = self.path_of_upload(name)?;
         let io = |error| ContentError::of(&path, error);
-        let mut options = File::options();
-        let file = options.create_new(true).read(true).write(true);
-        let file = file.open(&path).map_err(io)?;
+        let file = create_file(&path).map_err(io)?;
         if let Err(error) = reserve(&file, with_tail(length)).and_then(|()| blank(&file, length)) {
             let _ = fs::remove_file(&path);
             return Err(io(error));

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use crate::store::reserve;
+use crate::store::{create_file, reserve};
 use crate::{ContentError, ContentStore, Pin};
 
 /// Content under way; gone if it is dropped before it is finished.
@@ -27,11 +27,9 @@ impl ContentStore {
     pub fn create_whole(&self, name: &str, length: Option<u64>) -> Result<Whole, ContentError> {
         let path = self.path_of_upload(name)?;
         let io = |error| ContentError::of(&path, error);
-        let mut options = File::options();
-        let file = options.create_new(true).read(true).write(true);
         let whole = Whole {
             store: self.clone(),
-            file: file.open(&path).map_err(io)?,
+            file: create_file(&path).map_err(io)?,
             path: path.clone(),
             written: 0,
             reserved: length.unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use groupware_content::{ContentError, ContentHash, ContentStore, Found, Upload};
@@ -33,6 +33,32 @@ fn read(store: &ContentStore, hash: ContentHash, length: usize) -> Vec<u8> {
     let file = store.read(hash).unwrap();
     file.take(length as u64).read_to_end(&mut content).unwrap();
     content
+}
+
+/// The rights of a file or folder, without its kind.
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn nobody_else_reads_content() {
+    let (folder, store) = open();
+    let folders = ["content", "uploads"].map(|name| folder.path().join(name));
+    assert_eq!(folders.each_ref().map(|folder| mode(folder)), [0o700; 2]);
+    let mut whole = store.create_whole("w1", None).unwrap();
+    whole.append(b"text").unwrap();
+    let pin = whole.finish().unwrap();
+    let file = path(folder.path(), pin.hash());
+    assert_eq!([mode(file.parent().unwrap()), mode(&file)], [0o700, 0o600]);
+    let _upload = store.create_upload("u1", 4).unwrap();
+    assert_eq!(mode(&folders[1].join("u1")), 0o600);
+    // As an older version made them.
+    for folder in &folders {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    drop(store);
+    ContentStore::open(folder.path()).unwrap();
+    assert_eq!(folders.each_ref().map(|folder| mode(folder)), [0o700; 2]);
 }
 
 #[test]

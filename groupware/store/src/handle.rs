@@ -13,7 +13,7 @@ use crate::writer::{self, Engine, Job, Outcome, Place};
 use crate::{
     Batch, CommitError, Committed, OpenError, Snapshot, StoreError, StoreOptions, StoreStats,
 };
-use crate::{memory, sqlite};
+use crate::{memory, place, sqlite};
 
 /// Most batches that wait for the writer; a caller beyond that waits for room.
 pub const QUEUE_BATCHES: usize = 4096;
@@ -47,13 +47,14 @@ enum Reader {
 }
 
 impl Store {
-    /// Opens the SQLite store in `folder`, which is made if it isn't there.
+    /// Opens the SQLite store in `folder`, which is made if it isn't there. Nobody but the user of this
+    /// process may read a folder that was made, nor the store's files.
     ///
     /// # Errors
     /// When another process holds the folder, when its file isn't a store or is of a later
     /// version, or when the disk refuses.
     pub fn open_sqlite(folder: &Path, options: StoreOptions) -> Result<Self, OpenError> {
-        std::fs::create_dir_all(folder).map_err(|source| OpenError::Io {
+        place::make_folder(folder).map_err(|source| OpenError::Io {
             path: folder.into(),
             source,
         })?;

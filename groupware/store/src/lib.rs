@@ -15,6 +15,7 @@ mod handle;
 mod lock;
 mod memory;
 mod options;
+mod place;
 mod snapshot;
 mod sqlite;
 mod stats;

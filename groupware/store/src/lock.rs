@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-use crate::OpenError;
+use crate::{OpenError, place};
 
 /// Held as long as the folder is open; the system lets go of it when the process ends, however
 /// it ends.
@@ -19,12 +19,7 @@ impl FolderLock {
             path: path.clone(),
             source,
         };
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(io)?;
+        let file = place::open_file(&path).map_err(io)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(OpenError::InUse {

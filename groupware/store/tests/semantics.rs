@@ -1,6 +1,8 @@
 //! What every engine must do, checked on both.
 
+use std::fs::Permissions;
 use std::ops::ControlFlow;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -511,6 +513,40 @@ fn a_store_that_is_not_there_is_not_made_by_looking() {
     std::fs::write(&file, "").unwrap();
     assert!(matches!(look(), Err(OpenError::Foreign { .. })));
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 0);
+}
+
+/// The rights of a file or folder, without its kind.
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn nobody_else_reads_a_store() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("a/b");
+    let files = [
+        "groupware.sqlite",
+        "groupware.sqlite-wal",
+        "groupware.sqlite-shm",
+        "lock",
+    ];
+    let store = open(&folder);
+    let one = batch(|batch| _ = batch.put("p", "k", ""));
+    store.commit_blocking(one).unwrap();
+    assert_eq!([mode(&parent.path().join("a")), mode(&folder)], [0o700; 2]);
+    assert_eq!(files.map(|file| mode(&folder.join(file))), [0o600; 4]);
+    drop(store);
+    // As an older version made it, within a folder that somebody opened to a group.
+    let rights = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode));
+    rights(&folder.join(files[0]), 0o644).unwrap();
+    rights(&folder, 0o750).unwrap();
+    let store = open(&folder);
+    assert_eq!(mode(&folder), 0o750);
+    assert_eq!(
+        files[..3].iter().map(|file| mode(&folder.join(file))).max(),
+        Some(0o600)
+    );
+    drop(store);
 }
 
 #[test]

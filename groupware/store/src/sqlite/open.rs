@@ -1,6 +1,6 @@
 //! Opens the database file: is it ours, is it of this version, how is it tuned.
 
-use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
@@ -11,7 +11,7 @@ use super::connect::{BUSY_TIMEOUT, PAGE_BYTES};
 use super::log_ahead::LogAhead;
 use super::read::ReadPool;
 use super::write::SqliteEngine;
-use crate::{OpenError, StoreOptions};
+use crate::{OpenError, StoreOptions, place};
 
 pub(crate) const FILE_NAME: &str = "groupware.sqlite";
 
@@ -50,6 +50,14 @@ pub(crate) fn open(
             source: error.into(),
         },
     };
+    let io = |source| OpenError::Io {
+        path: folder.into(),
+        source,
+    };
+    if !options.as_it_is {
+        // SQLite would make it as the umask has it; its log gets the file's rights.
+        place::open_file(&file).map_err(io)?;
+    }
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, !options.as_it_is);
     let mut connection = Connection::open_with_flags(&file, flags).map_err(failed)?;
@@ -76,7 +84,10 @@ pub(crate) fn open(
         Found::Empty | Found::Foreign => return Err(OpenError::Foreign { file: file.clone() }),
     }
     tune_writer(&connection, options).map_err(failed)?;
-    sync_folder(folder)?;
+    if !options.as_it_is {
+        narrow(&file).map_err(io)?;
+    }
+    place::sync_folder(folder).map_err(io)?;
     let pool = ReadPool::new(file.clone());
     let checkpointer = Checkpointer::start(&file).map_err(|source| OpenError::Database {
         file: file.clone(),
@@ -147,13 +158,12 @@ fn quota_pages(quota_bytes: u64) -> i64 {
     })
 }
 
-/// Makes the entries of new files durable: without it a crash may lose the file, not its content.
-fn sync_folder(folder: &Path) -> Result<(), OpenError> {
-    let io = |source| OpenError::Io {
-        path: folder.into(),
-        source,
-    };
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(io)
+/// Makes what an older version has made readable for others private: the database and what is beside
+/// it, which holds the last changes.
+fn narrow(file: &Path) -> io::Result<()> {
+    ["", "-wal", "-shm"].iter().try_for_each(|suffix| {
+        let mut path = file.as_os_str().to_owned();
+        path.push(suffix);
+        place::narrow(Path::new(&path))
+    })
 }

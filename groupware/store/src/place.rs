@@ -1,0 +1,45 @@
+//! Where a store lies: a folder and files that nobody but the server's own user reads, whatever the
+//! umask. Knows nothing of what is in them.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// Makes a folder, and those above it that aren't there, and has their names outlast a crash. One
+/// that is there keeps the rights that somebody gave it: what lies in it is private all the same.
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
+    let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.exists();
+    let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(FOLDER_MODE).create(folder)?;
+    for made in missing {
+        let parent = made.parent().filter(|it| !it.as_os_str().is_empty());
+        sync_folder(parent.unwrap_or(Path::new(".")))?;
+    }
+    Ok(())
+}
+
+/// Opens a file for writing; if it isn't there, it is made, private.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let options = options.create(true).truncate(false).write(true);
+    options.mode(FILE_MODE).open(path)
+}
+
+/// Makes a file private, if it is there. Another user's stays as that user has it.
+pub(crate) fn narrow(path: &Path) -> io::Result<()> {
+    use io::ErrorKind::{NotFound, PermissionDenied};
+    match fs::set_permissions(path, Permissions::from_mode(FILE_MODE)) {
+        Err(error) if !matches!(error.kind(), NotFound | PermissionDenied) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the names in a folder durable: without it a crash may lose a file, not its content.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all())
+}
