@@ -1,22 +1,10 @@
 //! What a decision is given besides the request, and what it gives back.
 
 use groupware_ids::Ids;
-use groupware_store::{Batch, Snapshot, StoreError};
+use groupware_people::Directory;
+use groupware_store::{Batch, Snapshot};
 
 use crate::Entry;
-
-/// Who the local users are.
-pub trait Directory {
-    /// The local user behind an address (`ann@localhost`) or a bare name (`ann`), in the spelling
-    /// that names the mailbox; `None` for everybody else.
-    ///
-    /// # Errors
-    /// The store's, if the directory lies in one.
-    fn user(&self, address: &str) -> Result<Option<String>, StoreError>;
-
-    /// The address that is shown for a local user.
-    fn email(&self, user: &str) -> String;
-}
 
 /// What a decision reads: one consistent state of the store, the users, the moment, and the
 /// identifiers that it may give away.

@@ -1,10 +1,11 @@
 //! Creating an event, and with it the invitations.
 
+use groupware_people::Directory;
 use groupware_text::shortened;
 
 use crate::{
-    Answer, Attendee, CalendarError, Context, Decision, Directory, Entry, Event, Ids, NewAttendee,
-    NewEvent, Organizer, Reason, Role, State, limits,
+    Answer, Attendee, CalendarError, Context, Decision, Entry, Event, Ids, NewAttendee, NewEvent,
+    Organizer, Reason, Role, State, limits,
     mailbox::{self, Changes},
 };
 

@@ -39,7 +39,7 @@ mod update;
 mod zones;
 
 pub use answer::{Action, ActionBody, Target, answer};
-pub use context::{Context, Decision, Directory};
+pub use context::{Context, Decision};
 pub use create::create;
 pub use delete::delete;
 pub use domino::{event_document, notice_document};

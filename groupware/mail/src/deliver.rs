@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use groupware_people::Directory;
 use groupware_proto_mime::{self as mime, head_bytes, people};
 use groupware_store::Snapshot;
 use groupware_text::shortened;
@@ -13,7 +14,7 @@ use mail_builder::headers::date::Date;
 use mail_parser::{Address, MessageParser};
 
 use crate::mailbox::{self, Changes};
-use crate::{Context, Decision, Directory, Entry, Folder, MailError, Person, Reason, Unid, limits};
+use crate::{Context, Decision, Entry, Folder, MailError, Person, Reason, Unid, limits};
 
 /// A message on its way, and for whom.
 #[derive(Debug, Clone)]

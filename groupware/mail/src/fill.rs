@@ -6,10 +6,11 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use groupware_people::Directory;
 use groupware_store::{Batch, Snapshot};
 
 use crate::mailbox::Changes;
-use crate::{Directory, Entry, Folder, MailError, Unid, limits};
+use crate::{Entry, Folder, MailError, Unid, limits};
 
 /// One kind of message: how large, and how many of a thousand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -34,7 +34,7 @@ mod unid;
 mod view;
 
 pub use change::{add_and_remove, delete, empty, mark, move_to};
-pub use context::{Context, Decision, Directory};
+pub use context::{Context, Decision};
 pub use deliver::{Parcel, check_author, completed, receive, resolve, send};
 pub use entry::{Entry, Summary};
 pub use error::{MailError, Reason};

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use groupware_mail::{
-    Context, Decision, Directory, Folder, Ids, ListQuery, MailError, Parcel, Unid, all_folders,
-    bytes, drafts, folders, list, list_json, mark, message_json, move_to, receive, require, send,
+    Context, Decision, Folder, Ids, ListQuery, MailError, Parcel, Unid, all_folders, bytes, drafts,
+    folders, list, list_json, mark, message_json, move_to, receive, require, send,
 };
+use groupware_people::Directory;
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
 use plimsoll_tests::stored;
 

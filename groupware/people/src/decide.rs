@@ -6,7 +6,7 @@ use std::sync::Arc;
 use groupware_store::{Batch, Snapshot, StoreError};
 
 use crate::account::Stored;
-use crate::{Account, AppPasswordBits, Credentials, Directory, KEPT_PREFIX, UserName};
+use crate::{Account, AppPasswordBits, Credentials, KEPT_PREFIX, UserName, Users};
 
 /// The partition of the accounts; no user can be called that.
 const PARTITION: &str = "$accounts";
@@ -72,8 +72,8 @@ pub struct Change {
 ///
 /// # Errors
 /// The store's, and [`AccountError::Damaged`].
-pub fn load(snapshot: &dyn Snapshot, domain: &str) -> Result<Directory, AccountError> {
-    let directory = Directory::new(domain);
+pub fn load(snapshot: &dyn Snapshot, domain: &str) -> Result<Users, AccountError> {
+    let directory = Users::new(domain);
     let mut accounts = Vec::new();
     let mut damaged = None;
     snapshot.scan(PARTITION, b"", None, usize::MAX, &mut |key, record| {
@@ -101,7 +101,7 @@ pub fn load(snapshot: &dyn Snapshot, domain: &str) -> Result<Directory, AccountE
 /// # Errors
 /// When there are too many users, or application passwords of one.
 pub fn register(
-    directory: &Directory,
+    directory: &Users,
     users: Vec<NewUser>,
     most: usize,
     now: i64,
@@ -153,7 +153,7 @@ pub fn register(
 /// # Errors
 /// When there are too many users.
 pub fn set_password(
-    directory: &Directory,
+    directory: &Users,
     name: UserName,
     (hash, pad_bytes): (String, u64),
     most: usize,
@@ -187,7 +187,7 @@ pub fn set_password(
 /// # Errors
 /// When there is no such user, or the user has too many.
 pub fn add_app_password(
-    directory: &Directory,
+    directory: &Users,
     (name, label): (&str, &str),
     now: i64,
     bits: &AppPasswordBits,
@@ -206,7 +206,7 @@ pub fn add_app_password(
 /// # Errors
 /// When there is no such user, or the user has no such password.
 pub fn remove_app_password(
-    directory: &Directory,
+    directory: &Users,
     name: &str,
     id: &str,
 ) -> Result<(Batch, Change), AccountError> {
@@ -222,7 +222,7 @@ pub fn remove_app_password(
     }
 }
 
-/// Removes a user and all the user's data. The user is gone once [`Directory::remove`] says so.
+/// Removes a user and all the user's data. The user is gone once [`Users::remove`] says so.
 pub fn delete(account: &Account) -> Batch {
     let key = account.name.key();
     let mut batch = Batch::new();
@@ -240,10 +240,7 @@ pub fn clear(batch: &mut Batch, mailbox: &Arc<str>) {
 }
 
 /// Makes stored changes visible to sign-in.
-pub fn publish(
-    directory: &Directory,
-    changes: impl IntoIterator<Item = Change>,
-) -> Vec<Registered> {
+pub fn publish(directory: &Users, changes: impl IntoIterator<Item = Change>) -> Vec<Registered> {
     let mut registered = Vec::new();
     for change in changes {
         let Change {
@@ -258,14 +255,14 @@ pub fn publish(
     registered
 }
 
-fn known(directory: &Directory, name: &str) -> Result<Arc<Account>, AccountError> {
+fn known(directory: &Users, name: &str) -> Result<Arc<Account>, AccountError> {
     directory
         .find(name)
         .ok_or_else(|| AccountError::Unknown(name.into()))
 }
 
 fn find_or_new(
-    directory: &Directory,
+    directory: &Users,
     name: UserName,
     pad_bytes: u64,
     now: i64,

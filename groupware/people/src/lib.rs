@@ -1,5 +1,6 @@
 //! Who the users are: their names, what they sign in with, and how both are kept, as records and
-//! decisions over a snapshot and the directory in memory.
+//! decisions over a snapshot and the users in memory. Other domains ask who is a local user through
+//! [`Directory`], and see nothing of the accounts.
 //!
 //! It reads no clock, draws no random bits, and commits nothing: whoever asks does.
 
@@ -8,6 +9,7 @@ mod decide;
 mod directory;
 mod name;
 mod secret;
+mod users;
 
 pub use account::{Account, AppPassword, Credentials, MAX_APP_PASSWORDS};
 pub use decide::{
@@ -19,6 +21,7 @@ pub use name::{UserName, without_nsf};
 pub use secret::{
     APP_PASSWORD_BITS, AppPasswordBits, SECRET_BYTES, SecretHash, hash_secret, secret_text,
 };
+pub use users::Users;
 
 /// Keys of a user's partition that outlive a reset begin with this: filler that makes the mailbox as
 /// large as whoever registered the user wants it. Those of the domain crates never do.

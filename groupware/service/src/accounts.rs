@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use groupware_people::{self as people, Account, Directory, NewUser, Registered, UserName};
+use groupware_people::{self as people, Account, NewUser, Registered, UserName, Users};
 use groupware_store::{Batch, CommitError, Store, StoreError};
 use tokio::sync::Mutex;
 
@@ -30,7 +30,7 @@ pub enum AccountsError {
 #[derive(Debug)]
 pub struct Accounts {
     store: Store,
-    directory: Directory,
+    directory: Users,
     max_users: usize,
     changing: Mutex<()>,
 }
@@ -51,7 +51,7 @@ impl Accounts {
     }
 
     /// Who the local users are.
-    pub fn directory(&self) -> &Directory {
+    pub fn directory(&self) -> &Users {
         &self.directory
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use groupware_people::{Directory, SecretHash};
+use groupware_people::{SecretHash, Users};
 use groupware_store::{Batch, CommitError, Committed, Store};
 
 use crate::accounts::{Accounts, AccountsError};
@@ -107,7 +107,7 @@ impl Service {
     }
 
     /// Who the local users are.
-    pub fn directory(&self) -> &Directory {
+    pub fn directory(&self) -> &Users {
         self.0.accounts.directory()
     }
 

@@ -12,7 +12,12 @@ use crate::tree::{complain, crates, files, root, show};
 const EDGES: &[(&str, &[&str])] = &[
     (
         "groupware-calendar",
-        &["groupware-ids", "groupware-store", "groupware-text"],
+        &[
+            "groupware-ids",
+            "groupware-people",
+            "groupware-store",
+            "groupware-text",
+        ],
     ),
     ("groupware-content", &["groupware-ids"]),
     (
@@ -129,16 +134,14 @@ const EDGES: &[(&str, &[&str])] = &[
         "groupware-mail",
         &[
             "groupware-ids",
+            "groupware-people",
             "groupware-proto-mime",
             "groupware-store",
             "groupware-text",
         ],
     ),
     ("groupware-net", &[]),
-    (
-        "groupware-people",
-        &["groupware-calendar", "groupware-mail", "groupware-store"],
-    ),
+    ("groupware-people", &["groupware-store"]),
     ("groupware-proto-http", &[]),
     ("groupware-proto-lookup", &[]),
     ("groupware-proto-mime", &["groupware-text"]),

@@ -4,10 +4,11 @@
 #![allow(dead_code, reason = "each test program uses its own part of the world")]
 
 use groupware_calendar::{
-    Action, ActionBody, CalendarError, Context, Decision, Directory, Entry, EventQuery, Format,
-    Ids, InvitationQuery, Target, UpdateOptions, answer, create, delete, event, events,
-    invitations, notice, parse_json_events, update,
+    Action, ActionBody, CalendarError, Context, Decision, Entry, EventQuery, Format, Ids,
+    InvitationQuery, Target, UpdateOptions, answer, create, delete, event, events, invitations,
+    notice, parse_json_events, update,
 };
+use groupware_people::Directory;
 use groupware_store::{Store, StoreError, StoreOptions};
 use serde_json::{Value, json};
 
@@ -29,6 +30,10 @@ impl Directory for Users {
 
     fn email(&self, user: &str) -> String {
         format!("{user}@localhost")
+    }
+
+    fn domain(&self) -> &str {
+        "localhost"
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupware_net::{ClientSlot, Clients};
+use groupware_people::Directory;
 use groupware_service::{Client, Limiter, Service};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_rustls::TlsAcceptor;

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use groupware_mail::{
-    Context, Decision, Directory, Folder, Ids, Listed, MailError, Unid, all_folders, bytes, counts,
-    find, keys, list, used_bytes,
+    Context, Decision, Folder, Ids, Listed, MailError, Unid, all_folders, bytes, counts, find,
+    keys, list, used_bytes,
 };
+use groupware_people::Directory;
 use groupware_store::{CommitError, Snapshot, Store, StoreError, StoreOptions, counters};
 
 /// Who there is.

@@ -1,6 +1,7 @@
 //! People as they are typed into a field, and as they are offered for it.
 
 use groupware_calendar::Attendee;
+use groupware_people::Directory;
 use groupware_service::Service;
 use maud::{Markup, html};
 use serde_json::{Value, json};
@@ -32,9 +33,7 @@ pub(crate) fn read(service: &Service, text: &str, wrong: &mut Wrong) -> Vec<Valu
         // A local user by whichever name has the address of the directory.
         let user = service.directory().resolve(address);
         let address = match &user {
-            Some(user) => {
-                groupware_calendar::Directory::email(service.directory(), user.name.key())
-            }
+            Some(user) => service.directory().email(user.name.key()),
             None => address.to_owned(),
         };
         people.push(match name.is_empty() {

@@ -1,0 +1,190 @@
+//! Every user in memory, for look-ups that must not touch the disk.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use groupware_store::StoreError;
+
+use crate::name::without_nsf;
+use crate::{Account, Directory};
+
+/// The local users by name. Kept up to date by [`publish`](crate::publish).
+#[derive(Debug)]
+pub struct Users {
+    domain: String,
+    users: RwLock<HashMap<Arc<str>, Arc<Account>>>,
+}
+
+impl Users {
+    /// Nobody, at a domain.
+    pub fn new(domain: &str) -> Self {
+        Self {
+            domain: domain.to_ascii_lowercase(),
+            users: RwLock::default(),
+        }
+    }
+
+    /// The user of this name, in whatever case it is written.
+    pub fn find(&self, name: &str) -> Option<Arc<Account>> {
+        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return users.get(name.to_ascii_lowercase().as_str()).cloned();
+        }
+        users.get(name).cloned()
+    }
+
+    /// The local user behind a name, an address (`name@domain`, with or without `mailto:`), or a
+    /// canonical name (`CN=name/O=organisation`), of which the first part counts.
+    pub fn resolve(&self, address: &str) -> Option<Arc<Account>> {
+        self.find(self.local_name(address)?)
+    }
+
+    /// The name that a local user of this address would have, whether or not there is one.
+    pub fn local_name<'a>(&self, address: &'a str) -> Option<&'a str> {
+        let address = without_prefix(address, "mailto:").unwrap_or(address);
+        if let Some(canonical) = without_prefix(address, "cn=") {
+            return canonical.split('/').next();
+        }
+        match address.rsplit_once('@') {
+            Some((name, domain)) if domain.eq_ignore_ascii_case(&self.domain) => Some(name),
+            Some(_) => None,
+            None => Some(without_nsf(address)),
+        }
+    }
+
+    /// How many users there are.
+    pub fn len(&self) -> usize {
+        self.users
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
+    }
+
+    /// Whether there is nobody.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The keys of all users, in no order.
+    pub fn keys(&self) -> Vec<Arc<str>> {
+        self.users
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .keys()
+            .cloned()
+            .collect()
+    }
+
+    /// The first users whose name begins like this, in order, and at most so many.
+    pub fn beginning_with(&self, begin: &str, most: usize) -> Vec<Arc<str>> {
+        let begin = begin.to_ascii_lowercase();
+        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<_> = users
+            .keys()
+            .filter(|name| name.starts_with(&begin))
+            .cloned()
+            .collect();
+        drop(users);
+        names.sort_unstable();
+        names.truncate(most);
+        names
+    }
+
+    pub(crate) fn insert(&self, accounts: impl IntoIterator<Item = Arc<Account>>) {
+        let accounts = accounts
+            .into_iter()
+            .map(|account| (Arc::clone(account.name.key()), account));
+        self.users
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(accounts);
+    }
+
+    /// Forgets a user who was deleted.
+    pub fn remove(&self, key: &str) {
+        self.users
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(key);
+    }
+}
+
+fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then_some(rest)
+}
+
+impl Directory for Users {
+    fn user(&self, address: &str) -> Result<Option<String>, StoreError> {
+        Ok(self
+            .resolve(address)
+            .map(|account| account.name.key().to_string()))
+    }
+
+    fn email(&self, user: &str) -> String {
+        format!("{user}@{}", self.domain)
+    }
+
+    fn domain(&self) -> &str {
+        &self.domain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Credentials, UserName};
+
+    #[test]
+    fn users_are_found_by_how_their_name_begins() {
+        let directory = Users::new("localhost");
+        let accounts = ["Ada", "adam", "eve", "ad"].map(|name| {
+            let name = UserName::parse(name).unwrap();
+            Arc::new(Account::new(name, 0, Credentials::default()))
+        });
+        directory.insert(accounts);
+        let found = |begin, most| directory.beginning_with(begin, most).join(" ");
+        assert_eq!(found("AD", 9), "ad ada adam");
+        assert_eq!(found("ad", 2), "ad ada");
+        assert_eq!(found("x", 9), "");
+    }
+
+    #[test]
+    fn users_are_found_by_name_and_address() {
+        let directory = Users::new("Example.org");
+        let name = UserName::parse("Ada").unwrap();
+        directory.insert([Arc::new(Account::new(name, 0, Credentials::default()))]);
+        let found = |text| {
+            directory
+                .resolve(text)
+                .map(|account| account.name.key().to_string())
+        };
+        for good in [
+            "Ada",
+            "ada",
+            "ADA.nsf",
+            "ada@example.org",
+            "MAILTO:Ada@EXAMPLE.org",
+            "CN=Ada/O=Acme",
+            "cn=ADA/OU=East/O=Acme",
+            "CN=ada",
+        ] {
+            assert_eq!(found(good).as_deref(), Some("ada"), "{good}");
+        }
+        for bad in [
+            "",
+            "@",
+            "ada@",
+            "ada@example.com",
+            "@example.org",
+            "eve",
+            "CN=eve/O=Acme",
+            "CN=/O=ada",
+            "O=ada",
+            "ada/O=Acme",
+            "ädä@example.org",
+        ] {
+            assert_eq!(found(bad), None, "{bad}");
+        }
+    }
+}
