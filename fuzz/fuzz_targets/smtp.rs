@@ -4,7 +4,7 @@
 //! `cargo +nightly fuzz run smtp -- -max_len=4096`
 #![no_main]
 
-use groupware_front_smtp::{Text, command as smtp_command};
+use groupware_proto_smtp::{Text, command as smtp_command};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

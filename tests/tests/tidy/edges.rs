@@ -91,6 +91,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-mail",
             "groupware-net",
             "groupware-people",
+            "groupware-proto-smtp",
             "groupware-service",
             "groupware-store",
         ],
@@ -145,6 +146,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("groupware-proto-http", &[]),
     ("groupware-proto-lookup", &[]),
     ("groupware-proto-mime", &["groupware-text"]),
+    ("groupware-proto-smtp", &[]),
     (
         "groupware-server",
         &[

@@ -4,15 +4,10 @@
 //! All conversations share one thread: most of their time is waiting, and what they store goes
 //! through the same writer as everything else.
 
-mod command;
-mod data;
 mod session;
 mod shared;
 mod stop;
-mod trace;
 mod worker;
 
-pub use command::{Command, Mechanism, command};
-pub use data::{Flaw, Text};
 pub use shared::{Role, Smtp, SmtpLimits};
 pub use worker::start;

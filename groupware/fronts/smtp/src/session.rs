@@ -9,16 +9,14 @@ use base64::engine::general_purpose::STANDARD;
 use groupware_mail::{self as mail, MailError, Parcel, Reason, limits};
 use groupware_net::{Line, NoLine};
 use groupware_people::Account;
+use groupware_proto_smtp::{Command, Flaw, Mechanism, Text, Trace, command};
 use groupware_service::mail::change_in;
 use groupware_service::{Caller, ChangeError, Client, SignInError};
 use groupware_store::CommitError;
 use tokio::sync::{SemaphorePermit, watch};
 
-use crate::command::{Command, Mechanism, command};
-use crate::data::{Flaw, Text};
 use crate::shared::{Role, Smtp};
 use crate::stop::stopped;
-use crate::trace::Trace;
 
 /// Commands that make no sense, and recipients that don't exist, before the client is sent away.
 const ERRORS: u32 = 20;

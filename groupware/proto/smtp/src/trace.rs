@@ -7,24 +7,31 @@ use jiff::fmt::rfc2822;
 use jiff::tz::TimeZone;
 
 /// How a message came.
-pub(crate) struct Trace<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Trace<'a> {
     /// What the client called itself.
-    pub(crate) helo: &'a str,
-    pub(crate) peer: IpAddr,
+    pub helo: &'a str,
+    /// The address that it came from.
+    pub peer: IpAddr,
     /// This server.
-    pub(crate) domain: &'a str,
-    pub(crate) is_esmtp: bool,
-    pub(crate) is_tls: bool,
-    pub(crate) is_signed_in: bool,
-    pub(crate) id: u128,
+    pub domain: &'a str,
+    /// The client greeted with EHLO.
+    pub is_esmtp: bool,
+    /// It came over TLS.
+    pub is_tls: bool,
+    /// Its sender has signed in.
+    pub is_signed_in: bool,
+    /// Its number, which the reply to the client names too.
+    pub id: u128,
     /// The recipient, if there is one only: no one learns from it of the others.
-    pub(crate) only_for: Option<&'a str>,
-    pub(crate) now_s: i64,
+    pub only_for: Option<&'a str>,
+    /// When it came, seconds since 1970.
+    pub now_s: i64,
 }
 
 impl Trace<'_> {
     /// The `Received` field.
-    pub(crate) fn received(&self) -> String {
+    pub fn received(&self) -> String {
         let helo = self.helo.chars().filter(|letter| {
             letter.is_ascii_graphic() && !matches!(letter, '(' | ')' | '<' | '>' | ';' | '"' | '\\')
         });

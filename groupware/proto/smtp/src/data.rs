@@ -5,7 +5,7 @@
 //! read to its end and refused.
 
 /// Longest line, its end included. RFC 5321 asks for 1000; sloppy senders go beyond.
-pub(crate) const LINE_BYTES: usize = 16 << 10;
+const LINE_BYTES: usize = 16 << 10;
 
 /// Why a text is refused, although all of it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,12 +67,12 @@ impl Text {
     }
 
     /// Bytes that were taken, kept or not.
-    pub(crate) fn seen(&self) -> usize {
+    pub fn seen(&self) -> usize {
         self.seen
     }
 
     /// Keeps no more, for want of room elsewhere.
-    pub(crate) fn give_up(&mut self) {
+    pub fn give_up(&mut self) {
         self.refuse(Flaw::TooLarge);
     }
 
