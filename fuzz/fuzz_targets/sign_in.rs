@@ -3,7 +3,7 @@
 //! `cargo +nightly fuzz run sign_in -- -max_len=4096`
 #![no_main]
 
-use groupware_http::{authorization, login_form, session_cookie};
+use groupware_proto_http::{authorization, login_form, session_cookie};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

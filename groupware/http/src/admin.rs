@@ -1,12 +1,12 @@
 //! Proof that a request bears the admin token.
 
 use axum::extract::FromRequestParts;
+use groupware_proto_http::{Authorization, authorization};
 use groupware_service::Service;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 
-use crate::credentials::{self, Authorization};
 use crate::error::ApiError;
 
 /// Proof that the request bears the admin token.
@@ -20,7 +20,7 @@ impl Admin {
     /// 401 if it isn't there.
     pub fn check(service: &Service, headers: &HeaderMap) -> Result<Self, ApiError> {
         let header = headers.get(AUTHORIZATION).map(|header| header.as_bytes());
-        if let Some(Authorization::Bearer(token)) = header.and_then(credentials::authorization)
+        if let Some(Authorization::Bearer(token)) = header.and_then(authorization)
             && service.is_admin(&token)
         {
             return Ok(Self(()));

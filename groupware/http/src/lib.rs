@@ -8,7 +8,6 @@ mod access_log;
 mod admin;
 mod budget;
 mod client;
-mod credentials;
 mod error;
 mod gate;
 mod metrics;
@@ -22,7 +21,6 @@ mod stream;
 pub use access_log::AccessLog;
 pub use admin::Admin;
 pub use client::{caller_of, client, is_forwarded};
-pub use credentials::{Authorization, authorization, login_form, session_cookie};
 pub use error::{ApiError, Told};
 pub use gate::{
     AdminOnly, Body, BodyLimits, Gate, GateLayer, Gated, Guard, Nobody, Rules, SignedIn,

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use groupware_people::Account;
+use groupware_proto_http::{Authorization, SESSION_COOKIE, authorization, session_cookie};
 use groupware_service::{Caller, Service, SignInError};
 use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue};
 
 use crate::client::client;
-use crate::credentials::{self, Authorization};
 use crate::error::ApiError;
 
 /// Who sends the request. An `Authorization` header counts before a session cookie.
@@ -22,7 +22,7 @@ pub async fn authenticate(
     headers: &HeaderMap,
 ) -> Result<Arc<Account>, ApiError> {
     if let Some(header) = headers.get(AUTHORIZATION) {
-        return match credentials::authorization(header.as_bytes()) {
+        return match authorization(header.as_bytes()) {
             Some(Authorization::Basic { user, password }) => {
                 let client = client(caller, headers);
                 let proven = service.verify(caller, client, &user, &password).await?;
@@ -43,7 +43,7 @@ pub fn session_token(headers: &HeaderMap) -> Option<&str> {
     headers
         .get_all(COOKIE)
         .iter()
-        .find_map(|header| credentials::session_cookie(header.as_bytes()))
+        .find_map(|header| session_cookie(header.as_bytes()))
 }
 
 /// The cookies that carry sessions.
@@ -92,7 +92,7 @@ impl Cookies {
     /// name.
     fn cookie(self, token: &str) -> Result<HeaderValue, ApiError> {
         let secure = if self.are_secure { "; Secure" } else { "" };
-        let name = credentials::COOKIE;
+        let name = SESSION_COOKIE;
         HeaderValue::try_from(format!(
             "{name}={token}; HttpOnly; SameSite=Lax; Path=/{secure}"
         ))

@@ -59,6 +59,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-http",
             "groupware-mail",
             "groupware-people",
+            "groupware-proto-http",
             "groupware-service",
             "groupware-store",
             "groupware-text",
@@ -69,6 +70,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "groupware-http",
             "groupware-lookup",
+            "groupware-proto-http",
             "groupware-service",
             "groupware-store",
         ],
@@ -111,6 +113,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "groupware-net",
             "groupware-people",
+            "groupware-proto-http",
             "groupware-service",
             "groupware-store",
             "groupware-text",

@@ -1,7 +1,8 @@
 //! Who sends a change of registrations.
 
-use groupware_http::{Admin, ApiError, Authorization, authenticate, authorization};
+use groupware_http::{Admin, ApiError, authenticate};
 use groupware_lookup::Registrant;
+use groupware_proto_http::{Authorization, authorization};
 use groupware_service::Caller;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;

@@ -1,11 +1,13 @@
-//! What HTTP's headers and forms say: ranges, dates, `multipart/form-data` as it arrives, and the
-//! headers of tus. Texts and bytes in, values out: no sockets, no clock, no files, no documents.
+//! What HTTP's headers and forms say: ranges, dates, credentials, `multipart/form-data` as it arrives,
+//! and the headers of tus. Texts and bytes in, values out: no sockets, no clock, no files, no documents.
 
+mod credentials;
 mod date;
 mod multipart;
 mod range;
 pub mod tus;
 
+pub use credentials::{Authorization, SESSION_COOKIE, authorization, login_form, session_cookie};
 pub use date::{http_date, parse_http_date};
 pub use multipart::{Event, Multipart, PART_HEAD_BYTES, PART_HEADERS, PARTS, PartHead, boundary};
 pub use range::{ByteRange, Ranged};

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use percent_encoding::percent_decode;
 
 /// The session cookie's name.
-pub(crate) const COOKIE: &str = "plimsoll_session";
+pub const SESSION_COOKIE: &str = "plimsoll_session";
 
 /// Longest `Authorization` header that is looked at.
 const MAX_HEADER_BYTES: usize = 4096;
@@ -60,7 +60,7 @@ pub fn session_cookie(header: &[u8]) -> Option<&str> {
             .strip_prefix('"')
             .and_then(|v| v.strip_suffix('"'))
             .unwrap_or(value);
-        (name.trim() == COOKIE && !value.is_empty()).then_some(value)
+        (name.trim() == SESSION_COOKIE && !value.is_empty()).then_some(value)
     })
 }
 
@@ -184,7 +184,7 @@ mod tests {
 
         #[test]
         fn cookies_come_back(before in "[a-z=; ]{0,20}", value in "[A-Za-z0-9_-]{1,40}") {
-            let header = format!("{before}; {COOKIE}={value}; x=y");
+            let header = format!("{before}; {SESSION_COOKIE}={value}; x=y");
             prop_assert_eq!(session_cookie(header.as_bytes()), Some(&*value));
         }
     }
