@@ -39,13 +39,18 @@ impl BodyBudget {
         }
     }
 
-    /// Waits for the budget of a request's body of up to so many bytes.
-    pub(crate) async fn for_request(&self, bytes: usize) -> Option<SemaphorePermit<'_>> {
-        let (budget, most) = match bytes <= SMALL_BYTES {
-            true => (&self.small, SMALL_BUDGET_BYTES),
-            false => (&self.large, LARGE_BUDGET_BYTES),
+    /// Waits for the budget of a request's body of up to so many bytes. That of a large one, which only
+    /// those send who are known, is taken before any of it comes in; of a small one nothing is: it is
+    /// taken as it comes in, so that who sends little holds little.
+    pub(crate) async fn for_request(&self, bytes: usize) -> BodyPermit<'_> {
+        let (budget, at_once) = match bytes <= SMALL_BYTES {
+            true => (&self.small, 0),
+            false => (&self.large, units(bytes.min(LARGE_BUDGET_BYTES))),
         };
-        budget.acquire_many(units(bytes.min(most))).await.ok()
+        BodyPermit {
+            budget,
+            permit: budget.acquire_many(at_once).await.ok(),
+        }
     }
 
     /// Has a response keep its budget until the last byte of its body is sent or given up; `None` if
@@ -66,6 +71,32 @@ impl BodyBudget {
             _permit: permit,
         });
         Some(Response::from_parts(parts, Body::from(held)))
+    }
+}
+
+/// The budget that a request's body has so far, until this goes.
+#[derive(Debug)]
+pub(crate) struct BodyPermit<'a> {
+    budget: &'a Semaphore,
+    permit: Option<SemaphorePermit<'a>>,
+}
+
+impl BodyPermit<'_> {
+    /// Waits until it covers so many bytes.
+    pub(crate) async fn grow_to(&mut self, bytes: usize) {
+        let held = self.permit.as_ref().map_or(0, SemaphorePermit::num_permits);
+        let held = u32::try_from(held).unwrap_or(u32::MAX);
+        let missing = units(bytes).saturating_sub(held);
+        if missing == 0 {
+            return;
+        }
+        // The budgets are never closed.
+        if let Ok(more) = self.budget.acquire_many(missing).await {
+            match &mut self.permit {
+                Some(permit) => permit.merge(more),
+                none => *none = Some(more),
+            }
+        }
     }
 }
 
@@ -126,10 +157,27 @@ mod tests {
     fn large_requests_leave_the_budget_of_small_ones() {
         block_on(async {
             let budget = BodyBudget::new(0);
-            let all = budget.for_request(usize::MAX).await.unwrap();
-            assert_eq!(all.num_permits(), LARGE_BUDGET_BYTES / UNIT_BYTES);
-            let small = budget.for_request(1).await.unwrap();
-            assert_eq!(small.num_permits(), 1);
+            let all = budget.for_request(usize::MAX).await;
+            assert_eq!(budget.large.available_permits(), 0);
+            let mut small = budget.for_request(1).await;
+            small.grow_to(1).await;
+            let taken = || SMALL_BUDGET_BYTES / UNIT_BYTES - budget.small.available_permits();
+            assert_eq!(taken(), 1);
+            drop((all, small));
+            assert_eq!(taken(), 0);
+        });
+    }
+
+    #[test]
+    fn small_requests_take_what_has_come_in() {
+        block_on(async {
+            let budget = BodyBudget::new(0);
+            let taken = || SMALL_BUDGET_BYTES / UNIT_BYTES - budget.small.available_permits();
+            let mut small = budget.for_request(SMALL_BYTES).await;
+            for (bytes, units) in [(1, 1), (2, 1), (1024, 1), (1025, 2), (SMALL_BYTES, 64)] {
+                small.grow_to(bytes).await;
+                assert_eq!(taken(), units, "{bytes}");
+            }
         });
     }
 }

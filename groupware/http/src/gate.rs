@@ -9,20 +9,21 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::BoxError;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
 use axum::response::{IntoResponse, Response};
+use bytes::{Bytes, BytesMut};
 use groupware_service::{Caller, Permits, Service};
 use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
-use tokio::sync::SemaphorePermit;
 use tower::{Layer, Service as Tower};
 
 use crate::access_log::{AccessLog, Line};
 use crate::admin::Admin;
-use crate::budget::{BodyBudget, RESPONSE_BUDGET_BYTES, SMALL_BYTES};
+use crate::budget::{BodyBudget, BodyPermit, RESPONSE_BUDGET_BYTES, SMALL_BYTES};
 use crate::client::caller_of;
 use crate::error::ApiError;
 use crate::metrics::Metrics;
@@ -346,7 +347,7 @@ impl<G: Guard> Shared<G> {
         request: Request,
         most: usize,
         within: Duration,
-    ) -> Result<(Request, Option<SemaphorePermit<'_>>), ApiError> {
+    ) -> Result<(Request, Option<BodyPermit<'_>>), ApiError> {
         if request.body().is_end_stream() {
             return Ok((request, None));
         }
@@ -358,9 +359,9 @@ impl<G: Guard> Shared<G> {
         }
         let budget = &self.gate.0.budget;
         let read = async {
-            let permit = budget.for_request(announced.unwrap_or(limit)).await;
-            match Limited::new(body, limit).collect().await {
-                Ok(collected) => Ok((collected.to_bytes(), permit)),
+            let mut permit = budget.for_request(announced.unwrap_or(limit)).await;
+            match collect(Limited::new(body, limit), &mut permit).await {
+                Ok(bytes) => Ok((bytes, permit)),
                 Err(error) if error.is::<LengthLimitError>() => Err(too_large(limit)),
                 Err(_) => Err(ApiError::bad_request("The body could not be read.")),
             }
@@ -373,7 +374,7 @@ impl<G: Guard> Shared<G> {
         let mut request = Request::from_parts(parts, body.into());
         // It is no larger than the route allows.
         DefaultBodyLimit::disable().apply(&mut request);
-        Ok((request, permit))
+        Ok((request, Some(permit)))
     }
 
     /// The largest body of this sender. Only whom the guard admits sends more than a small one.
@@ -418,6 +419,34 @@ impl<G: Guard> Shared<G> {
             }
         }
     }
+}
+
+/// All bytes of a body, which its permit covers as they come in.
+async fn collect(
+    mut body: Limited<axum::body::Body>,
+    permit: &mut BodyPermit<'_>,
+) -> Result<Bytes, BoxError> {
+    let (mut whole, mut joined) = (Bytes::new(), BytesMut::new());
+    while let Some(frame) = body.frame().await {
+        // Trailers say nothing here.
+        let Ok(data) = frame?.into_data() else {
+            continue;
+        };
+        permit
+            .grow_to(whole.len() + joined.len() + data.len())
+            .await;
+        // Most come in one piece, which is handed on as it is.
+        if whole.is_empty() && joined.is_empty() {
+            whole = data;
+        } else {
+            joined.extend_from_slice(&std::mem::take(&mut whole));
+            joined.extend_from_slice(&data);
+        }
+    }
+    Ok(match joined.is_empty() {
+        true => whole,
+        false => joined.freeze(),
+    })
 }
 
 fn content_length(headers: &HeaderMap) -> Option<usize> {

@@ -265,6 +265,33 @@ fn slow_bodies_time_out_and_hold_up_nobody() {
 }
 
 #[test]
+fn half_sent_small_bodies_hold_up_nobody() {
+    let server = start_with(|config| config.limits.body_timeout = Duration::from_secs(600));
+    let password = register(&server, &["ada"]).remove(0);
+    let head =
+        "POST /login HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n";
+    let announced = format!("{head}content-length: 65536\r\n\r\nu");
+    // Together they announce more than all small bodies may take.
+    let half_sent: Vec<_> = (0..1100)
+        .map(|_| {
+            let mut stream = connect(server.address());
+            stream.write_all(announced.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    wait_for("all are open", || {
+        let metrics = send(server.address(), "GET", "/metrics", &[], b"");
+        let metrics = String::from_utf8(metrics.body).unwrap();
+        metrics.contains("plimsoll_http_connections 1101")
+    });
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    let body = format!("username=ada&password={password}");
+    let reply = send(server.address(), "POST", "/login", &form, body.as_bytes());
+    assert_eq!(reply.status, 200, "{reply:?}");
+    drop(half_sent);
+}
+
+#[test]
 fn slow_large_bodies_hold_up_no_others() {
     let server = start();
     let ada = basic("ada", &register(&server, &["ada"]).remove(0));
