@@ -1,14 +1,13 @@
-//! What a study can and can't show: whether its blocks can reach a verdict, and how many a
-//! difference needs by the spread of an earlier run.
+//! What a study can and can't show, in words: whether its blocks can reach a verdict, and how many a
+//! difference needs.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use lab_analysis::model::{Analysis, Measure, Verdict};
-use lab_stats::power::{MOST_BLOCKS, Sought, USUAL_POWER, needed_blocks, paired_spread};
-use lab_stats::verdict::{ALPHA, LEAST_BLOCKS};
+use lab_analysis::power::{
+    Design, EFFECTS, Needed, NeededBlocks, OfMeasure, Power, Reach, SPREADS, Spreads,
+};
 use lab_study::Study;
 use lab_study::model::Cell;
 use lab_study::plan::Plan;
@@ -18,73 +17,25 @@ use crate::exit::Failure;
 use crate::length::total;
 use crate::words::duration;
 
-/// The differences that are asked about.
-const EFFECTS: [f64; 3] = [0.02, 0.05, 0.10];
-/// The spreads that stand for those of a run that isn't there yet.
-const SPREADS: [f64; 3] = [0.02, 0.03, 0.05];
-/// What an earlier run tells the spread of.
-const MEASURES: [Measure; 4] = [
-    Measure::Mean,
-    Measure::P95,
-    Measure::Throughput,
-    Measure::Cpu,
-];
-
 /// How far differences spread in an earlier run.
 pub(crate) struct Earlier {
     /// The run as named.
     name: String,
-    /// By measure, where the run tells.
-    spreads: Vec<(Measure, Option<f64>)>,
-    /// Whether these are the very cells of the plan.
-    same_cells: bool,
+    spreads: Spreads,
 }
 
 /// The spread of differences in the run at `dir`.
 pub(crate) fn earlier(dir: &Path, plan: &Plan) -> Result<Earlier, Failure> {
     let analysis = report::read(dir)?;
     let planned: Vec<&Cell> = plan.trials.iter().map(|trial| &trial.cell).collect();
-    let (values, same_cells) = match rows(&analysis, &|cell| planned.contains(&cell)) {
-        rows if rows.len() > 1 => (rows, true),
-        _ => (rows(&analysis, &|_| true), false),
-    };
-    let spread = |measure: Measure| {
-        let blocks = 1 + analysis.trials.iter().map(|trial| trial.block).max()?;
-        let of_row = |row: &Row| -> Vec<Option<f64>> {
-            (0..blocks)
-                .map(|block| {
-                    row.get(&block)
-                        .and_then(|at| measure.of(&analysis.trials[*at]))
-                })
-                .collect()
-        };
-        paired_spread(&values.values().map(of_row).collect::<Vec<_>>())
-    };
     Ok(Earlier {
         name: dir.display().to_string(),
-        spreads: MEASURES.map(|measure| (measure, spread(measure))).into(),
-        same_cells,
+        spreads: Spreads::of(&analysis, &planned),
     })
-}
-
-/// Places of a cell's valid trials, by block.
-type Row = BTreeMap<u32, usize>;
-
-/// The rows of all cells that are wanted; a control is a row of its own.
-fn rows(analysis: &Analysis, wanted: &dyn Fn(&Cell) -> bool) -> BTreeMap<(String, bool), Row> {
-    let mut rows: BTreeMap<(String, bool), Row> = BTreeMap::new();
-    for (at, trial) in analysis.trials.iter().enumerate() {
-        if trial.verdict == Verdict::Valid && wanted(&trial.cell) {
-            let row = rows.entry((trial.label.clone(), trial.control));
-            row.or_default().insert(trial.block, at);
-        }
-    }
-    rows
 }
 
 /// What the plan's blocks can show, at most 80 columns wide; empty where nothing is compared.
 pub(crate) fn describe(study: &Study, plan: &Plan, earlier: Option<&Earlier>) -> String {
-    let blocks = study.trials as usize;
     let compares = study.cells.len() > 1 || study.control;
     if plan.search.is_some() || plan.trials.is_empty() {
         return String::new();
@@ -95,36 +46,45 @@ pub(crate) fn describe(study: &Study, plan: &Plan, earlier: Option<&Earlier>) ->
         return text;
     }
     let per_block = total(plan) / study.trials.max(1);
-    text.push_str(&least(blocks, per_block));
-    let relevant = study.smallest_difference;
-    match earlier {
-        Some(earlier) => text.push_str(&by_run(earlier, relevant, per_block, plan.seed)),
-        None => text.push_str(&by_guess(relevant, plan.seed)),
+    let design = Design {
+        blocks: study.trials as usize,
+        relevant: study.smallest_difference,
+        seed: plan.seed,
+    };
+    let power = Power::of(&design, earlier.map(|earlier| &earlier.spreads));
+    text.push_str(&reach(power.reach, design.blocks, per_block));
+    match (&power.needed, earlier) {
+        (NeededBlocks::ByRun(rows), Some(earlier)) => {
+            text.push_str(&by_run(earlier, rows, per_block));
+        }
+        (NeededBlocks::ByGuess(columns), _) => text.push_str(&by_guess(columns)),
+        // Without an earlier run nothing is by its spread.
+        (NeededBlocks::ByRun(_), None) => {}
     }
     let _ = writeln!(
         text,
         "  one block takes {}; differences within {} are called none; pairs\n  judged \
          together need more blocks than one alone",
         duration(per_block),
-        percent(relevant),
+        percent(design.relevant),
     );
     text
 }
 
 /// Whether there are enough blocks for any verdict.
-fn least(blocks: usize, per_block: Duration) -> String {
-    let p = |blocks: usize| 2.0 * 0.5_f64.powi(i32::try_from(blocks).unwrap_or(i32::MAX));
-    if blocks >= LEAST_BLOCKS {
-        let p = p(blocks);
-        let p = if p < 0.001 {
-            "below 0.001".to_owned()
-        } else {
-            format!("{p:.3}")
-        };
-        return format!("  {blocks} blocks can reach p = {p} on a pair\n")
-            .replace("= below", "below");
-    }
-    let least = LEAST_BLOCKS;
+fn reach(reach: Reach, blocks: usize, per_block: Duration) -> String {
+    let (least, alpha) = match reach {
+        Reach::Verdict { p } if p < 0.001 => {
+            return format!("  {blocks} blocks can reach p below 0.001 on a pair\n");
+        }
+        Reach::Verdict { p } => {
+            return format!("  {blocks} blocks can reach p = {p:.3} on a pair\n");
+        }
+        Reach::NoVerdict {
+            least_blocks,
+            alpha,
+        } => (least_blocks, alpha),
+    };
     let time = duration(per_block * u32::try_from(least).unwrap_or(u32::MAX));
     let can = if blocks == 1 {
         "block has"
@@ -132,18 +92,18 @@ fn least(blocks: usize, per_block: Duration) -> String {
         "blocks have"
     };
     format!(
-        "  {blocks} {can} ratios, and no verdict: {blocks} can't reach p < {ALPHA} on a pair; \
+        "  {blocks} {can} ratios, and no verdict: {blocks} can't reach p < {alpha} on a pair; \
          {least} can,\n  in {time} (--set trials={least})\n"
     )
 }
 
 /// Blocks by measure, with the spread that a run had.
-fn by_run(earlier: &Earlier, relevant: f64, per_block: Duration, seed: u64) -> String {
+fn by_run(earlier: &Earlier, rows: &[OfMeasure], per_block: Duration) -> String {
     let mut text = format!(
         "  by the spread of differences in {}{},\n  blocks for a difference to be shown in 4 of 5 \
          studies\n",
         earlier.name,
-        if earlier.same_cells {
+        if earlier.spreads.same_cells {
             ""
         } else {
             " (of other cells)"
@@ -157,68 +117,56 @@ fn by_run(earlier: &Earlier, relevant: f64, per_block: Duration, seed: u64) -> S
         "spread",
         heads.concat()
     );
-    for (measure, spread) in &earlier.spreads {
-        let Some(spread) = *spread else {
-            let _ = writeln!(text, "    {:<20}{:>7}", measure.name(), "unknown");
+    for OfMeasure { measure, found } in rows {
+        let measure = measure.name();
+        let Some((spread, needed)) = found else {
+            let _ = writeln!(text, "    {measure:<20}{:>7}", "unknown");
             continue;
         };
-        let cells = EFFECTS.map(|effect| {
-            let sought = Sought {
-                effect,
-                relevant,
-                spread,
-            };
-            let words = match needed_blocks(&sought, USUAL_POWER, seed) {
-                Some(blocks) => {
-                    let time = per_block * u32::try_from(blocks).unwrap_or(u32::MAX);
-                    format!("{blocks} ({})", duration(time))
-                }
-                None => never(effect, relevant),
-            };
+        let cells = needed.map(|needed| {
+            let mut words = number(needed);
+            if let Needed::Blocks(blocks) = needed {
+                let time = per_block * u32::try_from(blocks).unwrap_or(u32::MAX);
+                words.push_str(&format!(" ({})", duration(time)));
+            }
             format!("{words:>16}")
         });
         let _ = writeln!(
             text,
-            "    {:<20}{:>7}{}",
-            measure.name(),
-            percent(spread),
+            "    {measure:<20}{:>7}{}",
+            percent(*spread),
             cells.concat()
         );
     }
-    if earlier.spreads.iter().all(|(_, spread)| spread.is_none()) {
+    if rows.iter().all(|row| row.found.is_none()) {
         text.push_str("    a spread needs two cells in two blocks or more, all valid\n");
     }
     text
 }
 
 /// Blocks by spreads that a run might have.
-fn by_guess(relevant: f64, seed: u64) -> String {
+fn by_guess(columns: &[[Needed; EFFECTS.len()]]) -> String {
     let mut text = String::from(
         "  blocks for a difference to be shown in 4 of 5 studies, by how far the ratio\n  of two \
          cells spreads from block to block (a run tells: --from RUN)\n",
     );
     let heads = SPREADS.map(|spread| format!("{:>14}", format!("spread {}", percent(spread))));
     let _ = writeln!(text, "    {:<12}{}", "difference", heads.concat());
-    for effect in EFFECTS {
-        let cells = SPREADS.map(|spread| {
-            let sought = Sought {
-                effect,
-                relevant,
-                spread,
-            };
-            let needed = needed_blocks(&sought, USUAL_POWER, seed);
-            let words = needed.map_or_else(|| never(effect, relevant), |blocks| blocks.to_string());
-            format!("{words:>14}")
-        });
-        let _ = writeln!(text, "    {:<12}{}", percent(effect), cells.concat());
+    for (row, effect) in EFFECTS.into_iter().enumerate() {
+        let cells = columns
+            .iter()
+            .map(|needed| format!("{:>14}", number(needed[row])));
+        let cells: String = cells.collect();
+        let _ = writeln!(text, "    {:<12}{cells}", percent(effect));
     }
     text
 }
 
-fn never(effect: f64, relevant: f64) -> String {
-    match effect <= relevant {
-        true => "-".to_owned(),
-        false => format!("> {MOST_BLOCKS}"),
+fn number(needed: Needed) -> String {
+    match needed {
+        Needed::Blocks(blocks) => blocks.to_string(),
+        Needed::MoreThan(most) => format!("> {most}"),
+        Needed::Irrelevant => "-".to_owned(),
     }
 }
 
@@ -236,6 +184,7 @@ fn percent(part: f64) -> String {
 #[cfg(test)]
 mod tests {
     use lab_analysis::model::Measure;
+    use lab_analysis::power::Spreads;
     use lab_study::plan::{PlanOptions, plan};
     use lab_study::{Files, load_study};
 
@@ -281,13 +230,15 @@ mod tests {
     fn what_enough_blocks_can_show_by_an_earlier_run() {
         let earlier = Earlier {
             name: "runs/s-20261121-120000".to_owned(),
-            spreads: vec![
-                (Measure::Mean, Some(0.05)),
-                (Measure::Throughput, Some(0.0004)),
-                (Measure::P95, Some(0.31)),
-                (Measure::Cpu, None),
-            ],
-            same_cells: false,
+            spreads: Spreads {
+                by_measure: vec![
+                    (Measure::Mean, Some(0.05)),
+                    (Measure::Throughput, Some(0.0004)),
+                    (Measure::P95, Some(0.31)),
+                    (Measure::Cpu, None),
+                ],
+                same_cells: false,
+            },
         };
         let extra = "matrix: { n: [1, 2] }\ntrials: 8\nsmallest_difference: 1%\n";
         insta::assert_snapshot!(shown(extra, Some(&earlier)));

@@ -1,8 +1,9 @@
 //! From an archive to an [`Analysis`]: figures, checks, verdicts, comparisons, the load line.
 //!
-//! [`analyse()`] judges a run, [`compare_runs`] two of them, [`judge_trial`] one trial of a search. All
-//! are pure: the same archive gives the same analysis, on any machine, at any time. Nothing here
-//! runs, measures, opens a file, or lays anything out.
+//! [`analyse()`] judges a run, [`compare_runs`] two of them, [`judge_trial`] one trial of a search;
+//! [`power`] tells what a study can show before it runs. All are pure: the same archive gives the
+//! same analysis, on any machine, at any time. Nothing here runs, measures, opens a file, or lays
+//! anything out.
 //!
 //! ```text
 //! windows, histograms ─sums→ whole trial and hold ─┬─warmup→ figures
@@ -24,6 +25,7 @@ pub mod format;
 mod line;
 pub mod model;
 mod number;
+pub mod power;
 mod predicted;
 mod published;
 mod runs;
