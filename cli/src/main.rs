@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod exit;
 mod files;
+mod interrupt;
 mod length;
 mod progress;
 mod state;

@@ -230,3 +230,30 @@ fn a_load_beyond_this_machines_limits_is_refused_in_words() {
         "{message}"
     );
 }
+
+#[test]
+fn the_generator_is_calibrated_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = Command::new(program())
+        .args(["calibrate", "--seconds", "1", "--format", "json"])
+        .env("TMPDIR", folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program runs");
+    let told = text(&output.stderr);
+    assert_eq!(code(&output), 0, "{told}");
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(found["schema"], "plimsoll.calibration/1");
+    for figure in ["requests_per_s", "sends_per_s", "monitor_ms_per_sample"] {
+        assert!(found[figure].as_f64() > Some(0.0), "{figure}: {found}");
+    }
+    let late = |at: &str| found["lateness_ms"][at].as_f64();
+    assert!(late("p50").is_some() && late("p50") <= late("p99") && late("p99") <= late("max"));
+    assert_eq!(
+        told.matches("0 errors").count(),
+        told.matches("errors").count(),
+        "{told}"
+    );
+    let left = fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(left, 0, "archives are removed");
+}

@@ -3,20 +3,18 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use lab_analysis::judge_trial;
 use lab_archive::Run;
 use lab_conduct::{Outcome, RunRequest, preflight};
 use lab_stats::search::Judgement;
 use lab_study::model::Find;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::plan::describe;
 use crate::commands::{load, print, report, request};
 use crate::exit::{Exit, Failure, failure};
+use crate::interrupt::interrupt;
 use crate::progress::Display;
 
 /// Where archives go unless `--out` says otherwise.
@@ -38,17 +36,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     finish(&args.study, &outcome)
 }
 
-/// Runs the trials with the progress display on stderr. The first Ctrl-C ends the trial under way
-/// cleanly; a second one ends the program at once (the server follows by itself).
-pub(crate) fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
-    let interrupt = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let at_once =
-            signal_hook::flag::register_conditional_shutdown(signal, 105, Arc::clone(&interrupt));
-        at_once
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupt)))
-            .map_err(|error| Failure::new(Exit::Internal, &error))?;
-    }
+/// Runs the trials with the progress display on stderr.
+fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
+    let interrupt = interrupt()?;
     let mut display = Display::new();
     let find = request
         .plan

@@ -14,6 +14,7 @@
 //! - A system that fails is a fact of its trial, never an error of the run.
 
 mod attach;
+mod calibrate;
 mod child;
 mod clock;
 mod command;
@@ -47,6 +48,9 @@ mod system;
 mod trial;
 mod watched;
 
+pub use calibrate::{
+    CalibrateError, CalibrateRequest, Calibration, Lateness, calibrate, serve_nothing,
+};
 pub use error::ConductError;
 pub use event::{Event, Phase, Progress};
 pub use journal::{Gone, Restoration, Restored, restore};

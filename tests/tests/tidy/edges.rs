@@ -211,7 +211,6 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-archive",
             "lab-conduct",
             "lab-driver",
-            "lab-monitor",
             "lab-report",
             "lab-stats",
             "lab-study",

@@ -1,0 +1,98 @@
+//! What this machine's generator can be trusted with, measured against a server that does nothing.
+//!
+//! Two loads: one as fast as answers come, for what the generator reaches; one that mostly waits, for
+//! how late it sends. It knows no command line: whoever calls says how the server is started.
+
+mod calibration;
+mod error;
+mod load;
+mod monitor;
+mod server;
+
+pub use calibration::{CalibrateRequest, Calibration, Lateness};
+pub use error::CalibrateError;
+pub use server::serve_nothing;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use lab_archive::{Run, TrialEnd};
+use lab_stats::search::Judgement;
+
+use self::load::{BUSY, Figures, Load, WAITING};
+use crate::event::Event;
+use crate::run::{RunRequest, run};
+
+/// Measures: two runs, one after the other, whose events go to `events`.
+///
+/// # Errors
+/// When a run can't begin or go on, the server fails, or `interrupt` becomes true.
+pub fn calibrate(
+    request: &CalibrateRequest,
+    events: &mut dyn FnMut(Event),
+    interrupt: &AtomicBool,
+) -> Result<Calibration, CalibrateError> {
+    let folder = Folder::new(&request.temporary)?;
+    let mut measure = |load: &Load| measure(request, &folder.0, load, events, interrupt);
+    let busy = measure(&BUSY)?;
+    let waiting = measure(&WAITING)?;
+    let per_core = |share: f64| busy.per_s / (share * busy.workers);
+    Ok(Calibration {
+        requests_per_s: busy.per_s,
+        busy_percent: busy.cpu_fraction.map(|share| 100.0 * share),
+        per_core_per_s: busy.cpu_fraction.map(per_core),
+        lateness: waiting.lateness,
+        sends_per_s: waiting.per_s,
+        monitor_ms: monitor::sample_ms(&request.temporary),
+    })
+}
+
+fn measure(
+    request: &CalibrateRequest,
+    folder: &Path,
+    load: &Load,
+    events: &mut dyn FnMut(Event),
+    interrupt: &AtomicBool,
+) -> Result<Figures, CalibrateError> {
+    let (loaded, plan) = load::study(load, request)?;
+    let request = RunRequest {
+        loaded,
+        plan,
+        out: folder.join(load.name),
+        resume: false,
+        overrides: vec![],
+        program: request.program.clone(),
+        state: folder.join("state"),
+    };
+    let mut nothing_to_judge = |_: &Path, _| Judgement::Invalid {
+        reason: "nothing is searched for".to_owned(),
+    };
+    let outcome = run(&request, events, &mut nothing_to_judge, interrupt)?;
+    if outcome.interrupted {
+        return Err(CalibrateError::Interrupted);
+    }
+    let run = Run::open(&request.out).map_err(CalibrateError::Archive)?;
+    let trial = run.trials.first().ok_or(CalibrateError::NoTrial)?;
+    if let TrialEnd::SystemFailed { message } = &trial.record.end {
+        return Err(CalibrateError::SystemFailed(message.clone()));
+    }
+    Ok(Figures::of(trial))
+}
+
+/// A folder for the archives, removed with this.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(within: &Path) -> Result<Self, CalibrateError> {
+        let path = within.join(format!("plimsoll-calibrate-{}", std::process::id()));
+        std::fs::create_dir(&path).map_err(CalibrateError::Folder)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left lies in a folder for what is temporary.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
