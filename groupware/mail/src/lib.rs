@@ -19,9 +19,9 @@ mod deliver;
 pub mod drafts;
 mod entry;
 mod error;
-mod fill;
 mod folder;
 pub mod folders;
+mod import;
 mod json;
 pub mod keys;
 pub mod limits;
@@ -38,13 +38,13 @@ pub use context::{Context, Decision};
 pub use deliver::{Parcel, check_author, completed, receive, resolve, send};
 pub use entry::{Entry, Summary};
 pub use error::{MailError, Reason};
-pub use fill::{Fill, SizeClass};
 pub use folder::Folder;
 pub use groupware_ids::Ids;
 pub use groupware_proto_mime::{
     MimeError, Part, Person, check, count_fields, has_field, is_address, parts,
     without_blind_copies,
 };
+pub use import::{Imported, import};
 pub use json::{message_json, parse_outgoing};
 pub use list::{FolderLine, JsonPage, Listed, Page, Span, all_folders, list, list_json};
 pub use mailbox::{Counts, Held, bytes, counts, find, release_shared, require, used_bytes};

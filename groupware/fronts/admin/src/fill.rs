@@ -23,9 +23,8 @@ use axum::extract::{Extension, State};
 use axum::response::IntoResponse;
 use axum::routing::post;
 use axum::{Json, Router};
-use groupware_fixtures::fill_mailbox;
+use groupware_fixtures::{Fill, SizeClass, fill_mailbox};
 use groupware_http::{Admin, ApiError};
-use groupware_mail::{Fill, SizeClass};
 use groupware_service::{Caller, Service};
 use serde::{Deserialize, Serialize};
 
