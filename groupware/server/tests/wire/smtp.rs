@@ -328,7 +328,7 @@ fn messages_that_are_refused() {
     client.said += "# a line that ends with LF alone\n";
     client
         .begin("ann@localhost")
-        .send(b"Subject: 1\r\n\r\na\n.\r\n", 3);
+        .send(b"Subject: 1\r\n\r\na\n.\r\n.\r\n", 3);
     assert_snapshot!(client.take());
 }
 
