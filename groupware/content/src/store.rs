@@ -12,6 +12,8 @@ use crate::{ContentError, ContentHash};
 
 /// Bytes that are read at once to hash a file.
 const READ_BYTES: usize = 256 << 10;
+/// Room is taken so far ahead of what has come in.
+const AHEAD_BYTES: u64 = 64 << 20;
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 /// Longest name of an upload.
@@ -244,20 +246,70 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), ContentError> {
         .map_err(|error| ContentError::of(folder, error))
 }
 
-/// Takes room for a file of so many bytes now, so that a full disk is told before anything is sent.
-/// A file system that can't only notes the length.
-pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+/// Room for the next bytes of a file, taken a stretch ahead of what has come in: who announces much
+/// and sends little takes little.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// The file will have so many bytes.
+    length: u64,
+    /// So many have room.
+    taken: u64,
+}
+
+impl Room {
+    /// The first stretch for a file of this length, which has `written` bytes already. A disk without
+    /// room for all of the rest is full from the start.
+    pub(crate) fn begin(file: &File, written: u64, length: u64) -> io::Result<Self> {
+        let taken = written;
+        let mut room = Self { length, taken };
+        let rest = length.saturating_sub(written);
+        if rest > AHEAD_BYTES && free_bytes(file).is_some_and(|free| free < rest) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        room.cover(file, written)?;
+        Ok(room)
+    }
+
+    /// None that is wanted any more, or yet.
+    pub(crate) fn none(length: u64) -> Self {
+        Self {
+            length,
+            taken: length,
+        }
+    }
+
+    /// Takes the next stretch once the bytes up to `end` pass the last one.
+    pub(crate) fn cover(&mut self, file: &File, end: u64) -> io::Result<()> {
+        if end < self.taken || self.taken >= self.length {
+            return Ok(());
+        }
+        let until = end.saturating_add(AHEAD_BYTES).min(self.length);
+        reserve(file, self.taken, until)?;
+        self.taken = until;
+        Ok(())
+    }
+}
+
+/// What is free on the disk of a file for others than the administrator, if it says.
+fn free_bytes(file: &File) -> Option<u64> {
+    let disk = nix::sys::statvfs::fstatvfs(file).ok()?;
+    Some(disk.blocks_available().saturating_mul(disk.fragment_size()))
+}
+
+/// Takes room for the bytes of a file between these two. A file system that can't only notes the
+/// length.
+fn reserve(file: &File, from: u64, until: u64) -> io::Result<()> {
     use nix::errno::Errno;
     use nix::fcntl::{FallocateFlags, fallocate};
-    let Ok(length) = i64::try_from(bytes) else {
+    let (Ok(offset), Ok(length)) = (i64::try_from(from), i64::try_from(until - from)) else {
         return Err(io::ErrorKind::FileTooLarge.into());
     };
-    if length == 0 {
-        return Ok(());
-    }
-    match fallocate(file, FallocateFlags::empty(), 0, length) {
+    match fallocate(file, FallocateFlags::empty(), offset, length) {
         Ok(()) => Ok(()),
-        Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => file.set_len(bytes),
+        Err(Errno::EOPNOTSUPP | Errno::ENOSYS) if file.metadata()?.len() < until => {
+            file.set_len(until)
+        }
+        Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 
-use crate::store::{create_file, reserve, sync_both};
+use crate::store::{Room, create_file, sync_both};
 use crate::tail::{self, BLANK, Slot, slot_at, with_tail};
 use crate::{ContentError, ContentHash, ContentStore, Pin, decode_slot};
 
@@ -43,6 +43,7 @@ pub struct Upload {
     file: File,
     /// The same file, for writes that pass the page cache by; `None` where it can't be done.
     direct: Option<File>,
+    room: Room,
     length: u64,
     /// So much is written; behind `settled`, it may still be discarded.
     written: u64,
@@ -58,7 +59,7 @@ pub struct Upload {
 }
 
 impl ContentStore {
-    /// Makes the file of a new upload and takes room for all of it. Nothing is durable yet: the
+    /// Makes the file of a new upload and takes room for what comes first. Nothing is durable yet: the
     /// file of an upload that a crash has lost is made again by [`ContentStore::resume_upload`].
     ///
     /// # Errors
@@ -67,11 +68,13 @@ impl ContentStore {
         let path = self.path_of_upload(name)?;
         let io = |error| ContentError::of(&path, error);
         let file = create_file(&path).map_err(io)?;
-        if let Err(error) = reserve(&file, with_tail(length)).and_then(|()| blank(&file, length)) {
+        let begun =
+            Room::begin(&file, 0, length).and_then(|room| blank(&file, length).map(|()| room));
+        let room = begun.map_err(|error| {
             let _ = fs::remove_file(&path);
-            return Err(io(error));
-        }
-        Ok(Upload::new(self.clone(), path, file, length))
+            io(error)
+        })?;
+        Ok(Upload::new(self.clone(), path, (file, room), length))
     }
 
     /// Opens an upload as a crash, or an orderly end, has left it: at the last offset that was
@@ -93,11 +96,16 @@ impl ContentStore {
             Err(error) => return Err(io(error)),
         };
         let is_content = is_linked(&file).map_err(io)?;
-        if !is_content && file.metadata().map_err(io)?.len() != with_tail(length) {
-            reserve(&file, with_tail(length)).map_err(io)?;
+        if !is_content && file.metadata().map_err(io)?.len() < with_tail(length) {
+            file.set_len(with_tail(length)).map_err(io)?;
         }
-        let mut upload = Upload::new(self.clone(), path.clone(), file, length);
+        // Until it is known what has come in; content has all that it needs.
+        let room = Room::none(length);
+        let mut upload = Upload::new(self.clone(), path.clone(), (file, room), length);
         upload.recover().map_err(io)?;
+        if !is_content {
+            upload.room = Room::begin(&upload.file, upload.settled, length).map_err(io)?;
+        }
         if is_content && upload.settled < length {
             fs::remove_file(&path).map_err(io)?;
             return self.create_upload(name, length);
@@ -125,12 +133,13 @@ impl Upload {
     /// The descriptors that each takes as long as it is open.
     pub const DESCRIPTORS: usize = 2;
 
-    fn new(store: ContentStore, path: PathBuf, file: File, length: u64) -> Self {
+    fn new(store: ContentStore, path: PathBuf, (file, room): (File, Room), length: u64) -> Self {
         Self {
             store,
             direct: open_direct(&path),
             path,
             file,
+            room,
             length,
             written: 0,
             hasher: blake3::Hasher::new(),
@@ -176,6 +185,9 @@ impl Upload {
             let source = io::Error::other("it is content already");
             return Err(ContentError::of(&self.path, source));
         }
+        self.room
+            .cover(&self.file, self.written + bytes.len() as u64)
+            .map_err(|error| ContentError::of(&self.path, error))?;
         let past = self.write_direct(bytes);
         self.file
             .write_all_at(&bytes[past..], self.written + past as u64)

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use crate::store::{create_file, reserve};
+use crate::store::{Room, create_file};
 use crate::{ContentError, ContentStore, Pin};
 
 /// Content under way; gone if it is dropped before it is finished.
@@ -14,29 +14,32 @@ pub struct Whole {
     path: PathBuf,
     file: File,
     written: u64,
-    reserved: u64,
+    room: Room,
     hasher: blake3::Hasher,
 }
 
 impl ContentStore {
-    /// Begins content under a name that no upload has; takes room for all of it where its length is
-    /// known.
+    /// Begins content under a name that no upload has; takes room as it comes in where its length
+    /// is known.
     ///
     /// # Errors
     /// [`ContentError::Full`] if there is no room; else the disk's.
     pub fn create_whole(&self, name: &str, length: Option<u64>) -> Result<Whole, ContentError> {
         let path = self.path_of_upload(name)?;
         let io = |error| ContentError::of(&path, error);
-        let whole = Whole {
+        let file = create_file(&path).map_err(io)?;
+        let room = Room::begin(&file, 0, length.unwrap_or_default()).map_err(|error| {
+            let _ = fs::remove_file(&path);
+            io(error)
+        })?;
+        Ok(Whole {
             store: self.clone(),
-            file: create_file(&path).map_err(io)?,
-            path: path.clone(),
+            path,
+            file,
             written: 0,
-            reserved: length.unwrap_or_default(),
+            room,
             hasher: blake3::Hasher::new(),
-        };
-        reserve(&whole.file, whole.reserved).map_err(io)?;
-        Ok(whole)
+        })
     }
 }
 
@@ -51,8 +54,10 @@ impl Whole {
     /// # Errors
     /// The disk's.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
-        self.file
-            .write_all_at(bytes, self.written)
+        let end = self.written + bytes.len() as u64;
+        self.room
+            .cover(&self.file, end)
+            .and_then(|()| self.file.write_all_at(bytes, self.written))
             .map_err(|error| ContentError::of(&self.path, error))?;
         self.hasher.update(bytes);
         self.written += bytes.len() as u64;
@@ -64,11 +69,10 @@ impl Whole {
     /// # Errors
     /// The disk's; then the content is gone.
     pub fn finish(self) -> Result<Pin, ContentError> {
-        if self.written != self.reserved {
-            self.file
-                .set_len(self.written)
-                .map_err(|error| ContentError::of(&self.path, error))?;
-        }
+        // Room may have been taken for more than came.
+        self.file
+            .set_len(self.written)
+            .map_err(|error| ContentError::of(&self.path, error))?;
         let pin = self.store.pin(self.hasher.finalize().into());
         self.store
             .place(&self.path, &self.file, &pin, self.written)?;

@@ -61,6 +61,48 @@ fn nobody_else_reads_content() {
     assert_eq!(folders.each_ref().map(|folder| mode(folder)), [0o700; 2]);
 }
 
+/// The bytes that a file takes on the disk.
+fn disk_bytes(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().blocks() * 512
+}
+
+#[test]
+fn room_is_taken_as_content_comes_in() {
+    const MIB: u64 = 1 << 20;
+    let (folder, store) = open();
+    let uploads = folder.path().join("uploads");
+    let mut whole = store.create_whole("w1", Some(256 * MIB)).unwrap();
+    let mut upload = store.create_upload("u1", 256 * MIB).unwrap();
+    for name in ["w1", "u1"] {
+        assert!(disk_bytes(&uploads.join(name)) <= 65 * MIB, "{name}");
+    }
+    let part = vec![7; MIB as usize];
+    for _ in 0..66 {
+        whole.append(&part).unwrap();
+        upload.append(&part).unwrap();
+    }
+    for name in ["w1", "u1"] {
+        let bytes = disk_bytes(&uploads.join(name));
+        assert!((66 * MIB..=130 * MIB).contains(&bytes), "{name}: {bytes}");
+    }
+    upload.settle().unwrap();
+    drop(upload);
+    let mut upload = store.resume_upload("u1", 256 * MIB).unwrap();
+    assert_eq!(upload.offset(), 66 * MIB);
+    upload.append(&part).unwrap();
+    assert!(disk_bytes(&uploads.join("u1")) <= 132 * MIB);
+    // What announces more than comes has the length of what came.
+    let pin = whole.finish().unwrap();
+    let file = path(folder.path(), pin.hash());
+    assert_eq!(fs::metadata(file).unwrap().len(), 66 * MIB);
+    // No disk has room for this, and none of it is taken.
+    assert!(matches!(
+        store.create_whole("w2", Some(1 << 60)),
+        Err(ContentError::Full)
+    ));
+    assert!(!uploads.join("w2").exists());
+}
+
 #[test]
 fn an_upload_in_chunks_becomes_content() {
     let (folder, store) = open();
