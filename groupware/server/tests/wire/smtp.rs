@@ -1,6 +1,6 @@
 //! Dialogues over SMTP, line by line.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -89,7 +89,12 @@ impl<S: Read + Write> Dialogue<S> {
     fn hear(&mut self) {
         loop {
             let mut line = String::new();
-            if self.stream.read_line(&mut line).unwrap_or(0) == 0 {
+            let read = self.stream.read_line(&mut line);
+            if let Err(error) = &read {
+                let silent = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+                assert!(!silent, "no answer came after\n{}", self.said);
+            }
+            if read.unwrap_or(0) == 0 {
                 self.said += "(the connection ends)\n";
                 return;
             }
