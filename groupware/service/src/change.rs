@@ -36,7 +36,7 @@ pub enum ChangeError<E> {
 /// counts. Nobody waits for a lane with a batch in hand.
 ///
 /// # Errors
-/// The decision's; [`ChangeError::Contended`] after [`ROUNDS`] lost rounds; the store's.
+/// The decision's; [`ChangeError::Contended`] after 16 lost rounds (`ROUNDS`); the store's.
 pub async fn change<T, E: From<StoreError>>(
     service: &Service,
     caller: &Caller,

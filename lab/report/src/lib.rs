@@ -1,4 +1,4 @@
-//! From an [`Analysis`](lab_analysis::Analysis) to what people and programs read.
+//! From an [`Analysis`] to what people and programs read.
 //!
 //! [`sections`] says what people read of it, as one [`document`], which [`render`] lays out for each
 //! medium; [`mod@write`] does both, and writes the figures for programs. All is pure: the same analysis

@@ -1,5 +1,5 @@
 //! The sections of a report, each written once: an analysis as a
-//! [`Document`](crate::document::Document). They know no medium.
+//! [`Document`]. They know no medium.
 
 mod comparisons;
 mod curves;
