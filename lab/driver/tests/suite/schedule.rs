@@ -1,14 +1,12 @@
 //! Users over real sockets: setup, seeds, stops, and what holds of times at any speed. The rules of
 //! time themselves are tested in simulated time, within the crate.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use common::{Make, Server, ms, ok, pass, run_until};
+use crate::common::{Make, Server, ms, ok, pass, run_until};
 use lab_driver::{Driver, DriverEvent, ErrorClass};
 use lab_workload::{Probe, Wait};
 

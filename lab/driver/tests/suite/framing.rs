@@ -1,8 +1,6 @@
 //! Every framing of a body over real sockets, split at every byte, read as it was sent.
 
-mod common;
-
-use common::{Make, Peer, Server, ms, ok, pass, run_until};
+use crate::common::{Make, Peer, Server, ms, ok, pass, run_until};
 use lab_driver::ErrorClass;
 use lab_workload::{CaptureSource, Wait};
 use std::net::TcpStream;

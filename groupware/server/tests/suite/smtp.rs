@@ -1,16 +1,14 @@
 //! Mail over SMTP: who may send what to whom, and what becomes of those who don't keep the rules.
 
-mod support;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use crate::support::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use groupware_server::{Config, Server};
 use serde_json::Value;
-use support::*;
 
 struct World {
     server: Server,

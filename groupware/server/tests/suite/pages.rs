@@ -1,11 +1,8 @@
 //! The pages over real sockets, as a browser asks for them: who may see what, what other sites
 //! can't do, what users' texts can't do, and what is said when something is wrong.
 
-mod browser;
-mod support;
-
-use browser::{HERE, HTML, between, post, text, two_users};
-use support::{register, send, start};
+use crate::browser::{HERE, HTML, between, post, text, two_users};
+use crate::support::{register, send, start};
 
 type Pairs<'t> = [(&'t str, &'t str)];
 
@@ -45,7 +42,7 @@ fn nobody_sees_a_page_without_signing_in() {
     }
     // A password in a header is for programs, whose requests carry no token of a form.
     let password = register(&server, &["ada"]).remove(0);
-    let basic = support::basic("ada", &password);
+    let basic = crate::support::basic("ada", &password);
     let reply = send(
         server.address(),
         "GET",
@@ -239,7 +236,7 @@ fn failures_are_pages_for_people_and_json_for_programs() {
         &[("accept", "*/*")],
         b"",
     );
-    support::assert_error(&json, 404);
+    crate::support::assert_error(&json, 404);
     let api = send(
         server.address(),
         "GET",
@@ -247,7 +244,7 @@ fn failures_are_pages_for_people_and_json_for_programs() {
         &[HTML],
         b"",
     );
-    support::assert_error(&api, 401);
+    crate::support::assert_error(&api, 401);
     let large = "x".repeat(600 << 10);
     let reply = ada.send("/calendar/new", &[("title", &large)]);
     assert_eq!(reply.status, 413, "{}", text(&reply));

@@ -1,13 +1,11 @@
 //! Documents and their attachments over HTTP.
 
-mod support;
-
 use std::io::Write;
 use std::net::SocketAddr;
 
+use crate::support::*;
 use groupware_server::Server;
 use serde_json::{Value, json};
-use support::*;
 
 struct User<'a> {
     server: &'a Server,

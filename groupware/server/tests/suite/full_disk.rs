@@ -1,12 +1,10 @@
 //! A disk that is really full: a small tmpfs, which takes root to mount.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::*;
 use groupware_server::{Config, Data, Server};
 use plimsoll_tests::tmpfs::Tmpfs;
-use support::*;
 
 #[test]
 fn attachments_on_a_full_disk_are_refused_and_nothing_is_lost() {

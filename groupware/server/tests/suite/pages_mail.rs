@@ -1,10 +1,7 @@
 //! The pages of mails over real sockets, as a browser asks for them.
 
-mod browser;
-mod support;
-
-use browser::{Browser, HERE, HTML, between, text, two_users};
-use support::{Reply, send, start};
+use crate::browser::{Browser, HERE, HTML, between, text, two_users};
+use crate::support::{Reply, send, start};
 
 /// A form with files, as browsers send it.
 fn write(browser: &Browser<'_>, fields: &[(&str, &str)], files: &[(&str, &str, &[u8])]) -> Reply {

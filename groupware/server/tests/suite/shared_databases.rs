@@ -1,10 +1,8 @@
 //! Databases that their owner grants to others, over HTTP: what each may do, and every refusal.
 
-mod support;
-
+use crate::support::*;
 use groupware_server::Server;
 use serde_json::{Value, json};
-use support::*;
 
 struct User<'a> {
     server: &'a Server,

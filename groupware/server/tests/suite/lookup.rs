@@ -1,14 +1,12 @@
 //! The lookup service over HTTP: both protocols, who may change what, limits, sweeping.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::*;
 use groupware_lookup::{Context, NewRecord, Registrant};
 use groupware_server::{Config, Data, LookupAccess, LookupLayout, Server};
 use groupware_store::{Store, StoreOptions};
 use serde_json::json;
-use support::*;
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const XML: (&str, &str) = ("content-type", "text/xml; charset=utf-8");

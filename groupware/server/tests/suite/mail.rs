@@ -1,10 +1,8 @@
 //! The mail service over HTTP: sending, reading, folders, limits.
 
-mod support;
-
+use crate::support::*;
 use groupware_server::{Config, Data, Server};
 use serde_json::{Value, json};
-use support::*;
 
 struct World {
     server: Server,

@@ -1,18 +1,16 @@
 //! Uploads in chunks by tus 1.0, as its specification asks for.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::support::*;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use groupware_server::{Config, Data, Server};
 use serde_json::json;
 use sha1::Digest as _;
-use support::*;
 
 const VERSION: (&str, &str) = ("tus-resumable", "1.0.0");
 const CHUNK: (&str, &str) = ("content-type", "application/offset+octet-stream");

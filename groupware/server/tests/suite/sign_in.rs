@@ -1,10 +1,8 @@
 //! Who gets in, with what, and who doesn't.
 
-mod support;
-
+use crate::support::*;
 use groupware_server::Server;
 use serde_json::json;
-use support::*;
 
 const EVENTS: &str = "/mail/ada/api/calendar/events";
 

@@ -1,8 +1,6 @@
 //! What goes wrong on the wire falls into its class, and the user goes on.
 
-mod common;
-
-use common::{Make, Seen, Server, ms, ok, pass, run_until};
+use crate::common::{Make, Seen, Server, ms, ok, pass, run_until};
 use lab_driver::{BaseUrl, ErrorClass};
 use lab_workload::Wait;
 use std::net::TcpListener;

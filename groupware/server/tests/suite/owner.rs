@@ -1,10 +1,8 @@
 //! Every route × the wrong user × nobody: only the owner reaches a mailbox, only the admin token
 //! the admin interface.
 
-mod support;
-
+use crate::support::*;
 use groupware_server::Server;
-use support::*;
 
 /// Every route under a mailbox.
 const MAILBOX_ROUTES: &[(&str, &str)] = &[

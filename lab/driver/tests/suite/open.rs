@@ -2,11 +2,9 @@
 //! response times count from, and of what is left at the end. When sessions begin is tested in
 //! simulated time, within the crate.
 
-mod common;
-
 use std::sync::Mutex;
 
-use common::{Make, Server, Told, ms, ok, pass, run, run_until};
+use crate::common::{Make, Server, Told, ms, ok, pass, run, run_until};
 use hdrhistogram::Histogram;
 use lab_driver::{Drive, StepWindow, new_histogram};
 use lab_workload::{LoadKind, Spacing};

@@ -1,12 +1,10 @@
 //! `https`: trusted roots, refused strangers, sessions resumed.
 
-mod common;
-
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{Make, Peer, Told, ms, run_until};
+use crate::common::{Make, Peer, Told, ms, run_until};
 use lab_driver::{ErrorClass, TlsOptions};
 use lab_workload::Wait;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};

@@ -1,7 +1,5 @@
 //! Starting, stopping, limits, TLS, metrics.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -9,10 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::*;
 use groupware_server::{Config, Data, ServeError, Server, TlsFiles};
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
 use serde_json::json;
-use support::*;
 
 fn start_with(change: impl FnOnce(&mut Config)) -> Server {
     let mut config = config();

@@ -1,15 +1,13 @@
 //! What a user's session sends: identity, cookies, bodies, captured values, and what it skips.
 
-mod common;
-
-use common::{Make, Seen, Server, ms, ok, run_until};
+use crate::common::{Make, Seen, Server, ms, ok, run_until};
 use lab_driver::ErrorClass;
 use lab_workload::Template;
 use lab_workload::template::Escape;
 use lab_workload::{Body, CaptureSource, Wait};
 
 /// Drives `make` until its last step was done so often; gives the requests seen.
-fn drive(make: Make, server: &Server, times: u64) -> (Vec<Seen>, common::Told) {
+fn drive(make: Make, server: &Server, times: u64) -> (Vec<Seen>, crate::common::Told) {
     let last = make.workload.session.steps.len() - 1;
     let told = run_until(make.drive(&server.base()), |told| {
         told.transactions(last) + told.skipped(last) >= times

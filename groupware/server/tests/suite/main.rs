@@ -1,0 +1,19 @@
+//! The server over its sockets, a protocol or a rule a file: one program, since each would be linked by itself.
+
+#[path = "../browser/mod.rs"]
+mod browser;
+mod calendar;
+mod documents;
+mod full_disk;
+mod lookup;
+mod mail;
+mod owner;
+mod pages;
+mod pages_mail;
+mod service;
+mod shared_databases;
+mod sign_in;
+mod smtp;
+#[path = "../support/mod.rs"]
+mod support;
+mod tus;

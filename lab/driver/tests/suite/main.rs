@@ -1,0 +1,12 @@
+//! The driver over real sockets and in simulated time: one program, since each would be linked by itself.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod faults;
+mod framing;
+mod messages;
+mod open;
+mod parser;
+mod schedule;
+mod session;
+mod tls;
