@@ -9,6 +9,7 @@ mod interrupt;
 mod length;
 mod progress;
 mod state;
+mod talk;
 mod words;
 
 use std::process::ExitCode;
@@ -18,6 +19,7 @@ use clap::error::ErrorKind;
 
 use crate::args::{Cli, Command};
 use crate::exit::{Exit, Failure};
+use crate::talk::say;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -30,7 +32,7 @@ fn main() -> ExitCode {
     match dispatch(&cli.command) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprintln!("{failure}");
+            say(format_args!("{failure}"));
             failure.exit.into()
         }
     }

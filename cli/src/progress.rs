@@ -8,6 +8,7 @@ use lab_archive::TrialEnd;
 use lab_conduct::{Event, Phase, Progress};
 use lab_study::plan::{LoadKind, LoadSpec};
 
+use crate::talk::say;
 use crate::words::{self, cell_words, duration};
 
 /// Plain lines come this far apart while the load goes on.
@@ -202,7 +203,7 @@ impl Display {
     fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
+            None => say(format_args!("{text}")),
         }
     }
 }

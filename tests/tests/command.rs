@@ -267,6 +267,24 @@ fn a_system_that_does_not_listen_is_killed_and_an_interrupt_leaves_nothing() {
 }
 
 #[test]
+fn a_terminal_that_is_closed_interrupts_a_run_as_ctrl_c_does() {
+    let stage = Stage::new("5m");
+    let mut command = stage.command("run");
+    command.arg("--out").arg(stage.path("run"));
+    // Nothing can be written to either any more, as to a terminal that is gone.
+    let full = fs::File::options().write(true).open("/dev/full");
+    command.stdout(full.expect("it is there"));
+    command.stderr(Stdio::piped());
+    let mut run = command.spawn().expect("it runs");
+    wait_until(DEADLINE, "the system runs", || stage.processes().len() >= 3);
+    drop(run.stderr.take());
+    kill(Pid::from_raw(run.id().cast_signed()), Signal::SIGHUP).expect("it is there");
+    assert_eq!(run.wait().expect("it ends").code(), Some(105));
+    assert!(stage.processes().is_empty());
+    stage.nothing_is_left();
+}
+
+#[test]
 fn a_system_that_dies_or_ends_badly_is_a_fact_of_its_trial() {
     let trap = "trap 'kill $server; echo bye; exit 0' TERM";
     let badly = Stage::with("300ms", trap, "trap 'kill $server; exit 7' TERM");

@@ -6,6 +6,7 @@ use crate::args::CheckArgs;
 use crate::commands::{load, print};
 use crate::exit::{Exit, Failure};
 use crate::files::Disk;
+use crate::talk::say;
 
 /// Checks every file, so that one look shows all faults.
 pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
@@ -17,7 +18,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
                 print(&format!("{name}: {}\n", describe(&any)))?;
             }
             Err(error) => {
-                eprintln!("{}", load::bad_file(&error));
+                say(format_args!("{}", load::bad_file(&error)));
                 exit = Exit::BadInput;
             }
         }

@@ -6,6 +6,7 @@ use crate::args::RestoreArgs;
 use crate::commands::print;
 use crate::exit::{Exit, Failure, failure};
 use crate::state;
+use crate::talk::say;
 use crate::words;
 
 pub(crate) fn run(args: &RestoreArgs) -> Result<Exit, Failure> {
@@ -16,10 +17,14 @@ pub(crate) fn run(args: &RestoreArgs) -> Result<Exit, Failure> {
         gone,
     } = lab_conduct::restore(&folder, Gone::Forget).map_err(|error| failure(&error))?;
     for (path, pid) in held {
-        eprintln!("{path} is set by a run that is under way (process {pid}) and stays");
+        say(format_args!(
+            "{path} is set by a run that is under way (process {pid}) and stays"
+        ));
     }
     for (path, value) in gone {
-        eprintln!("{path} is gone: its old value `{value}` can't be put back, and is forgotten");
+        say(format_args!(
+            "{path} is gone: its old value `{value}` can't be put back, and is forgotten"
+        ));
     }
     if restored.is_empty() {
         return print("nothing to put back\n");

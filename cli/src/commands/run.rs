@@ -16,6 +16,7 @@ use crate::commands::{load, print, report, request};
 use crate::exit::{Exit, Failure, failure};
 use crate::interrupt::interrupt;
 use crate::progress::Display;
+use crate::talk::say;
 
 /// Where archives go unless `--out` says otherwise.
 const RUNS: &str = "runs";
@@ -85,11 +86,11 @@ fn report_finished(dir: &Path) {
         && report::write_files(&analysis, dir).is_ok()
     {
         let path = dir.join("report.html");
-        eprintln!(
+        say(format_args!(
             "{} finished trials are in {}",
             analysis.summary.complete,
             path.display()
-        );
+        ));
     }
 }
 
@@ -99,22 +100,24 @@ fn finish(args: &StudyArgs, outcome: &Outcome) -> Result<Exit, Failure> {
     if outcome.completed > 0 {
         let analysis = report::read(&outcome.dir)?;
         report::write_files(&analysis, &outcome.dir)?;
-        print(&lab_report::write::terminal(&analysis, REPORT_WIDTH))?;
-        print(&format!(
-            "\nreport: {}\n",
-            outcome.dir.join("report.html").display()
-        ))?;
+        let page = lab_report::write::terminal(&analysis, REPORT_WIDTH);
+        let path = outcome.dir.join("report.html");
+        let printed = print(&format!("{page}\nreport: {}\n", path.display()));
+        // What interrupted the run may be that its terminal is gone.
+        if !outcome.interrupted {
+            printed?;
+        }
         exit = report::exit(&analysis);
     }
     if outcome.interrupted {
-        eprintln!(
+        say(format_args!(
             "interrupted: {} of {} trials are in the archive. Go on with\n  plimsoll run {} {}--resume --out {}",
             outcome.completed,
             outcome.trials,
             args.study.display(),
             again(args),
             outcome.dir.display()
-        );
+        ));
         exit = exit.max(Exit::Interrupted);
     }
     Ok(exit)
