@@ -134,6 +134,35 @@ pub fn detach(
     })
 }
 
+/// Gives an attachment another name within its item.
+///
+/// # Errors
+/// 403 if the user may not; 404 if there is no such document or attachment; 409 if another
+/// attachment of the item has the name.
+pub fn rename(
+    context: &Context<'_>,
+    place: &Place,
+    (name, to): (&FileName, &FileName),
+) -> Result<Decision<()>, DocumentError> {
+    let (database, unid) = (&place.database, &place.unid);
+    let held = require_changeable(context.snapshot, context.who, (database, unid))?;
+    let position = |name| held.document.position(&place.item, name);
+    let at = position(name).ok_or_else(missing)?;
+    if position(to).is_some_and(|taken| taken != at) {
+        let message = "There is an attachment of this name.";
+        return Err(DocumentError::refused(409, message));
+    }
+    let mut document = held.document.clone();
+    to.as_str().clone_into(&mut document.attachments[at].name);
+    document.modified = context.now;
+    let mut changes = Changes::in_database(context, database)?;
+    changes.replace((database, unid), Some(&held), Some(&document))?;
+    Ok(Decision {
+        batch: changes.into_batch(),
+        outcome: (),
+    })
+}
+
 fn missing() -> DocumentError {
     DocumentError::not_found("There is no such attachment.")
 }

@@ -38,7 +38,7 @@ mod who;
 mod write;
 
 pub use access::{Access, Registered, may_add};
-pub use attach::{NewAttachment, attach, attachment, detach};
+pub use attach::{NewAttachment, attach, attachment, detach, rename};
 pub use check::{Found, check, kept_content};
 pub use context::{Context, Decision};
 pub use document::{Attachment, Document};

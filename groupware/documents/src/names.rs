@@ -127,6 +127,13 @@ impl FileName {
     }
 }
 
+impl FileName {
+    /// A name for an upload whose client gave none.
+    pub fn of_upload(id: &UploadId) -> Self {
+        Self(format!("upload-{}", &id.as_str()[..12]))
+    }
+}
+
 /// Where attachments go: an item of a document in a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {

@@ -12,6 +12,7 @@ mod error;
 mod gate;
 mod metrics;
 mod owner;
+mod path;
 mod query;
 pub mod reply;
 mod server;

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use tower::Service as _;
 
 use crate::metrics::Metrics;
+use crate::path::without_final_slash;
 
 /// Bounds on the head of a request: its first line and headers.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +69,9 @@ impl HttpServer {
         peer: IpAddr,
         on_thread: Arc<AtomicUsize>,
     ) -> Response {
+        if let Some(bare) = without_final_slash(request.uri()) {
+            *request.uri_mut() = bare;
+        }
         let is_for_a_person = (self.dress.is_asked_for)(&request);
         let caller = Caller::new(peer, Some(on_thread));
         request.extensions_mut().insert(caller);

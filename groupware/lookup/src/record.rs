@@ -153,7 +153,7 @@ pub(crate) fn not_json(error: &serde_json::Error) -> LookupError {
     LookupError::bad(format!("Error parsing Json elements: {what}."))
 }
 
-/// An object of texts and lists of texts; nothing deeper is read.
+/// An object of values and lists of values; nothing deeper is read.
 struct Fields(BTreeMap<String, Vec<String>>);
 
 impl<'de> Deserialize<'de> for Fields {
@@ -168,7 +168,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     type Value = Fields;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of texts and lists of texts")
+        f.write_str("an object of values and lists of values")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
@@ -186,7 +186,8 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// A text, or a list of texts.
+/// A value, or a list of values. Numbers and truth values, which perfSONAR's own clients send, count
+/// as they are written in JSON; `null`, an undefined value of theirs, is none.
 pub(crate) struct Values(pub(crate) Vec<String>);
 
 impl<'de> Deserialize<'de> for Values {
@@ -201,22 +202,42 @@ impl<'de> Visitor<'de> for ValuesVisitor {
     type Value = Values;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a list of texts")
+        f.write_str("a value or a list of values")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Values, E> {
-        Ok(Values(vec![text.to_owned()]))
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Values, E> {
+        ValueVisitor.visit_str(text).map(one)
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Values, E> {
-        Ok(Values(vec![text]))
+    fn visit_string<E: serde::de::Error>(self, text: String) -> Result<Values, E> {
+        ValueVisitor.visit_string(text).map(one)
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Values, E> {
+        ValueVisitor.visit_bool(value).map(one)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Values, E> {
+        ValueVisitor.visit_i64(number).map(one)
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Values, E> {
+        ValueVisitor.visit_u64(number).map(one)
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Values, E> {
+        ValueVisitor.visit_f64(number).map(one)
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Values, E> {
+        ValueVisitor.visit_unit().map(one)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Values, A::Error> {
         let mut values = Vec::new();
         while values.len() < VALUES {
             match list.next_element()? {
-                Some(value) => values.push(value),
+                Some(Value(value)) => values.extend(value),
                 None => return Ok(Values(values)),
             }
         }
@@ -227,9 +248,78 @@ impl<'de> Visitor<'de> for ValuesVisitor {
     }
 }
 
+fn one(Value(value): Value) -> Values {
+    Values(value.into_iter().collect())
+}
+
+/// One value of a key; `None` for `null`.
+struct Value(Option<String>);
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl Visitor<'_> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text, a number, or a truth value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value(Some(text.to_owned())))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(Value(Some(text)))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value(Some(value.to_string())))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value(Some(number.to_string())))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value(Some(number.to_string())))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        let number = serde_json::Number::from_f64(number);
+        Ok(Value(number.map(|number| number.to_string())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value(None))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_and_truth_values_count_as_they_are_written() {
+        let body = r#"{"type":["host"],"host-hardware-memory":[4],"a":-7,"b":[true,"x",1.5,null],
+            "c":false,"d":null,"e":1e300}"#;
+        let new = NewRecord::parse(body.as_bytes()).unwrap();
+        for (key, values) in [
+            ("host-hardware-memory", &["4"][..]),
+            ("a", &["-7"]),
+            ("b", &["true", "x", "1.5"]),
+            ("c", &["false"]),
+            ("d", &[]),
+            ("e", &["1e+300"]),
+        ] {
+            assert_eq!(new.record.values(key), values, "{key}");
+        }
+    }
 
     #[track_caller]
     fn refused(body: &str, status: u16) {
@@ -250,7 +340,6 @@ mod tests {
             "[]",
             "7",
             "{}",
-            r#"{"type":7}"#,
             r#"{"type":{"a":"b"}}"#,
             r#"{"type":[["service"]]}"#,
             r#"{"type":null}"#,
@@ -258,7 +347,7 @@ mod tests {
             r#"{"type":"a/b"}"#,
             r#"{"type":""}"#,
             r#"{"type":"a","type":"a"}"#,
-            r#"{"type":"a","ttl":3600}"#,
+            r#"{"type":"a","k":{"a":"b"}}"#,
             r#"{"type":"a","ttl":["PT1H","PT2H"]}"#,
             r#"{"type":"a","":"b"}"#,
             r#"{"type":"a""#,
@@ -266,6 +355,8 @@ mod tests {
             refused(body, 400);
         }
         refused(r#"{"type":"a","ttl":"forever"}"#, 403);
+        // Seconds are no period, in which unit they are meant nobody can tell.
+        refused(r#"{"type":"a","ttl":3600}"#, 403);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use groupware_http::{Admin, ApiError, Gate, Metrics, is_forwarded};
 use groupware_service::Service;
 use groupware_store::StoreError;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 
 use crate::config::Config;
 use crate::parts::Parts;
@@ -32,9 +32,13 @@ async fn nothing_here() -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, "There is nothing here.")
 }
 
-async fn not_allowed() -> ApiError {
+/// Whichever it is, the router adds which methods there are.
+async fn not_allowed(method: Method) -> Response {
+    if method == Method::OPTIONS {
+        return StatusCode::NO_CONTENT.into_response();
+    }
     let message = "This can't be done with this method.";
-    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message).into_response()
 }
 
 /// What the routes of the server itself use.

@@ -1,5 +1,7 @@
 //! The routes under `/tus/{mailbox}`.
 
+use std::time::SystemTime;
+
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::map_response;
@@ -67,13 +69,14 @@ async fn create(State(front): State<Tus>, owner: Owner, params: Params, request:
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
     check_version(headers)?;
-    let new = new_upload(&front, headers, &params)?;
+    let bits = front.service.random_bits();
+    let id = UploadId::from_bits(bits);
+    let new = new_upload(&front, headers, (&params, &id))?;
     let has_chunk = text(headers, CONTENT_TYPE).is_some();
     if has_chunk {
         check_chunk_type(headers)?;
     }
-    let (bits, length) = (front.service.random_bits(), new.length);
-    let id = UploadId::from_bits(bits);
+    let length = new.length;
     let mut claimed = front
         .uploads
         .claim(owner.caller(), &key(owner.mailbox(), &id))
@@ -85,7 +88,12 @@ async fn create(State(front): State<Tus>, owner: Owner, params: Params, request:
     };
     let path = format!("/tus/{}/{id}", owner.mailbox());
     let response = with(status(StatusCode::CREATED), LOCATION, &path);
-    Ok(progress(&front, response, (outcome.offset, length)))
+    Ok(progress(
+        &front,
+        response,
+        (outcome.offset, length),
+        front.service.now_s(),
+    ))
 }
 
 /// The file first, so that a full disk is told at once, then the record: a file without one is
@@ -139,7 +147,7 @@ async fn make(
 fn new_upload(
     front: &Tus,
     headers: &HeaderMap,
-    params: &Params,
+    (params, id): (&Params, &UploadId),
 ) -> Result<NewUpload, UploadFailure> {
     if headers.contains_key(DEFER_LENGTH) {
         return Err(ApiError::bad_request("Upload-Length must be known.").into());
@@ -156,12 +164,14 @@ fn new_upload(
     }
     let written = text(headers, METADATA).unwrap_or_default();
     let metadata = tus::metadata(written).map_err(DocumentError::from)?;
-    let name = metadata.file_name.ok_or_else(|| {
-        ApiError::bad_request("Upload-Metadata has no filename to attach the upload under.")
-    })?;
+    // tus asks for no name, and some clients send none.
+    let name = match metadata.file_name.filter(|name| !name.is_empty()) {
+        Some(name) => FileName::parse(&name)?,
+        None => FileName::of_upload(id),
+    };
     Ok(NewUpload {
         place: place(params)?,
-        name: FileName::parse(&name)?,
+        name,
         media_type: metadata.media_type.unwrap_or_default(),
         length,
         metadata: written.to_owned(),
@@ -204,7 +214,10 @@ async fn head(State(front): State<Tus>, owner: Owner, params: Params, headers: H
         true => response,
         false => with(response, METADATA, &record.metadata),
     };
-    Ok(progress(&front, response, (offset, record.length)))
+    // To ask is no activity: it says what the last chunk said.
+    let last = front.content.upload_modified(id.as_str()).map(unix_seconds);
+    let active = last.unwrap_or_default().max(record.created);
+    Ok(progress(&front, response, (offset, record.length), active))
 }
 
 async fn append(State(front): State<Tus>, owner: Owner, params: Params, request: Request) -> Reply {
@@ -235,7 +248,12 @@ async fn append(State(front): State<Tus>, owner: Owner, params: Params, request:
         None => receive(&front, &owner, &id, claimed, (headers, body)).await?,
     };
     let response = status(StatusCode::NO_CONTENT);
-    Ok(progress(&front, response, (outcome.offset, length)))
+    Ok(progress(
+        &front,
+        response,
+        (outcome.offset, length),
+        front.service.now_s(),
+    ))
 }
 
 async fn remove(
@@ -323,14 +341,28 @@ fn check_chunk_type(headers: &HeaderMap) -> Result<(), UploadFailure> {
     }
 }
 
-/// Says how far the upload is, and until when it may go on.
-fn progress(front: &Tus, response: Response, (offset, length): (u64, u64)) -> Response {
+/// Says how far the upload is, and until when it may go on if nothing comes after the last activity,
+/// in seconds since 1970.
+fn progress(
+    front: &Tus,
+    response: Response,
+    (offset, length): (u64, u64),
+    active: i64,
+) -> Response {
     let response = with(response, OFFSET, &offset.to_string());
     if offset == length {
         return response;
     }
-    let expires = front.service.now_s() + front.lifetime_s;
+    let expires = active.saturating_add(front.lifetime_s);
     with(response, EXPIRES, &http_date(expires))
+}
+
+/// A file's time as records have it.
+fn unix_seconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+    })
 }
 
 #[cfg(test)]

@@ -78,12 +78,37 @@ fn a_record_has_a_life() {
         );
         assert_eq!(ask(&server, "DELETE", &uri, "").json()["state"], "deleted");
         refused(&ask(&server, "DELETE", &uri, ""), 404);
-        let bulk = r#"[{"type":"a"},{"type":7}]"#;
+        let bulk = r#"[{"type":"a"},{"type":{}}]"#;
         refused(&ask(&server, "POST", "/lookup/records/bulk", bulk), 400);
         let bulk = r#"[{"type":"a"},{"type":"b"}]"#;
         let made = ask(&server, "POST", "/lookup/records/bulk", bulk);
         assert_eq!(made.json()["registered"], 2, "{}", text(&made));
     }
+}
+
+/// As perfSONAR's own client asks: with a slash before the query, a type with its charset, numbers among
+/// the values.
+#[test]
+fn what_perfsonars_client_sends_is_taken() {
+    let server = start();
+    let json = [("content-type", "application/json; charset=utf-8")];
+    let send = |method: &str, path: &str, body: &str| {
+        send(server.address(), method, path, &json, body.as_bytes())
+    };
+    let host = r#"{"type":["host"],"host-name":["ps.example.net"],"host-hardware-memory":[4],
+        "host-hardware-cores":[8],"host-vm":[0],"ttl":[]}"#;
+    let made = send("POST", "/lookup/records", host);
+    assert_eq!(made.status, 200, "{}", text(&made));
+    assert_eq!(made.json()["host-hardware-memory"], json!(["4"]));
+    let uri = made.json()["uri"].as_str().unwrap().to_owned();
+    let query = "/lookup/records/?type=host&host-hardware-memory=4";
+    assert_eq!(send("GET", query, "").json(), json!([made.json()]));
+    assert_eq!(
+        send("POST", &format!("/{uri}/"), "").json()["state"],
+        "renewed"
+    );
+    let bulk = json!({ "record-uris": [uri] }).to_string();
+    assert_eq!(send("PUT", "/lookup/records/", &bulk).json()["renewed"], 1);
 }
 
 #[test]
@@ -96,7 +121,7 @@ fn bad_requests_are_told_in_words() {
     ] {
         refused(&ask(&server, "GET", path, ""), status);
     }
-    for body in ["", "{", "[]", r#"{"type":7}"#, r#"{"type":"a","k":[[]]}"#] {
+    for body in ["", "{", "[]", r#"{"type":{}}"#, r#"{"type":"a","k":[[]]}"#] {
         refused(&ask(&server, "POST", "/lookup/records", body), 400);
     }
     refused(

@@ -106,6 +106,27 @@ fn matched(server: &Server) -> BTreeSet<String> {
         .collect()
 }
 
+/// A slash at the end of an address changes nothing, and whoever asks for the methods is told them.
+#[test]
+fn routes_answer_with_a_final_slash_and_to_options() {
+    let server = start();
+    for path in PATHS.into_iter().chain([WRITE]).filter(|path| *path != "/") {
+        for method in ["FROB", "GET"] {
+            let bare = send(server.address(), method, path, &[], b"");
+            let slash = send(server.address(), method, &format!("{path}/"), &[], b"");
+            assert_eq!(bare.status, slash.status, "{method} {path}: {slash:?}");
+            assert_eq!(bare.header("allow"), slash.header("allow"), "{path}");
+        }
+        let options = send(server.address(), "OPTIONS", path, &[], b"");
+        let is_tus = path.starts_with("/tus/");
+        assert_eq!(options.status, 204, "{path}: {options:?}");
+        assert!(
+            is_tus || options.header("allow").is_some(),
+            "{path}: {options:?}"
+        );
+    }
+}
+
 /// A method that no route takes is answered with those that it does take.
 #[test]
 fn routes_and_their_methods() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{self as method, get};
@@ -18,7 +18,7 @@ use groupware_http::{
 };
 use http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, RANGE, X_CONTENT_TYPE_OPTIONS,
+    CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, LOCATION, RANGE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, StatusCode};
 
@@ -37,6 +37,7 @@ pub(crate) fn routes(gate: &Gate) -> Router<Domino> {
         format!("/docs/{{mailbox}}/{{database}}/api/data/documents/unid/{{unid}}/{{item}}{rest}")
     };
     let file = get(read)
+        .patch(rename)
         .layer(gate.usual())
         .merge(method::put(put).layer(gate.streamed()))
         .merge(method::delete(remove).layer(gate.usual()));
@@ -108,6 +109,32 @@ async fn attach_form(
     }
     let (path, _) = inbox.attach_all(&user, &place).await?;
     Ok(reply::created(&path))
+}
+
+/// What can be changed of an attachment without its content.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Renaming {
+    name: String,
+}
+
+/// Gives an attachment another name: `{"name": "report.pdf"}`. The answer says where it is now.
+async fn rename(
+    State(domino): State<Domino>,
+    user: DatabaseUser,
+    params: DocumentParams,
+    body: Bytes,
+) -> Reply {
+    let (place, name) = (params.place()?, params.file()?);
+    let Renaming { name: to } = serde_json::from_slice(&body)
+        .map_err(|error| ApiError::bad_request(format!("The body can't be read: {error}.")))?;
+    let to = FileName::parse(&to)?;
+    change(&domino, &user, |context| {
+        documents::rename(context, &place, (&name, &to))
+    })
+    .await?;
+    let path = documents::attachment_path(user.mailbox(), &place, Some(&to));
+    Ok(with(nothing(), LOCATION, &path))
 }
 
 /// Files on their way in.
