@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use groupware_server::LookupAccess;
@@ -296,9 +297,22 @@ pub(crate) struct ServeArgs {
     /// Listen beyond loopback without TLS, behind a proxy that has it
     #[arg(long, env = "PLIMSOLL_EXPOSE_WITHOUT_TLS")]
     pub(crate) expose_without_tls: bool,
-    /// Write a line per request to stderr
-    #[arg(long, env = "PLIMSOLL_ACCESS_LOG")]
-    pub(crate) access_log: bool,
+    /// Write a line per request to stderr, as text or JSON; faults and slow requests are always written
+    #[arg(
+        long,
+        env = "PLIMSOLL_LOG",
+        value_enum,
+        num_args = 0..=1,
+        default_missing_value = "text",
+        value_name = "FORMAT"
+    )]
+    pub(crate) log: Option<LogFormat>,
+    /// A request that takes so long is in the log in any case
+    #[arg(long, env = "PLIMSOLL_SLOW_REQUEST", default_value = "1s", value_parser = duration, value_name = "TIME")]
+    pub(crate) slow_request: Duration,
+    /// A transaction of the store that takes so long is in the log
+    #[arg(long, env = "PLIMSOLL_SLOW_COMMIT", default_value = "250ms", value_parser = duration, value_name = "TIME")]
+    pub(crate) slow_commit: Duration,
     /// End when this process ends
     #[arg(long, hide = true)]
     pub(crate) parent_pid: Option<u32>,
@@ -315,11 +329,26 @@ pub(crate) enum LookupLayout {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// An object a line
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Engine {
     /// Durable, in the data folder
     Sqlite,
     /// Gone at the end
     Memory,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let signed: jiff::SignedDuration = text
+        .parse()
+        .map_err(|_| "a time, such as 250ms or 2s".to_owned())?;
+    Duration::try_from(signed).map_err(|_| "a time that isn't negative".to_owned())
 }
 
 fn speed(text: &str) -> Result<f64, String> {

@@ -1,13 +1,16 @@
 //! `plimsoll serve` as a child process, and a small HTTP client to talk to it.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::{program, wait_until};
@@ -20,6 +23,7 @@ pub const ADMIN_TOKEN: &str = "whole-product-test-token";
 pub struct ServerProcess {
     child: Child,
     address: SocketAddr,
+    log: PathBuf,
 }
 
 impl ServerProcess {
@@ -30,9 +34,15 @@ impl ServerProcess {
 
     /// The same with further arguments.
     pub fn start_with(folder: &Path, arguments: &[&str]) -> Self {
+        Self::start_by(folder, Command::new(program()), arguments)
+    }
+
+    /// The same by a command that executes the program with the arguments that it is given.
+    pub fn start_by(folder: &Path, mut command: Command, arguments: &[&str]) -> Self {
         let port_file = folder.join("port");
         let _ = std::fs::remove_file(&port_file);
-        let mut child = Command::new(program())
+        let log = folder.join("log");
+        let mut child = command
             .args([
                 "serve",
                 "--listen",
@@ -48,7 +58,7 @@ impl ServerProcess {
             .args(arguments)
             .env("PLIMSOLL_ADMIN_TOKEN", ADMIN_TOKEN)
             .stdin(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(File::create(&log).expect("the log can be written"))
             .spawn()
             .expect("the program starts");
         wait_until(
@@ -65,7 +75,32 @@ impl ServerProcess {
             .trim()
             .parse()
             .expect("the port file holds an address");
-        Self { child, address }
+        Self {
+            child,
+            address,
+            log,
+        }
+    }
+
+    /// What it has said on standard error so far.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).expect("the log can be read")
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.child.id()).expect("an id");
+        kill(Pid::from_raw(id), signal).expect("it runs");
+    }
+
+    /// Waits for it to end by itself, and gives the code that it ends with.
+    pub fn ended(&mut self) -> Option<i32> {
+        let mut ended = None;
+        wait_until(Duration::from_secs(120), "the server ends", || {
+            ended = self.child.try_wait().expect("the child can be waited for");
+            ended.is_some()
+        });
+        ended.and_then(|status| status.code())
     }
 
     /// Where it listens.

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use groupware_server::{CheckError, Config, Data, TlsFiles};
+use groupware_server::{CheckError, Config, Data, LogSettings, TlsFiles};
 
-use crate::args::{Engine, LookupLayout, ServeArgs};
+use crate::args::{Engine, LogFormat, LookupLayout, ServeArgs};
 use crate::exit::{Exit, Failure};
 
 /// The admin token, where it comes from the environment rather than a file.
@@ -95,6 +95,14 @@ fn config(args: &ServeArgs) -> Config {
     config.smtp_listen = args.smtp_listen;
     config.submission_listen = args.submission_listen;
     config.parent_pid = args.parent_pid;
-    config.access_log = args.access_log;
+    config.log = LogSettings {
+        format: match args.log {
+            Some(LogFormat::Json) => groupware_server::LogFormat::Json,
+            Some(LogFormat::Text) | None => groupware_server::LogFormat::Text,
+        },
+        requests: args.log.is_some(),
+        slow_request: args.slow_request,
+        slow_commit: args.slow_commit,
+    };
     config
 }

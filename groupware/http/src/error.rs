@@ -1,12 +1,15 @@
 //! How a request's failure is told: Domino's JSON shape, causes only, no secrets.
 
 use std::borrow::Cow;
+use std::error::Error;
 
 use axum::response::{IntoResponse, Response};
 use groupware_service::SignInError;
 use groupware_store::{CommitError, StoreError};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
+
+use crate::fault::Fault;
 
 /// A failed request.
 #[derive(Debug)]
@@ -16,6 +19,7 @@ pub struct ApiError {
     challenge: Option<&'static str>,
     retry_after_s: Option<u32>,
     header: Option<(HeaderName, &'static str)>,
+    fault: Option<Fault>,
 }
 
 impl ApiError {
@@ -27,6 +31,7 @@ impl ApiError {
             challenge: None,
             retry_after_s: None,
             header: None,
+            fault: None,
         }
     }
 
@@ -55,6 +60,25 @@ impl ApiError {
             retry_after_s: Some(retry_after_s),
             ..Self::new(status, message)
         }
+    }
+
+    /// A fault of the server: whoever asked gets the status and the sentence, the log the error with its
+    /// causes.
+    #[track_caller]
+    pub fn fault(status: u16, message: &'static str, error: &dyn Error) -> Self {
+        Self::told(status, message).because(Fault::of(error))
+    }
+
+    /// Adds what the log says of it.
+    #[must_use]
+    pub fn because(mut self, fault: Fault) -> Self {
+        self.fault = Some(fault);
+        self
+    }
+
+    /// What the log says of it, if it is a fault of the server.
+    pub fn cause(&self) -> Option<&Fault> {
+        self.fault.as_ref()
     }
 
     /// The status.
@@ -114,24 +138,29 @@ impl IntoResponse for ApiError {
         if let Some((name, value)) = self.header {
             headers.insert(name, HeaderValue::from_static(value));
         }
-        response
+        match self.fault {
+            Some(fault) => fault.on(response),
+            None => response,
+        }
     }
 }
 
 impl From<StoreError> for ApiError {
-    fn from(_: StoreError) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The store failed.")
+    #[track_caller]
+    fn from(error: StoreError) -> Self {
+        Self::fault(500, "The store failed.", &error)
     }
 }
 
 impl From<CommitError> for ApiError {
+    #[track_caller]
     fn from(error: CommitError) -> Self {
         match error {
             CommitError::Conflict { .. } => Self::new(
                 StatusCode::CONFLICT,
                 "The data was changed by another request.",
             ),
-            CommitError::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, "The disk is full."),
+            CommitError::Full => Self::fault(507, "The disk is full.", &error),
             CommitError::Closed => Self::later(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "The server is stopping.",
@@ -140,7 +169,7 @@ impl From<CommitError> for ApiError {
             CommitError::TooLarge => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "The change is too large.")
             }
-            _ => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The store failed."),
+            _ => Self::fault(500, "The store failed.", &error),
         }
     }
 }

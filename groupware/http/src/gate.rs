@@ -21,12 +21,13 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use tower::{Layer, Service as Tower};
 
-use crate::access_log::{AccessLog, Line};
 use crate::admin::Admin;
 use crate::budget::{BodyBudget, BodyPermit, RESPONSE_BUDGET_BYTES, SMALL_BYTES};
 use crate::client::caller_of;
 use crate::error::ApiError;
 use crate::metrics::Metrics;
+use crate::panic::caught;
+use crate::request_log::{Asked, RequestLog};
 use crate::sign_in::authenticate;
 use crate::stream::Streamed;
 
@@ -52,7 +53,7 @@ struct Inner {
     permits: Permits,
     budget: BodyBudget,
     metrics: Arc<Metrics>,
-    access_log: Option<AccessLog>,
+    log: Arc<RequestLog>,
 }
 
 /// What becomes of a request's body.
@@ -148,7 +149,7 @@ impl Gate {
         limits: BodyLimits,
         requests_at_once: usize,
         metrics: Arc<Metrics>,
-        access_log: Option<AccessLog>,
+        log: Arc<RequestLog>,
     ) -> Self {
         Self(Arc::new(Inner {
             service,
@@ -156,7 +157,7 @@ impl Gate {
             permits: Permits::new(requests_at_once),
             budget: BodyBudget::new(RESPONSE_BUDGET_BYTES),
             metrics,
-            access_log,
+            log,
         }))
     }
 
@@ -295,40 +296,38 @@ impl<G: Guard> Shared<G> {
     {
         let gate = &*self.gate.0;
         let start = gate.service.uptime();
-        let method = request.method().clone();
-        let matched = request.extensions().get::<MatchedPath>().cloned();
-        let log = gate.access_log.as_ref();
-        let logged = log.map(|log| (log, request.uri().path().to_owned()));
-        let response = match self.pass(request, route).await {
+        let asked = Asked {
+            caller: caller_of(request.extensions()),
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            route: request.extensions().get::<MatchedPath>().cloned(),
+        };
+        let mut response = match caught(self.pass(&asked.caller, request, route)).await {
             Ok(response) => response,
             Err(error) => error.into_response(),
         };
         let took = gate.service.uptime().saturating_sub(start);
-        let status = response.status();
-        gate.metrics.answered(&method, matched, status, took);
-        if let Some((log, path)) = logged {
-            log.note(Line {
-                unix_s: gate.service.now_s(),
-                method,
-                path,
-                status,
-                took,
-            });
-        }
+        let (route, status) = (asked.route.as_ref(), response.status());
+        gate.metrics.answered(&asked.method, route, status, took);
+        gate.log.answered(&asked, &mut response, took);
         response
     }
 
-    async fn pass<S>(&self, request: Request, route: S) -> Result<Response, ApiError>
+    async fn pass<S>(
+        &self,
+        caller: &Caller,
+        request: Request,
+        route: S,
+    ) -> Result<Response, ApiError>
     where
         S: Tower<Request, Response = Response, Error = Infallible>,
     {
-        let caller = caller_of(request.extensions());
         // The budget of the body is taken until the response is ready.
         let (request, _budget) = match self.rules.body {
             Body::Streamed => (request, None),
             Body::Whole { most, within } => self.receive(request, most, within).await?,
         };
-        let response = self.work(&caller, request, route).await?;
+        let response = self.work(caller, request, route).await?;
         let is_streamed = response.extensions().get::<Streamed>().is_some();
         if is_streamed || !self.rules.refuses_large_answers {
             return Ok(response);

@@ -1,28 +1,31 @@
 //! HTTP as all fronts need it: connections, bodies within their bounds, permits, streams, who signs
-//! in, failures, metrics, and the access log.
+//! in, failures, metrics, and what the log says of requests.
 //!
 //! It knows no route. What may be sent to a route, and how long that may take, is said where the
 //! route is made, by the [`Gate`]'s layers.
 
-mod access_log;
 mod admin;
 mod budget;
 mod client;
 mod error;
+mod fault;
 mod gate;
 mod metrics;
 mod owner;
 mod path;
+mod panic;
 mod query;
 pub mod reply;
+mod request_log;
+mod request_metrics;
 mod server;
 mod sign_in;
 mod stream;
 
-pub use access_log::AccessLog;
 pub use admin::Admin;
 pub use client::{caller_of, client, is_forwarded};
 pub use error::{ApiError, Told};
+pub use fault::Fault;
 pub use gate::{
     AdminOnly, Body, BodyLimits, Gate, GateLayer, Gated, Guard, Nobody, Rules, SignedIn,
 };
@@ -31,6 +34,7 @@ pub use owner::{Owner, mailbox, user};
 pub use query::{
     MethodOverride, NoFlag, Params, Query, Unreadable, header_text, media_type, parameter,
 };
+pub use request_log::{REQUEST_ID, RequestLog};
 pub use server::{Dress, HeadLimits, HttpServer};
 pub use sign_in::{Cookies, authenticate, session_token};
 pub use stream::{

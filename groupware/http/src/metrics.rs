@@ -1,41 +1,24 @@
 //! What the server counts, in Prometheus' text format.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use axum::extract::MatchedPath;
-use groupware_store::Store;
+use groupware_store::{COMMIT_BOUNDS_US, Store, StoreStats};
 use http::{Method, StatusCode};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{
-    DescriptorEncoder, EncodeLabelSet, EncodeMetric, LabelSetEncoder, NoLabelSet, text,
-};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
 
-/// Upper bounds of the response times that are told apart, in seconds.
-const SECONDS: [f64; 14] = [
-    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
-];
-
-#[derive(Debug, Clone)]
-struct NewHistogram;
-
-impl prometheus_client::metrics::family::MetricConstructor<Histogram> for NewHistogram {
-    fn new_metric(&self) -> Histogram {
-        Histogram::new(SECONDS)
-    }
-}
+use crate::request_metrics::RequestMetrics;
 
 /// The counters of a server.
 #[derive(Debug)]
 pub struct Metrics {
-    requests: Family<Labels, Histogram, NewHistogram>,
+    requests: RequestMetrics,
     /// Open connections.
     pub connections: Gauge,
     /// Connections closed at once.
@@ -48,13 +31,13 @@ pub struct Metrics {
 
 impl Metrics {
     /// Counters that start at nought.
-    pub fn new(store: Store) -> Self {
+    /// `others` counts what else there is to tell.
+    pub fn new(store: Store, others: Box<dyn Collector>) -> Self {
         let mut registry = Registry::with_prefix("plimsoll");
-        let requests = Family::new_with_constructor(NewHistogram);
+        let requests = RequestMetrics::default();
         let (connections, sessions) = (Gauge::default(), Gauge::default());
         let (connections_refused, sweep_failures) = (Counter::default(), Counter::default());
-        let help = "Answered requests by the time from the end of the head to the response";
-        registry.register("http_request_seconds", help, Family::clone(&requests));
+        registry.register_collector(Box::new(requests.clone()));
         registry.register("http_connections", "Open connections", connections.clone());
         let help = "Connections closed at once, since too many were open";
         registry.register(
@@ -66,6 +49,7 @@ impl Metrics {
         registry.register("content_sweep_failures", help, sweep_failures.clone());
         registry.register("sessions", "Signed-in sessions", sessions.clone());
         registry.register_collector(Box::new(StoreMetrics(store)));
+        registry.register_collector(others);
         Self {
             requests,
             connections,
@@ -80,18 +64,11 @@ impl Metrics {
     pub fn answered(
         &self,
         method: &Method,
-        route: Option<MatchedPath>,
+        route: Option<&MatchedPath>,
         status: StatusCode,
         took: Duration,
     ) {
-        let labels = Labels {
-            method: method_name(method),
-            route,
-            status,
-        };
-        self.requests
-            .get_or_create(&labels)
-            .observe(took.as_secs_f64());
+        self.requests.answered(method, route, status, took);
     }
 
     /// All metrics as text.
@@ -104,61 +81,6 @@ impl Metrics {
         let mut out = String::new();
         text::encode(&mut out, &self.registry)?;
         Ok(out)
-    }
-}
-
-/// Methods that clients make up must not make up labels.
-fn method_name(method: &Method) -> &'static str {
-    match *method {
-        Method::GET => "GET",
-        Method::POST => "POST",
-        Method::PUT => "PUT",
-        Method::DELETE => "DELETE",
-        Method::HEAD => "HEAD",
-        Method::OPTIONS => "OPTIONS",
-        Method::PATCH => "PATCH",
-        _ => "other",
-    }
-}
-
-#[derive(Debug, Clone)]
-struct Labels {
-    method: &'static str,
-    route: Option<MatchedPath>,
-    status: StatusCode,
-}
-
-impl Labels {
-    fn route(&self) -> &str {
-        self.route.as_ref().map_or("none", MatchedPath::as_str)
-    }
-}
-
-impl PartialEq for Labels {
-    fn eq(&self, other: &Self) -> bool {
-        self.status == other.status && self.method == other.method && self.route() == other.route()
-    }
-}
-
-impl Eq for Labels {}
-
-impl Hash for Labels {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.method, self.route(), self.status).hash(state);
-    }
-}
-
-impl EncodeLabelSet for Labels {
-    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), fmt::Error> {
-        let labels = [
-            ("method", self.method),
-            ("route", self.route()),
-            ("status", self.status.as_str()),
-        ];
-        for label in labels {
-            prometheus_client::encoding::EncodeLabel::encode(&label, encoder.encode_label())?;
-        }
-        Ok(())
     }
 }
 
@@ -191,6 +113,11 @@ impl Collector for StoreMetrics {
             let metric = encoder.encode_descriptor(name, help, None, counter.metric_type())?;
             counter.encode(metric)?;
         }
+        let waiting = ConstGauge::new(i64::try_from(stats.waiting).unwrap_or(i64::MAX));
+        let help = "Batches that wait for the writer";
+        let metric = encoder.encode_descriptor("store_queue", help, None, waiting.metric_type())?;
+        waiting.encode(metric)?;
+        encode_times(&mut encoder, &stats)?;
         let sizes = stats.group_sizes;
         let last = sizes.len() - 1;
         let buckets: Vec<(f64, u64)> = sizes
@@ -212,4 +139,15 @@ impl Collector for StoreMetrics {
             .encode_descriptor(name, help, None, MetricType::Histogram)?
             .encode_histogram::<NoLabelSet>(batches as f64, stats.groups, &buckets, None)
     }
+}
+
+/// How long transactions took, sync included.
+fn encode_times(encoder: &mut DescriptorEncoder<'_>, stats: &StoreStats) -> fmt::Result {
+    let bounds = COMMIT_BOUNDS_US.iter().map(|us| *us as f64 / 1e6);
+    let buckets: Vec<(f64, u64)> = bounds.chain([f64::MAX]).zip(stats.group_times).collect();
+    let count = stats.group_times.iter().sum();
+    let help = "Transactions by the time that they took, sync of the disk included";
+    encoder
+        .encode_descriptor("store_commit_seconds", help, None, MetricType::Histogram)?
+        .encode_histogram::<NoLabelSet>(stats.group_us as f64 / 1e6, count, &buckets, None)
 }

@@ -26,6 +26,7 @@ pub async fn authenticate(
             Some(Authorization::Basic { user, password }) => {
                 let client = client(caller, headers);
                 let proven = service.verify(caller, client, &user, &password).await?;
+                caller.is_of(proven.account.name.spelling());
                 Ok(proven.account)
             }
             _ => Err(ApiError::unauthenticated(
@@ -33,9 +34,11 @@ pub async fn authenticate(
             )),
         };
     }
-    session_token(headers)
+    let account = session_token(headers)
         .and_then(|token| service.session(token))
-        .ok_or_else(|| ApiError::unauthenticated("Sign in to use this."))
+        .ok_or_else(|| ApiError::unauthenticated("Sign in to use this."))?;
+    caller.is_of(account.name.spelling());
+    Ok(account)
 }
 
 /// The token of the session that the request carries, if it does.
@@ -70,6 +73,7 @@ impl Cookies {
         let refused = |error: SignInError| ApiError::from(error).challenge(None);
         let proven = service.verify(caller, client, username, password).await;
         let proven = proven.map_err(refused)?;
+        caller.is_of(proven.account.name.spelling());
         let token = service.start_session(&proven).map_err(refused)?;
         Ok((proven.account, self.cookie(&token)?))
     }

@@ -9,6 +9,8 @@ use groupware_front_smtp::SmtpLimits;
 use groupware_lookup::Layout as LookupLayout;
 use groupware_net::TlsFiles;
 
+use crate::log::LogFormat;
+
 /// Where the data lies.
 #[derive(Debug, Clone)]
 pub enum Data {
@@ -62,8 +64,8 @@ pub struct Config {
     pub mail_quota_bytes: Option<u64>,
     /// The process without which the server stops.
     pub parent_pid: Option<u32>,
-    /// Writes a line per request to standard error.
-    pub access_log: bool,
+    /// What is written to standard error while the server runs.
+    pub log: LogSettings,
     /// Who may change registrations of the lookup service; unless said, whoever can reach the
     /// server if that is this machine alone, and users otherwise.
     pub lookup: Option<LookupAccess>,
@@ -98,7 +100,7 @@ impl Config {
             mailbox_pad_bytes: 0,
             mail_quota_bytes: None,
             parent_pid: None,
-            access_log: false,
+            log: LogSettings::default(),
             lookup: None,
             lookup_layout: LookupLayout::default(),
             domain: "localhost".into(),
@@ -106,6 +108,30 @@ impl Config {
             submission_listen: None,
             smtp_limits: SmtpLimits::default(),
             limits: Limits::default(),
+        }
+    }
+}
+
+/// What the log says, and how. Faults of the server are always in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSettings {
+    /// How lines are written.
+    pub format: LogFormat,
+    /// Whether there is a line for every request.
+    pub requests: bool,
+    /// A request that takes so long is in the log in any case.
+    pub slow_request: Duration,
+    /// So is a transaction of the store that takes so long.
+    pub slow_commit: Duration,
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self {
+            format: LogFormat::Text,
+            requests: false,
+            slow_request: Duration::from_secs(1),
+            slow_commit: Duration::from_millis(250),
         }
     }
 }

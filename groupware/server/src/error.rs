@@ -60,6 +60,12 @@ pub enum ServeError {
         /// What the system said.
         source: io::Error,
     },
+    /// The store's writer panicked: what is acknowledged is safe, and nothing more can be.
+    #[error(
+        "the store's writer has died of a fault in this program, which the log names above: nothing \
+         more can be written. What was acknowledged is safe; start the server again, and report it"
+    )]
+    Died,
     /// A thread or signal handler can't be set up.
     #[error("cannot start a thread or watch for signals")]
     System(#[source] io::Error),
@@ -79,6 +85,7 @@ impl ServeError {
             | Self::Accounts(_)
             | Self::Demo(_)
             | Self::PortFile { .. }
+            | Self::Died
             | Self::System(_) => false,
         }
     }

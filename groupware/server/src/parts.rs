@@ -9,7 +9,7 @@ use groupware_front_domino::Domino;
 use groupware_front_lookup::{Access, Lookup};
 use groupware_front_pages::Pages;
 use groupware_front_tus::{OpenUploads, Tus, key};
-use groupware_http::{AccessLog, BodyLimits, Cookies, Gate, Metrics, Streams};
+use groupware_http::{BodyLimits, Cookies, Gate, Metrics, RequestLog, Streams};
 use groupware_jobs::{ContentSweep, SweepObserver};
 use groupware_people::hash_secret;
 use groupware_service::{Lifetime, Service, Settings, random};
@@ -17,6 +17,7 @@ use groupware_store::Store;
 
 use crate::config::Config;
 use crate::error::ServeError;
+use crate::log::LogMetrics;
 
 /// What the fronts and jobs are made from.
 pub(crate) struct Parts {
@@ -26,6 +27,7 @@ pub(crate) struct Parts {
     uploads: Arc<OpenUploads>,
     pub(crate) metrics: Arc<Metrics>,
     cookies: Cookies,
+    pub(crate) request_log: Arc<RequestLog>,
 }
 
 impl Parts {
@@ -35,8 +37,11 @@ impl Parts {
         admin_token: &str,
         cores: usize,
     ) -> Result<Self, ServeError> {
-        let metrics = Arc::new(Metrics::new(store.clone()));
+        let metrics = Arc::new(Metrics::new(store.clone(), Box::new(LogMetrics)));
+        let log = &config.log;
+        let start = u32::from_le_bytes(random::bytes());
         Ok(Self {
+            request_log: Arc::new(RequestLog::new(log.requests, log.slow_request, start)),
             service: Service::start(store, settings(config, admin_token, cores))?,
             content,
             streams: Arc::new(Streams::new()),
@@ -49,24 +54,20 @@ impl Parts {
         })
     }
 
-    pub(crate) fn gate(&self, config: &Config) -> Result<Gate, ServeError> {
-        let access_log = match config.access_log {
-            true => Some(AccessLog::start().map_err(ServeError::System)?),
-            false => None,
-        };
+    pub(crate) fn gate(&self, config: &Config) -> Gate {
         let limits = BodyLimits {
             most: config.limits.body_bytes,
             within: config.limits.body_timeout,
             work_within: config.limits.request_timeout,
         };
         let at_once = config.limits.requests_at_once.max(1);
-        Ok(Gate::new(
+        Gate::new(
             self.service.clone(),
             limits,
             config.http_threads.unwrap_or(at_once),
             Arc::clone(&self.metrics),
-            access_log,
-        ))
+            Arc::clone(&self.request_log),
+        )
     }
 
     pub(crate) fn domino(&self, config: &Config) -> Domino {

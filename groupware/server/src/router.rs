@@ -1,20 +1,26 @@
 //! All routes, each behind the gate, and what is said where there is none.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::handler::Handler;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use groupware_http::{Admin, ApiError, Gate, Metrics, is_forwarded};
+use groupware_http::{Admin, ApiError, Fault, Gate, Metrics, is_forwarded};
 use groupware_service::Service;
-use groupware_store::StoreError;
+use groupware_store::{Batch, StoreError};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, StatusCode};
 
 use crate::config::Config;
 use crate::parts::Parts;
+
+/// The partition of a record that is read and written to see whether that is possible.
+const HEALTH: &str = "$health";
+/// A commit that takes longer will hardly end.
+const STUCK: Duration = Duration::from_secs(10);
 
 pub(crate) fn router(parts: &Parts, config: &Config, gate: &Gate) -> Router {
     Router::new()
@@ -58,6 +64,7 @@ fn own_routes(parts: &Parts, config: &Config, gate: &Gate) -> Router {
     };
     Router::new()
         .route("/healthz", get(health))
+        .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
         .layer(gate.usual())
         .with_state(watched)
@@ -68,15 +75,40 @@ struct Health {
     status: &'static str,
 }
 
-/// Healthy is a server whose store can be read.
+/// Healthy is a server whose writer lives, and whose store can be read. One that isn't needs a new start.
 async fn health(State(watched): State<Watched>) -> Result<Json<Health>, ApiError> {
     let store = watched.service.store();
+    if store.condition().is_dead {
+        return Err(unavailable("The store's writer is dead."));
+    }
     store
-        .read(|snapshot| snapshot.get("$health", b"").map(drop))
-        .map_err(|_: StoreError| {
-            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "The store can't be read.")
+        .read(|snapshot| snapshot.get(HEALTH, b"").map(drop))
+        .map_err(|error: StoreError| {
+            unavailable("The store can't be read.").because(Fault::of(&error))
         })?;
     Ok(Json(Health { status: "ok" }))
+}
+
+/// Ready is a healthy server that takes writes. Where the last one was refused, one more is tried:
+/// nobody else may come as long as this says no.
+async fn ready(State(watched): State<Watched>) -> Result<Json<Health>, ApiError> {
+    let _healthy = health(State(watched.clone())).await?;
+    let store = watched.service.store();
+    let condition = store.condition();
+    if condition.busy_for.is_some_and(|time| time > STUCK) {
+        return Err(unavailable("The store is stuck in a commit."));
+    }
+    if condition.refusal.is_some() {
+        let mut batch = Batch::new();
+        batch.put(HEALTH, "", "");
+        let tried = store.commit(batch).await;
+        tried.map_err(|_| unavailable("The store takes no writes."))?;
+    }
+    Ok(Json(Health { status: "ready" }))
+}
+
+fn unavailable(message: &'static str) -> ApiError {
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message)
 }
 
 /// Open to whoever is on this machine; where others can reach the server, itself or through a

@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::admin_token;
 use crate::config::{Config, Data};
 use crate::error::ServeError;
+use crate::log::Log;
 use crate::server::Server;
 
 /// How often the parent is looked for, besides the signal that the system sends.
@@ -22,7 +23,7 @@ const PARENT_CHECK: Duration = Duration::from_millis(500);
 /// The address, and an admin token that was made just now, are said on standard error.
 ///
 /// # Errors
-/// When the server can't be started.
+/// When the server can't be started, or can't go on.
 pub fn run(config: Config) -> Result<(), ServeError> {
     serve(config, None)
 }
@@ -51,6 +52,7 @@ fn serve(config: Config, demo: Option<Demo>) -> Result<(), ServeError> {
         .enable_all()
         .build()
         .map_err(ServeError::System)?;
+    let _log = Log::start(config.log.format).map_err(ServeError::System)?;
     let parent = config.parent_pid;
     // Before anything is started: a signal that comes meanwhile is kept, and a parent that is
     // gone already is noticed.
@@ -84,9 +86,18 @@ fn serve(config: Config, demo: Option<Demo>) -> Result<(), ServeError> {
     }
     // Nobody may be there to read it.
     let _ = io::stderr().write_all(said.as_bytes());
-    runtime.block_on(stopped.wait());
+    let store = server.service().store();
+    let is_dead = runtime.block_on(async {
+        tokio::select! {
+            () = stopped.wait() => false,
+            () = store.died() => true,
+        }
+    });
     server.shutdown();
-    Ok(())
+    match is_dead {
+        true => Err(ServeError::Died),
+        false => Ok(()),
+    }
 }
 
 /// What ends the server.

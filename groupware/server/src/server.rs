@@ -63,13 +63,13 @@ impl Server {
                 .transpose()
         };
         let (tls, smtp_tls) = (tls(Some(b"http/1.1"))?, tls(None)?);
-        let stored = open(&config.data)?;
+        let stored = open(&config)?;
         let admin_token = admin_token::find_or_make(&config).map_err(ServeError::AdminToken)?;
         let parts = Parts::new(&config, stored, &admin_token.text, cores)?;
         let mut jobs = Jobs::default();
         jobs.start(parts.content_sweep(&config))
             .map_err(ServeError::System)?;
-        let http = http_server(&parts, &config)?;
+        let http = http_server(&parts, &config);
         let (listeners, address) =
             listen(config.listen, thread_count).map_err(|source| ServeError::Listen {
                 address: config.listen,
@@ -224,23 +224,24 @@ fn check(config: &Config, thread_count: usize) -> Result<(), ServeError> {
 }
 
 /// The store, and content behind it: the store's lock on the folder is for both.
-fn open(data: &Data) -> Result<(Store, ContentStore), ServeError> {
-    Ok(match data {
+fn open(config: &Config) -> Result<(Store, ContentStore), ServeError> {
+    let options = StoreOptions::default().slow_commit(config.log.slow_commit);
+    Ok(match &config.data {
         Data::Folder(folder) => {
-            let store = Store::open_sqlite(folder, StoreOptions::default())?;
+            let store = Store::open_sqlite(folder, options)?;
             (store, ContentStore::open(folder)?)
         }
         Data::Memory => {
-            let store = Store::memory(StoreOptions::default())?;
+            let store = Store::memory(options)?;
             (store, ContentStore::scratch()?)
         }
     })
 }
 
-fn http_server(parts: &Parts, config: &Config) -> Result<HttpServer, ServeError> {
+fn http_server(parts: &Parts, config: &Config) -> HttpServer {
     let limits = &config.limits;
-    let gate = parts.gate(config)?;
-    Ok(HttpServer {
+    let gate = parts.gate(config);
+    HttpServer {
         router: router(parts, config, &gate),
         dress: Dress {
             is_asked_for: are_asked_for,
@@ -256,7 +257,7 @@ fn http_server(parts: &Parts, config: &Config) -> Result<HttpServer, ServeError>
             send_timeout: limits.send_timeout,
         },
         metrics: Arc::clone(&parts.metrics),
-    })
+    }
 }
 
 /// Written beside and renamed, so that whoever waits for the file finds it whole.

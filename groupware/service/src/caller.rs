@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -17,6 +17,8 @@ struct Inner {
     /// Connections that are served by the thread that serves this one, if threads serve connections.
     connections: Option<Arc<AtomicUsize>>,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
+    /// Who was found to ask.
+    user: OnceLock<Arc<str>>,
 }
 
 impl Caller {
@@ -26,6 +28,7 @@ impl Caller {
             peer,
             connections,
             permit: Mutex::default(),
+            user: OnceLock::new(),
         }))
     }
 
@@ -37,6 +40,16 @@ impl Caller {
     /// The other end of the connection.
     pub fn peer(&self) -> IpAddr {
         self.0.peer
+    }
+
+    /// Notes who was found to ask, for the log. Who is found first counts.
+    pub fn is_of(&self, user: &Arc<str>) {
+        self.0.user.get_or_init(|| Arc::clone(user));
+    }
+
+    /// Who was found to ask, so far.
+    pub fn user(&self) -> Option<&str> {
+        self.0.user.get().map(|name| &**name)
     }
 
     /// Whether the thread serves no other connection, so that it may wait for the disk itself. Who

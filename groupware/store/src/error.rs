@@ -69,7 +69,10 @@ pub enum OpenError {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The database engine failed: the disk, or a damaged file.
+    /// The disk could not be read or written; that it is full is another error where that can be told.
+    #[error("the disk can't be read or written")]
+    Disk(#[source] Arc<rusqlite::Error>),
+    /// The database engine failed: a damaged file, say.
     #[error("the database failed")]
     Sqlite(#[source] Arc<rusqlite::Error>),
     /// The store's thread could not be started.
@@ -79,7 +82,10 @@ pub enum StoreError {
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(Arc::new(error))
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::SystemIoFailure) => Self::Disk(Arc::new(error)),
+            _ => Self::Sqlite(Arc::new(error)),
+        }
     }
 }
 
@@ -119,8 +125,7 @@ pub enum CommitError {
         /// The first failed assert, as an index into [`Batch::asserts`](crate::Batch::asserts).
         index: usize,
     },
-    /// The disk or the store's quota is full, or the disk refuses writes. Reads go on, and a
-    /// later batch may succeed.
+    /// The disk or the store's quota is full. Reads go on, and a later batch may succeed.
     #[error("no room left to store the batch")]
     Full,
     /// The store was closed before the batch's turn came, or the reply was lost: after this
@@ -138,13 +143,39 @@ pub enum CommitError {
 impl CommitError {
     /// Sorts an engine's failure to write into "no room" and the rest.
     ///
-    /// An I/O error counts as "no room": a file system with delayed allocation reports a full
-    /// disk as a failed write or sync.
-    pub(crate) fn from_write(error: rusqlite::Error) -> Self {
+    /// An I/O error counts as "no room" only where there is none: a file system with delayed
+    /// allocation reports a full disk as a failed write or sync.
+    pub(crate) fn from_write(error: rusqlite::Error, is_full: impl FnOnce() -> bool) -> Self {
         use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
         match error.sqlite_error_code() {
-            Some(DiskFull | SystemIoFailure) => Self::Full,
+            Some(DiskFull) => Self::Full,
+            Some(SystemIoFailure) if is_full() => Self::Full,
             _ => Self::Store(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn a_failing_disk_is_not_a_full_one() {
+        let check = |code, is_full, expected: &str| {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let found = CommitError::from_write(error, || is_full);
+            assert_eq!(found.to_string(), expected, "{code} {is_full}");
+        };
+        let (full, disk) = (
+            "no room left to store the batch",
+            "the disk can't be read or written",
+        );
+        check(ffi::SQLITE_FULL, false, full);
+        check(ffi::SQLITE_IOERR_FSYNC, true, full);
+        check(ffi::SQLITE_IOERR_FSYNC, false, disk);
+        check(ffi::SQLITE_IOERR_WRITE, false, disk);
+        check(ffi::SQLITE_CORRUPT, true, "the database failed");
     }
 }

@@ -4,9 +4,11 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit, mpsc, oneshot};
 
+use crate::life::{Condition, Life};
 use crate::lock::FolderLock;
 use crate::stats::Counters;
 use crate::writer::{self, Engine, Job, Outcome, Place};
@@ -38,6 +40,7 @@ struct Inner {
     large: Semaphore,
     place: Arc<Mutex<Place>>,
     counters: Arc<Counters>,
+    life: Arc<Life>,
     _lock: Option<FolderLock>,
 }
 
@@ -60,7 +63,9 @@ impl Store {
         })?;
         let lock = FolderLock::take(folder)?;
         let (engine, pool) = sqlite::open(folder, &options)?;
-        Self::start(Box::new(engine), Reader::Sqlite(pool), Some(lock)).map_err(|source| {
+        let life = Life::new(options.slow_commit);
+        let reader = Reader::Sqlite(pool);
+        Self::start(Box::new(engine), reader, life, Some(lock)).map_err(|source| {
             OpenError::Database {
                 file: folder.join(sqlite::FILE_NAME),
                 source,
@@ -75,16 +80,20 @@ impl Store {
     /// When the writer thread can't be started.
     pub fn memory(options: StoreOptions) -> Result<Self, StoreError> {
         let (engine, shared) = memory::open(&options);
-        Self::start(Box::new(engine), Reader::Memory(shared), None)
+        let life = Life::new(options.slow_commit);
+        Self::start(Box::new(engine), Reader::Memory(shared), life, None)
     }
 
     fn start(
         engine: Box<dyn Engine>,
         reader: Reader,
+        life: Life,
         lock: Option<FolderLock>,
     ) -> Result<Self, StoreError> {
         let (queue, jobs) = mpsc::channel(QUEUE_BATCHES);
-        let place = Arc::new(Mutex::new(Place::new(engine)));
+        let life = Arc::new(life);
+        let place = Place::new(engine, Arc::clone(&life));
+        let place = Arc::new(Mutex::new(place));
         let counters = Arc::new(Counters::default());
         let inner = Arc::new(Inner {
             queue: Some(queue),
@@ -93,6 +102,7 @@ impl Store {
             large: Semaphore::new(QUEUE_LARGE_BYTES / LARGE_UNIT_BYTES),
             place: Arc::clone(&place),
             counters: Arc::clone(&counters),
+            life,
             _lock: lock,
         });
         let writer = std::thread::Builder::new()
@@ -219,7 +229,24 @@ impl Store {
 
     /// What the writer has done so far.
     pub fn stats(&self) -> StoreStats {
-        self.inner.counters.read()
+        let queue = self.queue();
+        let waiting = queue.max_capacity() - queue.capacity();
+        self.inner.counters.read(waiting as u64)
+    }
+
+    /// How it does: whether the writer lives, and whether the disk takes what it writes.
+    pub fn condition(&self) -> Condition {
+        self.inner.life.condition()
+    }
+
+    /// Waits until the writer is dead, which it never is unless it panicked.
+    pub async fn died(&self) {
+        self.inner.life.died().await;
+    }
+
+    /// Has transactions that take so long noted in the log from now on.
+    pub fn note_slow_commits(&self, slow: Duration) {
+        self.inner.life.set_slow(slow);
     }
 
     /// Commits on this thread, if nobody else writes or waits to.
@@ -284,5 +311,100 @@ impl Drop for Inner {
             // A panic of the writer was reported when it happened.
             let _ = writer.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An engine that panics, once it has been told to write.
+    struct Panics;
+
+    impl Engine for Panics {
+        fn apply(&mut self, _: &[&Batch], _: &mut Vec<Outcome>) {
+            panic!("a test asks for it");
+        }
+    }
+
+    fn doomed() -> Store {
+        let (_, shared) = memory::open(&StoreOptions::default());
+        Store::start(
+            Box::new(Panics),
+            Reader::Memory(shared),
+            Life::new(None),
+            None,
+        )
+        .unwrap()
+    }
+
+    fn batch() -> Batch {
+        let mut batch = Batch::new();
+        batch.put("p", "k", "v");
+        batch
+    }
+
+    #[tokio::test]
+    async fn whoever_watches_learns_of_the_writers_death() {
+        let store = doomed();
+        assert!(!store.condition().is_dead);
+        let outcome = store.commit(batch()).await;
+        assert!(matches!(outcome, Err(CommitError::Closed)), "{outcome:?}");
+        store.died().await;
+        assert!(store.condition().is_dead);
+        // Nobody waits for ever, whichever way.
+        assert!(matches!(
+            store.commit(batch()).await,
+            Err(CommitError::Closed)
+        ));
+        let here = store.commit_here(batch()).await;
+        assert!(matches!(here, Err(CommitError::Closed)));
+        store.close().await;
+    }
+
+    #[tokio::test]
+    async fn who_panics_in_the_writers_place_ends_it_too() {
+        let store = doomed();
+        let panicking = store.clone();
+        let panicked = tokio::spawn(async move { panicking.commit_here(batch()).await });
+        assert!(panicked.await.unwrap_err().is_panic());
+        store.died().await;
+        assert!(matches!(
+            store.commit(batch()).await,
+            Err(CommitError::Closed)
+        ));
+    }
+
+    #[tokio::test]
+    async fn a_closed_store_is_not_dead() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        store.commit(batch()).await.unwrap();
+        store.close().await;
+        assert!(matches!(
+            store.commit(batch()).await,
+            Err(CommitError::Closed)
+        ));
+        let condition = store.condition();
+        let idle = Condition {
+            is_dead: false,
+            refusal: None,
+            busy_for: None,
+        };
+        assert_eq!(condition, idle);
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_refuses_is_noted_until_it_takes_writes_again() {
+        let store = Store::memory(StoreOptions::default().quota_bytes(1000)).unwrap();
+        let put = |key: &str, bytes: usize| {
+            let mut batch = Batch::new();
+            batch.put("p", key, vec![0; bytes]);
+            batch
+        };
+        assert!(store.commit(put("large", 2000)).await.is_err());
+        assert!(store.condition().refusal.is_some());
+        store.commit(put("small", 10)).await.unwrap();
+        assert_eq!(store.condition().refusal, None);
+        assert_eq!(store.stats().group_times.iter().sum::<u64>(), 2);
     }
 }

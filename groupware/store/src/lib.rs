@@ -10,8 +10,10 @@
 //! The crate does not know what the records mean, who may see them, or what time it is.
 
 mod batch;
+mod clock;
 mod error;
 mod handle;
+mod life;
 mod lock;
 mod memory;
 mod options;
@@ -27,6 +29,7 @@ pub use batch::{
 };
 pub use error::{CommitError, OpenError, ReadError, StoreError};
 pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store};
+pub use life::Condition;
 pub use options::StoreOptions;
 pub use snapshot::{Record, Show, Snapshot};
-pub use stats::{GROUP_BUCKETS, StoreStats};
+pub use stats::{COMMIT_BOUNDS_US, COMMIT_BUCKETS, GROUP_BUCKETS, StoreStats};

@@ -1,5 +1,7 @@
 //! What a store is told when it is opened.
 
+use std::time::Duration;
+
 /// Settings of a store.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -10,12 +12,20 @@ pub struct StoreOptions {
     /// Opens only a store that is there already and of this program's version: none is made, and none
     /// is brought up to date.
     pub as_it_is: bool,
+    /// A transaction that takes so long is noted in the log; none is unless given.
+    pub slow_commit: Option<Duration>,
 }
 
 impl StoreOptions {
     /// Sets the most bytes that the records may take.
     pub fn quota_bytes(mut self, bytes: u64) -> Self {
         self.quota_bytes = Some(bytes);
+        self
+    }
+
+    /// Has transactions that take so long noted in the log.
+    pub fn slow_commit(mut self, time: Duration) -> Self {
+        self.slow_commit = Some(time);
         self
     }
 

@@ -6,8 +6,13 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use nix::sys::statvfs::statvfs;
+
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
+/// A disk with less room than this is full: a transaction needs a few pages, and file systems keep some
+/// blocks to themselves.
+const FULL_BYTES: u64 = 1 << 20;
 
 /// Makes a folder, and those above it that aren't there, and has their names outlast a crash. One
 /// that is there keeps the rights that somebody gave it: what lies in it is private all the same.
@@ -37,6 +42,14 @@ pub(crate) fn narrow(path: &Path) -> io::Result<()> {
         Err(error) if !matches!(error.kind(), NotFound | PermissionDenied) => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Whether the disk that this lies on has no room.
+pub(crate) fn is_full(path: &Path) -> bool {
+    statvfs(path).is_ok_and(|disk| {
+        let free = disk.blocks_available() * disk.fragment_size();
+        free < FULL_BYTES
+    })
 }
 
 /// Makes the names in a folder durable: without it a crash may lose a file, not its content.

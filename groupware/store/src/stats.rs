@@ -1,9 +1,16 @@
 //! Counters of the writer: what metrics and benchmarks read.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 /// Number of group sizes that are told apart: 1, 2–3, 4–7, … and from 2048 up.
 pub const GROUP_BUCKETS: usize = 12;
+/// Upper bounds of the times of transactions that are told apart, in microseconds.
+pub const COMMIT_BOUNDS_US: [u64; 11] = [
+    100, 250, 500, 1000, 2500, 5000, 10_000, 50_000, 250_000, 1_000_000, 5_000_000,
+];
+/// Number of times of transactions that are told apart.
+pub const COMMIT_BUCKETS: usize = COMMIT_BOUNDS_US.len() + 1;
 
 /// What the writer has done since the store was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,6 +25,13 @@ pub struct StoreStats {
     pub groups: u64,
     /// Groups by their number of batches: bucket i counts those with 2^i up to 2^(i+1) − 1.
     pub group_sizes: [u64; GROUP_BUCKETS],
+    /// Transactions by the time that they took, sync included: bucket i counts those that took no more
+    /// than [`COMMIT_BOUNDS_US`] says of i, the last one the rest.
+    pub group_times: [u64; COMMIT_BUCKETS],
+    /// The time that they took together, in microseconds.
+    pub group_us: u64,
+    /// Batches that wait for the writer now.
+    pub waiting: u64,
 }
 
 #[derive(Debug, Default)]
@@ -27,6 +41,8 @@ pub(crate) struct Counters {
     failures: AtomicU64,
     groups: AtomicU64,
     group_sizes: [AtomicU64; GROUP_BUCKETS],
+    group_times: [AtomicU64; COMMIT_BUCKETS],
+    group_us: AtomicU64,
 }
 
 impl Counters {
@@ -36,19 +52,31 @@ impl Counters {
         self.group_sizes[bucket].fetch_add(1, Relaxed);
     }
 
+    /// A transaction took so long.
+    pub(crate) fn took(&self, time: Duration) {
+        let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let bucket = COMMIT_BOUNDS_US.partition_point(|bound| *bound < us);
+        self.group_times[bucket].fetch_add(1, Relaxed);
+        self.group_us.fetch_add(us, Relaxed);
+    }
+
     pub(crate) fn outcomes(&self, commits: u64, conflicts: u64, failures: u64) {
         self.commits.fetch_add(commits, Relaxed);
         self.conflicts.fetch_add(conflicts, Relaxed);
         self.failures.fetch_add(failures, Relaxed);
     }
 
-    pub(crate) fn read(&self) -> StoreStats {
+    /// What was counted; `waiting` batches wait.
+    pub(crate) fn read(&self, waiting: u64) -> StoreStats {
         StoreStats {
             commits: self.commits.load(Relaxed),
             conflicts: self.conflicts.load(Relaxed),
             failures: self.failures.load(Relaxed),
             groups: self.groups.load(Relaxed),
             group_sizes: std::array::from_fn(|i| self.group_sizes[i].load(Relaxed)),
+            group_times: std::array::from_fn(|i| self.group_times[i].load(Relaxed)),
+            group_us: self.group_us.load(Relaxed),
+            waiting,
         }
     }
 }
@@ -63,7 +91,7 @@ mod tests {
         for batches in [1, 2, 3, 4, 2047, 2048, 100_000] {
             counters.group(batches);
         }
-        let stats = counters.read();
+        let stats = counters.read(0);
         assert_eq!(stats.groups, 7);
         assert_eq!(stats.group_sizes[..3], [1, 2, 1]);
         assert_eq!(stats.group_sizes[GROUP_BUCKETS - 2..], [1, 2]);

@@ -1,8 +1,12 @@
 //! The one thread that writes: takes every waiting batch, has the engine apply them as one
-//! group, then replies. While it has nothing to do, others may use the engine in its place.
+//! group, then replies. While it has nothing to do, others may use the engine in its place. Whoever
+//! panics with the engine in hand ends all writing.
+
+use std::sync::Arc;
 
 use tokio::sync::{Mutex, mpsc, oneshot};
 
+use crate::life::Life;
 use crate::stats::Counters;
 use crate::{Batch, CommitError, Committed};
 
@@ -43,12 +47,13 @@ pub(crate) struct Place {
     /// Gone once the store is closed, or while a transaction is under way: nobody goes on after one
     /// that panicked.
     engine: Option<Box<dyn Engine>>,
+    life: Arc<Life>,
 }
 
 impl Place {
-    pub(crate) fn new(engine: Box<dyn Engine>) -> Self {
+    pub(crate) fn new(engine: Box<dyn Engine>, life: Arc<Life>) -> Self {
         let engine = Some(engine);
-        Self { engine }
+        Self { engine, life }
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -68,15 +73,26 @@ impl Place {
         if group.is_empty() {
             return;
         }
-        let mut engine = self.engine.take().expect("the place was open");
+        let Some(mut engine) = self.engine.take() else {
+            outcomes.extend(group.iter().map(|_| Err(CommitError::Closed)));
+            return;
+        };
+        let under_way = self.life.begin();
         engine.apply(group, outcomes);
+        assert_eq!(
+            outcomes.len(),
+            group.len(),
+            "an engine gives one outcome per batch"
+        );
+        under_way.end(outcomes, counters);
         self.engine = Some(engine);
         count(group, outcomes, counters);
     }
 
     fn tend(&mut self) {
-        if let Some(engine) = &mut self.engine {
+        if let Some(mut engine) = self.engine.take() {
             engine.tend();
+            self.engine = Some(engine);
         }
     }
 }
@@ -87,6 +103,8 @@ pub(crate) fn run(place: &Mutex<Place>, mut queue: mpsc::Receiver<Job>, counters
     let mut jobs = Vec::with_capacity(GROUP_BATCHES);
     let mut outcomes = Vec::with_capacity(GROUP_BATCHES);
     let mut closers = Vec::new();
+    let life = Arc::clone(&place.blocking_lock().life);
+    let _ends = Ends(&life);
     while queue.blocking_recv_many(&mut jobs, GROUP_BATCHES) > 0 {
         let mut place = place.blocking_lock();
         // What came while another wrote goes with the rest.
@@ -116,12 +134,18 @@ impl Job {
     }
 }
 
+/// Notes the writer's death, if it is one.
+struct Ends<'a>(&'a Life);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.die();
+        }
+    }
+}
+
 fn count(group: &[&Batch], outcomes: &[Outcome], counters: &Counters) {
-    assert_eq!(
-        outcomes.len(),
-        group.len(),
-        "an engine gives one outcome per batch"
-    );
     counters.group(group.len());
     let (mut commits, mut conflicts, mut failures) = (0, 0, 0);
     for outcome in outcomes {

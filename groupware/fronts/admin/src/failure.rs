@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use groupware_fixtures::FillError;
-use groupware_http::ApiError;
+use groupware_http::{ApiError, Fault};
 use groupware_mail::MailError;
 use groupware_people::AccountError;
 use groupware_service::AccountsError;
@@ -21,24 +21,28 @@ impl IntoResponse for AdminFailure {
 }
 
 impl From<ApiError> for AdminFailure {
+    #[track_caller]
     fn from(error: ApiError) -> Self {
         Self(error)
     }
 }
 
 impl From<CommitError> for AdminFailure {
+    #[track_caller]
     fn from(error: CommitError) -> Self {
         Self(error.into())
     }
 }
 
 impl From<StoreError> for AdminFailure {
+    #[track_caller]
     fn from(error: StoreError) -> Self {
         Self(error.into())
     }
 }
 
 impl From<AccountsError> for AdminFailure {
+    #[track_caller]
     fn from(error: AccountsError) -> Self {
         let status = match &error {
             AccountsError::Decided(AccountError::Store(error)) => return error.clone().into(),
@@ -54,21 +58,29 @@ impl From<AccountsError> for AdminFailure {
         let mut letters = message.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
         let sentence: String = first.into_iter().chain(letters).chain(['.']).collect();
-        Self(ApiError::told(status, sentence))
+        let told = ApiError::told(status, sentence);
+        Self(match status {
+            500 => told.because(Fault::of(&error)),
+            _ => told,
+        })
     }
 }
 
 impl From<MailError> for AdminFailure {
+    #[track_caller]
     fn from(error: MailError) -> Self {
         Self(match error {
             MailError::Refused { reason, message } => ApiError::told(reason.status(), message),
             // Names of records are for the administrator only, and stand in no answer.
-            MailError::Unreadable(_) => ApiError::told(500, "The mailbox can't be read."),
+            MailError::Unreadable(error) => {
+                ApiError::fault(500, "The mailbox can't be read.", &error)
+            }
         })
     }
 }
 
 impl From<FillError> for AdminFailure {
+    #[track_caller]
     fn from(error: FillError) -> Self {
         match error {
             FillError::NotEmpty(user) => {

@@ -15,7 +15,7 @@ use groupware_calendar::{
     UpdateOptions, limits,
 };
 use groupware_http::reply::nothing;
-use groupware_http::{Gate, Owner};
+use groupware_http::{Fault, Gate, Owner};
 use groupware_service::Service;
 use groupware_service::calendar::{change, read};
 
@@ -80,7 +80,7 @@ async fn create_event(
         calendar::create(context, new.clone(), workflow)
     })
     .await?
-    .ok_or(CalendarFailure::Internal)?;
+    .ok_or_else(|| CalendarFailure::Internal(Fault::said("the change gave no entry")))?;
     let location = calendar::event_path(owner.mailbox(), &entry.event.uid);
     Ok(reply::created(
         format,
@@ -120,7 +120,7 @@ async fn update_event(
         calendar::update(context, &uid, new.clone(), options)
     })
     .await?
-    .ok_or(CalendarFailure::Internal)?;
+    .ok_or_else(|| CalendarFailure::Internal(Fault::said("the change gave no entry")))?;
     Ok(reply::document(
         format,
         reply::event_body(format, owner.mailbox(), &entry),

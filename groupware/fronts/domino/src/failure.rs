@@ -3,7 +3,7 @@
 use axum::response::{IntoResponse, Response};
 use groupware_content::ContentError;
 use groupware_documents::DocumentError;
-use groupware_http::{ApiError, NoFlag};
+use groupware_http::{ApiError, Fault, NoFlag};
 use groupware_mail::MailError;
 use groupware_service::ChangeError;
 use groupware_store::{CommitError, StoreError};
@@ -22,34 +22,41 @@ impl IntoResponse for Failure {
 }
 
 impl From<ApiError> for Failure {
+    #[track_caller]
     fn from(error: ApiError) -> Self {
         Self(error)
     }
 }
 
 impl From<NoFlag> for Failure {
+    #[track_caller]
     fn from(error: NoFlag) -> Self {
         Self(error.into())
     }
 }
 
 impl From<StoreError> for Failure {
+    #[track_caller]
     fn from(error: StoreError) -> Self {
         Self(error.into())
     }
 }
 
 impl From<MailError> for Failure {
+    #[track_caller]
     fn from(error: MailError) -> Self {
         Self(match error {
             MailError::Refused { reason, message } => ApiError::told(reason.status(), message),
             // Names of records are for the administrator only.
-            MailError::Unreadable(_) => ApiError::told(500, "The mailbox can't be read."),
+            MailError::Unreadable(error) => {
+                ApiError::fault(500, "The mailbox can't be read.", &error)
+            }
         })
     }
 }
 
 impl From<ChangeError<MailError>> for Failure {
+    #[track_caller]
     fn from(error: ChangeError<MailError>) -> Self {
         match error {
             ChangeError::Decided(error) => error.into(),
@@ -60,12 +67,18 @@ impl From<ChangeError<MailError>> for Failure {
 }
 
 impl From<DocumentError> for Failure {
+    #[track_caller]
     fn from(error: DocumentError) -> Self {
-        Self(ApiError::told(error.status(), error.message()))
+        let told = ApiError::told(error.status(), error.message());
+        Self(match error {
+            error @ DocumentError::Unreadable(_) => told.because(Fault::of(&error)),
+            _ => told,
+        })
     }
 }
 
 impl From<ChangeError<DocumentError>> for Failure {
+    #[track_caller]
     fn from(error: ChangeError<DocumentError>) -> Self {
         match error {
             ChangeError::Decided(error) => error.into(),
@@ -79,13 +92,14 @@ impl From<ChangeError<DocumentError>> for Failure {
 }
 
 impl From<ContentError> for Failure {
+    #[track_caller]
     fn from(error: ContentError) -> Self {
         Self(match error {
-            ContentError::Full => ApiError::told(507, "The disk is full."),
+            ContentError::Full => ApiError::fault(507, "The disk is full.", &error),
             ContentError::TooLong => {
                 ApiError::told(413, "These are more bytes than were announced.")
             }
-            _ => ApiError::told(500, "The content can't be read or written."),
+            _ => ApiError::fault(500, "The content can't be read or written.", &error),
         })
     }
 }

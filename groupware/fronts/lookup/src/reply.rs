@@ -3,7 +3,7 @@
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use groupware_http::ApiError;
+use groupware_http::{ApiError, Fault};
 use groupware_lookup::{LookupError, Results};
 use groupware_service::ChangeError;
 use groupware_store::CommitError;
@@ -16,8 +16,10 @@ const NEXT: &str = "x-lookup-next-skip";
 /// Why a request failed, beyond what the lookup service itself refuses.
 #[derive(Debug)]
 pub(crate) enum LookupFailure {
-    /// The lookup service refused it, or could not read.
+    /// The lookup service refused it.
     Lookup(LookupError),
+    /// The registrations could not be read.
+    Unread(LookupError, Fault),
     /// Credentials are missing or wrong.
     Api(ApiError),
     /// A part of the request can't be read.
@@ -29,7 +31,7 @@ pub(crate) enum LookupFailure {
     /// Others kept changing the same registrations.
     Contended,
     /// The store did not take it.
-    Commit(CommitError),
+    Commit(CommitError, Fault),
 }
 
 impl LookupFailure {
@@ -39,23 +41,35 @@ impl LookupFailure {
 }
 
 impl From<LookupError> for LookupFailure {
+    #[track_caller]
     fn from(error: LookupError) -> Self {
-        Self::Lookup(error)
+        match error.reason() {
+            Some(_) => Self::Lookup(error),
+            None => {
+                let fault = Fault::of(&error);
+                Self::Unread(error, fault)
+            }
+        }
     }
 }
 
 impl From<ApiError> for LookupFailure {
+    #[track_caller]
     fn from(error: ApiError) -> Self {
         Self::Api(error)
     }
 }
 
 impl From<ChangeError<LookupError>> for LookupFailure {
+    #[track_caller]
     fn from(error: ChangeError<LookupError>) -> Self {
         match error {
-            ChangeError::Decided(error) => Self::Lookup(error),
+            ChangeError::Decided(error) => error.into(),
             ChangeError::Contended => Self::Contended,
-            ChangeError::Commit(error) => Self::Commit(error),
+            ChangeError::Commit(error) => {
+                let fault = Fault::of(&error);
+                Self::Commit(error, fault)
+            }
         }
     }
 }
@@ -63,11 +77,8 @@ impl From<ChangeError<LookupError>> for LookupFailure {
 impl IntoResponse for LookupFailure {
     fn into_response(self) -> Response {
         match self {
-            Self::Lookup(error) => {
-                let status = StatusCode::from_u16(error.status());
-                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                text(status, &error.to_string())
-            }
+            Self::Lookup(error) => refused(&error),
+            Self::Unread(error, fault) => fault.on(refused(&error)),
             Self::Api(error) => error.into_response(),
             Self::Unreadable(message) => text(StatusCode::BAD_REQUEST, message),
             Self::MediaType(wanted) => text(
@@ -85,18 +96,28 @@ impl IntoResponse for LookupFailure {
                 let message = "The registration is being changed by others: try again.";
                 text(StatusCode::CONFLICT, message)
             }
-            Self::Commit(error) => {
-                let (status, message) = match error {
-                    CommitError::Full => (507, "There is no room left to store this."),
-                    CommitError::TooLarge => (413, "The registration is too large."),
-                    CommitError::Closed => (503, "The server is stopping."),
-                    _ => (500, "The store failed."),
+            Self::Commit(error, fault) => {
+                let (status, message, is_ours) = match error {
+                    CommitError::Full => (507, "There is no room left to store this.", true),
+                    CommitError::TooLarge => (413, "The registration is too large.", false),
+                    CommitError::Closed => (503, "The server is stopping.", false),
+                    _ => (500, "The store failed.", true),
                 };
                 let status = StatusCode::from_u16(status);
-                text(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), message)
+                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                match is_ours {
+                    true => fault.on(text(status, message)),
+                    false => text(status, message),
+                }
             }
         }
     }
+}
+
+fn refused(error: &LookupError) -> Response {
+    let status = StatusCode::from_u16(error.status());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    text(status, &error.to_string())
 }
 
 pub(crate) fn text(status: StatusCode, message: &str) -> Response {

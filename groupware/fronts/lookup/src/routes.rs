@@ -210,6 +210,7 @@ async fn message(
     match decided.await {
         Ok(answer) => reply::xml(answer),
         Err(LookupFailure::Lookup(error)) => reply::fault(xml::failure(&error)),
+        Err(LookupFailure::Unread(error, fault)) => fault.on(reply::fault(xml::failure(&error))),
         Err(failure) => failure.into_response(),
     }
 }

@@ -10,6 +10,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use groupware_calendar::{self as calendar, Entry, State as Stand, UpdateOptions};
+use groupware_http::Fault;
 use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -66,7 +67,8 @@ pub(crate) async fn create(State(service): State<Service>, sent: Sent) -> Reply 
     .await;
     match made {
         Ok(entry) => {
-            let entry = entry.ok_or(PageError::Broken)?;
+            let entry =
+                entry.ok_or_else(|| PageError::Broken(Fault::said("the change gave no entry")))?;
             let notice = match entry.event.is_meeting() {
                 true => Notice::MeetingCreated,
                 false => Notice::EventCreated,
@@ -137,7 +139,8 @@ pub(crate) async fn update(
     .await;
     match changed {
         Ok(entry) => {
-            let entry = entry.ok_or(PageError::Broken)?;
+            let entry =
+                entry.ok_or_else(|| PageError::Broken(Fault::said("the change gave no entry")))?;
             let notice = match entry.event.is_meeting() {
                 true => Notice::MeetingChanged,
                 false => Notice::EventChanged,

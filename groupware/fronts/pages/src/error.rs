@@ -1,7 +1,7 @@
 //! Why a page can't be shown, or a form not be taken.
 
 use groupware_calendar::CalendarError;
-use groupware_http::ApiError;
+use groupware_http::{ApiError, Fault};
 use groupware_mail::{MailError, Reason};
 use groupware_service::ChangeError;
 use groupware_store::{CommitError, StoreError};
@@ -21,9 +21,11 @@ pub(crate) enum PageError {
     TooLarge,
     NotFound,
     /// A fault of ours.
-    Broken,
+    Broken(Fault),
     /// What was asked for is refused, with a sentence.
     Refused(u16, String),
+    /// The same for a fault of ours that can be told in words, such as a full disk.
+    Faulty(u16, String, Fault),
 }
 
 impl PageError {
@@ -37,19 +39,21 @@ impl PageError {
 }
 
 impl From<CalendarError> for PageError {
+    #[track_caller]
     fn from(error: CalendarError) -> Self {
         match error {
             CalendarError::Refused { reason, message } => match reason.status() {
                 404 => Self::NotFound,
-                500 => Self::Broken,
+                500 => Self::Broken(Fault::said(message)),
                 status => Self::Refused(status, message.into_owned()),
             },
-            CalendarError::Unreadable(_) => Self::Broken,
+            CalendarError::Unreadable(error) => Self::Broken(Fault::of(&error)),
         }
     }
 }
 
 impl From<ChangeError<CalendarError>> for PageError {
+    #[track_caller]
     fn from(error: ChangeError<CalendarError>) -> Self {
         let (status, message) = match error {
             ChangeError::Decided(error) => return error.into(),
@@ -57,27 +61,32 @@ impl From<ChangeError<CalendarError>> for PageError {
                 (409, "The entry is being changed by others: try again.")
             }
             ChangeError::Commit(CommitError::TooLarge) => (413, "The request is too large."),
-            ChangeError::Commit(CommitError::Full) => (507, "There is no room left to store this."),
+            ChangeError::Commit(error @ CommitError::Full) => {
+                let message = "There is no room left to store this.";
+                return Self::Faulty(507, message.to_owned(), Fault::of(&error));
+            }
             ChangeError::Commit(CommitError::Closed) => (503, "The server is shutting down."),
-            ChangeError::Commit(_) => return Self::Broken,
+            ChangeError::Commit(error) => return Self::Broken(Fault::of(&error)),
         };
         Self::Refused(status, message.to_owned())
     }
 }
 
 impl From<MailError> for PageError {
+    #[track_caller]
     fn from(error: MailError) -> Self {
         match error {
             MailError::Refused { reason, message } => match reason {
                 Reason::NotFound => Self::NotFound,
                 reason => Self::Refused(reason.status(), message.into_owned()),
             },
-            MailError::Unreadable(_) => Self::Broken,
+            MailError::Unreadable(error) => Self::Broken(Fault::of(&error)),
         }
     }
 }
 
 impl From<ChangeError<MailError>> for PageError {
+    #[track_caller]
     fn from(error: ChangeError<MailError>) -> Self {
         match error {
             ChangeError::Decided(error) => error.into(),
@@ -88,20 +97,26 @@ impl From<ChangeError<MailError>> for PageError {
 }
 
 impl From<StoreError> for PageError {
-    fn from(_: StoreError) -> Self {
-        Self::Broken
+    #[track_caller]
+    fn from(error: StoreError) -> Self {
+        Self::Broken(Fault::of(&error))
     }
 }
 
 impl From<CommitError> for PageError {
+    #[track_caller]
     fn from(error: CommitError) -> Self {
-        let error = ApiError::from(error);
-        Self::Refused(error.status().as_u16(), error.message().to_owned())
+        ApiError::from(error).into()
     }
 }
 
 impl From<ApiError> for PageError {
+    #[track_caller]
     fn from(error: ApiError) -> Self {
-        Self::Refused(error.status().as_u16(), error.message().to_owned())
+        let (status, message) = (error.status().as_u16(), error.message().to_owned());
+        match error.cause() {
+            Some(fault) => Self::Faulty(status, message, fault.clone()),
+            None => Self::Refused(status, message),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Redirect, Response};
-use groupware_http::Told;
+use groupware_http::{REQUEST_ID, Told};
 use http::header::{ACCEPT, RETRY_AFTER};
 use http::{Request, StatusCode};
 use maud::html;
@@ -25,7 +25,14 @@ impl IntoResponse for PageError {
             Self::Unreadable => (400, "This form can't be read. Nothing was changed.".into()),
             Self::TooLarge => (413, "This is larger than the server takes.".into()),
             Self::NotFound => (404, NOT_FOUND.into()),
-            Self::Broken => (500, BROKEN.into()),
+            Self::Broken(fault) => {
+                return fault.on(page(StatusCode::INTERNAL_SERVER_ERROR, BROKEN));
+            }
+            Self::Faulty(status, text, fault) => {
+                let status = StatusCode::from_u16(status);
+                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                return fault.on(page(status, &text));
+            }
             Self::Refused(status, text) => (status, text.into()),
         };
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -66,8 +73,10 @@ pub fn dressed(mut response: Response) -> Response {
         _ => message,
     };
     let mut page = page(response.status(), &message);
-    if let Some(later) = response.headers_mut().remove(RETRY_AFTER) {
-        page.headers_mut().insert(RETRY_AFTER, later);
+    for name in [RETRY_AFTER, REQUEST_ID] {
+        if let Some(value) = response.headers_mut().remove(&name) {
+            page.headers_mut().insert(name, value);
+        }
     }
     page
 }

@@ -47,7 +47,7 @@ impl FromRequestParts<Pages> for Visitor {
         };
         let owner = User::of(&account, caller_of(&parts.extensions));
         let zone = Zone::chosen_by(service.store(), owner.mailbox())
-            .map_err(|_| PageError::Broken)?
+            .map_err(PageError::from)?
             .unwrap_or_else(Zone::utc);
         let now = service.now_s();
         Ok(Self {

@@ -3,7 +3,7 @@
 use axum::response::{IntoResponse, Response};
 use groupware_content::ContentError;
 use groupware_documents::DocumentError;
-use groupware_http::ApiError;
+use groupware_http::{ApiError, Fault};
 use groupware_service::ChangeError;
 use groupware_store::StoreError;
 
@@ -18,24 +18,32 @@ impl IntoResponse for UploadFailure {
 }
 
 impl From<ApiError> for UploadFailure {
+    #[track_caller]
     fn from(error: ApiError) -> Self {
         Self(error)
     }
 }
 
 impl From<StoreError> for UploadFailure {
+    #[track_caller]
     fn from(error: StoreError) -> Self {
         Self(error.into())
     }
 }
 
 impl From<DocumentError> for UploadFailure {
+    #[track_caller]
     fn from(error: DocumentError) -> Self {
-        Self(ApiError::told(error.status(), error.message()))
+        let told = ApiError::told(error.status(), error.message());
+        Self(match error {
+            error @ DocumentError::Unreadable(_) => told.because(Fault::of(&error)),
+            _ => told,
+        })
     }
 }
 
 impl From<ChangeError<DocumentError>> for UploadFailure {
+    #[track_caller]
     fn from(error: ChangeError<DocumentError>) -> Self {
         match error {
             ChangeError::Decided(error) => error.into(),
@@ -49,13 +57,14 @@ impl From<ChangeError<DocumentError>> for UploadFailure {
 }
 
 impl From<ContentError> for UploadFailure {
+    #[track_caller]
     fn from(error: ContentError) -> Self {
         Self(match error {
-            ContentError::Full => ApiError::told(507, "The disk is full."),
+            ContentError::Full => ApiError::fault(507, "The disk is full.", &error),
             ContentError::TooLong => {
                 ApiError::told(413, "These are more bytes than were announced.")
             }
-            _ => ApiError::told(500, "The content can't be read or written."),
+            _ => ApiError::fault(500, "The content can't be read or written.", &error),
         })
     }
 }

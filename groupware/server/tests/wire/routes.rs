@@ -10,7 +10,7 @@ use crate::support::{send, start};
 use crate::transcript::reply_text;
 
 /// A path of every route.
-const PATHS: [&str; 70] = [
+const PATHS: [&str; 71] = [
     "/",
     "/admin/mail/fill",
     "/admin/reset",
@@ -75,6 +75,7 @@ const PATHS: [&str; 70] = [
     "/metrics",
     "/people",
     "/perfSONAR_PS/services/hLS",
+    "/readyz",
     "/settings",
     "/sign-in",
     "/sign-out",

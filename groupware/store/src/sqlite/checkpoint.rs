@@ -15,6 +15,7 @@ use rusqlite::Connection;
 
 use super::connect::{PAGE_BYTES, open_helper};
 use crate::StoreError;
+use crate::life::note_checkpoint;
 
 /// A log of 32 MiB is copied back. Larger logs save copies of pages that change often; smaller
 /// ones are faster to look up pages in.
@@ -125,5 +126,7 @@ fn help(connection: &Connection, woken: &Receiver<()>, state: &AtomicU8) {
 /// A checkpoint that fails, on a full disk say, leaves everything in the log, where it is safe
 /// and readable; the next one tries again.
 fn checkpoint(connection: &Connection, pragma: &str) {
-    let _ = connection.query_row(pragma, [], |row| row.get::<_, i64>(0));
+    if let Err(error) = connection.query_row(pragma, [], |row| row.get::<_, i64>(0)) {
+        note_checkpoint(error);
+    }
 }

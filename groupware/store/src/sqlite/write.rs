@@ -1,5 +1,7 @@
 //! Applies groups of batches, each group in one transaction.
 
+use std::path::Path;
+
 use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql};
 
 use super::checkpoint::{Checkpointer, watch_log, written_log};
@@ -8,7 +10,7 @@ use super::log_ahead::LogAhead;
 use super::read::value;
 use crate::batch::added;
 use crate::writer::{Engine, Outcome};
-use crate::{Assert, Batch, CommitError, Committed, Op};
+use crate::{Assert, Batch, CommitError, Committed, Op, place};
 
 /// Revisions are reserved in runs, so that a commit needn't write the counter.
 const REVISION_RUN: u64 = 1 << 20;
@@ -244,9 +246,16 @@ impl SqliteEngine {
         for batch in group {
             match self.transact(&[batch], &mut single) {
                 Ok(()) => outcomes.append(&mut single),
-                Err(Broken(error)) => outcomes.push(Err(CommitError::from_write(error))),
+                Err(Broken(error)) => outcomes.push(Err(self.failed(error))),
             }
         }
+    }
+}
+
+impl SqliteEngine {
+    fn failed(&self, error: rusqlite::Error) -> CommitError {
+        let file = self.connection.path().map(Path::new);
+        CommitError::from_write(error, || file.is_some_and(place::is_full))
     }
 }
 
@@ -262,7 +271,7 @@ impl Engine for SqliteEngine {
         if group.len() > 1 && error.sqlite_error_code() == Some(ErrorCode::DiskFull) {
             return self.one_by_one(group, outcomes);
         }
-        let error = CommitError::from_write(error);
+        let error = self.failed(error);
         outcomes.extend(group.iter().map(|_| Err(error.clone())));
     }
 

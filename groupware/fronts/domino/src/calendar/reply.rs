@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use groupware_calendar::{
     CalendarError, Entry, Format, error_body, event_document, write_icalendar,
 };
-use groupware_http::{NoFlag, Unreadable, reply};
+use groupware_http::{Fault, NoFlag, Unreadable, reply};
 use groupware_service::ChangeError;
 use groupware_store::CommitError;
 use http::{StatusCode, header};
@@ -14,39 +14,51 @@ use http::{StatusCode, header};
 /// Why a request failed, beyond what the calendar itself refuses.
 #[derive(Debug)]
 pub(crate) enum CalendarFailure {
-    /// The calendar refused it, or could not read.
+    /// The calendar refused it.
     Calendar(CalendarError),
+    /// The calendar could not be read.
+    Unreadable(CalendarError, Fault),
     /// Others kept changing the same entries; nothing was changed by this request.
     Contended,
     /// The body, or what it would make, is too large.
     TooLarge,
     /// No room to store it.
-    Full,
+    Full(Fault),
     /// The server is shutting down.
     Closing,
     /// A fault of ours.
-    Internal,
+    Internal(Fault),
 }
 
 impl From<CalendarError> for CalendarFailure {
+    #[track_caller]
     fn from(error: CalendarError) -> Self {
-        Self::Calendar(error)
+        match &error {
+            CalendarError::Refused { .. } => Self::Calendar(error),
+            CalendarError::Unreadable(cause) => {
+                let fault = Fault::of(cause);
+                Self::Unreadable(error, fault)
+            }
+        }
     }
 }
 
 impl From<Unreadable> for CalendarFailure {
+    #[track_caller]
     fn from(Unreadable(message): Unreadable) -> Self {
         CalendarError::bad_request(message).into()
     }
 }
 
 impl From<NoFlag> for CalendarFailure {
+    #[track_caller]
     fn from(error: NoFlag) -> Self {
         CalendarError::bad_request(error.to_string()).into()
     }
 }
 
 impl From<ChangeError<CalendarError>> for CalendarFailure {
+    #[track_caller]
     fn from(error: ChangeError<CalendarError>) -> Self {
         match error {
             ChangeError::Decided(error) => error.into(),
@@ -57,13 +69,14 @@ impl From<ChangeError<CalendarError>> for CalendarFailure {
 }
 
 impl From<CommitError> for CalendarFailure {
+    #[track_caller]
     fn from(error: CommitError) -> Self {
         match error {
             CommitError::Conflict { .. } => Self::Contended,
-            CommitError::Full => Self::Full,
+            CommitError::Full => Self::Full(Fault::of(&error)),
             CommitError::Closed => Self::Closing,
             CommitError::TooLarge => Self::TooLarge,
-            _ => Self::Internal,
+            _ => Self::Internal(Fault::of(&error)),
         }
     }
 }
@@ -75,22 +88,22 @@ impl CalendarFailure {
             Self::Calendar(CalendarError::Refused { reason, message }) => {
                 return (reason.status(), Cow::Borrowed(message));
             }
-            Self::Calendar(_) => (500, "Error reading the calendar."),
+            Self::Calendar(_) | Self::Unreadable(..) => (500, "Error reading the calendar."),
             Self::Contended => (409, "The entry is being changed by others: try again."),
             Self::TooLarge => (413, "The request is too large."),
-            Self::Full => (507, "There is no room left to store this."),
+            Self::Full(_) => (507, "There is no room left to store this."),
             Self::Closing => (503, "The server is shutting down."),
-            Self::Internal => (500, "Error writing the calendar."),
+            Self::Internal(_) => (500, "Error writing the calendar."),
         };
         (status, Cow::Borrowed(message))
     }
 
     fn parts(&self) -> (u16, Vec<u8>) {
-        if let Self::Calendar(error) = self {
+        if let Self::Calendar(error) | Self::Unreadable(error, _) = self {
             return (error.status(), error.to_json());
         }
         let (status, message) = self.told();
-        let cserror = matches!(self, Self::Internal).then_some(1024);
+        let cserror = matches!(self, Self::Internal(_)).then_some(1024);
         (status, error_body(status, cserror, &message))
     }
 }
@@ -101,7 +114,12 @@ impl IntoResponse for CalendarFailure {
         let mut response = reply::json(body);
         *response.status_mut() =
             StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        response
+        match self {
+            Self::Unreadable(_, fault) | Self::Full(fault) | Self::Internal(fault) => {
+                fault.on(response)
+            }
+            _ => response,
+        }
     }
 }
 
@@ -144,9 +162,9 @@ mod tests {
         for (failure, status) in [
             (CalendarFailure::Contended, 409),
             (CalendarFailure::TooLarge, 413),
-            (CalendarFailure::Full, 507),
+            (CalendarFailure::Full(Fault::said("full")), 507),
             (CalendarFailure::Closing, 503),
-            (CalendarFailure::Internal, 500),
+            (CalendarFailure::Internal(Fault::said("broken")), 500),
             (CalendarError::bad_request("No.").into(), 400),
         ] {
             let (found, body) = failure.parts();

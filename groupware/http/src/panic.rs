@@ -1,0 +1,31 @@
+//! Turns a panic while a request is answered into an answer.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use http::StatusCode;
+
+use crate::error::ApiError;
+use crate::fault::Fault;
+
+/// What comes of the work, or 500 if it panics. What the work held is let go as the panic passes; what
+/// was half done in the store is not stored, and nothing else outlives a request.
+pub(crate) async fn caught<T>(
+    work: impl Future<Output = Result<T, ApiError>>,
+) -> Result<T, ApiError> {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(done) => done,
+        Err(panic) => {
+            let fault = Fault::said(format!("panicked: {}", words(&*panic)));
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            Err(ApiError::new(status, "Something failed on the server.").because(fault))
+        }
+    }
+}
+
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no words")
+}

@@ -1,0 +1,167 @@
+//! Whether the writer lives, whether the disk takes what it writes, and since when it has been at it:
+//! what those who watch over a server ask, and what the log says when it changes.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+use crate::stats::Counters;
+use crate::{CommitError, StoreError};
+
+/// How a store does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// The writer has panicked: nothing is written any more, and only another start helps.
+    pub is_dead: bool,
+    /// Why the disk did not take the last commit, if it did not.
+    pub refusal: Option<Arc<str>>,
+    /// How long the commit under way has taken, if there is one.
+    pub busy_for: Option<Duration>,
+}
+
+/// What the writer, and whoever writes in its place, notes of itself.
+#[derive(Debug)]
+pub(crate) struct Life {
+    dead: watch::Sender<bool>,
+    refusal: Mutex<Option<Arc<str>>>,
+    /// When the commit under way began, in microseconds of the clock and one more; 0 if none is.
+    began_us: AtomicU64,
+    slow_us: AtomicU64,
+    clock: Clock,
+}
+
+impl Life {
+    pub(crate) fn new(slow_commit: Option<Duration>) -> Self {
+        let life = Self {
+            dead: watch::Sender::new(false),
+            refusal: Mutex::default(),
+            began_us: AtomicU64::new(0),
+            slow_us: AtomicU64::new(u64::MAX),
+            clock: Clock::start(),
+        };
+        if let Some(slow) = slow_commit {
+            life.set_slow(slow);
+        }
+        life
+    }
+
+    pub(crate) fn set_slow(&self, slow: Duration) {
+        self.slow_us.store(micros(slow), Relaxed);
+    }
+
+    pub(crate) fn condition(&self) -> Condition {
+        let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        let busy_for = self.began_us.load(Relaxed).checked_sub(1).map(|began| {
+            let began = Duration::from_micros(began);
+            self.clock.now().saturating_sub(began)
+        });
+        Condition {
+            is_dead: *self.dead.borrow(),
+            refusal: refusal.clone(),
+            busy_for,
+        }
+    }
+
+    /// Waits until the writer is dead.
+    pub(crate) async fn died(&self) {
+        // The sender lives as long as this.
+        let _ = self.dead.subscribe().wait_for(|dead| *dead).await;
+    }
+
+    /// A commit begins; its end is noted with what comes of it, or the writer is dead if it panics.
+    pub(crate) fn begin(&self) -> UnderWay<'_> {
+        let began = self.clock.now();
+        self.began_us.store(micros(began) + 1, Relaxed);
+        UnderWay {
+            life: self,
+            began,
+            is_over: false,
+        }
+    }
+
+    pub(crate) fn die(&self) {
+        self.dead.send_replace(true);
+    }
+
+    /// Says when the disk begins to refuse, and when it takes writes again, not each refusal.
+    fn note(&self, refusal: Option<&CommitError>) {
+        let mut last = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        match (refusal, last.is_some()) {
+            (Some(error), was_refused) => {
+                let words: Arc<str> = chain(error).into();
+                if !was_refused {
+                    tracing::error!(cause = &*words, "the store takes no writes");
+                }
+                *last = Some(words);
+            }
+            (None, true) => {
+                tracing::warn!("the store takes writes again");
+                *last = None;
+            }
+            (None, false) => {}
+        }
+    }
+}
+
+/// A commit that is under way.
+pub(crate) struct UnderWay<'a> {
+    life: &'a Life,
+    began: Duration,
+    is_over: bool,
+}
+
+impl UnderWay<'_> {
+    /// It is over, and this came of its batches.
+    pub(crate) fn end(mut self, outcomes: &[Result<crate::Committed, CommitError>], to: &Counters) {
+        self.is_over = true;
+        let took = self.life.clock.now().saturating_sub(self.began);
+        self.life.began_us.store(0, Relaxed);
+        to.took(took);
+        let is_fault =
+            |error: &&CommitError| matches!(error, CommitError::Full | CommitError::Store(_));
+        let mut errors = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+        self.life.note(errors.find(is_fault));
+        if micros(took) >= self.life.slow_us.load(Relaxed) {
+            let (batches, ms) = (outcomes.len(), took.as_micros() as f64 / 1000.0);
+            tracing::warn!(batches, ms, "slow commit");
+        }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.life.die();
+        }
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX - 1)
+}
+
+/// The error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut last = error;
+    while let Some(cause) = last.source() {
+        let text = cause.to_string();
+        if !words.ends_with(&text) {
+            words = format!("{words}: {text}");
+        }
+        last = cause;
+    }
+    words
+}
+
+/// Notes that housekeeping failed, which is tried again with the next.
+pub(crate) fn note_checkpoint(error: rusqlite::Error) {
+    let error = StoreError::from(error);
+    tracing::warn!(
+        cause = chain(&error),
+        "the log can't be copied into the database"
+    );
+}
