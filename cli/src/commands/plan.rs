@@ -1,10 +1,12 @@
 //! `plimsoll plan`: the trials in order, the time they need, and whether this machine can do them.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use lab_conduct::preflight;
+use lab_study::model::Threshold;
 use lab_study::plan::{LoadKind, Plan, Search, Trial};
 
 use crate::args::PlanArgs;
@@ -44,6 +46,7 @@ pub(crate) fn describe(plan: &Plan) -> String {
     let _ = writeln!(text);
     if let Some(search) = &plan.search {
         text.push_str(&searches(plan, search));
+        let _ = write!(text, "\n{}", limits(plan));
         return text;
     }
     text.push_str(&table(plan));
@@ -60,6 +63,7 @@ pub(crate) fn describe(plan: &Plan) -> String {
         duration(total(plan)),
         disk(plan)
     );
+    let _ = write!(text, "\n{}", limits(plan));
     text
 }
 
@@ -137,6 +141,42 @@ fn disk(plan: &Plan) -> String {
     )
 }
 
+/// What the server is judged by, and how long an answer may take.
+fn limits(plan: &Plan) -> String {
+    let mut text = String::new();
+    for threshold in &plan.question.thresholds {
+        let _ = writeln!(text, "must hold: {}", limit(threshold));
+    }
+    let of_search = plan.search.iter().flat_map(|search| &search.cells);
+    let trials = plan.trials.iter().chain(of_search);
+    let allowed: BTreeSet<(u64, bool)> = trials
+        .map(|trial| (trial.load.timeout_ms(), trial.load.time_limit_ms.is_some()))
+        .collect();
+    for (ms, is_bound) in allowed {
+        let time = duration(Duration::from_millis(ms));
+        let _ = match is_bound {
+            true => writeln!(
+                text,
+                "an operation that takes over {time} is told as a bound"
+            ),
+            false => writeln!(text, "a request that takes over {time} is an error"),
+        };
+    }
+    text
+}
+
+fn limit(threshold: &Threshold) -> String {
+    let words = lab_analysis::format::threshold(threshold.metric, &threshold.text);
+    let step = threshold.step.as_ref();
+    let step = step.map_or(String::new(), |step| format!(" in “{step}”"));
+    let implied = if threshold.implied {
+        " (unless the study says otherwise)"
+    } else {
+        ""
+    };
+    format!("{words}{step}{implied}")
+}
+
 /// What a search will do, as far as it can be told before.
 fn searches(plan: &Plan, search: &Search) -> String {
     let find = &search.find;
@@ -145,9 +185,7 @@ fn searches(plan: &Plan, search: &Search) -> String {
         find.min_users, find.max_users
     );
     for threshold in &find.subject_to {
-        let step = threshold.step.as_ref();
-        let step = step.map_or(String::new(), |step| format!(" in “{step}”"));
-        let _ = writeln!(text, "  {}{step}", threshold.text);
+        let _ = writeln!(text, "  {}", limit(threshold));
     }
     if search.cells.len() > 1 {
         let cells: Vec<String> = search.cells.iter().map(|t| cell_words(&t.cell)).collect();

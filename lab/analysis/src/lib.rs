@@ -13,6 +13,7 @@
 //! ```
 
 mod analyse;
+mod attempts;
 mod capacity;
 mod cells;
 mod checks;

@@ -1,14 +1,17 @@
 //! Thresholds: judgements on the server, per trial. An empty metric fails (k6#4283).
+//!
+//! Limits on times are about all attempts: a failed one is slower than any limit.
 
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use lab_archive::model::Unanswered;
 use lab_plan::{Aggregate, Comparison, Metric, Threshold};
-use lab_stats::{histogram, needed_sample, quantile};
+use lab_stats::needed_sample;
 
+use crate::attempts::AllAttempts;
 use crate::format::{count, duration, plural_count, still_unanswered};
-use crate::model::{Bound, ThresholdResult};
+use crate::model::{Attempt, BEYOND, Bound, ThresholdResult};
 use crate::number::as_f64;
 use crate::sums::Sums;
 
@@ -48,22 +51,28 @@ impl LeftOut {
     }
 }
 
-pub(crate) fn judge(
-    thresholds: &[Threshold],
-    sums: &Sums,
-    throughput_per_s: Option<f64>,
-    left_out: Option<LeftOut>,
-    bounds: &BTreeMap<String, Bound>,
-) -> Vec<ThresholdResult> {
+/// What the thresholds of a trial are held against.
+pub(crate) struct Measured<'a> {
+    pub(crate) sums: &'a Sums,
+    pub(crate) throughput_per_s: Option<f64>,
+    pub(crate) left_out: Option<LeftOut>,
+    /// By step of which a request was given up at the time limit.
+    pub(crate) bounds: &'a BTreeMap<String, Bound>,
+    /// The longest that a request may take, ms.
+    pub(crate) timeout_ms: f64,
+}
+
+pub(crate) fn judge(thresholds: &[Threshold], of: &Measured<'_>) -> Vec<ThresholdResult> {
     thresholds
         .iter()
         .map(|threshold| {
-            let measured = match bound_of(threshold, bounds) {
-                None => measured(threshold, sums, throughput_per_s),
-                Some(bound) => bounded(threshold, sums, bound),
+            let measured = match bound_of(threshold, of.bounds) {
+                None => measured(threshold, of),
+                Some(bound) => bounded(threshold, of.sums, bound),
             };
-            let result = judge_one(threshold, measured);
-            match left_out.filter(|left| result.holds && hides(threshold, sums, left)) {
+            let result = judge_one(threshold, measured, of.sums);
+            let hidden = |left: &LeftOut| result.holds && hides(threshold, of.sums, left);
+            match of.left_out.filter(hidden) {
                 None => result,
                 Some(left) => ThresholdResult {
                     holds: false,
@@ -103,11 +112,12 @@ fn bound_of(threshold: &Threshold, bounds: &BTreeMap<String, Bound>) -> Option<B
 /// than the time limit.
 fn quantile_below(threshold: &Threshold, sums: &Sums, bound: Bound) -> Option<f64> {
     let p = quantile_of(threshold.aggregate)?;
-    let times = times_of(threshold, sums)?;
+    let attempts = attempts_of(threshold, sums);
+    let times = attempts.times();
     let known = as_f64(times.len());
     let among_known = p * (known + as_f64(bound.over)) / known;
-    let us = (among_known < 1.0).then(|| quantile(times, among_known));
-    us.flatten().map(|us| as_f64(us) / 1000.0)
+    let at = (among_known < 1.0).then(|| attempts.at(among_known));
+    at.and_then(value)
 }
 
 fn quantile_of(aggregate: Aggregate) -> Option<f64> {
@@ -137,7 +147,8 @@ fn hides(threshold: &Threshold, sums: &Sums, left: &LeftOut) -> bool {
             None => return false,
         },
     };
-    let times = &sums.response;
+    let attempts = AllAttempts::new(&sums.response, sums.hold.errors());
+    let times = attempts.times();
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -148,31 +159,46 @@ fn hides(threshold: &Threshold, sums: &Sums, left: &LeftOut) -> bool {
     as_f64(slower) > (1.0 - within) * as_f64(times.len() + left.count)
 }
 
-fn measured(
-    threshold: &Threshold,
-    sums: &Sums,
-    throughput_per_s: Option<f64>,
-) -> Result<f64, String> {
+/// The figure, infinite where a failed attempt stands for it; or why there is none.
+fn measured(threshold: &Threshold, of: &Measured<'_>) -> Result<f64, String> {
+    let sums = of.sums;
     match threshold.metric {
-        Metric::ResponseTime | Metric::ServiceTime => time(threshold, times_of(threshold, sums)),
+        Metric::ResponseTime | Metric::ServiceTime => {
+            time(threshold, &attempts_of(threshold, sums), of.timeout_ms)
+        }
         Metric::ErrorRate => error_rate(threshold, sums),
-        Metric::Throughput => throughput(threshold, sums, throughput_per_s),
+        Metric::Throughput => throughput(threshold, sums, of.throughput_per_s),
     }
 }
 
 /// What was measured beside the limit, or why nothing was.
-fn judge_one(threshold: &Threshold, measured: Result<f64, String>) -> ThresholdResult {
+fn judge_one(threshold: &Threshold, measured: Result<f64, String>, sums: &Sums) -> ThresholdResult {
     let holds = measured
         .as_ref()
         .is_ok_and(|value| compare(threshold, *value));
+    let value = measured.as_ref().ok().copied();
+    let beyond = value.is_some_and(f64::is_infinite);
+    let failed = || {
+        let (failed, of) = (
+            failed_of(threshold, sums),
+            attempts_of(threshold, sums).times().len(),
+        );
+        format!(
+            "{BEYOND}: {} of {} failed",
+            count(failed),
+            plural_count(of, "attempt")
+        )
+    };
     ThresholdResult {
         text: threshold.text.clone(),
         metric: threshold.metric,
         step: threshold.step.clone(),
-        value: measured.as_ref().ok().copied(),
+        value: value.filter(|_| !beyond),
         limit: threshold.limit,
         holds,
-        reason: measured.err(),
+        beyond,
+        implied: threshold.implied,
+        reason: measured.err().or_else(|| beyond.then(failed)),
     }
 }
 
@@ -183,6 +209,23 @@ fn compare(threshold: &Threshold, value: f64) -> bool {
         Comparison::LessOrEqual => value <= limit,
         Comparison::Greater => value > limit,
         Comparison::GreaterOrEqual => value >= limit,
+    }
+}
+
+/// The attempts of the threshold's step, or of all: from the planned send, or from the actual one.
+fn attempts_of(threshold: &Threshold, sums: &Sums) -> AllAttempts {
+    let failed = failed_of(threshold, sums);
+    match times_of(threshold, sums) {
+        Some(times) => AllAttempts::new(times, failed),
+        None => AllAttempts::new(&lab_stats::Merger::default().into_merged(), failed),
+    }
+}
+
+/// Failed attempts in the hold.
+fn failed_of(threshold: &Threshold, sums: &Sums) -> u64 {
+    match &threshold.step {
+        None => sums.hold.errors(),
+        Some(step) => sums.hold.steps.get(step).map_or(0, |sum| sum.errors),
     }
 }
 
@@ -197,35 +240,40 @@ fn times_of<'a>(threshold: &Threshold, sums: &'a Sums) -> Option<&'a Histogram<u
     }
 }
 
-fn time(threshold: &Threshold, times: Option<&Histogram<u64>>) -> Result<f64, String> {
-    let times = times
-        .filter(|times| !times.is_empty())
-        .ok_or("no response in the hold")?;
-    let us = match threshold.aggregate {
-        Aggregate::Percentile(percent) => at(times, percent / 100.0)?,
-        Aggregate::Median => at(times, 0.5)?,
-        Aggregate::Mean => times.mean(),
-        Aggregate::Min => as_f64(times.min()),
-        Aggregate::Max => as_f64(times.max()),
+fn time(threshold: &Threshold, attempts: &AllAttempts, timeout_ms: f64) -> Result<f64, String> {
+    if attempts.is_empty() {
+        return Err("no response in the hold".to_owned());
+    }
+    let of = match threshold.aggregate {
+        Aggregate::Percentile(percent) => return at(attempts, percent / 100.0),
+        Aggregate::Median => return at(attempts, 0.5),
+        Aggregate::Mean => attempts
+            .mean(timeout_ms)
+            .map_or(Attempt::Unsupported, Attempt::Ms),
+        Aggregate::Min => attempts.min(),
+        Aggregate::Max => attempts.max(),
         Aggregate::Rate => return Err("a time has no rate".to_owned()),
     };
-    debug_assert!(
-        histogram::mean(times).is_some(),
-        "an empty one was turned away above"
-    );
-    Ok(us / 1000.0)
+    value(of).ok_or_else(|| "no response in the hold".to_owned())
 }
 
-fn at(times: &Histogram<u64>, p: f64) -> Result<f64, String> {
-    quantile(times, p)
-        .map(as_f64)
-        .ok_or_else(|| match needed_sample(p) {
-            Some(needed) => format!(
-                "{} responses, {needed} needed for this quantile",
-                times.len()
-            ),
-            None => "not a quantile".to_owned(),
-        })
+/// Infinite beyond any limit.
+fn value(of: Attempt) -> Option<f64> {
+    match of {
+        Attempt::Ms(ms) => Some(ms),
+        Attempt::Beyond => Some(f64::INFINITY),
+        Attempt::Unsupported => None,
+    }
+}
+
+fn at(attempts: &AllAttempts, p: f64) -> Result<f64, String> {
+    value(attempts.at(p)).ok_or_else(|| match needed_sample(p) {
+        Some(needed) => format!(
+            "{} responses, {needed} needed for this quantile",
+            attempts.times().len()
+        ),
+        None => "not a quantile".to_owned(),
+    })
 }
 
 fn error_rate(threshold: &Threshold, sums: &Sums) -> Result<f64, String> {

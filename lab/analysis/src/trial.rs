@@ -7,6 +7,7 @@ use lab_archive::model::{ErrorClass, Manifest, TrialEnd, WindowLine};
 use lab_plan::{Find, LoadKind, Question, Threshold, Trial};
 use lab_stats::quantile;
 
+use crate::attempts::AllAttempts;
 use crate::error::ReportError;
 use crate::format::{cell_label, plural_count};
 use crate::model::{
@@ -133,9 +134,14 @@ impl Measured<'_> {
 
     fn judge(&self, of: &[Threshold]) -> Vec<ThresholdResult> {
         let unanswered = self.input.data.record.unanswered.as_ref();
-        let left_out = thresholds::LeftOut::of(unanswered, &self.sums);
-        let throughput_per_s = self.throughput_per_s();
-        thresholds::judge(of, &self.sums, throughput_per_s, left_out, &self.bounds)
+        let measured = thresholds::Measured {
+            sums: &self.sums,
+            throughput_per_s: self.throughput_per_s(),
+            left_out: thresholds::LeftOut::of(unanswered, &self.sums),
+            bounds: &self.bounds,
+            timeout_ms: as_f64(self.input.planned.load.timeout_ms()),
+        };
+        thresholds::judge(of, &measured)
     }
 
     /// Of a search: whether the thresholds that it is subject to hold.
@@ -183,6 +189,8 @@ impl Measured<'_> {
             delivered_per_s: sums.hold.per_s(sums.hold.sent()),
             offered_per_s: prediction.map(|plan| plan.offered_per_s),
             response_ms: Times::of(&sums.response).under(over_all),
+            response_with_failures_ms: AllAttempts::new(&sums.response, sums.hold.errors())
+                .summary(),
             service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)).under(over_all),
             steps: steps(input.steps, sums, &self.predicted, &self.bounds),
             probe_ms: sums.probe.as_ref().map(Times::of),

@@ -21,10 +21,6 @@ use crate::snapshot::Snapshots;
 use crate::start::{Stop, System};
 use crate::state;
 
-/// A request may take a quarter of the hold, but never less than this is granted.
-const TIMEOUTS_PER_HOLD: u32 = 4;
-const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
-
 /// What a trial is run with.
 pub(crate) struct Conductor<'a> {
     pub(crate) program: &'a std::path::Path,
@@ -82,21 +78,12 @@ impl Conductor<'_> {
         }
     }
 
-    /// A sped-up hold is short; a server that hangs in it must show as timeouts, not as silence.
     pub(crate) fn limits(&self) -> lab_driver::Limits {
-        let limits = lab_driver::Limits::default();
         let load = &self.trial.load;
-        if let Some(ms) = load.time_limit_ms.or(load.timeout_ms) {
-            return lab_driver::Limits {
-                request_timeout: Duration::from_millis(ms),
-                timeout_ends_step: load.time_limit_ms.is_some(),
-                ..limits
-            };
-        }
-        let within = (self.hold() / TIMEOUTS_PER_HOLD).max(SHORTEST_TIMEOUT);
         lab_driver::Limits {
-            request_timeout: limits.request_timeout.min(within),
-            ..limits
+            request_timeout: Duration::from_millis(load.timeout_ms()),
+            timeout_ends_step: load.time_limit_ms.is_some(),
+            ..lab_driver::Limits::default()
         }
     }
 

@@ -103,7 +103,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            request_timeout: Duration::from_secs(60),
+            request_timeout: Duration::from_millis(lab_workload::TIMEOUT_MS),
             connect_timeout: Duration::from_secs(10),
             timeout_ends_step: false,
             max_response_bytes: 64 << 20,

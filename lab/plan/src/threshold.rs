@@ -18,6 +18,36 @@ pub struct Threshold {
     pub limit: f64,
     /// As written.
     pub text: String,
+    /// Not written in the study: judged all the same, because the study sets no limit of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub implied: bool,
+}
+
+impl Threshold {
+    /// The limit on the error rate where a study sets none.
+    #[must_use]
+    pub fn implied_error_rate() -> Self {
+        Self::error_rate_below(0.01, "rate < 1%")
+    }
+
+    /// The limit on the error rate within which a search looks where it sets none: its answer is a
+    /// load that the system carries day by day.
+    #[must_use]
+    pub fn implied_error_rate_of_search() -> Self {
+        Self::error_rate_below(0.001, "rate < 0.1%")
+    }
+
+    fn error_rate_below(limit: f64, text: &str) -> Self {
+        Self {
+            metric: Metric::ErrorRate,
+            step: None,
+            aggregate: Aggregate::Rate,
+            comparison: Comparison::Less,
+            limit,
+            text: text.to_owned(),
+            implied: true,
+        }
+    }
 }
 
 /// What a threshold judges.

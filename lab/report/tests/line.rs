@@ -52,13 +52,17 @@ fn a_line_with_its_interval() {
     assert_eq!(line.users, Some(128), "{line:?}");
     // Five trials at a level can't bound the line by themselves; those further out help.
     assert_eq!((line.low, line.high), (Some(125), Some(136)));
-    assert_eq!(line.thresholds, ["response time p(95) < 100ms"]);
+    assert_eq!(
+        line.thresholds,
+        ["response time p(95) < 100ms", "error rate < 0.1%"]
+    );
     assert_eq!(line.ceiling, None);
     assert_eq!(line.levels.len(), 8);
     assert_eq!(analysis.summary.outcome, Outcome::Ok);
     assert_eq!(
         analysis.headline,
-        "With response time p(95) < 100ms, the load line is 128 users (95 % sure: 125 to 136)."
+        "With response time p(95) < 100ms and error rate < 0.1%, the load line is 128 users (95 % \
+         sure: 125 to 136)."
     );
     let text = terminal(&analysis, 80);
     assert!(

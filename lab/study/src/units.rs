@@ -388,6 +388,7 @@ pub(crate) fn threshold(
         comparison,
         limit,
         text: text.trim().to_owned(),
+        implied: false,
     })
 }
 

@@ -20,7 +20,7 @@ mod wait;
 
 pub use capture::{Capture, CaptureSource, JsonPath, Pattern, PatternError};
 pub use level::{Level, Parameters};
-pub use load::{LoadKind, LoadSpec, Spacing};
+pub use load::{LoadKind, LoadSpec, Spacing, TIMEOUT_MS};
 pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
 pub use model::{Body, Probe, Request, Session, Step, Transfer, Workload};
 pub use predict::{Arrivals, Prediction, StepPrediction, predict};

@@ -20,12 +20,23 @@ pub struct LoadSpec {
     /// Processes that the users are spread over.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub generators: u32,
-    /// How long an answer may take; `None` leaves it to the lab.
+    /// How long an answer may take; `None` is [`TIMEOUT_MS`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// How long an operation may take before its step is told as a bound; in the place of a timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_ms: Option<u64>,
+}
+
+/// How long an answer may take where a study doesn't say it.
+pub const TIMEOUT_MS: u64 = 60_000;
+
+impl LoadSpec {
+    /// How long a request may take, whatever it is given up for then.
+    #[must_use]
+    pub fn timeout_ms(&self) -> u64 {
+        self.time_limit_ms.or(self.timeout_ms).unwrap_or(TIMEOUT_MS)
+    }
 }
 
 /// What makes sessions begin.

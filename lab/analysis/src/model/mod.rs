@@ -3,6 +3,7 @@
 //! Times end in `_ms`, rates in `_per_s`. A quantile that its sample can't support, and a counter
 //! that was never sampled, is `null`, never a number. Whoever writes a report reads nothing but this.
 
+mod attempts;
 mod cells;
 mod comparison;
 mod figures;
@@ -13,6 +14,7 @@ mod runs;
 mod transfer;
 mod trial;
 
+pub use attempts::{Attempt, Attempts, BEYOND};
 pub use cells::{CellSummary, StepSummary, TimesSummary};
 pub use comparison::{Claim, Comparison, Difference, Inference, Measure};
 pub use figures::{Counters, ErrorCounts, ErrorExamples, Estimate};

@@ -9,6 +9,7 @@ use lab_stats::histogram::{max, mean, min};
 use lab_stats::quantile;
 use serde::Serialize;
 
+use super::attempts::Attempts;
 use super::figures::{Counters, ErrorCounts, ErrorExamples};
 use super::transfer::Transfer;
 
@@ -83,6 +84,8 @@ pub struct TrialAnalysis {
     pub offered_per_s: Option<f64>,
     /// From the planned send where there is a plan, else from the actual send.
     pub response_ms: Times,
+    /// As `response_ms`, over all attempts: a failed one is slower than any limit.
+    pub response_with_failures_ms: Attempts,
     /// From the actual send.
     pub service_ms: Times,
     /// Steps, in session order, each name once.
@@ -205,6 +208,12 @@ pub struct ThresholdResult {
     pub limit: f64,
     /// Whether it holds. An empty metric doesn't.
     pub holds: bool,
+    /// Whether a failed attempt stands for the time that is judged: slower than any limit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub beyond: bool,
+    /// Not written in the study; judged because it sets no limit of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub implied: bool,
     /// Why it could not be judged.
     pub reason: Option<String>,
 }

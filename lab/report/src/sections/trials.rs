@@ -8,7 +8,10 @@ use crate::document::{
     Tone,
 };
 use crate::format::{count, duration};
-use crate::model::{Check, CheckOutcome, Counters, Point, Sample, TrialAnalysis, Verdict};
+use crate::model::{
+    Attempt, BEYOND, Check, CheckOutcome, Counters, Point, Sample, ThresholdResult, TrialAnalysis,
+    Verdict,
+};
 
 /// Trials with charts; all are in the archive.
 const MOST_CARDS: usize = 24;
@@ -39,7 +42,12 @@ pub(super) fn trials(analysis: &Analysis) -> Option<Section> {
         ("verdict", Kind::Text),
     ];
     let figures = figures.map(|head| (head, Kind::Number));
-    let columns = names.into_iter().chain(figures);
+    // Beside the times of those answered, only where some failed.
+    let failed = analysis.trials.iter();
+    let failed = failed.map(|trial| trial.response_with_failures_ms.failed);
+    let any_failed = failed.sum::<u64>() > 0;
+    let with_failures = any_failed.then_some(("p95, failed too", Kind::Number));
+    let columns = names.into_iter().chain(figures).chain(with_failures);
     let row = |trial: &TrialAnalysis| {
         let verdict = badge(trial);
         let mut cells = vec![
@@ -48,6 +56,7 @@ pub(super) fn trials(analysis: &Analysis) -> Option<Section> {
             Cell::outcome(verdict.text, verdict.tone),
         ];
         cells.extend(trial_figures(trial));
+        cells.extend(any_failed.then(|| attempt(trial.response_with_failures_ms.p95)));
         Row {
             struck: trial.verdict == Verdict::Invalid,
             ..Row::new(cells)
@@ -56,13 +65,24 @@ pub(super) fn trials(analysis: &Analysis) -> Option<Section> {
     let lead = "Times in ms. late: p99 of lateness; CPU: of the host; CPU/tx: of the system per \
                 transaction; MB: peak memory of the system. Invalid trials are struck out and count \
                 nowhere else.";
+    let failed =
+        " p95, failed too: over all attempts, where a failed one is slower than any limit.";
+    let lead = format!("{lead}{}", if any_failed { failed } else { "" });
     let columns = columns
         .map(|(head, kind)| Column::new(head, kind))
         .collect();
     let rows = analysis.trials.iter().map(row).collect();
     let table = Table::new("Trials", "trial", columns, rows);
-    let blocks = vec![Block::Paragraph(lead.to_owned()), Block::Table(table)];
+    let blocks = vec![Block::Paragraph(lead), Block::Table(table)];
     Some(Section::of_page("Trials", blocks))
+}
+
+fn attempt(of: Attempt) -> Cell {
+    match of {
+        Attempt::Ms(ms) => Cell::number(Some(ms)),
+        Attempt::Unsupported => Cell::number(None),
+        Attempt::Beyond => Cell::text(BEYOND),
+    }
 }
 
 fn trial_figures(trial: &TrialAnalysis) -> Vec<Cell> {
@@ -220,7 +240,9 @@ pub(super) fn thresholds(analysis: &Analysis) -> Option<Section> {
 }
 
 fn threshold_rows(trial: &TrialAnalysis) -> impl Iterator<Item = Row> + '_ {
-    trial.thresholds.iter().map(move |threshold| {
+    // That what nobody asked for holds is no news.
+    let told = |one: &&ThresholdResult| !(one.implied && one.holds);
+    trial.thresholds.iter().filter(told).map(move |threshold| {
         let (outcome, sentence) = match (trial.verdict, threshold.holds) {
             (Verdict::Invalid, _) => (Cell::text("not judged"), "not judged, the trial is invalid"),
             (Verdict::Valid, true) => (Cell::outcome("holds", Tone::Good), "holds"),

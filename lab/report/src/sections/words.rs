@@ -85,7 +85,10 @@ pub(crate) fn threshold_value(threshold: &ThresholdResult) -> String {
 
 /// A threshold in words: `response time p(95) < 300ms`, `error rate < 0.1% in “Log in”`.
 pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
-    let words = crate::format::threshold(threshold.metric, &threshold.text);
+    let mut words = crate::format::threshold(threshold.metric, &threshold.text);
+    if threshold.implied {
+        words.push_str(" (unless said otherwise)");
+    }
     let step = threshold.step.as_ref();
     step.map_or(words.clone(), |step| format!("{words} in “{step}”"))
 }

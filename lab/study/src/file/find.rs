@@ -14,7 +14,8 @@ use crate::node::Node;
 pub(crate) struct FindFile {
     /// Between which numbers of users it looks.
     pub(crate) users: UsersFile,
-    /// What must hold for a number of users to be carried, as under `thresholds`.
+    /// What must hold for a number of users to be carried, as under `thresholds`; an `error_rate` of
+    /// `rate < 0.1%` too, unless another is said.
     #[schemars(with = "Table<Vec<String>>")]
     pub(crate) subject_to: At<Table<Vec<At<Scalar>>>>,
     /// How near to each other the levels on both sides of the line are in the end, 0.5% to 50%;

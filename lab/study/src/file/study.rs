@@ -78,6 +78,9 @@ pub(crate) struct StudyFile {
     pub(crate) dates_from: Option<At<Scalar>>,
     /// Judgements on the server: `response_time`, `service_time`, `error_rate`, or `throughput`,
     /// each with a list such as `["p(95) < 300ms"]`. `response_time{step:Log in}` judges one step.
+    /// Limits on times are about all requests: one that failed is slower than any limit, and in an
+    /// average it counts as the timeout. `error_rate` is always judged: `rate < 1%` unless said, where
+    /// `rate <= 100%` lets everything pass.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Vec<String>>")]
     pub(crate) thresholds: Table<Vec<At<Scalar>>>,

@@ -1,10 +1,10 @@
 //! The search for the load line, judged.
 
-use super::thresholds::thresholds;
+use super::thresholds::{thresholds, with_error_rate};
 use crate::demand::USERS;
 use crate::error::{Problem, Problems};
 use crate::file::{At, FindFile, Scalar, StudyFile};
-use crate::model::{Find, Workload};
+use crate::model::{Find, Threshold, Workload};
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
@@ -87,7 +87,7 @@ fn subject_to(
     file: &FindFile,
     workload: &Workload,
     problems: &mut Problems,
-) -> Option<Vec<crate::model::Threshold>> {
+) -> Option<Vec<Threshold>> {
     let table = &file.subject_to;
     if table.value.iter().all(|(_, list)| list.is_empty()) {
         let help = "write `subject_to: { response_time: [\"p(95) < 100ms\"] }`";
@@ -95,7 +95,8 @@ fn subject_to(
     }
     let found = thresholds(&table.value, workload, problems);
     let written: usize = table.value.iter().map(|(_, list)| list.len()).sum();
-    (found.len() == written).then_some(found)
+    let whole = found.len() == written;
+    whole.then(|| with_error_rate(found, Threshold::implied_error_rate_of_search()))
 }
 
 fn number(

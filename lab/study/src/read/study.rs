@@ -9,13 +9,14 @@ use super::names::{check_short_name, switch, unknown_name};
 use super::parameters::check_cells;
 use super::settings::Settings;
 use super::system;
-use super::thresholds::thresholds;
+use super::thresholds::{thresholds, with_error_rate};
 use super::{demand, find, matrix, meaning, overrides, parameters, published, workload};
 use crate::cell::CellTemplate;
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Scalar, StudyFile, SystemFile, WorkloadFile};
 use crate::model::{
-    DEFAULT_DATES_FROM, Factor, MAX_TRIALS, Order, Published, SMALLEST_DIFFERENCE, Study, Workload,
+    DEFAULT_DATES_FROM, Factor, MAX_TRIALS, Order, Published, SMALLEST_DIFFERENCE, Study,
+    Threshold, Workload,
 };
 use crate::node::{self, Node};
 use crate::units;
@@ -138,7 +139,7 @@ fn validate(
         cells,
         trials,
         seed: seed.unwrap_or(DEFAULT_SEED),
-        thresholds,
+        thresholds: implied(thresholds, find.is_some()),
         published,
         order,
         dates_from,
@@ -150,6 +151,14 @@ fn validate(
         workload_sha256: sha256,
         workload_file: written,
     })
+}
+
+/// A search goes beyond what the system carries, so it is its own limits that are judged.
+fn implied(thresholds: Vec<Threshold>, searches: bool) -> Vec<Threshold> {
+    if searches {
+        return thresholds;
+    }
+    with_error_rate(thresholds, Threshold::implied_error_rate())
 }
 
 /// A whole number of the study; `None` when it is absent or wrong.

@@ -1,4 +1,5 @@
-//! Thresholds: which metric, of which step, against which limit.
+//! Thresholds: which metric, of which step, against which limit; and the one that holds unless a
+//! study says otherwise.
 
 use super::names::unknown_name;
 use crate::error::Problems;
@@ -27,6 +28,18 @@ pub(super) fn thresholds(
         }
     }
     parsed
+}
+
+/// With the limit on the error rate that holds where the study sets none for all its steps.
+pub(super) fn with_error_rate(
+    mut thresholds: Vec<Threshold>,
+    implied: Threshold,
+) -> Vec<Threshold> {
+    let sets = |one: &Threshold| one.metric == Metric::ErrorRate && one.step.is_none();
+    if !thresholds.iter().any(sets) {
+        thresholds.push(implied);
+    }
+    thresholds
 }
 
 /// `response_time` or `response_time{step:Open one event}`.

@@ -1,0 +1,47 @@
+//! What is said of all attempts, failed ones included.
+
+use serde::{Serialize, Serializer};
+
+/// Times over all attempts of the hold, ms: a failed one is slower than any limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Attempts {
+    /// Answered and failed ones.
+    pub count: u64,
+    /// Failed ones.
+    pub failed: u64,
+    /// Median.
+    pub p50: Attempt,
+    /// 90 % are no longer.
+    pub p90: Attempt,
+    /// 95 % are no longer.
+    pub p95: Attempt,
+    /// 99 % are no longer.
+    pub p99: Attempt,
+    /// 99.9 % are no longer.
+    pub p999: Attempt,
+}
+
+/// A time over all attempts. In JSON a number, `"beyond any limit"`, or `null`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Attempt {
+    /// Too few attempts for it.
+    #[default]
+    Unsupported,
+    /// Of an answered one.
+    Ms(f64),
+    /// A failed one stands there: slower than any limit.
+    Beyond,
+}
+
+/// How a time that a failed attempt stands for is called.
+pub const BEYOND: &str = "beyond any limit";
+
+impl Serialize for Attempt {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unsupported => serializer.serialize_none(),
+            Self::Ms(ms) => serializer.serialize_f64(*ms),
+            Self::Beyond => serializer.serialize_str(BEYOND),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Failures count: limits on times are about all attempts, and an error rate is always judged.
+
+mod support;
+
+use lab_analysis::model::{Attempt, Outcome, ThresholdResult, TrialAnalysis};
+use lab_analysis::{Analysis, judge_trial};
+use lab_archive::ErrorClass;
+use lab_plan::Metric;
+use lab_stats::search::Judgement;
+use support::{Made, STUDY, Shape};
+
+const LIMITS: &str =
+    "thresholds:\n  response_time: [\"p(95) < 300ms\"]\n  error_rate: [\"rate < 1%\"]\n";
+
+/// Every n-th request fails at once.
+fn failing(every: u64, thresholds: &str) -> Analysis {
+    let shape = Shape {
+        fails_every: every,
+        ..Shape::default()
+    };
+    let study = STUDY.replace(LIMITS, thresholds);
+    Made {
+        study,
+        ..Made::both(&shape)
+    }
+    .analysis()
+}
+
+fn judged(trial: &TrialAnalysis, text: &str) -> ThresholdResult {
+    let found = trial.thresholds.iter().find(|one| one.text == text);
+    found
+        .unwrap_or_else(|| panic!("{:?}", trial.thresholds))
+        .clone()
+}
+
+#[test]
+fn a_failed_attempt_is_slower_than_any_limit() {
+    let analysis = failing(
+        10,
+        "thresholds:\n  response_time: [\"med < 300ms\", \"p(89) < 300ms\", \"p(95) < 300ms\", \"max < 1h\", \
+         \"p(95) > 1ms\", \"min < 300ms\"]\n  response_time{step:Read}: [\"p(95) < 300ms\"]\n  \
+         service_time: [\"p(95) < 300ms\"]\n  error_rate: [\"rate <= 100%\"]\n",
+    );
+    let trial = &analysis.trials[0];
+    for holds in ["med < 300ms", "p(89) < 300ms", "p(95) > 1ms", "min < 300ms"] {
+        assert!(judged(trial, holds).holds, "{:?}", judged(trial, holds));
+    }
+    let beyond = trial.thresholds.iter().filter(|one| one.beyond);
+    let beyond: Vec<&ThresholdResult> = beyond.collect();
+    assert_eq!(
+        beyond.len(),
+        5,
+        "three p(95), the one with >, and max: {beyond:#?}"
+    );
+    for one in beyond {
+        assert_eq!(
+            (one.holds, one.value),
+            (one.text.contains('>'), None),
+            "{one:?}"
+        );
+        let reason = one.reason.as_ref().unwrap();
+        assert!(
+            reason.starts_with("beyond any limit: ") && reason.ends_with(" failed"),
+            "{reason}"
+        );
+    }
+    assert_eq!(analysis.summary.outcome, Outcome::ThresholdFailed);
+    let all = trial.response_with_failures_ms;
+    assert_eq!(all.count, trial.response_ms.count + all.failed);
+    assert!(matches!(all.p50, Attempt::Ms(_)));
+    assert_eq!((all.p95, all.p99), (Attempt::Beyond, Attempt::Beyond));
+    assert!(
+        trial.response_ms.p95.is_some(),
+        "of those answered it is told as before"
+    );
+    let json = serde_json::to_value(all).unwrap();
+    assert_eq!(json["p95"], "beyond any limit");
+}
+
+#[test]
+fn a_failed_attempt_counts_as_the_timeout_in_an_average() {
+    let mean = |load: &str| {
+        let shape = Shape {
+            fails_every: 10,
+            ..Shape::default()
+        };
+        let study = STUDY.replace(LIMITS, "thresholds:\n  response_time: [\"avg < 300ms\"]\n");
+        let study = study.replace("hold: 4 cycles", load);
+        let analysis = Made {
+            study,
+            ..Made::both(&shape)
+        }
+        .analysis();
+        judged(&analysis.trials[0], "avg < 300ms").value.unwrap()
+    };
+    let (short, usual) = (mean("hold: 4 cycles, timeout: 1s"), mean("hold: 4 cycles"));
+    assert!(
+        (90.0..130.0).contains(&short),
+        "a tenth of 1 s and what the others took: {short}"
+    );
+    assert!(
+        (5_900.0..6_100.0).contains(&usual),
+        "a tenth of 60 s: {usual}"
+    );
+}
+
+#[test]
+fn an_error_rate_is_judged_unless_said_otherwise() {
+    let silent = |every| failing(every, "");
+    let few = silent(200);
+    let implied = judged(&few.trials[0], "rate < 1%");
+    assert!(implied.holds && implied.implied && implied.metric == Metric::ErrorRate);
+    assert_eq!(few.summary.outcome, Outcome::Ok);
+    assert_eq!(silent(50).summary.outcome, Outcome::ThresholdFailed);
+
+    let said = failing(50, "thresholds:\n  error_rate: [\"rate < 5%\"]\n");
+    assert_eq!(said.summary.outcome, Outcome::Ok);
+    assert_eq!(
+        said.trials[0].thresholds.len(),
+        1,
+        "only what the study says"
+    );
+    // Of one step it isn't the study's.
+    let of_a_step = failing(
+        50,
+        "thresholds:\n  error_rate{step:Read}: [\"rate < 5%\"]\n",
+    );
+    assert_eq!(of_a_step.trials[0].thresholds.len(), 2);
+    assert_eq!(of_a_step.summary.outcome, Outcome::ThresholdFailed);
+}
+
+/// A server that refuses at once what it can't carry has the best times of all.
+#[test]
+fn a_search_does_not_call_refusals_carried() {
+    let study = STUDY
+        .replace("matrix: { users: [100, 200] }\n", "")
+        .replace("users: \"{{ users }}\", ", "")
+        .replace("published: [load.csv, steps.csv]\n", "")
+        .replace(
+            LIMITS,
+            "find:\n  users: { min: 50, max: 400 }\n  subject_to: { response_time: [\"p(95) < 100ms\"] }\n",
+        );
+    let judgement = |fails_every: u64| {
+        let made = Made {
+            study: study.clone(),
+            shapes: vec![Shape {
+                fails_every,
+                fails_with: ErrorClass::Status,
+                ..Shape::default()
+            }],
+            searched: vec![(0, 100)],
+            ..Made::default()
+        };
+        let find = made.planned().search.unwrap().find;
+        let judged = judge_trial(&made.run(), 1, &find).unwrap();
+        let reported = made.analysis();
+        assert_eq!(reported.trials[0].carried, judged.carried());
+        assert_eq!(reported.load_lines[0].thresholds[1], "error rate < 0.1%");
+        judged
+    };
+    assert_eq!(judgement(0), Judgement::Carried);
+    assert_eq!(
+        judgement(2),
+        Judgement::NotCarried,
+        "half refused: the quantile is beyond"
+    );
+    assert_eq!(
+        judgement(500),
+        Judgement::NotCarried,
+        "0.2 % are above what a search allows"
+    );
+}
