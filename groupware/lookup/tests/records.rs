@@ -292,7 +292,7 @@ fn bulk_registration_and_renewal_say_what_failed() {
     assert_eq!(status(NewRecord::parse_bulk(b"[]")), 400);
     assert_eq!(status(NewRecord::parse_bulk(b"{}")), 400);
     assert_eq!(status(BulkRenewal::parse(b"")), 400);
-    assert_eq!(status(BulkRenewal::parse(br#"{"record-uris":7}"#)), 400);
+    assert_eq!(status(BulkRenewal::parse(br#"{"record-uris":{}}"#)), 400);
 }
 
 #[test]
