@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use groupware_server::LookupAccess;
 
+use crate::operating::DataArgs;
+
 /// Finds the load line of a server: how many users it carries, and whether a setting helped.
 #[derive(Debug, Parser)]
 #[command(
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Restore(RestoreArgs),
     /// Serve the groupware: calendar with invitations, and mail
     Serve(Box<ServeArgs>),
+    /// Back up the data of a groupware server, and put it back
+    Data(DataArgs),
     /// Print the JSON Schema of study or workload files
     Schema(SchemaArgs),
     /// Drive a part of a load for another process, which speaks on stdin and listens on stdout

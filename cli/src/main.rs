@@ -7,6 +7,7 @@ mod exit;
 mod files;
 mod interrupt;
 mod length;
+mod operating;
 mod progress;
 mod state;
 mod talk;
@@ -47,6 +48,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Report(args) => commands::report::run(args),
         Command::Compare(args) => commands::compare::run(args),
         Command::Restore(args) => commands::restore::run(args),
+        Command::Data(args) => commands::data::run(args),
         Command::Serve(args) => commands::serve::run(args),
         Command::Schema(args) => commands::schema::run(args),
         Command::Generate => commands::generate::run(),

@@ -3,6 +3,7 @@
 pub(crate) mod calibrate;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod data;
 pub(crate) mod generate;
 pub(crate) mod load;
 pub(crate) mod plan;

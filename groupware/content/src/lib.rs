@@ -10,6 +10,7 @@
 //! knows nothing of documents, users, or time; who refers to what is told to the sweep.
 
 mod error;
+mod hold;
 mod pins;
 mod store;
 mod sweep;
@@ -19,6 +20,7 @@ mod whole;
 
 pub use error::ContentError;
 pub use groupware_ids::ContentHash;
+pub use hold::Hold;
 pub use pins::Pin;
 pub use store::{ContentStore, Found};
 pub use sweep::{FolderSweep, Swept, UploadFile};

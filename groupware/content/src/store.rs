@@ -115,6 +115,12 @@ impl ContentStore {
         }
     }
 
+    /// Whether a file of this name and length is there; what is in it is not looked at.
+    pub fn has(&self, hash: ContentHash, bytes: u64) -> bool {
+        let found = fs::metadata(self.path_of(hash));
+        found.is_ok_and(|found| found.len() == bytes)
+    }
+
     /// Keeps the sweep away from content, there or not, as long as the pin lives.
     pub fn pin(&self, hash: ContentHash) -> Pin {
         Pin::new(&self.inner.pins, hash)

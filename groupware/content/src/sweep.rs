@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use crate::hold::Hold;
 use crate::pins::{SharedPins, lock};
 use crate::tail::with_tail;
 use crate::{ContentError, ContentHash, ContentStore};
@@ -116,10 +117,15 @@ impl FolderSweep {
     /// Removes what nothing refers to, and cuts off what crashes have left behind content. While an
     /// upload has the same file, the tail is its proof, and stays.
     ///
+    /// Where somebody has put a [`Hold`] on the store, nothing is removed this time.
+    ///
     /// # Errors
     /// The disk's; what was not reached is left to the next sweep.
     pub fn finish(self) -> Result<Swept, ContentError> {
         let mut swept = Swept::default();
+        let Some(_alone) = Hold::none_other(&self.store)? else {
+            return Ok(swept);
+        };
         for (hash, kept) in &self.files {
             // Pinning waits meanwhile: it takes as long as removing one name.
             let pins = lock(&self.pins);

@@ -137,19 +137,36 @@ pub fn kept_content(
     first: u8,
     keep: &mut dyn FnMut(&ContentHash, u64),
 ) -> Result<(), DocumentError> {
+    references(snapshot, mailbox, keys::content_from(first), keep)
+}
+
+/// Tells all content that a user's documents refer to, each with its length, in the order of the
+/// hashes; content that several refer to, several times.
+///
+/// # Errors
+/// As [`kept_content`].
+pub fn all_content(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    keep: &mut dyn FnMut(&ContentHash, u64),
+) -> Result<(), DocumentError> {
+    references(snapshot, mailbox, keys::all_content(), keep)
+}
+
+fn references(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    range: (Vec<u8>, Vec<u8>),
+    keep: &mut dyn FnMut(&ContentHash, u64),
+) -> Result<(), DocumentError> {
     let mut damaged = None;
-    scan(
-        snapshot,
-        mailbox,
-        keys::content_from(first),
-        &mut |key, record| {
-            let bytes = record.value[..].try_into().map(u64::from_be_bytes);
-            match (keys::hash_of(key), bytes) {
-                (Some(hash), Ok(bytes)) => keep(&hash, bytes),
-                _ => damaged = Some(unreadable(key)),
-            }
-        },
-    )?;
+    scan(snapshot, mailbox, range, &mut |key, record| {
+        let bytes = record.value[..].try_into().map(u64::from_be_bytes);
+        match (keys::hash_of(key), bytes) {
+            (Some(hash), Ok(bytes)) => keep(&hash, bytes),
+            _ => damaged = Some(unreadable(key)),
+        }
+    })?;
     damaged.map_or(Ok(()), Err)
 }
 

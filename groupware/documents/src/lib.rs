@@ -39,7 +39,7 @@ mod write;
 
 pub use access::{Access, Registered, may_add};
 pub use attach::{NewAttachment, attach, attachment, detach, rename};
-pub use check::{Found, check, kept_content};
+pub use check::{Found, all_content, check, kept_content};
 pub use context::{Context, Decision};
 pub use document::{Attachment, Document};
 pub use error::DocumentError;

@@ -32,4 +32,5 @@ pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store};
 pub use life::Condition;
 pub use options::StoreOptions;
 pub use snapshot::{Record, Show, Snapshot};
+pub use sqlite::{FILE_NAME, copy_records};
 pub use stats::{COMMIT_BOUNDS_US, COMMIT_BUCKETS, GROUP_BUCKETS, StoreStats};

@@ -11,6 +11,15 @@ use crate::tree::{complain, crates, files, root, show};
 /// other; fronts never name each other; what parses names nothing.
 const EDGES: &[(&str, &[&str])] = &[
     (
+        "groupware-backup",
+        &[
+            "groupware-content",
+            "groupware-documents",
+            "groupware-people",
+            "groupware-store",
+        ],
+    ),
+    (
         "groupware-calendar",
         &[
             "groupware-ids",
@@ -206,6 +215,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "plimsoll",
         &[
+            "groupware-backup",
             "groupware-server",
             "lab-analysis",
             "lab-archive",

@@ -23,6 +23,9 @@ const BEGIN_PAGES: u32 = pages(32 << 20);
 /// A log of 512 MiB is copied back whoever waits: the helper can't keep up.
 const FORCE_PAGES: u32 = pages(512 << 20);
 
+/// After that, each time that it has grown by so much.
+const FORCE_AGAIN_PAGES: u32 = pages(128 << 20);
+
 const IDLE: u8 = 0;
 const RUNNING: u8 = 1;
 const CAUGHT_UP: u8 = 2;
@@ -53,6 +56,8 @@ pub(super) fn written_log() -> Option<u32> {
 
 pub(super) struct Checkpointer {
     state: Arc<AtomicU8>,
+    /// The length of the log when it was last to be copied back whoever waits.
+    forced_pages: Cell<u32>,
     wake: Option<SyncSender<()>>,
     helper: Option<JoinHandle<()>>,
 }
@@ -71,6 +76,7 @@ impl Checkpointer {
             .map_err(|error| StoreError::Thread(Arc::new(error)))?;
         Ok(Self {
             state,
+            forced_pages: Cell::new(0),
             wake: Some(wake),
             helper: Some(helper),
         })
@@ -79,7 +85,15 @@ impl Checkpointer {
     /// Whether the log is so long that there is something to do.
     pub(super) fn wants_tending(&self, log_pages: u32) -> bool {
         log_pages >= BEGIN_PAGES && self.state.load(Ordering::Acquire) != RUNNING
-            || log_pages >= FORCE_PAGES
+            || self.must_force(log_pages)
+    }
+
+    /// A reader that goes on for long, such as a backup, keeps the log from starting over: then
+    /// writers wait for it, in vain, only every now and then.
+    fn must_force(&self, log_pages: u32) -> bool {
+        let last = self.forced_pages.get();
+        let last = if log_pages < last { 0 } else { last };
+        log_pages >= FORCE_PAGES.max(last.saturating_add(FORCE_AGAIN_PAGES))
     }
 
     /// Called by the writer between groups.
@@ -87,7 +101,8 @@ impl Checkpointer {
         if !self.wants_tending(log_pages) {
             return;
         }
-        if log_pages >= FORCE_PAGES {
+        if self.must_force(log_pages) {
+            self.forced_pages.set(log_pages);
             checkpoint(writer, "PRAGMA wal_checkpoint(RESTART)");
             return;
         }

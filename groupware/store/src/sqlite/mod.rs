@@ -6,10 +6,13 @@
 
 mod checkpoint;
 mod connect;
+mod copy;
 mod log_ahead;
 mod open;
 mod read;
 mod write;
 
-pub(crate) use open::{FILE_NAME, open};
+pub use copy::copy_records;
+pub use open::FILE_NAME;
+pub(crate) use open::open;
 pub(crate) use read::ReadPool;

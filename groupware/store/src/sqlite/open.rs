@@ -1,5 +1,6 @@
 //! Opens the database file: is it ours, is it of this version, how is it tuned.
 
+use std::cmp::Ordering;
 use std::io;
 use std::path::Path;
 
@@ -13,7 +14,8 @@ use super::read::ReadPool;
 use super::write::SqliteEngine;
 use crate::{OpenError, StoreOptions, place};
 
-pub(crate) const FILE_NAME: &str = "groupware.sqlite";
+/// The file of a store in its folder.
+pub const FILE_NAME: &str = "groupware.sqlite";
 
 /// "PLIM", in the header of every file of ours.
 const APPLICATION_ID: i64 = 0x504C_494D;
@@ -66,21 +68,7 @@ pub(crate) fn open(
     match found {
         Found::Empty if !options.as_it_is => create(&mut connection).map_err(failed)?,
         Found::Ours(1) if !options.as_it_is => upgrade(&mut connection).map_err(failed)?,
-        Found::Ours(1) => {
-            return Err(OpenError::Older {
-                file: file.clone(),
-                found: 1,
-                known: SCHEMA_VERSION,
-            });
-        }
-        Found::Ours(SCHEMA_VERSION) => {}
-        Found::Ours(found) => {
-            return Err(OpenError::Newer {
-                file: file.clone(),
-                found,
-                known: SCHEMA_VERSION,
-            });
-        }
+        Found::Ours(version) => known_version(&file, version)?,
         Found::Empty | Found::Foreign => return Err(OpenError::Foreign { file: file.clone() }),
     }
     tune_writer(&connection, options).map_err(failed)?;
@@ -98,13 +86,23 @@ pub(crate) fn open(
     Ok((engine, pool))
 }
 
-enum Found {
+/// Whether a store of ours is of this program's version.
+pub(super) fn known_version(file: &Path, found: i64) -> Result<(), OpenError> {
+    let (file, known) = (file.to_path_buf(), SCHEMA_VERSION);
+    match found.cmp(&known) {
+        Ordering::Less => Err(OpenError::Older { file, found, known }),
+        Ordering::Equal => Ok(()),
+        Ordering::Greater => Err(OpenError::Newer { file, found, known }),
+    }
+}
+
+pub(super) enum Found {
     Empty,
     Ours(i64),
     Foreign,
 }
 
-fn identify(connection: &Connection) -> rusqlite::Result<Found> {
+pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Found> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let tables: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;

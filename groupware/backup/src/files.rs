@@ -1,0 +1,209 @@
+//! Files and folders of backups: private, durable, hashed. Knows nothing of what is in them.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use groupware_content::{ContentError, ContentHash, ContentStore};
+use groupware_documents::DocumentError;
+use groupware_store::{FILE_NAME, Store, StoreOptions};
+
+use crate::BackupError;
+use crate::manifest::{Manifest, Records, SCHEMA};
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 256 << 10;
+/// Longest manifest.
+const MANIFEST_BYTES: u64 = 1 << 20;
+const MANIFEST: &str = "manifest.json";
+
+/// Where the backups lie in their folder.
+pub(crate) fn backups(folder: &Path) -> PathBuf {
+    folder.join("backups")
+}
+
+/// Makes a folder that nobody else may enter, and those above it that aren't there.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), BackupError> {
+    let mut builder = DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(folder);
+    made.map_err(BackupError::io(folder))
+}
+
+/// Makes the names in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), BackupError> {
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(BackupError::io(folder))
+}
+
+/// Gives a folder its name, durable.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), BackupError> {
+    sync_folder(from)?;
+    fs::rename(from, to).map_err(BackupError::io(to))?;
+    sync_folder(to.parent().unwrap_or(Path::new("")))
+}
+
+/// Removes a folder with all that is in it, if it is there.
+pub(crate) fn remove_folder(folder: &Path) -> Result<(), BackupError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(BackupError::io(folder)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn create(file: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(0o600).open(file)
+}
+
+/// The length and hash of the records in a folder.
+pub(crate) fn hash_records(folder: &Path) -> Result<Records, BackupError> {
+    let file = folder.join(FILE_NAME);
+    read_through(&file, |_| Ok(())).map_err(BackupError::io(&file))
+}
+
+/// Copies the records of one folder to another; the length and hash of what was read. Durable.
+pub(crate) fn copy_records(from: &Path, to: &Path) -> Result<Records, BackupError> {
+    let (from, to) = (from.join(FILE_NAME), to.join(FILE_NAME));
+    let mut copy = create(&to).map_err(BackupError::io(&to))?;
+    let records = read_through(&from, |bytes| copy.write_all(bytes));
+    let records = records.map_err(BackupError::io(&from))?;
+    copy.sync_all().map_err(BackupError::io(&to))?;
+    Ok(records)
+}
+
+fn read_through(file: &Path, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<Records> {
+    let mut file = File::open(file)?;
+    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; READ_BYTES]);
+    let mut length = 0;
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            read => {
+                hasher.update(&buffer[..read]);
+                each(&buffer[..read])?;
+                length += read as u64;
+            }
+        }
+    }
+    Ok(Records {
+        bytes: length,
+        blake3: hasher.finalize().to_hex().to_string(),
+    })
+}
+
+pub(crate) fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), BackupError> {
+    let file = folder.join(MANIFEST);
+    let mut text = serde_json::to_vec_pretty(manifest).unwrap_or_default();
+    text.push(b'\n');
+    let written = create(&file).and_then(|mut file| {
+        file.write_all(&text)?;
+        file.sync_all()
+    });
+    written.map_err(BackupError::io(&file))
+}
+
+pub(crate) fn read_manifest(folder: &Path) -> Result<Manifest, BackupError> {
+    let file = folder.join(MANIFEST);
+    let mut text = Vec::new();
+    let read = File::open(&file).and_then(|file| file.take(MANIFEST_BYTES).read_to_end(&mut text));
+    read.map_err(BackupError::io(&file))?;
+    let wrong = |why: String| BackupError::Manifest {
+        file: file.clone(),
+        why,
+    };
+    let manifest: Manifest =
+        serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+    match manifest.schema == SCHEMA {
+        true => Ok(manifest),
+        false => Err(wrong(format!(
+            "its schema is {}, not {SCHEMA}",
+            manifest.schema
+        ))),
+    }
+}
+
+/// What records refer to.
+#[derive(Debug, Default)]
+pub(crate) struct Referenced {
+    pub(crate) users: u64,
+    pub(crate) contents: u64,
+    pub(crate) content_bytes: u64,
+}
+
+/// Opens the records of a folder, has the store look whether they are sound, and visits the content
+/// that they refer to, a user's at a time, with its length. The file of the records stays as it is.
+pub(crate) fn visit_content(
+    folder: &Path,
+    is_to_be_checked: bool,
+    visit: &mut dyn FnMut(ContentHash, u64) -> Result<(), BackupError>,
+) -> Result<Referenced, BackupError> {
+    let store = Store::open_sqlite(folder, StoreOptions::default().as_it_is())?;
+    if is_to_be_checked && let Some(wrong) = store.integrity()?.into_iter().next() {
+        return Err(BackupError::Damaged(wrong));
+    }
+    let users = store.read(|snapshot| groupware_people::load(snapshot, "localhost"));
+    let users = users.map_err(|error| BackupError::Damaged(error.to_string()))?;
+    let mut referenced = Referenced::default();
+    for user in users.keys() {
+        referenced.users += 1;
+        let mut content = Vec::new();
+        let mut keep = |hash: &ContentHash, bytes| content.push((*hash, bytes));
+        let read: Result<(), DocumentError> =
+            store.read(|snapshot| groupware_documents::all_content(snapshot, &user, &mut keep));
+        read.map_err(|error| BackupError::Damaged(error.to_string()))?;
+        content.dedup();
+        for (hash, bytes) in content {
+            referenced.contents += 1;
+            referenced.content_bytes += bytes;
+            visit(hash, bytes)?;
+        }
+    }
+    store.close_blocking();
+    drop(store);
+    // A trace of having been opened.
+    let _ = fs::remove_file(folder.join("lock"));
+    Ok(referenced)
+}
+
+/// Copies content from one store to another, checked by its hash on the way.
+pub(crate) fn copy_content(
+    (from, from_folder): (&ContentStore, &Path),
+    to: &ContentStore,
+    (hash, bytes): (ContentHash, u64),
+) -> Result<(), BackupError> {
+    let missing = || BackupError::Content {
+        hash,
+        folder: from_folder.to_path_buf(),
+    };
+    let file = match from.read(hash) {
+        Err(ContentError::Missing { .. }) => return Err(missing()),
+        file => file?,
+    };
+    let (mut file, mut buffer) = (file.take(bytes), vec![0; READ_BYTES]);
+    // No two copies run at once: the folder is locked.
+    let name = &hash.to_string()[..];
+    to.remove_upload(name)?;
+    let mut copy = to.create_whole(name, Some(bytes))?;
+    loop {
+        match file
+            .read(&mut buffer)
+            .map_err(BackupError::io(from_folder))?
+        {
+            0 => break,
+            read => copy.append(&buffer[..read])?,
+        }
+    }
+    // Damaged content gets a place by its own hash, where nothing refers to it.
+    let pin = copy.finish()?;
+    match pin.hash() == hash {
+        true => Ok(()),
+        false => Err(missing()),
+    }
+}

@@ -1,0 +1,103 @@
+//! What backups there are, and whether they are right to the last byte.
+
+use std::fs;
+use std::path::Path;
+
+use groupware_content::{ContentStore, Found};
+
+use crate::BackupError;
+use crate::files::{backups, hash_records, read_manifest, visit_content};
+use crate::manifest::Manifest;
+
+/// What follows the name of a backup that was not finished.
+pub(crate) const PARTIAL: &str = ".partial";
+
+/// The backups in a folder.
+#[derive(Debug, Clone, Default)]
+pub struct Backups {
+    /// Those that are whole, oldest first.
+    pub whole: Vec<Manifest>,
+    /// The names of those that were not finished, or are being made just now: of no use.
+    pub incomplete: Vec<String>,
+}
+
+/// What a look through a backup has found.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// The backup.
+    pub manifest: Manifest,
+    /// What is wrong with it, a sentence each.
+    pub wrong: Vec<String>,
+}
+
+/// All names, in the order of time.
+pub(crate) fn names(all: &Path) -> Result<Vec<String>, BackupError> {
+    let io = BackupError::io(all);
+    let entries = match fs::read_dir(all) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let folder = all.parent().unwrap_or(all);
+            return Err(BackupError::NoBackup(folder.to_path_buf()));
+        }
+        Err(error) => return Err(io(error)),
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// The backups in a folder.
+///
+/// # Errors
+/// When the folder has none, or a manifest can't be read.
+pub fn list(folder: &Path) -> Result<Backups, BackupError> {
+    let all = backups(folder);
+    let mut found = Backups::default();
+    for name in names(&all)? {
+        match name.ends_with(PARTIAL) {
+            true => found.incomplete.push(name),
+            false => found.whole.push(read_manifest(&all.join(name))?),
+        }
+    }
+    found
+        .whole
+        .sort_by(|a, b| (a.taken_s, &a.name).cmp(&(b.taken_s, &b.name)));
+    Ok(found)
+}
+
+/// Reads a backup to the last byte: are the records those that it was made with, and sound, and is
+/// all content there and right.
+///
+/// # Errors
+/// When there is no such backup, or a disk refuses.
+pub fn check(folder: &Path, manifest: &Manifest) -> Result<Look, BackupError> {
+    let of = backups(folder).join(&manifest.name);
+    let mut look = Look {
+        manifest: manifest.clone(),
+        wrong: Vec::new(),
+    };
+    if hash_records(&of)? != manifest.records {
+        let file = of.join(groupware_store::FILE_NAME);
+        look.wrong.push(BackupError::Records(file).to_string());
+        return Ok(look);
+    }
+    let content = ContentStore::open(folder)?;
+    let mut wrong = Vec::new();
+    let visited = visit_content(&of, true, &mut |hash, bytes| {
+        match content.verify(hash, bytes)? {
+            Found::Whole => {}
+            Found::Nothing => wrong.push(format!("content {hash} is missing")),
+            Found::Damaged => wrong.push(format!("content {hash} is damaged")),
+        }
+        Ok(())
+    });
+    match visited {
+        Ok(_) => {}
+        Err(error @ BackupError::Damaged(_)) => look.wrong.push(error.to_string()),
+        Err(error) => return Err(error),
+    }
+    look.wrong.append(&mut wrong);
+    Ok(look)
+}

@@ -1,0 +1,253 @@
+//! Backups of a store that is written to meanwhile, cut off anywhere, damaged, pruned, put back.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use groupware_backup::{BackupError, Taken, check, list, prune, restore, take};
+use groupware_content::{ContentHash, ContentStore};
+use groupware_people::{Account, Credentials, UserName};
+use groupware_store::{Batch, Store, StoreOptions};
+
+/// A data folder with a user.
+struct Data {
+    folder: tempfile::TempDir,
+    store: Store,
+    content: ContentStore,
+}
+
+impl Data {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open_sqlite(folder.path(), StoreOptions::default()).unwrap();
+        let content = ContentStore::open(folder.path()).unwrap();
+        let ada = Account::new(UserName::parse("ada").unwrap(), 0, Credentials::default());
+        let mut batch = Batch::new();
+        batch.put(
+            "$accounts",
+            b"ada".to_vec(),
+            ada.stored(&Credentials::default()),
+        );
+        store.commit_blocking(batch).unwrap();
+        Self {
+            folder,
+            store,
+            content,
+        }
+    }
+
+    /// Content, and a reference to it, as an attachment has it.
+    fn attach(&self, text: &[u8]) -> ContentHash {
+        let mut file = self
+            .content
+            .create_whole("new", Some(text.len() as u64))
+            .unwrap();
+        file.append(text).unwrap();
+        let pin = file.finish().unwrap();
+        let mut batch = Batch::new();
+        batch.put(
+            "ada",
+            reference(pin.hash()),
+            (text.len() as u64).to_be_bytes().to_vec(),
+        );
+        self.store.commit_blocking(batch).unwrap();
+        pin.hash()
+    }
+
+    fn detach(&self, hash: ContentHash) {
+        let mut batch = Batch::new();
+        batch.delete("ada", reference(hash));
+        self.store.commit_blocking(batch).unwrap();
+        let sweep = self
+            .content
+            .sweep_folder(hash.as_bytes()[0])
+            .unwrap()
+            .unwrap();
+        sweep.finish().unwrap();
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn back_up(&self, to: &Path, name: &str, now_s: i64) -> Taken {
+        take(self.path(), to, (name, now_s, "0.0.0")).unwrap()
+    }
+}
+
+fn reference(hash: ContentHash) -> Vec<u8> {
+    format!("d/c/{hash}/notes/0/Body/a").into_bytes()
+}
+
+/// The pairs of counters in a restored folder.
+fn counters(folder: &Path) -> (Vec<u8>, Vec<u8>) {
+    let store = Store::open_sqlite(folder, StoreOptions::default()).unwrap();
+    let get = |partition: &str| {
+        let found = store.read(|snapshot| snapshot.get(partition, b"count"));
+        let found: Result<_, groupware_store::StoreError> = found;
+        found
+            .unwrap()
+            .map(|record| record.value.to_vec())
+            .unwrap_or_default()
+    };
+    (get("a"), get("b"))
+}
+
+#[test]
+fn a_backup_is_that_of_one_moment_while_others_write() {
+    let data = Data::new();
+    data.attach(b"first");
+    let to = tempfile::tempdir().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let (store, stop) = (data.store.clone(), Arc::clone(&stop));
+        std::thread::spawn(move || {
+            let mut number = 0_u64;
+            while !stop.load(Relaxed) {
+                number += 1;
+                let mut batch = Batch::new();
+                for partition in ["a", "b"] {
+                    batch.put(partition, b"count".to_vec(), number.to_be_bytes().to_vec());
+                    batch.put(partition, format!("{number}").into_bytes(), vec![7; 3000]);
+                }
+                store.commit_blocking(batch).unwrap();
+            }
+            number
+        })
+    };
+    let mut last = Vec::new();
+    for round in 0..5_i64 {
+        let name = format!("backup-{round}");
+        let hash = data.attach(format!("round {round}").as_bytes());
+        let taken = data.back_up(to.path(), &name, round);
+        assert_eq!(
+            (taken.new_contents, taken.manifest.users),
+            (if round == 0 { 2 } else { 1 }, 1)
+        );
+        let restored = to.path().with_extension(&name);
+        restore(to.path(), &taken.manifest, &restored).unwrap();
+        let (a, b) = counters(&restored);
+        assert_eq!(a, b, "a batch is there whole or not at all");
+        assert!(a > last, "what was acknowledged before is in it");
+        last = a;
+        let content = ContentStore::open(&restored).unwrap();
+        assert!(content.has(hash, 7));
+        assert!(check(to.path(), &taken.manifest).unwrap().wrong.is_empty());
+        fs::remove_dir_all(&restored).unwrap();
+    }
+    stop.store(true, Relaxed);
+    assert!(writer.join().unwrap() > 0);
+    assert_eq!(list(to.path()).unwrap().whole.len(), 5);
+}
+
+#[test]
+fn one_that_was_cut_off_counts_for_nothing_and_goes() {
+    let data = Data::new();
+    let to = tempfile::tempdir().unwrap();
+    let taken = data.back_up(to.path(), "1", 1);
+    let partial = to.path().join("backups/2.partial");
+    fs::create_dir(&partial).unwrap();
+    fs::write(partial.join("groupware.sqlite"), "half").unwrap();
+    let found = list(to.path()).unwrap();
+    assert_eq!((found.whole.len(), found.incomplete.len()), (1, 1));
+    assert_eq!(found.whole[0], taken.manifest);
+    // A restore that was cut off, too.
+    let restored = to.path().with_extension("restored");
+    let half = to.path().with_extension("restored.partial");
+    fs::create_dir(&half).unwrap();
+    fs::write(half.join("groupware.sqlite"), "half").unwrap();
+    data.back_up(to.path(), "1", 3);
+    assert!(!partial.exists());
+    let found = list(to.path()).unwrap().whole;
+    assert_eq!(found.last().unwrap().name, "1-2", "a name is given once");
+    restore(to.path(), &found[1], &restored).unwrap();
+    assert!(!half.exists());
+    let again = restore(to.path(), &found[1], &restored).unwrap_err();
+    assert!(matches!(again, BackupError::NotEmpty(_)), "{again}");
+    fs::remove_dir_all(restored).unwrap();
+}
+
+#[test]
+fn damage_is_found_and_never_put_back() {
+    let data = Data::new();
+    let hash = data.attach(b"content");
+    let to = tempfile::tempdir().unwrap();
+    let manifest = data.back_up(to.path(), "1", 1).manifest;
+    let restored = to.path().with_extension("restored");
+    let name = hash.to_string();
+    let file = to.path().join("content").join(&name[..2]).join(&name[2..]);
+    fs::write(&file, b"CONTENT").unwrap();
+    let wrong = check(to.path(), &manifest).unwrap().wrong;
+    assert_eq!(wrong, [format!("content {hash} is damaged")]);
+    let failed = restore(to.path(), &manifest, &restored).unwrap_err();
+    assert!(matches!(failed, BackupError::Content { .. }), "{failed}");
+    fs::remove_file(&file).unwrap();
+    let wrong = check(to.path(), &manifest).unwrap().wrong;
+    assert_eq!(wrong, [format!("content {hash} is missing")]);
+    // The next backup has it again.
+    data.back_up(to.path(), "2", 2);
+    assert!(check(to.path(), &manifest).unwrap().wrong.is_empty());
+
+    let records = to.path().join("backups/1/groupware.sqlite");
+    let mut bytes = fs::read(&records).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&records, bytes).unwrap();
+    assert_eq!(check(to.path(), &manifest).unwrap().wrong.len(), 1);
+    let failed = restore(to.path(), &manifest, &restored).unwrap_err();
+    assert!(matches!(failed, BackupError::Records(_)), "{failed}");
+    assert!(!restored.exists());
+}
+
+#[test]
+fn old_backups_go_with_what_only_they_have() {
+    let data = Data::new();
+    let (old, kept) = (data.attach(b"old"), data.attach(b"kept"));
+    let to = tempfile::tempdir().unwrap();
+    data.back_up(to.path(), "1", 1);
+    data.detach(old);
+    assert!(!data.content.has(old, 3), "the sweep took it from the data");
+    data.back_up(to.path(), "2", 2);
+    data.back_up(to.path(), "3", 3);
+    assert_eq!(prune(to.path(), 2).unwrap(), 1);
+    let content = ContentStore::open(to.path()).unwrap();
+    assert!(!content.has(old, 3) && content.has(kept, 4));
+    let left = list(to.path()).unwrap().whole;
+    assert_eq!(left.len(), 2);
+    for manifest in left {
+        assert!(check(to.path(), &manifest).unwrap().wrong.is_empty());
+    }
+    assert_eq!(prune(to.path(), 2).unwrap(), 0);
+}
+
+#[test]
+fn nothing_is_swept_while_a_backup_copies() {
+    let data = Data::new();
+    let hash = data.attach(b"held");
+    // As a backup in another process has it: a store of its own on the same folder.
+    let other = ContentStore::open(data.path()).unwrap();
+    let hold = other.hold().unwrap();
+    data.detach(hash);
+    assert!(data.content.has(hash, 4));
+    drop(hold);
+    let sweep = data
+        .content
+        .sweep_folder(hash.as_bytes()[0])
+        .unwrap()
+        .unwrap();
+    assert_eq!(sweep.finish().unwrap().removed, 1);
+}
+
+#[test]
+fn foreign_folders_are_left_alone() {
+    let data = Data::new();
+    let to = tempfile::tempdir().unwrap();
+    fs::write(to.path().join("letter.txt"), "mine").unwrap();
+    let refused = take(data.path(), to.path(), ("1", 1, "0")).unwrap_err();
+    assert!(matches!(refused, BackupError::Foreign(_)), "{refused}");
+    let empty = tempfile::tempdir().unwrap();
+    let refused = take(empty.path(), &to.path().join("new"), ("1", 1, "0")).unwrap_err();
+    assert!(matches!(refused, BackupError::NoData(_)), "{refused}");
+    assert!(!to.path().join("new").exists());
+    assert!(matches!(list(empty.path()), Err(BackupError::NoBackup(_))));
+}

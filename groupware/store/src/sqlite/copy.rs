@@ -1,0 +1,58 @@
+//! A copy of all records as of one moment, from a folder that a server may be using meanwhile.
+
+use std::fs::File;
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+use rusqlite::config::DbConfig;
+
+use super::connect::open_helper;
+use super::open::{FILE_NAME, Found, identify, known_version};
+use crate::{OpenError, StoreError, place};
+
+/// Copies the records in `folder`, as of one moment, into `to`, a folder without a store, where
+/// [`Store::open_sqlite`](crate::Store::open_sqlite) opens them. Whoever writes to the store goes on
+/// meanwhile, in this process or another; its log grows until the copy is done. The copy is durable
+/// when this returns.
+///
+/// # Errors
+/// When there is no store in the folder, or one of another version, or a disk refuses.
+pub fn copy_records(folder: &Path, to: &Path) -> Result<(), OpenError> {
+    let (file, copy) = (folder.join(FILE_NAME), to.join(FILE_NAME));
+    let io = |source| OpenError::Io {
+        path: copy.clone(),
+        source,
+    };
+    let failed = |source| OpenError::Database {
+        file: file.clone(),
+        source,
+    };
+    let broken = |error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => OpenError::Foreign { file: file.clone() },
+        _ => failed(StoreError::from(error)),
+    };
+    let connection = open_helper(&file).map_err(failed)?;
+    // Housekeeping is the server's, also where this is the last to close the file.
+    let quiet = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    connection.set_db_config(quiet, true).map_err(broken)?;
+    match identify(&connection).map_err(broken)? {
+        Found::Ours(version) => known_version(&file, version)?,
+        Found::Empty | Found::Foreign => return Err(OpenError::Foreign { file: file.clone() }),
+    }
+    // Made beforehand, for SQLite would make it as the umask has it.
+    drop(place::open_file(&copy).map_err(io)?);
+    let name = copy.to_str().ok_or_else(|| {
+        io(std::io::Error::new(
+            std::io::ErrorKind::InvalidInput,
+            "the path is not UTF-8",
+        ))
+    })?;
+    connection
+        .execute("VACUUM INTO ?1", [name])
+        .map_err(broken)?;
+    // SQLite syncs nothing that it makes so.
+    File::open(&copy)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| place::sync_folder(to))
+        .map_err(io)
+}
