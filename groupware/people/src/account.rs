@@ -1,6 +1,7 @@
 //! One user: as stored, and as held in memory.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,11 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 /// What a user can sign in with.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Credentials {
@@ -42,6 +48,9 @@ pub struct Credentials {
     /// Passwords that the server made, one for each program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub app_passwords: Vec<AppPassword>,
+    /// The user may not sign in. Mail still comes in.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub disabled: bool,
 }
 
 /// A password made by the server for one program.
@@ -55,6 +64,28 @@ pub struct AppPassword {
     pub created: i64,
     /// The hash of its text.
     pub hash: SecretHash,
+    /// When it was last signed in with, as far as this server has seen since it started. All copies
+    /// share it; it is not stored, lest every sign-in be a write.
+    #[serde(skip)]
+    pub used: LastUsed,
+}
+
+/// A moment in seconds since 1970, which those who use something move on.
+#[derive(Debug, Clone, Default)]
+pub struct LastUsed(Arc<AtomicI64>);
+
+impl LastUsed {
+    /// The moment; `None` before the first use.
+    pub fn get(&self) -> Option<i64> {
+        Some(self.0.load(Relaxed)).filter(|moment| *moment != 0)
+    }
+
+    /// Notes a use; one within the same minute as the last isn't worth a write that other threads see.
+    fn note(&self, now: i64) {
+        if self.0.load(Relaxed) / 60 != now / 60 {
+            self.0.store(now, Relaxed);
+        }
+    }
 }
 
 impl Credentials {
@@ -68,6 +99,15 @@ impl Credentials {
                 found | password.hash.ct_eq(hash)
             });
         found.into()
+    }
+
+    /// Notes that the application password of this hash was signed in with.
+    pub fn note_use(&self, hash: &SecretHash, now: i64) {
+        let used = self
+            .app_passwords
+            .iter()
+            .filter(|password| password.hash.ct_eq(hash).into());
+        used.for_each(|password| password.used.note(now));
     }
 
     /// Adds a new application password and returns its id and text. One of the same label goes.
@@ -90,6 +130,7 @@ impl Credentials {
             label: label.into(),
             created: now,
             hash: hash_secret(&text),
+            used: LastUsed::default(),
         });
         Some((id, text))
     }
@@ -166,6 +207,12 @@ impl Account {
         (sessions.len() > MAX_SESSIONS)
             .then(|| sessions.pop_front())
             .flatten()
+    }
+
+    /// The hashes of the tokens of the user's sessions, oldest first. Some may be over.
+    pub fn sessions(&self) -> Vec<SecretHash> {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.iter().copied().collect()
     }
 
     /// Forgets a session that is over.

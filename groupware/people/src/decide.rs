@@ -222,6 +222,21 @@ pub fn remove_app_password(
     }
 }
 
+/// Lets a user not sign in any more, or again.
+///
+/// # Errors
+/// When there is no such user.
+pub fn set_disabled(
+    directory: &Users,
+    name: &str,
+    disabled: bool,
+) -> Result<(Batch, Change), AccountError> {
+    let account = known(directory, name)?;
+    let mut credentials = Credentials::clone(&account.credentials());
+    credentials.disabled = disabled;
+    Ok(replace(account, credentials))
+}
+
 /// Removes a user and all the user's data. The user is gone once [`Users::remove`] says so.
 pub fn delete(account: &Account) -> Batch {
     let key = account.name.key();

@@ -90,6 +90,22 @@ impl Users {
         names
     }
 
+    /// The users after this name, or from the first on, in order of their names, and at most so many.
+    pub fn after(&self, name: &str, most: usize) -> Vec<Arc<Account>> {
+        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<&Arc<str>> = users.keys().filter(|key| &***key > name).collect();
+        let most = most.min(names.len());
+        if most < names.len() {
+            names.select_nth_unstable(most);
+        }
+        names.truncate(most);
+        names.sort_unstable();
+        names
+            .into_iter()
+            .filter_map(|name| users.get(name).cloned())
+            .collect()
+    }
+
     pub(crate) fn insert(&self, accounts: impl IntoIterator<Item = Arc<Account>>) {
         let accounts = accounts
             .into_iter()

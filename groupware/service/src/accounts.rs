@@ -126,6 +126,23 @@ impl Accounts {
         Ok(account)
     }
 
+    /// Lets a user not sign in any more, or again. The caller ends the user's sessions.
+    ///
+    /// # Errors
+    /// The decision's, and the store's.
+    pub async fn set_disabled(
+        &self,
+        name: &str,
+        disabled: bool,
+    ) -> Result<Arc<Account>, AccountsError> {
+        let _changing = self.changing.lock().await;
+        let (batch, change) = people::set_disabled(&self.directory, name, disabled)?;
+        let account = Arc::clone(change.account());
+        self.store.commit(batch).await?;
+        people::publish(&self.directory, [change]);
+        Ok(account)
+    }
+
     /// Removes a user and all the user's data.
     ///
     /// # Errors

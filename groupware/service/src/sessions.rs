@@ -35,6 +35,24 @@ impl Lifetime {
     }
 }
 
+/// What can be told of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionLine {
+    /// What it is called. It opens nothing.
+    pub id: String,
+    /// How long ago it began.
+    pub age: Duration,
+    /// How long ago its last request was.
+    pub idle: Duration,
+    /// It is the session of this token.
+    pub is_own: bool,
+}
+
+/// What a session is called: the beginning of its token's hash, from which nobody finds the token.
+fn id_of(hash: &SecretHash) -> String {
+    hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 type Shard = HashMap<SecretHash, Session>;
 
 /// All sessions, within a bound.
@@ -118,6 +136,41 @@ impl Sessions {
     /// Ends every session of a user.
     pub fn end_all(&self, account: &Account) {
         for hash in account.take_sessions() {
+            self.drop_one(&hash);
+        }
+    }
+
+    /// A user's sessions, oldest first; `own` is the token of the one that asks.
+    pub fn of(&self, account: &Account, own: Option<&str>, now: Duration) -> Vec<SessionLine> {
+        let own = own.map(hash_secret);
+        let line = |hash: SecretHash| {
+            let shard = self.shard(&hash);
+            let session = shard.get(&hash)?;
+            (!self.lifetime.is_over(session, now)).then(|| SessionLine {
+                id: id_of(&hash),
+                age: now.saturating_sub(session.started),
+                idle: now.saturating_sub(session.last_used),
+                is_own: own == Some(hash),
+            })
+        };
+        account.sessions().into_iter().filter_map(line).collect()
+    }
+
+    /// Ends a user's session of this name; whether there was one.
+    pub fn end_one(&self, account: &Account, id: &str) -> bool {
+        let mut sessions = account.sessions().into_iter();
+        let Some(hash) = sessions.find(|hash| id_of(hash) == id) else {
+            return false;
+        };
+        account.remove_session(&hash);
+        self.drop_one(&hash).is_some()
+    }
+
+    /// Ends every session of a user but that of this token.
+    pub fn end_others(&self, account: &Account, own: &str) {
+        let own = hash_secret(own);
+        for hash in account.sessions().into_iter().filter(|hash| *hash != own) {
+            account.remove_session(&hash);
             self.drop_one(&hash);
         }
     }
@@ -221,6 +274,38 @@ mod tests {
         assert!(sessions.find(&two, HOUR).is_none());
         assert!(sessions.find(&eve, HOUR).is_some());
         assert_eq!(sessions.count(), 1);
+    }
+
+    #[test]
+    fn a_user_sees_and_ends_sessions_one_by_one() {
+        let sessions = Sessions::new(100, LIFETIME);
+        let (ada, eve) = (account("ada"), account("eve"));
+        let one = sessions.start(&ada, Duration::ZERO);
+        let two = sessions.start(&ada, HOUR / 2);
+        let other = sessions.start(&eve, HOUR / 2);
+        let lines = sessions.of(&ada, Some(&two), HOUR * 3 / 4);
+        let told: Vec<_> = lines
+            .iter()
+            .map(|line| (line.age, line.idle, line.is_own))
+            .collect();
+        let (old, new) = (HOUR * 3 / 4, HOUR / 4);
+        assert_eq!(told, [(old, old, false), (new, new, true)]);
+        assert!(
+            !sessions.end_one(&eve, &lines[0].id),
+            "it is another user's"
+        );
+        assert!(sessions.end_one(&ada, &lines[0].id));
+        assert!(!sessions.end_one(&ada, &lines[0].id));
+        assert!(sessions.find(&one, HOUR).is_none());
+        let three = sessions.start(&ada, HOUR / 2);
+        sessions.end_others(&ada, &two);
+        assert!(sessions.find(&three, HOUR).is_none());
+        assert!(sessions.find(&two, HOUR).is_some() && sessions.find(&other, HOUR).is_some());
+        assert_eq!(
+            (sessions.count(), sessions.of(&ada, None, HOUR).len()),
+            (2, 1)
+        );
+        assert!(sessions.of(&ada, None, HOUR * 9).is_empty());
     }
 
     #[test]

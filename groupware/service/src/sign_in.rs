@@ -52,6 +52,9 @@ impl Proven {
             return false;
         }
         let now = self.account.credentials();
+        if now.disabled {
+            return false;
+        }
         match &self.by {
             Proof::AppPassword(hash) => now.has_app_password(hash),
             Proof::Password(then) => then.password == now.password,
@@ -75,12 +78,15 @@ impl Service {
     ) -> Result<Proven, SignInError> {
         // By whichever of the user's names: failures count for the user.
         let user = self.directory().local_name(user).unwrap_or(user);
-        let account = self.directory().find(user);
+        // Who is disabled is refused as somebody unknown is, after the same work.
+        let enabled = |account: &Arc<Account>| !account.credentials().disabled;
+        let account = self.directory().find(user).filter(enabled);
         let hash = hash_secret(password);
         let known = account.as_ref().map(|account| account.credentials());
         if let (Some(account), Some(known)) = (&account, &known)
             && known.has_app_password(&hash)
         {
+            known.note_use(&hash, self.now_s());
             return Ok(Proven {
                 account: Arc::clone(account),
                 by: Proof::AppPassword(hash),

@@ -51,6 +51,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "groupware-front-admin",
         &[
+            "groupware-documents",
             "groupware-fixtures",
             "groupware-http",
             "groupware-mail",

@@ -10,6 +10,7 @@ mod mail;
 mod owner;
 mod pages;
 mod pages_mail;
+mod people;
 mod service;
 mod shared_databases;
 mod sign_in;

@@ -8,11 +8,17 @@ use crate::support::basic;
 use crate::transcript::*;
 
 /// Every route with a method that it takes.
-const ROUTES: [(&str, &str); 8] = [
+const ROUTES: [(&str, &str); 14] = [
     ("POST", "/admin/users"),
+    ("GET", "/admin/users"),
+    ("GET", "/admin/users/eve"),
     ("PUT", "/admin/users/eve"),
     ("DELETE", "/admin/users/eve"),
     ("POST", "/admin/users/eve/reset"),
+    ("POST", "/admin/users/eve/disable"),
+    ("POST", "/admin/users/eve/enable"),
+    ("DELETE", "/admin/users/eve/sessions"),
+    ("DELETE", "/admin/users/eve/sessions/x"),
     ("POST", "/admin/users/eve/app-passwords"),
     ("DELETE", "/admin/users/eve/app-passwords/x"),
     ("POST", "/admin/reset"),

@@ -10,7 +10,7 @@ use crate::support::{send, start};
 use crate::transcript::reply_text;
 
 /// A path of every route.
-const PATHS: [&str; 71] = [
+const PATHS: [&str; 75] = [
     "/",
     "/admin/mail/fill",
     "/admin/reset",
@@ -18,7 +18,11 @@ const PATHS: [&str; 71] = [
     "/admin/users/x",
     "/admin/users/x/app-passwords",
     "/admin/users/x/app-passwords/x",
+    "/admin/users/x/disable",
+    "/admin/users/x/enable",
     "/admin/users/x/reset",
+    "/admin/users/x/sessions",
+    "/admin/users/x/sessions/x",
     "/assets/x",
     "/box/x",
     "/calendar",

@@ -1,0 +1,221 @@
+//! Users and sessions as an administrator sees them: listed, shown with what they use, disabled, ended.
+
+use std::sync::Arc;
+
+use axum::extract::{Extension, Path, State};
+use axum::response::IntoResponse;
+use axum::routing::{delete, get, post};
+use axum::{Json, Router};
+use groupware_documents::DocumentError;
+use groupware_http::{Admin, ApiError, Query};
+use groupware_mail::MailError;
+use groupware_people::{Account, AccountError};
+use groupware_service::{AccountsError, Caller};
+use http::StatusCode;
+use serde::Serialize;
+
+use crate::failure::{AdminFailure, Reply};
+use crate::front::AdminFront;
+use crate::request::to_the_end;
+
+/// Most users in one answer.
+const USERS: usize = 1000;
+
+pub(crate) fn routes() -> Router<AdminFront> {
+    let at = |rest: &str| format!("/admin/users{rest}");
+    Router::new()
+        .route(&at(""), get(list))
+        .route(&at("/{name}"), get(show))
+        .route(&at("/{name}/disable"), post(disable))
+        .route(&at("/{name}/enable"), post(enable))
+        .route(&at("/{name}/sessions"), delete(end_sessions))
+        .route(&at("/{name}/sessions/{id}"), delete(end_session))
+}
+
+#[derive(Serialize)]
+struct UserList {
+    users: Vec<UserLine>,
+    /// Where the next answer goes on, by `after`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Arc<str>>,
+}
+
+#[derive(Serialize)]
+struct UserLine {
+    name: Arc<str>,
+    /// Seconds since 1970.
+    created: i64,
+    disabled: bool,
+    /// Whether there is a password of the user's own choice.
+    password: bool,
+    app_passwords: usize,
+    sessions: usize,
+}
+
+#[derive(Serialize)]
+struct UserView {
+    name: Arc<str>,
+    created: i64,
+    disabled: bool,
+    password: bool,
+    app_passwords: Vec<AppPasswordLine>,
+    sessions: Vec<SessionView>,
+    usage: Usage,
+}
+
+#[derive(Serialize)]
+struct AppPasswordLine {
+    id: String,
+    label: String,
+    created: i64,
+    /// Absent where this server has seen no use since it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct SessionView {
+    id: String,
+    started: i64,
+    used: i64,
+}
+
+#[derive(Serialize)]
+struct Usage {
+    mail_bytes: u64,
+    document_bytes: u64,
+}
+
+async fn list(State(front): State<AdminFront>, _: Admin, query: Query) -> Reply {
+    let after = query.last("after").unwrap_or_default().to_ascii_lowercase();
+    let count = match query.last("count") {
+        None => USERS,
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|count| (1..=USERS).contains(count))
+            .ok_or_else(|| ApiError::bad_request(format!("count is 1 to {USERS}.")))?,
+    };
+    let users = front.service.directory().after(&after, count);
+    let next = users.last().filter(|_| users.len() == count);
+    let next = next.map(|account| Arc::clone(account.name.key()));
+    let users = users.iter().map(|account| line(&front, account)).collect();
+    Ok(Json(UserList { users, next }).into_response())
+}
+
+fn line(front: &AdminFront, account: &Account) -> UserLine {
+    let credentials = account.credentials();
+    let service = &front.service;
+    UserLine {
+        name: Arc::clone(account.name.spelling()),
+        created: account.created,
+        disabled: credentials.disabled,
+        password: credentials.password.is_some(),
+        app_passwords: credentials.app_passwords.len(),
+        sessions: service.sessions.of(account, None, service.uptime()).len(),
+    }
+}
+
+fn find(front: &AdminFront, name: &str) -> Result<Arc<Account>, AdminFailure> {
+    let found = front.service.directory().find(name);
+    found.ok_or_else(|| AccountsError::from(AccountError::Unknown(name.to_owned())).into())
+}
+
+async fn show(State(front): State<AdminFront>, _: Admin, Path(name): Path<String>) -> Reply {
+    let account = find(&front, &name)?;
+    let (service, credentials) = (&front.service, account.credentials());
+    let (now_s, mailbox) = (service.now_s(), account.name.key());
+    let sessions = service.sessions.of(&account, None, service.uptime());
+    let ago = |span: std::time::Duration| now_s - i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
+    let read: Result<u64, MailError> = service
+        .store()
+        .read(|snapshot| groupware_mail::used_bytes(snapshot, mailbox));
+    let mail_bytes = read?;
+    let room: Result<u64, DocumentError> = service
+        .store()
+        .read(|snapshot| groupware_documents::room(snapshot, mailbox, u64::MAX));
+    let unreadable = |_| ApiError::told(500, "The documents can't be read.");
+    let document_bytes = u64::MAX - room.map_err(unreadable)?;
+    let view = UserView {
+        name: Arc::clone(account.name.spelling()),
+        created: account.created,
+        disabled: credentials.disabled,
+        password: credentials.password.is_some(),
+        app_passwords: credentials
+            .app_passwords
+            .iter()
+            .map(|password| AppPasswordLine {
+                id: password.id.clone(),
+                label: password.label.clone(),
+                created: password.created,
+                used: password.used.get(),
+            })
+            .collect(),
+        sessions: sessions
+            .into_iter()
+            .map(|session| SessionView {
+                started: ago(session.age),
+                used: ago(session.idle),
+                id: session.id,
+            })
+            .collect(),
+        usage: Usage {
+            mail_bytes,
+            document_bytes,
+        },
+    };
+    Ok(Json(view).into_response())
+}
+
+async fn disable(
+    State(front): State<AdminFront>,
+    Extension(caller): Extension<Caller>,
+    _: Admin,
+    Path(name): Path<String>,
+) -> Reply {
+    set_disabled(front, caller, name, true).await
+}
+
+async fn enable(
+    State(front): State<AdminFront>,
+    Extension(caller): Extension<Caller>,
+    _: Admin,
+    Path(name): Path<String>,
+) -> Reply {
+    set_disabled(front, caller, name, false).await
+}
+
+/// A user who is disabled has no session any more.
+async fn set_disabled(front: AdminFront, caller: Caller, name: String, disabled: bool) -> Reply {
+    to_the_end(&caller, async move {
+        let accounts = &front.service.accounts;
+        let account = accounts.set_disabled(&name, disabled).await?;
+        if disabled {
+            front.service.sessions.end_all(&account);
+        }
+        Ok(Json(line(&front, &account)).into_response())
+    })
+    .await
+}
+
+async fn end_sessions(
+    State(front): State<AdminFront>,
+    _: Admin,
+    Path(name): Path<String>,
+) -> Reply {
+    let account = find(&front, &name)?;
+    front.service.sessions.end_all(&account);
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+async fn end_session(
+    State(front): State<AdminFront>,
+    _: Admin,
+    Path((name, id)): Path<(String, String)>,
+) -> Reply {
+    let account = find(&front, &name)?;
+    match front.service.sessions.end_one(&account, &id) {
+        true => Ok(StatusCode::NO_CONTENT.into_response()),
+        false => Err(ApiError::told(404, "The user has no such session.").into()),
+    }
+}
