@@ -26,7 +26,10 @@ Examples:
 
 Exit codes: 0 success, 1 internal error, 99 a threshold failed, 104 bad file or flag,
 105 interrupted (go on with --resume), 110 the system under test failed,
-120 too few valid trials, 121 a regression between two runs.")]
+120 could not tell: too few valid trials, or noise leaves the answer open,
+121 a regression: a run or a variant is shown to be worse.
+If several hold, the first of 105, 110, 120, 121, 99 counts. Where an answer is
+asked for, 0 means shown: better, or equal within what matters.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -84,7 +87,13 @@ pub(crate) struct StudyArgs {
 Examples:
   plimsoll run studies/calendar.study.yaml --speed 60
   plimsoll run studies/calendar.study.yaml --speed 60 --set matrix.users=[500]
-  plimsoll run studies/calendar.study.yaml --resume      go on with the newest unfinished run")]
+  plimsoll run studies/calendar.study.yaml --resume      go on with the newest unfinished run
+
+A study with variants and six blocks or more asks for an answer. Exit code 0:
+each variant is shown to be better than the first, or equal within the smallest
+relevant difference. 121: one is shown to be worse. 120: could not tell. It is
+decided by p95 response and throughput. Other studies describe, and need no
+verdict to end with 0.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) study: StudyArgs,
@@ -97,6 +106,16 @@ pub(crate) struct RunArgs {
     /// Plan and check everything, start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) gate: GateArgs,
+}
+
+/// What an open answer is worth.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct GateArgs {
+    /// Take "could not tell" for success: exit code 0, and not 120
+    #[arg(long, env = "PLIMSOLL_LENIENT")]
+    pub(crate) lenient: bool,
 }
 
 #[derive(Debug, Args)]
@@ -127,6 +146,8 @@ pub(crate) struct ReportArgs {
     /// What to print; `terminal` also writes the report files into the archive again
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) gate: GateArgs,
 }
 
 #[derive(Debug, Args)]
@@ -135,8 +156,10 @@ Examples:
   plimsoll compare runs/load-20261121-081500 runs/load-20261122-081500
   plimsoll compare baseline new --format junit > junit.xml      exit 121 on a regression
 
-Exit codes: 0 no regression shown, 104 the runs can't be compared, 120 too few valid trials,
-121 the second run is worse beyond noise and beyond the smallest relevant difference.")]
+Exit codes: 0 the second run is shown to be better, equal within the smallest
+relevant difference, or not worse by as much; 104 the runs can't be compared;
+120 could not tell, or too few valid trials; 121 a regression is shown. It is
+decided by p95 response and throughput; the other measures decide nothing.")]
 pub(crate) struct CompareArgs {
     /// The archive of the baseline
     pub(crate) a: PathBuf,
@@ -148,6 +171,8 @@ pub(crate) struct CompareArgs {
     /// Compare although the machines or loads differ in what matters
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) gate: GateArgs,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,9 @@ use std::process::ExitCode;
 use lab_archive::ArchiveError;
 use lab_conduct::ConductError;
 
+use crate::args::GateArgs;
+use crate::talk::say;
+
 /// Why the program ended, by rising precedence where several hold: 99, 121, 120, 110, 105.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
@@ -13,8 +16,10 @@ pub(crate) enum Exit {
     Success,
     /// A threshold on the server failed.
     ThresholdFailed,
-    /// A run is worse than its baseline.
+    /// A run, or a variant, is worse than its baseline.
     Regression,
+    /// What was asked has no answer: the noise leaves it open, or nothing could be compared.
+    CouldNotTell,
     /// Too few valid trials for an answer.
     TooFewValidTrials,
     /// The system under test did not start, or died.
@@ -36,10 +41,21 @@ impl Exit {
             Exit::BadInput => 104,
             Exit::Interrupted => 105,
             Exit::SystemFailed => 110,
-            Exit::TooFewValidTrials => 120,
+            Exit::CouldNotTell | Exit::TooFewValidTrials => 120,
             Exit::Regression => 121,
         }
     }
+}
+
+/// What an open answer is worth to who asked for `--lenient`: as if nobody had asked, which is said.
+pub(crate) fn unless_lenient(exit: Exit, gate: GateArgs, otherwise: Exit) -> Exit {
+    if exit != Exit::CouldNotTell || !gate.lenient {
+        return exit;
+    }
+    say(format_args!(
+        "could not tell, and --lenient takes that for success"
+    ));
+    otherwise
 }
 
 impl From<Exit> for ExitCode {
@@ -141,7 +157,19 @@ pub(crate) fn failure(error: &ConductError) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::Exit;
+    use super::{Exit, unless_lenient};
+    use crate::args::GateArgs;
+
+    #[test]
+    fn lenient_takes_an_open_answer_for_success_and_nothing_else() {
+        let of = |exit, lenient| {
+            unless_lenient(exit, GateArgs { lenient }, Exit::ThresholdFailed).code()
+        };
+        assert_eq!(of(Exit::CouldNotTell, false), 120);
+        assert_eq!(of(Exit::CouldNotTell, true), 99);
+        assert_eq!(of(Exit::Regression, true), 121);
+        assert_eq!(of(Exit::TooFewValidTrials, true), 120);
+    }
 
     #[test]
     fn the_graver_outcome_wins() {
@@ -149,6 +177,7 @@ mod tests {
         assert_eq!(of(&[Exit::Success, Exit::ThresholdFailed]), 99);
         assert_eq!(of(&[Exit::ThresholdFailed, Exit::Regression]), 121);
         assert_eq!(of(&[Exit::Regression, Exit::TooFewValidTrials]), 120);
+        assert_eq!(of(&[Exit::ThresholdFailed, Exit::CouldNotTell]), 120);
         assert_eq!(of(&[Exit::TooFewValidTrials, Exit::SystemFailed]), 110);
         assert_eq!(of(&[Exit::SystemFailed, Exit::Interrupted]), 105);
     }

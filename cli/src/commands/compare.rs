@@ -7,7 +7,7 @@ use lab_report::write;
 use crate::args::{CompareArgs, Format};
 use crate::commands::print;
 use crate::commands::report::{self, WIDTH};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, unless_lenient};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let (a, b) = (report::read(&args.a)?, report::read(&args.b)?);
@@ -25,11 +25,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         Format::Csv => write::runs_csv(&runs),
         Format::Junit => write::junit_of_runs(&runs),
     })?;
-    Ok(match runs.outcome {
+    let exit = match runs.outcome {
         RunOutcome::Ok => Exit::Success,
         RunOutcome::Regression => Exit::Regression,
-        RunOutcome::TooFewValidTrials => Exit::TooFewValidTrials,
-    })
+        RunOutcome::CouldNotTell | RunOutcome::TooFewValidTrials => Exit::CouldNotTell,
+    };
+    Ok(unless_lenient(exit, args.gate, Exit::Success))
 }
 
 /// Refuses runs whose machines or loads differ in what their results can't be told from.

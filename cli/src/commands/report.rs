@@ -10,9 +10,9 @@ use lab_archive::Run;
 use lab_report::write;
 use lab_study::{ArchivedError, present_plan};
 
-use crate::args::{Format, ReportArgs};
+use crate::args::{Format, GateArgs, ReportArgs};
 use crate::commands::print;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, unless_lenient};
 
 /// The report is made for a terminal of this width, also where it is wider.
 pub(crate) const WIDTH: usize = 80;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         Format::Csv => drop(print(&write::steps_csv(&analysis))?),
         Format::Junit => drop(print(&write::junit(&analysis))?),
     }
-    Ok(exit(&analysis))
+    Ok(exit(&analysis, args.gate))
 }
 
 fn json(analysis: &Analysis) -> Result<String, Failure> {
@@ -77,14 +77,21 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 /// The exit code that a run's outcome asks for.
-pub(crate) fn exit(analysis: &Analysis) -> Exit {
+pub(crate) fn exit(analysis: &Analysis, gate: GateArgs) -> Exit {
     if analysis.summary.complete < analysis.summary.planned {
         return Exit::Interrupted;
     }
-    match analysis.summary.outcome {
+    let otherwise = match analysis.summary.thresholds_failed {
+        0 => Exit::Success,
+        _ => Exit::ThresholdFailed,
+    };
+    let exit = match analysis.summary.outcome {
         Outcome::Ok => Exit::Success,
+        Outcome::CouldNotTell => Exit::CouldNotTell,
+        Outcome::Regression => Exit::Regression,
         Outcome::ThresholdFailed => Exit::ThresholdFailed,
         Outcome::TooFewValidTrials => Exit::TooFewValidTrials,
         Outcome::SystemFailed => Exit::SystemFailed,
-    }
+    };
+    unless_lenient(exit, gate, otherwise)
 }

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let out = out(args, &plan.study)?;
     let request = request::new(&args.study, (loaded, plan), out, args.resume)?;
     let outcome = conduct(&request)?;
-    finish(&args.study, &outcome)
+    finish(args, &outcome)
 }
 
 /// Runs the trials with the progress display on stderr.
@@ -95,7 +95,7 @@ fn report_finished(dir: &Path) {
 }
 
 /// Reports what there is, also of an interrupted run.
-fn finish(args: &StudyArgs, outcome: &Outcome) -> Result<Exit, Failure> {
+fn finish(args: &RunArgs, outcome: &Outcome) -> Result<Exit, Failure> {
     let mut exit = Exit::Success;
     if outcome.completed > 0 {
         let analysis = report::read(&outcome.dir)?;
@@ -107,15 +107,15 @@ fn finish(args: &StudyArgs, outcome: &Outcome) -> Result<Exit, Failure> {
         if !outcome.interrupted {
             printed?;
         }
-        exit = report::exit(&analysis);
+        exit = report::exit(&analysis, args.gate);
     }
     if outcome.interrupted {
         say(format_args!(
             "interrupted: {} of {} trials are in the archive. Go on with\n  plimsoll run {} {}--resume --out {}",
             outcome.completed,
             outcome.trials,
-            args.study.display(),
-            again(args),
+            args.study.study.display(),
+            again(&args.study),
             outcome.dir.display()
         ));
         exit = exit.max(Exit::Interrupted);

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::error::ReportError;
 use crate::model::{
-    Analysis, Check, CheckOutcome, Outcome, RESULT_SCHEMA, StudyFacts, Summary, TrialAnalysis,
-    Verdict,
+    Analysis, Answer, Check, CheckOutcome, Decision, Outcome, RESULT_SCHEMA, StudyFacts, Summary,
+    TrialAnalysis, Verdict,
 };
 use crate::published::tables;
 use crate::source::step_names;
@@ -30,13 +30,14 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let usl = capacity::scaling(study, &trials);
     let published = tables::compare(study, plan.speed, &trials, &cells);
     let checks = checks::of_run(study, plan.seed, run, &trials);
-    let summary = summarise(&plan, &checks, &trials);
+    let summary = summarise(&plan, &checks, &trials, differences.answer.as_ref());
     let load_lines = line::load_lines(&plan, &trials);
     let line_differences = line::differences(&load_lines);
     let facts = facts(run, &plan, steps);
     let headline = line::headline(&load_lines)
         .filter(|_| summary.valid > 0)
         .unwrap_or_else(|| findings::headline(&facts, &summary, &cells, &trials));
+    let headline = with_answer(headline, &summary, differences.answer.as_ref());
     let beside = line_differences.iter().map(line::difference_sentence);
     let mut findings: Vec<String> = beside.collect();
     findings.extend(findings::findings(&findings::Facts {
@@ -54,6 +55,7 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         study: facts,
         environment: run.manifest.environment.clone(),
         headline,
+        answer: differences.answer,
         summary,
         checks,
         trials,
@@ -145,7 +147,21 @@ fn facts(run: &Run, plan: &Plan, steps: Vec<String>) -> StudyFacts {
     }
 }
 
-fn summarise(plan: &Plan, checks: &[Check], trials: &[TrialAnalysis]) -> Summary {
+/// The answer stands first, but for what took it away.
+fn with_answer(headline: String, summary: &Summary, answer: Option<&Answer>) -> String {
+    match (answer, summary.outcome) {
+        (None, _) => headline,
+        (Some(_), Outcome::SystemFailed) => headline,
+        (Some(answer), _) => format!("{} {headline}", answer.sentence),
+    }
+}
+
+fn summarise(
+    plan: &Plan,
+    checks: &[Check],
+    trials: &[TrialAnalysis],
+    answer: Option<&Answer>,
+) -> Summary {
     let valid: Vec<&TrialAnalysis> = trials
         .iter()
         .filter(|trial| trial.verdict == Verdict::Valid)
@@ -179,18 +195,22 @@ fn summarise(plan: &Plan, checks: &[Check], trials: &[TrialAnalysis]) -> Summary
             .filter_map(TrialAnalysis::part_of_load)
             .reduce(f64::min),
     };
-    summary.outcome = outcome(&summary, plan.search.is_some());
+    summary.outcome = outcome(&summary, plan.search.is_some(), answer.map(|a| a.decision));
     summary
 }
 
 /// A search goes beyond what the system and the generator can do: a level at which one of them fails
 /// is an answer, unless all of them are.
-fn outcome(summary: &Summary, is_search: bool) -> Outcome {
+fn outcome(summary: &Summary, is_search: bool, decision: Option<Decision>) -> Outcome {
     let none = summary.valid == 0;
     if summary.system_failures > 0 && (none || !is_search) {
         Outcome::SystemFailed
     } else if none || (summary.cells_without_valid_trial > 0 && !is_search) {
         Outcome::TooFewValidTrials
+    } else if decision.is_some_and(|decision| !decision.is_known()) {
+        Outcome::CouldNotTell
+    } else if decision == Some(Decision::Worse) {
+        Outcome::Regression
     } else if summary.thresholds_failed > 0 {
         Outcome::ThresholdFailed
     } else {

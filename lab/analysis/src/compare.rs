@@ -1,16 +1,18 @@
 //! Cells compared: each with the cell that differs from it in one factor only, at that factor's
 //! first level; and each factor's levels over all cells (main effects).
 //!
-//! Only valid trials count, paired by block. All comparisons of cells that have enough blocks are
-//! one family, and so are all main effects: their p are joint.
+//! Only valid trials count, paired by block. The comparisons of cells that decide (those of the
+//! deciding measures, along the variants where there are any) are tested together, and so are all
+//! others, and all main effects: the p of each of these families are joint.
 
 use lab_plan::{Cell, Factor, Level, Plan, VARIANT};
 use lab_stats::paired::{Bounds, interval, log_ratio, max_t, mean};
-use lab_stats::verdict::{ALPHA, Compared, LEAST_BLOCKS, verdict};
+use lab_stats::verdict::{ALPHA, Compared, LEAST_BLOCKS, Margins, verdict};
 
+use crate::answer::{self, Asked, Deciding};
 use crate::format::{level, plural, times};
 use crate::model::{
-    CellSummary, Claim, Comparison, Difference, Inference, Measure, TrialAnalysis, Verdict,
+    Answer, CellSummary, Claim, Comparison, Difference, Inference, Measure, TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
 
@@ -25,6 +27,8 @@ pub(crate) struct Differences {
     /// The control beside its cell.
     pub(crate) control: Vec<Comparison>,
     pub(crate) inference: Inference,
+    /// What the study asks of its comparisons, answered.
+    pub(crate) answer: Option<Answer>,
 }
 
 /// Compares what there is to compare.
@@ -32,15 +36,28 @@ pub(crate) fn compare(plan: &Plan, trials: &[TrialAnalysis], cells: &[CellSummar
     let (study, seed) = (&plan.question, plan.seed);
     let all = Trials::new(trials);
     let smallest = study.smallest_difference;
-    let control = judge(control(cells, &all), &|_| smallest, seed);
+    let control = judge(
+        control(cells, &all),
+        &|_| Margins::of(smallest),
+        &|_| false,
+        seed,
+    );
     let claims = claims(smallest, &control);
-    let relevant = |measure: Measure| {
+    let margins = |measure: Measure| {
         let claim = claims.iter().find(|claim| claim.metric == measure);
-        claim.map_or(smallest, |claim| claim.smallest_difference)
+        Margins {
+            matters: smallest,
+            claims: claim.map_or(smallest, |claim| claim.smallest_difference),
+        }
     };
     let mut pairs = pairs(plan, cells);
     let pairs_left_out = pairs.len().saturating_sub(MOST_PAIRS);
     pairs.truncate(MOST_PAIRS);
+    let deciding = Deciding::of(trials);
+    let has_variants = pairs.iter().any(|pair| pair.factor.name == VARIANT);
+    let decides = |draft: &Draft| {
+        (!has_variants || draft.names.factor == VARIANT) && deciding.has(draft.measure)
+    };
     let of_cells = pairs
         .iter()
         .flat_map(|pair| {
@@ -48,23 +65,37 @@ pub(crate) fn compare(plan: &Plan, trials: &[TrialAnalysis], cells: &[CellSummar
         })
         .flatten()
         .collect();
-    let comparisons = judge(of_cells, &relevant, seed);
-    let main_effects = judge(main_effects(plan, cells, &all), &relevant, seed);
-    let has_variants = study.matrix.iter().any(|factor| factor.name == VARIANT);
+    let comparisons = judge(of_cells, &margins, &decides, seed);
+    let main_effects = main_effects(plan, cells, &all);
+    let main_effects = judge(main_effects, &margins, &|_| false, seed);
+    let judged = || comparisons.iter().filter(|c| c.p.is_some());
+    let asked: Vec<Asked<'_>> = pairs
+        .iter()
+        .filter(|pair| !has_variants || pair.factor.name == VARIANT)
+        .map(|pair| Asked {
+            a: &pair.a.label,
+            b: &pair.b.label,
+            blocks: all.blocks_of(pair),
+            same_users: pair.a.users == pair.b.users,
+        })
+        .collect();
     let inference = Inference {
         smallest_relevant: smallest,
         asked: study.trials > 1 || study.control || has_variants,
         confidence: 1.0 - ALPHA,
         least_blocks: LEAST_BLOCKS,
-        judged: comparisons.iter().filter(|c| c.p.is_some()).count(),
+        judged: judged().count(),
+        deciding: judged().filter(|c| c.decides).count(),
         pairs_left_out,
         claims,
     };
+    let answer = answer::of_run(study, has_variants, &deciding, &asked, &comparisons);
     Differences {
         comparisons,
         main_effects,
         control,
         inference,
+        answer,
     }
 }
 
@@ -230,6 +261,16 @@ impl<'a> Trials<'a> {
         measure.of(trial)
     }
 
+    /// Blocks with a trial of both cells.
+    fn blocks_of(&self, pair: &Pair<'_>) -> usize {
+        let has = |block: u32, cell: &CellSummary| {
+            let mut trials = self.valid.iter();
+            trials.any(|t| t.block == block && t.cell == cell.cell && !t.control)
+        };
+        let both = |block: &u32| has(*block, pair.a) && has(*block, pair.b);
+        (0..self.blocks).filter(both).count()
+    }
+
     fn has_control(&self, cell: &Cell) -> bool {
         let mut valid = self.valid.iter();
         valid.any(|trial| trial.control && trial.cell == *cell)
@@ -315,24 +356,40 @@ impl Draft {
     }
 }
 
-fn judge(drafts: Vec<Draft>, relevant: &dyn Fn(Measure) -> f64, seed: u64) -> Vec<Comparison> {
-    let family: Vec<Vec<Option<f64>>> = drafts
-        .iter()
-        .filter(|draft| draft.has_enough())
-        .map(|draft| draft.by_block.clone())
-        .collect();
-    let mut adjusted = max_t(&family, seed).into_iter();
+/// Those that decide are tested together, and so are the others: what is looked at besides takes
+/// nothing from the answer.
+fn judge(
+    drafts: Vec<Draft>,
+    margins: &dyn Fn(Measure) -> Margins,
+    decides: &dyn Fn(&Draft) -> bool,
+    seed: u64,
+) -> Vec<Comparison> {
+    let mut adjusted = [true, false].map(|deciding| {
+        let family: Vec<Vec<Option<f64>>> = drafts
+            .iter()
+            .filter(|draft| draft.has_enough() && decides(draft) == deciding)
+            .map(|draft| draft.by_block.clone())
+            .collect();
+        max_t(&family, seed).into_iter()
+    });
     drafts
         .into_iter()
         .map(|draft| {
-            let p = draft.has_enough().then(|| adjusted.next()).flatten();
-            let relevant = relevant(draft.measure);
-            comparison(draft, p.map(|p| (p.joint, p.single)), relevant, seed)
+            let decides = decides(&draft);
+            let family = &mut adjusted[usize::from(!decides)];
+            let p = draft.has_enough().then(|| family.next()).flatten();
+            let margins = margins(draft.measure);
+            let compared = comparison(draft, p.map(|p| (p.joint, p.single)), margins, seed);
+            Comparison {
+                decides,
+                ..compared
+            }
         })
         .collect()
 }
 
-fn comparison(draft: Draft, p: Option<(f64, f64)>, relevant: f64, seed: u64) -> Comparison {
+/// One that decides nothing yet.
+fn comparison(draft: Draft, p: Option<(f64, f64)>, margins: Margins, seed: u64) -> Comparison {
     let values: Vec<f64> = draft.by_block.iter().flatten().copied().collect();
     let blocks = values.len();
     let log_ratio = mean(&values).unwrap_or_default();
@@ -340,11 +397,11 @@ fn comparison(draft: Draft, p: Option<(f64, f64)>, relevant: f64, seed: u64) -> 
     let judged = p.and_then(|(joint, _)| {
         let compared = Compared {
             log_ratio,
-            bounds,
+            one_sided: interval(&values, 2.0 * ALPHA, seed),
             p: joint,
             blocks,
         };
-        verdict(&compared, draft.measure.better(), relevant)
+        verdict(&compared, draft.measure.better(), margins)
     });
     let n = as_f64(blocks as u64);
     let (mean_a, mean_b) = (draft.sums.0 / n, draft.sums.1 / n);
@@ -363,7 +420,9 @@ fn comparison(draft: Draft, p: Option<(f64, f64)>, relevant: f64, seed: u64) -> 
             .then(|| (bounds.low.exp(), bounds.high.exp())),
         p: p.map(|p| p.0),
         p_single: p.map(|p| p.1),
-        smallest_difference: relevant,
+        smallest_difference: margins.claims,
+        matters: margins.matters,
+        decides: false,
         verdict: judged.map(|verdict| Difference::of(verdict, draft.measure)),
         reason: judged.is_none().then(|| too_few(blocks)),
     }

@@ -1,5 +1,6 @@
 //! What the comparisons say, in sentences: one per level of a factor, by the mean response.
 
+use crate::answer::verdict_words;
 use crate::compare::Differences;
 use crate::format::{figure, list, ratio_or_percent, signed_percent, times};
 use crate::model::{Comparison, Difference, Measure};
@@ -132,13 +133,14 @@ fn outcome(one: &Comparison) -> String {
     match one.verdict {
         Some(Difference::Slower) => format!("mean response {} slower", by(one.ratio)),
         Some(Difference::Faster) => format!("mean response {} faster", by(1.0 / one.ratio)),
-        Some(Difference::Unstable) => format!(
-            "mean response unstable, anywhere from {} to {}; more blocks would tell",
+        Some(Difference::CouldNotTell) => format!(
+            "could not tell by the mean response, anywhere from {} to {}; more blocks would tell",
             ratio_or_percent(low),
             ratio_or_percent(high)
         ),
         _ => format!(
-            "no difference shown in the mean response, at most {}",
+            "mean response {}, at most {} off",
+            verdict_words(one),
             signed_percent(part(low).abs().max(part(high).abs())).trim_start_matches('+')
         ),
     }
@@ -171,6 +173,8 @@ mod tests {
             ratio: b / a,
             interval: None,
             smallest_difference: 0.02,
+            matters: 0.02,
+            decides: false,
             p: None,
             p_single: None,
             verdict: None,

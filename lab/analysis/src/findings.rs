@@ -42,14 +42,14 @@ pub(crate) fn headline(
             plural(summary.complete, "trial"),
             if summary.invalid == 1 { "is" } else { "are" },
         ),
-        Outcome::ThresholdFailed => format!(
+        _ if summary.thresholds_failed > 0 => format!(
             "{} of {} failed: {}{}.",
             summary.thresholds_failed,
             plural(summary.thresholds, "threshold"),
             worst_cell(cells),
             took(cells, trials).map_or_else(String::new, |took| format!("; the server {took}"))
         ),
-        Outcome::Ok => carried(study, cells, trials),
+        _ => carried(study, cells, trials),
     }
 }
 

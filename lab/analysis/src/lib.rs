@@ -13,6 +13,7 @@
 //! ```
 
 mod analyse;
+mod answer;
 mod attempts;
 mod capacity;
 mod cells;
@@ -38,6 +39,7 @@ mod trial;
 mod warmup;
 
 pub use analyse::analyse;
+pub use answer::verdict_words;
 pub use error::ReportError;
 pub use findings::most_loaded;
 pub use line::{

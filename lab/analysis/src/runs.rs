@@ -6,10 +6,11 @@
 
 use lab_stats::paired::Bounds;
 use lab_stats::unpaired::{self, Row, least_p, least_units};
-use lab_stats::verdict::{ALPHA, Compared, word};
+use lab_stats::verdict::{ALPHA, Compared, Margins, word};
 
+use crate::answer::{self, Deciding};
 use crate::format::{list, plural, times};
-use crate::model::Analysis;
+use crate::model::{Analysis, Answer, Decision};
 use crate::model::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome};
 use crate::model::{
     CellSummary, Claim, Comparison, Difference, LineDifference, Measure, TrialAnalysis, Verdict,
@@ -59,15 +60,25 @@ pub fn compare_runs(a: &Analysis, b: &Analysis) -> Result<RunComparison, CannotC
         .max(b.inference.smallest_relevant);
     let claims = claims(a, b, relevant);
     let drafts = drafts(a, b, &in_both);
-    let comparisons = judge(drafts, blocks(a), &claims, relevant, a.study.seed);
+    let deciding = Deciding::of_runs(a, b);
+    let rule = Rule {
+        claims: &claims,
+        relevant,
+        deciding: &deciding,
+        seed: a.study.seed,
+    };
+    let comparisons = judge(drafts, blocks(a), &rule);
     let load_lines = line_differences(a, b, relevant);
     let bounded: Vec<String> = in_both
         .iter()
         .filter(|cells| Measure::ALL.iter().any(|one| is_cut((a, b), **cells, *one)))
         .map(|cells| cells.0.label.clone())
         .collect();
-    let outcome = match outcome(&comparisons, &load_lines) {
-        RunOutcome::Ok if !bounded.is_empty() => RunOutcome::TooFewValidTrials,
+    let answer = answer(&deciding, &comparisons);
+    let outcome = match outcome(answer.as_ref(), &load_lines) {
+        RunOutcome::Ok | RunOutcome::CouldNotTell if !bounded.is_empty() => {
+            RunOutcome::TooFewValidTrials
+        }
         outcome => outcome,
     };
     Ok(RunComparison {
@@ -75,10 +86,12 @@ pub fn compare_runs(a: &Analysis, b: &Analysis) -> Result<RunComparison, CannotC
         a: facts(a),
         b: facts(b),
         outcome,
-        headline: headline(outcome, &comparisons, &load_lines, &bounded),
+        headline: headline(outcome, answer.as_ref(), &load_lines, &bounded),
+        answer,
         differences: setup::differences(a, b),
         unmatched: unmatched(a, b),
         judged: comparisons.iter().filter(|one| one.p.is_some()).count(),
+        deciding: judged_deciding(&comparisons),
         comparisons,
         bounded,
         load_lines,
@@ -239,58 +252,70 @@ fn by_block(of: &Analysis, cell: &CellSummary, measure: Measure) -> Vec<Option<f
         .collect()
 }
 
-fn judge(
-    drafts: Vec<Draft>,
-    units: usize,
-    claims: &[Claim],
+/// By what differences are judged.
+struct Rule<'a> {
+    claims: &'a [Claim],
     relevant: f64,
+    deciding: &'a Deciding,
     seed: u64,
-) -> Vec<Comparison> {
+}
+
+impl Rule<'_> {
+    fn margins(&self, measure: Measure) -> Margins {
+        let claim = self.claims.iter().find(|claim| claim.metric == measure);
+        Margins {
+            matters: self.relevant,
+            claims: claim.map_or(self.relevant, |claim| claim.smallest_difference),
+        }
+    }
+}
+
+/// The deciding measures of all cells are tested together, and so are the others.
+fn judge(drafts: Vec<Draft>, units: usize, rule: &Rule<'_>) -> Vec<Comparison> {
     let enough = |draft: &Draft| {
         let (a, b) = draft.values(units);
         least_p(a.len(), b.len()) <= ALPHA
     };
-    let family: Vec<Row> = drafts
-        .iter()
-        .filter(|draft| enough(draft))
-        .map(|draft| draft.row.clone())
-        .collect();
-    let mut adjusted = unpaired::max_t(&family, units, seed).into_iter();
+    let decides = |draft: &Draft| rule.deciding.has(draft.measure);
+    let mut adjusted = [true, false].map(|deciding| {
+        let family: Vec<Row> = drafts
+            .iter()
+            .filter(|draft| enough(draft) && decides(draft) == deciding)
+            .map(|draft| draft.row.clone())
+            .collect();
+        unpaired::max_t(&family, units, rule.seed).into_iter()
+    });
     drafts
         .into_iter()
         .map(|draft| {
-            let p = enough(&draft).then(|| adjusted.next()).flatten();
-            let claim = claims.iter().find(|claim| claim.metric == draft.measure);
-            let relevant = claim.map_or(relevant, |claim| claim.smallest_difference);
+            let decides = decides(&draft);
+            let family = &mut adjusted[usize::from(!decides)];
+            let p = enough(&draft).then(|| family.next()).flatten();
             let p = p.map(|p| (p.joint, p.single));
-            comparison(&draft, units, p, relevant, seed)
+            Comparison {
+                decides,
+                ..comparison(&draft, units, p, rule)
+            }
         })
         .collect()
 }
 
-fn comparison(
-    draft: &Draft,
-    units: usize,
-    p: Option<(f64, f64)>,
-    relevant: f64,
-    seed: u64,
-) -> Comparison {
+fn comparison(draft: &Draft, units: usize, p: Option<(f64, f64)>, rule: &Rule<'_>) -> Comparison {
+    let margins = rule.margins(draft.measure);
     let (a, b) = draft.values(units);
     let mean = |of: &[f64]| of.iter().sum::<f64>() / as_f64(of.len() as u64);
     let log_ratio = mean(&b) - mean(&a);
-    let bounds: Bounds = unpaired::interval(&a, &b, ALPHA, seed);
+    let bounds: Bounds = unpaired::interval(&a, &b, ALPHA, rule.seed);
     let trials = a.len().min(b.len());
     let judged = p.map(|(joint, _)| {
         let compared = Compared {
             log_ratio,
-            bounds,
+            one_sided: unpaired::interval(&a, &b, 2.0 * ALPHA, rule.seed),
             p: joint,
             blocks: trials,
         };
-        Difference::of(
-            word(&compared, draft.measure.better(), relevant),
-            draft.measure,
-        )
+        let word = word(&compared, draft.measure.better(), margins);
+        Difference::of(word, draft.measure)
     });
     Comparison {
         a: "a".to_owned(),
@@ -305,7 +330,9 @@ fn comparison(
         interval: bounds
             .is_bounded()
             .then(|| (bounds.low.exp(), bounds.high.exp())),
-        smallest_difference: relevant,
+        smallest_difference: margins.claims,
+        matters: margins.matters,
+        decides: false,
         p: p.map(|p| p.0),
         p_single: p.map(|p| p.1),
         verdict: judged,
@@ -337,25 +364,53 @@ fn line_differences(a: &Analysis, b: &Analysis, relevant: f64) -> Vec<LineDiffer
     a.load_lines.iter().filter_map(pair).collect()
 }
 
-fn outcome(comparisons: &[Comparison], lines: &[LineDifference]) -> RunOutcome {
+/// What the deciding measures of all cells come to; `None` where nothing but load lines is compared.
+fn answer(deciding: &Deciding, comparisons: &[Comparison]) -> Option<Answer> {
+    let decide: Vec<&Comparison> = comparisons.iter().filter(|one| one.decides).collect();
+    if comparisons.is_empty() {
+        return None;
+    }
+    let lacking = decide.iter().find(|one| one.verdict.is_none());
+    let reason = match (decide.is_empty(), lacking) {
+        (false, None) => {
+            let decision = answer::decision(&decide, true);
+            let sides = |one: &Comparison| (format!("run b at {}", one.factor), "run a".to_owned());
+            let sentence = answer::sentence(decision, &decide, &sides);
+            return Some(deciding.answer(decision, sentence, true));
+        }
+        (false, Some(one)) => {
+            let reason = one.reason.clone().unwrap_or_default();
+            format!("at {} {reason}", one.factor)
+        }
+        (true, _) => "neither run has a figure that decides".to_owned(),
+    };
+    let sentence = format!("Not answered: {reason}.");
+    Some(deciding.answer(Decision::NotAnswered, sentence, true))
+}
+
+fn judged_deciding(comparisons: &[Comparison]) -> usize {
+    let deciding = |one: &&Comparison| one.decides && one.p.is_some();
+    comparisons.iter().filter(deciding).count()
+}
+
+/// A regression that is shown stays one, whatever else is open.
+fn outcome(answer: Option<&Answer>, lines: &[LineDifference]) -> RunOutcome {
     let lowered = lines.iter().any(|one| one.is_regression == Some(true));
-    let unjudged = comparisons.iter().any(|one| one.verdict.is_none());
-    let worse = |one: &Comparison| one.verdict.is_some_and(Difference::is_worse);
-    if unjudged
-        || (comparisons.is_empty() && lines.is_empty())
-        || (!lowered && lines.iter().any(|one| one.is_regression.is_none()))
-    {
-        RunOutcome::TooFewValidTrials
-    } else if lowered || comparisons.iter().any(worse) {
-        RunOutcome::Regression
-    } else {
-        RunOutcome::Ok
+    let is_open = lines.iter().any(|one| one.is_regression.is_none());
+    match answer.map(|answer| answer.decision) {
+        Some(Decision::Worse) => RunOutcome::Regression,
+        _ if lowered => RunOutcome::Regression,
+        Some(Decision::NotAnswered) => RunOutcome::TooFewValidTrials,
+        None if is_open || lines.is_empty() => RunOutcome::TooFewValidTrials,
+        Some(Decision::CouldNotTell) => RunOutcome::CouldNotTell,
+        _ if is_open => RunOutcome::CouldNotTell,
+        _ => RunOutcome::Ok,
     }
 }
 
 fn headline(
     outcome: RunOutcome,
-    comparisons: &[Comparison],
+    answer: Option<&Answer>,
     lines: &[LineDifference],
     bounded: &[String],
 ) -> String {
@@ -366,56 +421,19 @@ fn headline(
             list(bounded)
         );
     }
-    if comparisons.is_empty() && !lines.is_empty() {
-        return match outcome {
-            RunOutcome::TooFewValidTrials => {
-                "The load lines can't be compared: an end of an interval is open.".to_owned()
-            }
-            RunOutcome::Regression => {
-                "A regression: run b carries fewer users than run a.".to_owned()
-            }
-            RunOutcome::Ok => "No regression: run b carries no fewer users than run a, as far as \
-                               the intervals tell."
-                .to_owned(),
-        };
-    }
-    let of = |wanted: fn(Difference) -> bool| -> Vec<&Comparison> {
-        let is = |one: &&Comparison| one.verdict.is_some_and(wanted);
-        comparisons.iter().filter(is).collect()
-    };
-    let worst = |of: &[&Comparison]| {
-        let far = |one: &&&Comparison| one.ratio.ln().abs();
-        let most = of.iter().max_by(|x, y| far(x).total_cmp(&far(y)))?;
-        Some(format!(
-            "{} {} at {}",
-            most.metric.name(),
-            crate::format::ratio_or_percent(most.ratio),
-            most.factor
-        ))
-    };
-    let (better, worse) = (of(Difference::is_better), of(Difference::is_worse));
-    let compared = plural(comparisons.len(), "comparison");
-    match outcome {
-        RunOutcome::TooFewValidTrials => {
-            let reason = comparisons.iter().find_map(|one| one.reason.as_ref());
-            reason.map_or_else(
-                || "The runs have nothing that can be judged.".to_owned(),
-                |reason| format!("The runs can't be judged in every cell: {reason}."),
-            )
+    match (outcome, answer) {
+        (RunOutcome::Ok, Some(answer)) => format!("No regression: {}", answer.sentence),
+        (_, Some(answer)) => answer.sentence.clone(),
+        (_, None) if lines.is_empty() => "The runs have nothing that can be judged.".to_owned(),
+        (RunOutcome::Regression, None) => {
+            "A regression: run b carries fewer users than run a.".to_owned()
         }
-        RunOutcome::Regression => format!(
-            "A regression: run b is worse than run a in {} of {compared}, most of all {}.",
-            worse.len(),
-            worst(&worse).unwrap_or_default()
-        ),
-        RunOutcome::Ok if better.is_empty() => {
-            format!("No regression: in none of {compared} is a difference shown.")
+        (RunOutcome::Ok, None) => "No regression: run b carries no fewer users than run a, as far \
+                                   as the intervals tell."
+            .to_owned(),
+        (RunOutcome::TooFewValidTrials | RunOutcome::CouldNotTell, None) => {
+            "The load lines can't be compared: an end of an interval is open.".to_owned()
         }
-        RunOutcome::Ok => format!(
-            "No regression: run b is better than run a in {} of {compared}, most of all {}.",
-            better.len(),
-            worst(&better).unwrap_or_default()
-        ),
     }
 }
 

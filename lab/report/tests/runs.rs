@@ -55,7 +55,7 @@ fn a_regression_is_shown_and_the_same_is_not() {
     assert!(
         worse
             .headline
-            .starts_with("A regression: run b is worse than run a in")
+            .starts_with("A regression: run b at 20 users is worse than run a: p95 response +")
     );
     // The other way round it is better.
     let better = compare_runs(&slower, &a).unwrap();

@@ -1,8 +1,12 @@
-//! Words for a comparison: a difference is called one only if it is beyond noise *and* relevant.
+//! Words for a comparison: a difference is called one only if it is beyond noise *and* relevant, and
+//! two things are called equal only if that is shown, too.
 //!
-//! A tiny difference can be sure, and a large one unsure; neither is news. Where the noise itself is
-//! larger than what would matter, the honest word is "unstable" (as ClickHouse's performance tests
-//! do it). This file knows ratios, not what was measured.
+//! A tiny difference can be sure, and a large one unsure; neither is news. That no difference was seen
+//! shows nothing: where the noise leaves room for one that would matter, the words are "could not tell".
+//! Equality has a test of its own, two one-sided ones at the margins (TOST: Schuirmann, "A Comparison of
+//! the Two One-Sided Tests Procedure and the Power Approach", J. Pharmacokinet. Biopharm. 15, 1987), by
+//! the same permutations: the interval of confidence 1 − 2α lies within what doesn't matter. This file
+//! knows ratios, not what was measured.
 
 use crate::paired::Bounds;
 
@@ -31,12 +35,12 @@ pub enum Verdict {
     Faster,
     /// *b* is worse, likewise.
     Slower,
-    /// Whatever the difference is, it isn't a relevant one that was shown, and the noise is small
-    /// enough to have seen one.
-    NoDifference,
-    /// The noise is larger than the smallest relevant difference: a relevant difference may or may
-    /// not be there.
-    Unstable,
+    /// Whatever the difference is, it is shown to be smaller than what matters.
+    Equal,
+    /// *b* may be better by so much that it matters, but is shown not to be worse by as much.
+    NoWorse,
+    /// A difference that matters may or may not be there.
+    Unclear,
 }
 
 /// A comparison as judged: logs of ratios `b ÷ a`.
@@ -44,37 +48,64 @@ pub enum Verdict {
 pub struct Compared {
     /// Mean log ratio.
     pub log_ratio: f64,
-    /// Its interval.
-    pub bounds: Bounds,
-    /// p over all comparisons of the study together.
+    /// Its interval at confidence 1 − 2 [`ALPHA`]: each end is beyond a one-sided test at [`ALPHA`].
+    pub one_sided: Bounds,
+    /// p over all comparisons that are tested together.
     pub p: f64,
     /// Pairs.
     pub blocks: usize,
 }
 
+/// What differences mean, as parts: 0.02 means ratios beyond 1.02 or below 1 ÷ 1.02.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Margins {
+    /// Smaller ones don't matter: what is shown to be within is equal.
+    pub matters: f64,
+    /// Smaller ones can't be claimed: at least `matters`, more where a control seemed to differ more.
+    pub claims: f64,
+}
+
+impl Margins {
+    /// Both the same.
+    #[must_use]
+    pub fn of(part: f64) -> Self {
+        Self {
+            matters: part,
+            claims: part,
+        }
+    }
+}
+
 /// The verdict; `None` with fewer than [`LEAST_BLOCKS`] pairs.
-///
-/// `relevant` is the smallest relevant difference as a part: 0.02 means ratios beyond 1.02 or below
-/// 1 ÷ 1.02.
 #[must_use]
-pub fn verdict(compared: &Compared, better: Better, relevant: f64) -> Option<Verdict> {
-    (compared.blocks >= LEAST_BLOCKS).then(|| word(compared, better, relevant))
+pub fn verdict(compared: &Compared, better: Better, margins: Margins) -> Option<Verdict> {
+    (compared.blocks >= LEAST_BLOCKS).then(|| word(compared, better, margins))
 }
 
 /// The word, however many pairs there are: of groups without pairs, whose own test tells whether
 /// they are enough.
 #[must_use]
-pub fn word(compared: &Compared, better: Better, relevant: f64) -> Verdict {
-    let relevant = relevant.max(0.0).ln_1p();
-    let shown = compared.p <= ALPHA && compared.log_ratio.abs() > relevant;
-    let noise = (compared.bounds.high - compared.bounds.low) / 2.0;
-    let higher = compared.log_ratio > 0.0;
-    match shown {
-        true if higher == (better == Better::Higher) => Verdict::Faster,
-        true => Verdict::Slower,
-        // An unbounded interval has infinite noise.
-        false if noise > relevant => Verdict::Unstable,
-        false => Verdict::NoDifference,
+pub fn word(compared: &Compared, better: Better, margins: Margins) -> Verdict {
+    let matters = margins.matters.max(0.0).ln_1p();
+    let claims = margins.claims.max(0.0).ln_1p().max(matters);
+    let Bounds { low, high } = compared.one_sided;
+    // A sure difference so large that its near end is beyond the margin can't be one of equals.
+    if compared.p <= ALPHA && compared.log_ratio.abs() > claims {
+        return if (compared.log_ratio > 0.0) == (better == Better::Higher) {
+            Verdict::Faster
+        } else {
+            Verdict::Slower
+        };
+    }
+    let (not_worse, not_better) = match better {
+        Better::Lower => (high < matters, low > -matters),
+        Better::Higher => (low > -matters, high < matters),
+    };
+    match (not_worse, not_better) {
+        (true, true) => Verdict::Equal,
+        (true, false) => Verdict::NoWorse,
+        // An unbounded interval shows neither.
+        (false, _) => Verdict::Unclear,
     }
 }
 
@@ -85,7 +116,7 @@ mod tests {
     fn compared(ratio: f64, low: f64, high: f64, p: f64) -> Compared {
         Compared {
             log_ratio: ratio.ln(),
-            bounds: Bounds {
+            one_sided: Bounds {
                 low: low.ln(),
                 high: high.ln(),
             },
@@ -94,33 +125,56 @@ mod tests {
         }
     }
 
+    fn judge(ratio: f64, low: f64, high: f64, p: f64) -> Verdict {
+        let compared = compared(ratio, low, high, p);
+        verdict(&compared, Better::Lower, Margins::of(SMALLEST_RELEVANT)).unwrap()
+    }
+
     #[test]
-    fn four_words() {
-        let judge = |c: Compared| verdict(&c, Better::Lower, SMALLEST_RELEVANT);
+    fn a_difference_is_sure_and_matters() {
+        assert_eq!(judge(1.10, 1.08, 1.12, 0.031), Verdict::Slower);
+        assert_eq!(judge(0.90, 0.88, 0.92, 0.031), Verdict::Faster);
         let slower = compared(1.10, 1.08, 1.12, 0.031);
-        assert_eq!(judge(slower), Some(Verdict::Slower));
-        assert_eq!(
-            verdict(&slower, Better::Higher, SMALLEST_RELEVANT),
-            Some(Verdict::Faster)
-        );
-        assert_eq!(
-            judge(compared(0.90, 0.88, 0.92, 0.031)),
-            Some(Verdict::Faster)
-        );
+        let more = verdict(&slower, Better::Higher, Margins::of(SMALLEST_RELEVANT));
+        assert_eq!(more, Some(Verdict::Faster));
         // Sure, but too small to matter.
-        assert_eq!(
-            judge(compared(1.01, 1.008, 1.012, 0.031)),
-            Some(Verdict::NoDifference)
-        );
+        assert_eq!(judge(1.01, 1.008, 1.012, 0.031), Verdict::Equal);
         // Large, but not sure.
-        assert_eq!(
-            judge(compared(1.10, 0.95, 1.25, 0.2)),
-            Some(Verdict::Unstable)
-        );
-        assert_eq!(
-            judge(compared(1.001, 0.99, 1.012, 0.7)),
-            Some(Verdict::NoDifference)
-        );
+        assert_eq!(judge(1.10, 0.95, 1.25, 0.2), Verdict::Unclear);
+    }
+
+    #[test]
+    fn equal_is_shown_not_assumed() {
+        assert_eq!(judge(1.001, 0.99, 1.012, 0.7), Verdict::Equal);
+        // None is shown, and 3.9 % slower may be true: that is not equality.
+        assert_eq!(judge(1.022, 1.005, 1.039, 0.06), Verdict::Unclear);
+        assert_eq!(judge(1.001, 0.97, 1.012, 0.7), Verdict::NoWorse);
+        assert_eq!(judge(0.985, 0.975, 0.995, 0.031), Verdict::NoWorse);
+        let open = Compared {
+            one_sided: Bounds {
+                low: f64::NEG_INFINITY,
+                high: f64::INFINITY,
+            },
+            ..compared(1.0, 1.0, 1.0, 1.0)
+        };
+        let margins = Margins::of(SMALLEST_RELEVANT);
+        assert_eq!(word(&open, Better::Lower, margins), Verdict::Unclear);
+        // Of throughput the low end is the bad one.
+        let less = compared(0.999, 0.97, 1.01, 0.5);
+        assert_eq!(word(&less, Better::Higher, margins), Verdict::Unclear);
+        assert_eq!(word(&less, Better::Lower, margins), Verdict::NoWorse);
+    }
+
+    #[test]
+    fn a_control_takes_claims_away_and_makes_nothing_equal() {
+        let noisy = Margins {
+            matters: 0.02,
+            claims: 0.15,
+        };
+        let slower = compared(1.10, 1.08, 1.12, 0.031);
+        assert_eq!(word(&slower, Better::Lower, noisy), Verdict::Unclear);
+        let near = compared(1.01, 0.95, 1.07, 0.5);
+        assert_eq!(word(&near, Better::Lower, noisy), Verdict::Unclear);
     }
 
     #[test]
@@ -129,15 +183,14 @@ mod tests {
             blocks: 5,
             ..compared(2.0, 1.9, 2.1, 0.01)
         };
-        assert_eq!(verdict(&few, Better::Lower, SMALLEST_RELEVANT), None);
+        let margins = Margins::of(SMALLEST_RELEVANT);
+        assert_eq!(verdict(&few, Better::Lower, margins), None);
     }
 
     #[test]
     fn a_study_may_ask_for_more() {
         let slower = compared(1.10, 1.08, 1.12, 0.031);
-        assert_eq!(
-            verdict(&slower, Better::Lower, 0.15),
-            Some(Verdict::NoDifference)
-        );
+        let verdict = verdict(&slower, Better::Lower, Margins::of(0.15));
+        assert_eq!(verdict, Some(Verdict::Equal));
     }
 }

@@ -6,7 +6,7 @@ mod noise;
 use lab_stats::queue::{Mm1, lindley};
 use lab_stats::trend::trend;
 use lab_stats::unpaired::{Row, interval, max_t};
-use lab_stats::verdict::{ALPHA, Better, Compared, SMALLEST_RELEVANT, Verdict, word};
+use lab_stats::verdict::{ALPHA, Better, Compared, Margins, SMALLEST_RELEVANT, Verdict, word};
 use noise::{Noise, within};
 
 /// Two runs of `m` and `n` blocks, `measures` of which share half of their noise; the second run's
@@ -38,11 +38,11 @@ fn words(rows: &[Row], m: usize) -> Vec<Verdict> {
         let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
         let compared = Compared {
             log_ratio: mean(b) - mean(a),
-            bounds: interval(a, b, ALPHA, 1),
+            one_sided: interval(a, b, 2.0 * ALPHA, 1),
             p: p.joint,
             blocks: m,
         };
-        word(&compared, Better::Lower, SMALLEST_RELEVANT)
+        word(&compared, Better::Lower, Margins::of(SMALLEST_RELEVANT))
     });
     judged.collect()
 }

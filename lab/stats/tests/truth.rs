@@ -5,7 +5,7 @@ mod noise;
 
 use lab_stats::paired::{interval, max_t, mean, sign_flip_p};
 use lab_stats::usl::{self, Fitted};
-use lab_stats::verdict::{ALPHA, Better, Compared, SMALLEST_RELEVANT, Verdict, verdict};
+use lab_stats::verdict::{ALPHA, Better, Compared, Margins, SMALLEST_RELEVANT, Verdict, verdict};
 use lab_stats::{Steady, mser5};
 use noise::{Noise, within};
 
@@ -44,11 +44,11 @@ fn verdicts(rows: &[Vec<f64>]) -> Vec<Verdict> {
     let judged = rows.iter().zip(adjusted).map(|(row, p)| {
         let compared = Compared {
             log_ratio: mean(row).unwrap(),
-            bounds: interval(row, ALPHA, 1),
+            one_sided: interval(row, 2.0 * ALPHA, 1),
             p: p.joint,
             blocks: row.len(),
         };
-        verdict(&compared, Better::Lower, SMALLEST_RELEVANT).unwrap()
+        verdict(&compared, Better::Lower, Margins::of(SMALLEST_RELEVANT)).unwrap()
     });
     judged.collect()
 }
@@ -87,6 +87,49 @@ fn a_difference_that_is_there_is_found_in_company() {
     }
     println!("{found} of {asked} comparisons found");
     assert!(found as f64 > 0.8 * asked as f64, "{found} of {asked}");
+}
+
+/// How often pairs whose true log ratio is `effect` come out as `wanted`, of `studies`.
+fn come_out(
+    noise: &mut Noise,
+    (pairs, effect, sd): (usize, f64, f64),
+    studies: usize,
+    wanted: impl Fn(Verdict) -> bool,
+) -> usize {
+    let came = |noise: &mut Noise| verdicts(&[noise.normals(pairs, effect, sd)])[0];
+    (0..studies).filter(|_| wanted(came(noise))).count()
+}
+
+#[test]
+fn what_is_just_relevant_is_seldom_called_equal() {
+    let mut noise = Noise::new(9);
+    let margin = SMALLEST_RELEVANT.ln_1p();
+    for pairs in [6, 8, 12] {
+        for sd in [0.002, 0.01, 0.03] {
+            let shape = |effect| (pairs, effect, sd);
+            let no_worse = |v| matches!(v, Verdict::Equal | Verdict::NoWorse);
+            // Worse by just what matters: neither equal nor no worse.
+            let worse = come_out(&mut noise, shape(margin), 2_000, no_worse);
+            // Better by just as much: not equal.
+            let equal = |v| v == Verdict::Equal;
+            let better = come_out(&mut noise, shape(-margin), 2_000, equal);
+            println!("{pairs} pairs, SD {sd}: {worse} worse and {better} better of 2000 pass");
+            for wrong in [worse, better] {
+                let (above, error) = within(wrong, 2_000, ALPHA);
+                assert!(above <= error, "{pairs} pairs, SD {sd}: {wrong}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_equal_is_called_so_where_the_noise_is_small() {
+    let mut noise = Noise::new(10);
+    let equal = |v| v == Verdict::Equal;
+    let quiet = come_out(&mut noise, (6, 0.0, 0.005), 500, equal);
+    let noisy = come_out(&mut noise, (6, 0.0, 0.05), 500, equal);
+    println!("equal: {quiet} of 500 at 0.5 % noise, {noisy} at 5 %");
+    assert!(quiet > 490 && noisy < 60, "{quiet} {noisy}");
 }
 
 #[test]

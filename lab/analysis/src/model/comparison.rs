@@ -18,8 +18,10 @@ pub struct Inference {
     pub confidence: f64,
     /// Fewer blocks than this have no verdict.
     pub least_blocks: usize,
-    /// Comparisons that were judged together; the joint p is over these.
+    /// Comparisons with a verdict.
     pub judged: usize,
+    /// Those of them that decide and are tested together; the others are tested together as well.
+    pub deciding: usize,
     /// Pairs of cells beyond the most that are compared.
     pub pairs_left_out: usize,
 }
@@ -59,7 +61,11 @@ pub struct Comparison {
     pub interval: Option<(f64, f64)>,
     /// The smallest difference that is called one here, as a part.
     pub smallest_difference: f64,
-    /// p over all comparisons together; `None` without a verdict.
+    /// Differences within this part don't matter: what is shown to lie within is equal.
+    pub matters: f64,
+    /// Whether the answer hangs on it; the others are exploratory.
+    pub decides: bool,
+    /// p over all comparisons that decide, or over all that don't; `None` without a verdict.
     pub p: Option<f64>,
     /// p of this comparison alone; `None` without a verdict.
     pub p_single: Option<f64>,
@@ -85,11 +91,14 @@ pub enum Difference {
     Faster,
     /// *b* is worse.
     Slower,
-    /// None that is both beyond noise and relevant.
-    #[serde(rename = "no difference shown")]
-    NoneShown,
-    /// The noise is larger than what would matter.
-    Unstable,
+    /// Shown to differ by less than what matters.
+    Equal,
+    /// Shown not to be worse by as much as matters; it may be better.
+    #[serde(rename = "not worse")]
+    NotWorse,
+    /// The noise leaves room for a difference that matters.
+    #[serde(rename = "could not tell")]
+    CouldNotTell,
     /// Of a cost (CPU, memory): *b* needs less.
     #[serde(rename = "uses less")]
     UsesLess,
@@ -107,8 +116,9 @@ impl Difference {
             (lab_stats::Verdict::Faster, true) => Self::UsesLess,
             (lab_stats::Verdict::Slower, false) => Self::Slower,
             (lab_stats::Verdict::Slower, true) => Self::UsesMore,
-            (lab_stats::Verdict::NoDifference, _) => Self::NoneShown,
-            (lab_stats::Verdict::Unstable, _) => Self::Unstable,
+            (lab_stats::Verdict::Equal, _) => Self::Equal,
+            (lab_stats::Verdict::NoWorse, _) => Self::NotWorse,
+            (lab_stats::Verdict::Unclear, _) => Self::CouldNotTell,
         }
     }
 
@@ -130,6 +140,12 @@ impl Difference {
         matches!(self, Self::Slower | Self::UsesMore)
     }
 
+    /// Whether it speaks against *b* neither by a difference nor by noise.
+    #[must_use]
+    pub fn is_good(self) -> bool {
+        self.is_better() || matches!(self, Self::Equal | Self::NotWorse)
+    }
+
     /// In words.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -138,8 +154,9 @@ impl Difference {
             Self::Slower => "slower",
             Self::UsesLess => "uses less",
             Self::UsesMore => "uses more",
-            Self::NoneShown => "no difference shown",
-            Self::Unstable => "unstable",
+            Self::Equal => "equal",
+            Self::NotWorse => "not worse",
+            Self::CouldNotTell => "could not tell",
         }
     }
 }
@@ -189,6 +206,10 @@ impl Measure {
         Self::Cpu,
         Self::Memory,
     ];
+
+    /// What decides unless a study names a measure: what users feel, and how much is carried. A
+    /// nuisance such as p99 or the memory decides nothing that nobody asked.
+    pub const DECIDING: [Self; 2] = [Self::P95, Self::Throughput];
 
     /// In words.
     #[must_use]

@@ -3,6 +3,7 @@
 //! Times end in `_ms`, rates in `_per_s`. A quantile that its sample can't support, and a counter
 //! that was never sampled, is `null`, never a number. Whoever writes a report reads nothing but this.
 
+mod answer;
 mod attempts;
 mod cells;
 mod comparison;
@@ -14,6 +15,7 @@ mod runs;
 mod transfer;
 mod trial;
 
+pub use answer::{Answer, Decision};
 pub use attempts::{Attempt, Attempts, BEYOND};
 pub use cells::{CellSummary, StepSummary, TimesSummary};
 pub use comparison::{Claim, Comparison, Difference, Inference, Measure};

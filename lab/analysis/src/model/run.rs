@@ -7,6 +7,7 @@ use lab_archive::model::Environment;
 use lab_plan::Cell;
 use serde::Serialize;
 
+use super::answer::Answer;
 use super::cells::CellSummary;
 use super::comparison::{Comparison, Inference};
 use super::line::{LineDifference, LoadLine, Scaling};
@@ -27,6 +28,9 @@ pub struct Analysis {
     pub environment: Environment,
     /// One sentence that says what came out.
     pub headline: String,
+    /// The answer to what the study asks of its comparisons; `None` where it asks nothing of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
     /// Counts that decide how a run ends.
     pub summary: Summary,
     /// Judgements on the measurement as a whole.
@@ -126,6 +130,10 @@ pub enum Outcome {
     SystemFailed,
     /// A cell that ran has no valid trial, or nothing ran.
     TooFewValidTrials,
+    /// The study asks for a verdict, and there is none, or the noise leaves it open.
+    CouldNotTell,
+    /// A variant is worse than the first one in what decides, beyond noise and by more than matters.
+    Regression,
     /// A threshold failed in a valid trial.
     ThresholdFailed,
     /// None of these.

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::answer::Answer;
 use super::comparison::{Claim, Comparison};
 use super::line::LineDifference;
 
@@ -22,6 +23,9 @@ pub struct RunComparison {
     pub outcome: RunOutcome,
     /// In one sentence.
     pub headline: String,
+    /// By the measures that decide, over all cells; `None` where load lines alone are compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
     /// In what the two runs differ besides their results.
     pub differences: Vec<SetupDifference>,
     /// Cells of one run that the other has not.
@@ -40,8 +44,10 @@ pub struct RunComparison {
     pub claims: Vec<Claim>,
     /// Confidence of the intervals of ratios.
     pub confidence: f64,
-    /// Comparisons that were judged together.
+    /// Comparisons with a verdict.
     pub judged: usize,
+    /// Those of them that decide and are tested together; the others are tested together as well.
+    pub deciding: usize,
     /// Trials of a cell that each run needs at least for a verdict, where both have as many.
     pub least_trials: usize,
 }
@@ -76,7 +82,7 @@ pub struct SetupDifference {
     pub matters: bool,
 }
 
-/// What a comparison of runs comes to. The first that holds counts, in this order.
+/// What a comparison of runs comes to. Green means shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
@@ -85,7 +91,9 @@ pub enum RunOutcome {
     /// The second run is worse in a measure, beyond noise and by more than the smallest relevant
     /// difference.
     Regression,
-    /// Neither.
+    /// The noise leaves room for a difference that matters, in a measure that decides.
+    CouldNotTell,
+    /// In every measure that decides the second run is shown to be better, equal, or not worse.
     Ok,
 }
 

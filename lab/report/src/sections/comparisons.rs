@@ -5,8 +5,9 @@ use crate::chart::{Chart, Interval, Intervals, Mark};
 use crate::document::{
     Block, Card, Cell, Charts, Column, Content, Group, Heading, Kind, Row, Section, Table, Tone,
 };
-use crate::format::{NONE, figure, plural, ratio_or_percent, signed_percent, times};
+use crate::format::{NONE, figure, plural, ratio_or_percent, times};
 use crate::model::{Comparison, Difference};
+use lab_analysis::verdict_words;
 
 /// Pairs with a chart; the table has all.
 const MOST_CHARTS: usize = 12;
@@ -47,29 +48,8 @@ pub(crate) fn texts(one: &Comparison) -> Texts {
             },
         ),
         p: one.p.map_or_else(|| NONE.to_owned(), |p| format!("{p:.3}")),
-        verdict: verdict(one),
+        verdict: verdict_words(one),
     }
-}
-
-/// The verdict in a word that suits the measure; without a difference, what it can be at most.
-fn verdict(one: &Comparison) -> String {
-    match (one.verdict, one.interval) {
-        (Some(Difference::NoneShown), Some(interval)) if at_most(interval) != "0.0 %" => format!(
-            "{}, at most {}",
-            Difference::NoneShown.name(),
-            at_most(interval)
-        ),
-        (Some(verdict), _) => verdict.name().to_owned(),
-        (None, _) => "no verdict".to_owned(),
-    }
-}
-
-/// The far end of an interval of ratios: `1.8 %`.
-fn at_most((low, high): (f64, f64)) -> String {
-    let far = low.ln().abs().max(high.ln().abs()).exp_m1();
-    signed_percent(far * 100.0)
-        .trim_start_matches(['+', '±'])
-        .to_owned()
 }
 
 /// What a reader must know of the control.
@@ -206,7 +186,7 @@ fn row(one: &Comparison) -> Row {
     let tone = match one.verdict {
         Some(verdict) if verdict.is_better() => Tone::Good,
         Some(verdict) if verdict.is_worse() => Tone::Bad,
-        Some(Difference::Unstable) => Tone::Warn,
+        Some(Difference::CouldNotTell) => Tone::Warn,
         _ => Tone::Plain,
     };
     let figures = [
@@ -241,10 +221,13 @@ fn lead(analysis: &Analysis) -> String {
         .to_owned();
     if rule.judged > 0 {
         text.push_str(&format!(
-            " A difference is called one only if it is beyond noise (joint p ≤ {} over {}) and \
-             larger than {} %{}; where the noise is larger than that, the word is unstable.",
+            " The {} that decide are tested together, and so are the {} others, which decide \
+             nothing. A difference is called one only if it is beyond noise (joint p ≤ {}) and \
+             larger than {} %{}; equal means shown to differ by less. Where the noise leaves room \
+             for more, the words are: could not tell.",
+            rule.deciding,
+            rule.judged - rule.deciding,
             times(1.0 - rule.confidence),
-            plural(rule.judged, "comparison"),
             times(rule.smallest_relevant * 100.0),
             if rule.claims.is_empty() {
                 ""

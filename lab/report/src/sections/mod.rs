@@ -66,8 +66,8 @@ pub fn report(analysis: &Analysis) -> Document {
 fn tone(analysis: &Analysis) -> Tone {
     match analysis.summary.outcome {
         Outcome::Ok if analysis.summary.least_part_of_load.is_none() => Tone::Good,
-        Outcome::Ok | Outcome::ThresholdFailed => Tone::Warn,
-        Outcome::TooFewValidTrials | Outcome::SystemFailed => Tone::Bad,
+        Outcome::Ok | Outcome::ThresholdFailed | Outcome::CouldNotTell => Tone::Warn,
+        Outcome::TooFewValidTrials | Outcome::SystemFailed | Outcome::Regression => Tone::Bad,
     }
 }
 

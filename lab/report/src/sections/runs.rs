@@ -66,8 +66,12 @@ fn verdict(outcome: RunOutcome) -> Badge {
             "Too few valid trials for a verdict in every cell.",
             Tone::Warn,
         ),
+        RunOutcome::CouldNotTell => ("Could not tell.", Tone::Warn),
         RunOutcome::Regression => ("A regression is shown.", Tone::Bad),
-        RunOutcome::Ok => ("No regression is shown.", Tone::Good),
+        RunOutcome::Ok => (
+            "No regression: better, or equal within what matters.",
+            Tone::Good,
+        ),
     };
     Badge {
         text: text.to_owned(),
@@ -80,10 +84,10 @@ fn lead(runs: &RunComparison) -> String {
     format!(
         "Valid trials of run b beside those of run a, cell by cell. Nothing is paired: whatever else \
          changed between the runs counts as well. A difference is called one only if it is beyond \
-         noise (joint p ≤ {} over {} comparisons) and larger than {} %{}; where the noise is larger \
-         than that, the word is unstable.",
+         noise (joint p ≤ {} over the {} that decide, and over the others) and larger than {} %{}; equal means shown to differ \
+         by less, and where the noise leaves room for more, the words are: could not tell.",
         times(1.0 - runs.confidence),
-        runs.judged,
+        runs.deciding,
         times(runs.smallest_relevant * 100.0),
         if runs.claims.is_empty() {
             ""

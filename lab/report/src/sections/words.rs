@@ -239,6 +239,8 @@ pub(crate) fn verdict(analysis: &Analysis) -> String {
         (Outcome::ThresholdFailed, Some(took)) => {
             format!("A valid measurement, but the server missed a threshold and {took}")
         }
+        (Outcome::CouldNotTell, _) => "Could not tell".to_owned(),
+        (Outcome::Regression, _) => "A regression is shown".to_owned(),
         (Outcome::TooFewValidTrials, _) => "Too few valid trials".to_owned(),
         (Outcome::SystemFailed, _) => "The system under test failed".to_owned(),
     };

@@ -1,7 +1,8 @@
 //! `junit.xml`: what a build server shows as tests. A case per trial, check, threshold, comparison.
 //!
-//! An *error* is a measurement that is none, a *failure* is a server that missed what was asked, and
-//! what can't be judged is *skipped*: the three are never mixed up.
+//! An *error* is a measurement that is none or that leaves open what was asked, a *failure* is a server
+//! that missed what was asked, and what can't be judged and nobody asked for is *skipped*: the three
+//! are never mixed up.
 
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use crate::Analysis;
 use crate::format::plain;
 use crate::model::{
-    Check, CheckOutcome, Comparison, Difference, RunComparison, RunOutcome, TrialAnalysis, Verdict,
+    Answer, Check, CheckOutcome, Comparison, Decision, Difference, RunComparison, RunOutcome,
+    TrialAnalysis, Verdict,
 };
 use crate::sections::{outcome, texts, threshold_value, threshold_words};
 use lab_analysis::{line_difference_sentence, load_line_figure};
@@ -32,7 +34,11 @@ enum Came {
 pub fn junit(analysis: &Analysis) -> String {
     let study = &analysis.study;
     let pairs = analysis.comparisons.iter().chain(&analysis.main_effects);
-    let pairs = pairs.map(|one| comparison(&format!("{} → {}", one.a, one.b), one, false));
+    let gate = analysis.answer.as_ref().map(|answer| answer.is_gate);
+    let pairs = pairs.map(|one| {
+        let gate = gate.filter(|_| one.decides);
+        comparison(&format!("{} → {}", one.a, one.b), one, gate)
+    });
     let lines = analysis.load_lines.iter().map(|line| {
         let came = if line.users.is_some() {
             Passed
@@ -45,6 +51,7 @@ pub fn junit(analysis: &Analysis) -> String {
         ("trials", analysis.trials.iter().map(trial).collect()),
         ("checks", checks(analysis)),
         ("thresholds", thresholds(analysis)),
+        ("answer", answer(&study.name, analysis.answer.as_ref())),
         ("comparisons", pairs.collect()),
         ("load line", lines.collect()),
     ];
@@ -55,7 +62,8 @@ pub fn junit(analysis: &Analysis) -> String {
 #[must_use]
 pub fn junit_of_runs(runs: &RunComparison) -> String {
     let comparisons = runs.comparisons.iter();
-    let cases = comparisons.map(|one| comparison(&one.factor, one, true));
+    let gate = runs.answer.as_ref().map(|answer| answer.is_gate);
+    let cases = comparisons.map(|one| comparison(&one.factor, one, gate.filter(|_| one.decides)));
     let lines = runs.load_lines.iter().map(|one| {
         let came = match one.is_regression {
             Some(true) => Failed,
@@ -69,7 +77,11 @@ pub fn junit_of_runs(runs: &RunComparison) -> String {
         let came = Broken(runs.headline.clone());
         cases.push(case(&runs.b.study, "comparison", came));
     }
-    document(&runs.b.study, &runs.b.started, vec![("regressions", cases)])
+    let suites = vec![
+        ("answer", answer(&runs.b.study, runs.answer.as_ref())),
+        ("regressions", cases),
+    ];
+    document(&runs.b.study, &runs.b.started, suites)
 }
 
 fn trial(trial: &TrialAnalysis) -> TestCase {
@@ -127,8 +139,22 @@ fn thresholds(analysis: &Analysis) -> Vec<TestCase> {
     analysis.trials.iter().flat_map(of_trial).collect()
 }
 
-/// Between cells of a run a difference is an answer; between runs a worse one is a regression.
-fn comparison(class: &str, one: &Comparison, between_runs: bool) -> TestCase {
+/// What was asked, answered.
+fn answer(class: &str, answer: Option<&Answer>) -> Vec<TestCase> {
+    let case = answer.map(|answer| {
+        let came = match answer.decision {
+            Decision::Worse => Failed,
+            known if known.is_known() => Passed,
+            _ => Broken,
+        };
+        case(class, "answer", came(answer.sentence.clone()))
+    });
+    case.into_iter().collect()
+}
+
+/// Where the answer hangs on it (then `gate` tells whether *b* is meant not to be worse), a worse one is
+/// a failure of the server, and one without a verdict is a failure of the measurement.
+fn comparison(class: &str, one: &Comparison, gate: Option<bool>) -> TestCase {
     let shown = texts(one);
     let reason = one.reason.as_ref();
     let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
@@ -136,11 +162,10 @@ fn comparison(class: &str, one: &Comparison, between_runs: bool) -> TestCase {
         "{}: {} → {} ({}), interval {}, p {}{reason}",
         shown.verdict, shown.a, shown.b, shown.relative, shown.interval, shown.p
     );
-    let came = match (one.verdict, between_runs) {
-        (None, true) => Broken(text),
-        (None, false) => Skipped(text),
-        (Some(verdict), true) if verdict.is_worse() => Failed(text),
-        (Some(Difference::Unstable), _) => Skipped(text),
+    let came = match (one.verdict, gate) {
+        (None | Some(Difference::CouldNotTell), Some(_)) => Broken(text),
+        (None | Some(Difference::CouldNotTell), None) => Skipped(text),
+        (Some(verdict), Some(true)) if verdict.is_worse() => Failed(text),
         (Some(_), _) => Passed(text),
     };
     case(class, one.metric.name(), came)

@@ -1,0 +1,278 @@
+//! The answer to what a study asks of its comparisons: by the measures that decide, in one sentence.
+//!
+//! Green means shown. A study asks for a verdict where it names the measure that decides, or where it has
+//! variants and blocks enough for a verdict: then noise that leaves room for a difference that
+//! matters is no answer, and no answer is no success. Where only a factor's levels are described, a study of
+//! so many blocks asks that there be verdicts at all. What doesn't decide is exploratory: it turns
+//! nothing. It knows no exit codes.
+
+use lab_plan::Question;
+use lab_stats::verdict::LEAST_BLOCKS;
+
+use crate::format::{list, plural, ratio_or_percent, times};
+use crate::model::{
+    Analysis, Answer, Comparison, Decision, Difference, Measure, TrialAnalysis, Verdict,
+};
+
+/// Comparisons that a sentence tells; the tables have all.
+const MOST_TOLD: usize = 3;
+
+/// The measures that decide.
+pub(crate) struct Deciding {
+    /// In the order of weight.
+    pub(crate) measures: Vec<Measure>,
+    pub(crate) named: bool,
+}
+
+impl Deciding {
+    /// The usual ones: [`Measure::DECIDING`], but for the mean where a trial has too few samples for a
+    /// p95, and for the transfer rate where sessions carry something.
+    pub(crate) fn of(trials: &[TrialAnalysis]) -> Self {
+        Self::of_all(&[trials])
+    }
+
+    /// The same of two runs.
+    pub(crate) fn of_runs(a: &Analysis, b: &Analysis) -> Self {
+        Self::of_all(&[&a.trials, &b.trials])
+    }
+
+    fn of_all(trials: &[&[TrialAnalysis]]) -> Self {
+        let trials = || trials.iter().copied().flatten();
+        let valid = || trials().filter(|t| t.verdict == Verdict::Valid);
+        let has_all = |measure: Measure| valid().all(|trial| measure.of(trial).is_some());
+        let has_any = |measure: Measure| valid().any(|trial| measure.of(trial).is_some());
+        let usual = Measure::DECIDING.into_iter().map(|measure| match measure {
+            Measure::P95 if !has_all(Measure::P95) => Measure::Mean,
+            Measure::Throughput if has_any(Measure::Transfer) => Measure::Transfer,
+            usual => usual,
+        });
+        Self {
+            measures: usual.collect(),
+            named: false,
+        }
+    }
+
+    pub(crate) fn has(&self, measure: Measure) -> bool {
+        self.measures.contains(&measure)
+    }
+
+    pub(crate) fn answer(&self, decision: Decision, sentence: String, is_gate: bool) -> Answer {
+        Answer {
+            decision,
+            sentence,
+            is_gate,
+            decided_by: self.measures.clone(),
+            named: self.named,
+        }
+    }
+}
+
+/// Two cells whose comparison the answer hangs on.
+pub(crate) struct Asked<'a> {
+    pub(crate) a: &'a str,
+    pub(crate) b: &'a str,
+    /// Blocks with a valid trial of both.
+    pub(crate) blocks: usize,
+    /// Throughput follows the number of users, so it decides only between equal ones.
+    pub(crate) same_users: bool,
+}
+
+/// What the study asks, answered; `None` where it asks nothing of its comparisons.
+pub(crate) fn of_run(
+    study: &Question,
+    has_variants: bool,
+    deciding: &Deciding,
+    asked: &[Asked<'_>],
+    comparisons: &[Comparison],
+) -> Option<Answer> {
+    let has_blocks = study.trials as usize >= LEAST_BLOCKS;
+    let wants_verdict = deciding.named || (has_variants && has_blocks);
+    if asked.is_empty() || !(wants_verdict || has_blocks) {
+        return None;
+    }
+    let decide: Vec<&Comparison> = comparisons.iter().filter(|one| one.decides).collect();
+    if let Some(why) = unanswered(study, deciding, asked, &decide, wants_verdict) {
+        let sentence = format!("Not answered: {why}.");
+        return Some(deciding.answer(Decision::NotAnswered, sentence, has_variants));
+    }
+    if !wants_verdict {
+        return None;
+    }
+    let decision = decision(&decide, has_variants);
+    let sentence = sentence(decision, &decide, &between_cells);
+    Some(deciding.answer(decision, sentence, has_variants))
+}
+
+/// Why a verdict that is asked for isn't there. A study that describes its cells asks for one of any.
+fn unanswered(
+    study: &Question,
+    deciding: &Deciding,
+    asked: &[Asked<'_>],
+    decide: &[&Comparison],
+    wants_all: bool,
+) -> Option<String> {
+    let lacking = |pair: &&Asked<'_>| !has_verdicts(pair, deciding, decide);
+    let lack: Vec<&Asked<'_>> = asked.iter().filter(lacking).collect();
+    if lack.is_empty() || (!wants_all && lack.len() < asked.len()) {
+        return None;
+    }
+    let planned = study.trials as usize;
+    if planned < LEAST_BLOCKS {
+        let has = plural(planned, "block");
+        return Some(format!(
+            "the study has {has}, and {LEAST_BLOCKS} are the fewest for a verdict \
+             (--set trials={LEAST_BLOCKS})"
+        ));
+    }
+    let worst = lack.iter().min_by_key(|pair| pair.blocks)?;
+    let (a, b) = (worst.a, worst.b);
+    if worst.blocks >= LEAST_BLOCKS {
+        return Some(format!(
+            "{} of {a} and {b} can't be compared: a trial has no such figure",
+            list(&names(&deciding.measures))
+        ));
+    }
+    let have = if worst.blocks == 1 { "has" } else { "have" };
+    Some(format!(
+        "{} of {planned} blocks {have} a valid trial of both {a} and {b}; {LEAST_BLOCKS} are needed",
+        worst.blocks
+    ))
+}
+
+/// Whether every deciding measure of a pair has a verdict.
+fn has_verdicts(pair: &Asked<'_>, deciding: &Deciding, decide: &[&Comparison]) -> bool {
+    let of_pair = |one: &&&Comparison| one.a == pair.a && one.b == pair.b;
+    deciding.measures.iter().all(|measure| {
+        let mut of_pair = decide.iter().filter(of_pair);
+        let found = of_pair.find(|one| one.metric == *measure);
+        found.map_or(!pair.same_users && *measure == Measure::Throughput, |one| {
+            one.verdict.is_some()
+        })
+    })
+}
+
+fn names(measures: &[Measure]) -> Vec<String> {
+    measures.iter().map(|m| m.name().to_owned()).collect()
+}
+
+/// What comparisons that all have a verdict come to. Only a variant can be worse than another; of the
+/// levels of a factor a difference of either sign is an answer.
+pub(crate) fn decision(decide: &[&Comparison], is_gate: bool) -> Decision {
+    let any = |wanted: &dyn Fn(Difference) -> bool| {
+        let mut verdicts = decide.iter().filter_map(|one| one.verdict);
+        verdicts.any(wanted)
+    };
+    let is_open = |verdict: Difference| match is_gate {
+        true => verdict == Difference::CouldNotTell,
+        false => !(verdict.is_shown() || verdict == Difference::Equal),
+    };
+    if is_gate && any(&Difference::is_worse) {
+        Decision::Worse
+    } else if any(&is_open) {
+        Decision::CouldNotTell
+    } else if !is_gate {
+        Decision::Told
+    } else if any(&Difference::is_better) {
+        Decision::Better
+    } else if any(&|verdict| verdict == Difference::NotWorse) {
+        Decision::NotWorse
+    } else {
+        Decision::Equal
+    }
+}
+
+/// What is compared with what, in words that a sentence can begin with: *b*, and *a*.
+type Sides<'a> = dyn Fn(&Comparison) -> (String, String) + 'a;
+
+fn between_cells(one: &Comparison) -> (String, String) {
+    (one.b.clone(), one.a.clone())
+}
+
+/// The decision in a sentence, with the figures that it hangs on.
+pub(crate) fn sentence(decision: Decision, decide: &[&Comparison], sides: &Sides<'_>) -> String {
+    let of = |wanted: &dyn Fn(Difference) -> bool| -> Vec<&Comparison> {
+        let is = |one: &&&Comparison| one.verdict.is_some_and(wanted);
+        let mut found: Vec<&Comparison> = decide.iter().filter(is).copied().collect();
+        found.sort_by(|x, y| y.ratio.ln().abs().total_cmp(&x.ratio.ln().abs()));
+        found
+    };
+    let worst = |found: &[&Comparison], words: &str| {
+        let (first, rest) = found.split_first()?;
+        let (b, a) = sides(first);
+        Some(format!(
+            "{b} {words} {a}: {}{}",
+            figures(first),
+            more(rest, sides, (&b, &a))
+        ))
+    };
+    let text = match decision {
+        Decision::Worse => worst(&of(&Difference::is_worse), "is worse than")
+            .map(|text| format!("A regression: {text}")),
+        Decision::Better => worst(&of(&Difference::is_better), "is better than")
+            .map(|text| format!("{text}; nothing that decides is worse")),
+        Decision::CouldNotTell => {
+            let is_open = |v: Difference| !v.is_shown() && v != Difference::Equal;
+            let open = of(&is_open);
+            let matters = open.first().map_or(0.0, |one| one.matters * 100.0);
+            worst(&open, "beside").map(|text| {
+                format!(
+                    "Could not tell: {text}. From {} % on it matters",
+                    times(matters)
+                )
+            })
+        }
+        Decision::Equal => worst(&of(&|_| true), "and"),
+        Decision::NotWorse => worst(&of(&Difference::is_good), "is not worse than"),
+        Decision::Told => worst(&of(&|_| true), "beside"),
+        Decision::NotAnswered => None,
+    };
+    text.map_or_else(
+        || "Nothing is compared.".to_owned(),
+        |text| format!("{text}."),
+    )
+}
+
+/// Further comparisons; those of other sides are told with them.
+fn more(rest: &[&Comparison], sides: &Sides<'_>, first: (&str, &str)) -> String {
+    let told = rest.iter().take(MOST_TOLD - 1).map(|one| {
+        let (b, a) = sides(one);
+        match (b.as_str(), a.as_str()) == first {
+            true => format!(", {}", figures(one)),
+            false => format!("; {b} beside {a}: {}", figures(one)),
+        }
+    });
+    let mut text: String = told.collect();
+    let left = rest.len().saturating_sub(MOST_TOLD - 1);
+    if left > 0 {
+        text.push_str(&format!("; and {left} more"));
+    }
+    text
+}
+
+/// `p95 response +12.0 % (95 % sure: +9.0 % to +15.0 %)`, or `p95 response equal within 2 %`.
+fn figures(one: &Comparison) -> String {
+    let name = one.metric.name();
+    if one.verdict == Some(Difference::Equal) {
+        return format!("{name} {}", verdict_words(one));
+    }
+    let sure = one.interval.map_or_else(
+        || "unbounded".to_owned(),
+        |(low, high)| {
+            let (low, high) = (ratio_or_percent(low), ratio_or_percent(high));
+            format!("95 % sure: {low} to {high}")
+        },
+    );
+    format!("{name} {} ({sure})", ratio_or_percent(one.ratio))
+}
+
+/// The verdict with what it leaves open: `equal within 2 %`.
+#[must_use]
+pub fn verdict_words(one: &Comparison) -> String {
+    let within = || times(one.matters * 100.0);
+    match one.verdict {
+        Some(Difference::Equal) => format!("equal within {} %", within()),
+        Some(Difference::NotWorse) => format!("not worse by {} %", within()),
+        Some(verdict) => verdict.name().to_owned(),
+        None => "no verdict".to_owned(),
+    }
+}

@@ -1,0 +1,140 @@
+//! What a study asks of its comparisons, answered: green means shown.
+
+mod support;
+
+use lab_analysis::Analysis;
+use lab_analysis::model::{Decision, Measure, Outcome};
+use lab_report::write::{junit, terminal};
+use support::{Made, Shape};
+
+const VARIANTS: &str = "\
+study: ab
+title: Before and after
+workload: tiny
+variants:
+  before: { groupware: { http_threads: 2 } }
+  after: { groupware: { http_threads: 2 } }
+load: { users: 20, ramp: 6s, hold: 4 cycles }
+order: listed
+trials: BLOCKS
+";
+
+/// Two trials per block: what the second takes beside the first, and how far each block is off that.
+fn made(study: &str, blocks: usize, times: f64, noise: f64) -> Made {
+    let shape = |at: usize| {
+        let off = 1.0 + noise * ((at * 7919 % 13) as f64 / 6.0 - 1.0);
+        let times = if at % 2 == 1 { times } else { 1.0 };
+        Shape {
+            response_us: (20_000.0 * times * off) as u64,
+            ..Shape::default()
+        }
+    };
+    Made {
+        study: study.replace("BLOCKS", &blocks.to_string()),
+        shapes: (0..2 * blocks).map(shape).collect(),
+        ..Made::default()
+    }
+}
+
+fn decision(of: &Analysis) -> Option<Decision> {
+    of.answer.as_ref().map(|answer| answer.decision)
+}
+
+#[test]
+fn a_variant_that_is_worse_is_a_regression() {
+    let analysis = made(VARIANTS, 6, 1.2, 0.01).analysis();
+    assert_eq!(decision(&analysis), Some(Decision::Worse));
+    assert_eq!(analysis.summary.outcome, Outcome::Regression);
+    let answer = analysis.answer.as_ref().unwrap();
+    assert_eq!(answer.decided_by, [Measure::P95, Measure::Throughput]);
+    let begins = "A regression: variant after is worse than variant before: p95 response +";
+    assert!(
+        analysis.headline.starts_with(begins),
+        "{}",
+        analysis.headline
+    );
+    let xml = junit(&analysis);
+    assert!(
+        xml.contains("<failure message=\"A regression: variant after"),
+        "{xml}"
+    );
+    let better = made(VARIANTS, 6, 0.8, 0.01).analysis();
+    assert_eq!(decision(&better), Some(Decision::Better));
+    assert_eq!(better.summary.outcome, Outcome::Ok);
+}
+
+#[test]
+fn equal_is_shown_by_a_test_and_noise_shows_nothing() {
+    let same = made(VARIANTS, 6, 1.0, 0.003).analysis();
+    assert_eq!(decision(&same), Some(Decision::Equal), "{}", same.headline);
+    assert_eq!(same.summary.outcome, Outcome::Ok);
+    assert!(
+        same.headline.contains("equal within 2 %"),
+        "{}",
+        same.headline
+    );
+    let noisy = made(VARIANTS, 6, 1.0, 0.2).analysis();
+    assert_eq!(decision(&noisy), Some(Decision::CouldNotTell));
+    assert_eq!(noisy.summary.outcome, Outcome::CouldNotTell);
+    assert!(
+        noisy.headline.starts_with("Could not tell: "),
+        "{}",
+        noisy.headline
+    );
+    let xml = junit(&noisy);
+    let broken = "<error message=\"Could not tell: variant after beside variant before";
+    assert!(xml.contains(broken) && !xml.contains("<failure"), "{xml}");
+}
+
+/// Ten of twelve trials invalid, the two valid ones in different blocks: not one pair.
+#[test]
+fn a_question_without_a_pair_is_not_answered() {
+    let mut made = made(VARIANTS, 6, 1.0, 0.003);
+    for (at, shape) in made.shapes.iter_mut().enumerate() {
+        if at != 0 && at != 3 {
+            shape.delivered = 0.8;
+        }
+    }
+    let analysis = made.analysis();
+    assert_eq!(analysis.summary.valid, 2);
+    assert_eq!(decision(&analysis), Some(Decision::NotAnswered));
+    assert_eq!(analysis.summary.outcome, Outcome::CouldNotTell);
+    let said = "Not answered: 0 of 6 blocks have a valid trial of both variant before and variant \
+                after; 6 are needed.";
+    assert!(analysis.headline.starts_with(said), "{}", analysis.headline);
+    assert!(junit(&analysis).contains(&format!("<error message=\"{said}")));
+    let text = terminal(&analysis, 80);
+    assert!(!text.contains("A valid measurement"), "{text}");
+}
+
+/// Levels that are described ask for no verdict, whatever a nuisance does; only that there be pairs.
+#[test]
+fn a_factor_is_described_and_needs_no_verdict() {
+    let factor = "\
+study: tiny
+title: Threads
+workload: tiny
+matrix: { http_threads: [2, 8] }
+system: { groupware: { http_threads: \"{{ http_threads }}\" } }
+load: { users: 20, ramp: 6s, hold: 4 cycles }
+order: listed
+trials: BLOCKS
+";
+    for (blocks, noise) in [(6, 0.2), (1, 0.0), (3, 0.1)] {
+        let analysis = made(factor, blocks, 1.0, noise).analysis();
+        assert_eq!(decision(&analysis), None, "{blocks} blocks");
+        assert_eq!(analysis.summary.outcome, Outcome::Ok, "{blocks} blocks");
+    }
+    let mut without = made(factor, 6, 1.0, 0.0);
+    for (at, shape) in without.shapes.iter_mut().enumerate() {
+        if at != 0 && at != 3 {
+            shape.delivered = 0.8;
+        }
+    }
+    let analysis = without.analysis();
+    assert_eq!(decision(&analysis), Some(Decision::NotAnswered));
+    assert_eq!(analysis.summary.outcome, Outcome::CouldNotTell);
+    // One block of variants is a look, and says that it can judge nothing.
+    let look = made(VARIANTS, 1, 1.0, 0.0).analysis();
+    assert_eq!((decision(&look), look.summary.outcome), (None, Outcome::Ok));
+}
