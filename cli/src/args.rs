@@ -55,7 +55,7 @@ pub(crate) enum Command {
     Serve(Box<ServeArgs>),
     /// Back up the data of a groupware server, and put it back
     Data(DataArgs),
-    /// Print the JSON Schema of study or workload files
+    /// Print the JSON Schema of study or workload files, or the list of checks with their limits
     Schema(SchemaArgs),
     /// Drive a part of a load for another process, which speaks on stdin and listens on stdout
     #[command(hide = true)]
@@ -220,15 +220,19 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// Which kind of file
+    /// What to print
     #[arg(value_enum)]
     pub(crate) kind: SchemaKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaKind {
+    /// JSON Schema of study files
     Study,
+    /// JSON Schema of workload files
     Workload,
+    /// The checks on a measurement, with the limits that a study may set under `checks:`
+    Checks,
 }
 
 #[derive(Debug, Args)]

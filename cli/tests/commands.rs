@@ -286,6 +286,9 @@ fn schemas_are_those_of_the_documentation() {
         assert_eq!(said.stdout, fs::read_to_string(kept).expect("the schema"));
         assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
     }
+    let said = run(repository(), repository(), "schema checks");
+    let kept = repository().join("docs/checks.md");
+    assert_eq!(said.stdout, fs::read_to_string(kept).expect("the list"));
 }
 
 #[test]

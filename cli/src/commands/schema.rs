@@ -1,4 +1,4 @@
-//! `plimsoll schema`: the JSON Schema of the files that people write.
+//! `plimsoll schema`: the JSON Schema of the files that people write, and the list of checks.
 
 use crate::args::{SchemaArgs, SchemaKind};
 use crate::commands::print;
@@ -8,6 +8,7 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
     let schema = match args.kind {
         SchemaKind::Study => lab_study::schema_study(),
         SchemaKind::Workload => lab_study::schema_workload(),
+        SchemaKind::Checks => return print(&lab_report::write::checks_markdown()),
     };
     let text = serde_json::to_string_pretty(&schema)
         .map_err(|error| Failure::new(Exit::Internal, &error))?;

@@ -13,7 +13,9 @@ use crate::model::{
 };
 use crate::published::tables;
 use crate::source::step_names;
-use crate::{capacity, cells, checks, compare, effects, findings, line, source, trial, warmup};
+use crate::{
+    capacity, cells, checks, compare, effects, findings, limits_set, line, source, trial, warmup,
+};
 
 /// Analyses an archive.
 ///
@@ -39,7 +41,10 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         .unwrap_or_else(|| findings::headline(&facts, &summary, &cells, &trials));
     let headline = with_answer(headline, &summary, differences.answer.as_ref());
     let beside = line_differences.iter().map(line::difference_sentence);
-    let mut findings: Vec<String> = beside.collect();
+    let mut findings: Vec<String> = limits_set::sentence(&facts.limits_set)
+        .into_iter()
+        .collect();
+    findings.extend(beside);
     findings.extend(findings::findings(&findings::Facts {
         study: &facts,
         environment: &run.manifest.environment,
@@ -138,6 +143,7 @@ fn facts(run: &Run, plan: &Plan, steps: Vec<String>) -> StudyFacts {
         speed: plan.speed,
         started: run.manifest.started.clone(),
         overrides: run.manifest.overrides.clone(),
+        limits_set: limits_set::words(&question.checks),
         factors: question
             .matrix
             .iter()

@@ -1,5 +1,6 @@
 //! Numbers and names as people read them. It knows no layout.
 
+use lab_plan::checks::Unit;
 use lab_plan::{Cell, Level, Metric, Question};
 
 use crate::model::Bound;
@@ -50,6 +51,14 @@ pub fn figure(value: f64) -> String {
 pub fn percent(value: f64) -> String {
     let text = figure(value);
     format!("{text} %")
+}
+
+/// A limit as it is written, never rounded: `0.5 %`, `1000 ms`.
+pub fn limit(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Percent => format!("{value} %"),
+        Unit::Milliseconds => format!("{value} ms"),
+    }
 }
 
 /// `+1.2 %`, `−0.4 %`.

@@ -24,6 +24,7 @@ mod effects;
 mod error;
 mod findings;
 pub mod format;
+mod limits_set;
 mod line;
 pub mod model;
 mod number;

@@ -165,6 +165,7 @@ impl Measured<'_> {
             label: label(input),
             started: record.started.clone(),
             verdict,
+            cause: checks::cause(&checks),
             system_failure: system_failure(&record.end),
             thresholds: self.judge(&input.study.thresholds),
             carried: self.carried().filter(|_| verdict == Verdict::Valid),

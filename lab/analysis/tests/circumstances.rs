@@ -3,9 +3,11 @@
 mod support;
 
 use lab_analysis::model::CheckOutcome::{self, Invalid, NotJudged, Pass, Warn};
+use lab_analysis::model::{TrialAnalysis, Verdict};
 use lab_archive::{
     Circumstances, Clocks, LimitsReached, OtherProgram, StartingState, Throttled, Used,
 };
+use lab_plan::checks::Cause;
 use support::{Made, Shape, check};
 
 fn quiet() -> Circumstances {
@@ -62,9 +64,79 @@ fn other_programs_are_named() {
         .find(|check| check.name == "other programs");
     assert_eq!(
         found.unwrap().evidence,
-        "they used 8.00 % of all cores: rustc 8.00 %"
+        "they used 8.00 % of all cores: rustc 8.00 % (warns beyond 5 %)"
     );
     check(others(60.0), "other programs", Invalid);
+}
+
+#[test]
+fn a_study_sets_limits_and_the_report_says_so_first() {
+    let made = |checks: &str| Made {
+        overrides: vec![("checks".to_owned(), checks.to_owned())],
+        ..Made::both(&others(60.0))
+    };
+    let usual = Made::both(&others(60.0)).analysis();
+    let trial = &usual.trials[0];
+    assert_eq!(
+        (trial.verdict, trial.cause),
+        (Verdict::Invalid, Some(Cause::Outside))
+    );
+    let found = trial
+        .checks
+        .iter()
+        .find(|check| check.name == "other programs");
+    let found = found.unwrap();
+    assert!(found.evidence.ends_with("(limit 20 %)"), "{found:?}");
+    let figure = found.figures[0];
+    assert_eq!((figure.key, figure.value), ("other_programs", 30.0));
+    assert_eq!((figure.warn, figure.invalid), (Some(5.0), Some(20.0)));
+    assert!(usual.study.limits_set.is_empty());
+
+    let lenient = made("{ other_programs: 40% }").analysis();
+    assert_eq!(
+        (lenient.trials[0].verdict, lenient.trials[0].cause),
+        (Verdict::Valid, None)
+    );
+    assert_eq!(
+        lenient.findings[0],
+        "The study sets limits of checks itself: `other_programs` is invalid beyond 40 % (usually 20 %)."
+    );
+    let strict = made("{ other_programs: { warn: 1%, invalid: 2% } }").analysis();
+    let first = &strict.findings[0];
+    let said =
+        "`other_programs` warns beyond 1 % (usually 5 %) and is invalid beyond 2 % (usually 20 %)";
+    assert!(first.contains(said), "{first}");
+    check(others(3.0), "other programs", Pass);
+    assert_eq!(
+        made("{ lateness: 1h }").analysis().trials[0].verdict,
+        Verdict::Invalid
+    );
+}
+
+#[test]
+fn late_hand_overs_count_by_what_exceeds_the_usual_and_the_sum_is_told() {
+    let name = "clock and windows";
+    let held_up = |windows, late_ms| Shape {
+        held_up: Some((windows, late_ms)),
+        ..Shape::default()
+    };
+    let evidence = |trial: &TrialAnalysis| {
+        let found = trial.checks.iter().find(|check| check.name == name);
+        found.unwrap().evidence.clone()
+    };
+    // 30 s of trial: a tenth of a per cent would do if windows late by 60 ms counted whole.
+    let usual = evidence(&check(held_up(20, 60.0), name, Pass));
+    assert!(
+        usual.contains("up to 60.0 ms late, 200 ms in all beyond the usual 50.0 ms each"),
+        "{usual}"
+    );
+    check(held_up(1, 260.0), name, Warn);
+    let stopped = evidence(&check(held_up(1, 500.0), name, Invalid));
+    assert!(stopped.contains("450 ms in all"), "{stopped}");
+    assert!(
+        stopped.ends_with("(limit 1 %; warns beyond 250 ms)"),
+        "{stopped}"
+    );
 }
 
 #[test]

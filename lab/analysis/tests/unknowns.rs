@@ -20,7 +20,7 @@ fn unanswered_requests() {
     let found = stuck.checks.iter().find(|c| c.name == name).unwrap();
     assert_eq!(
         found.evidence,
-        "20 requests were still unanswered, the oldest for 31.2 s: response times leave them out"
+        "20 requests were still unanswered, the oldest for 31.2 s: response times leave them out (warns beyond 1000 ms)"
     );
     // 20 are fewer than the 5 % that p(95) leaves, also of what the cut of the warm-up leaves.
     assert!(stuck.thresholds[0].holds, "{:?}", stuck.thresholds);

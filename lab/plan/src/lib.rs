@@ -1,8 +1,10 @@
 //! What a run is judged by, as its `plan.json` keeps it (`plimsoll.plan/2`).
 //!
 //! Whoever plans a study writes it, whoever judges a run reads it: neither needs the other, nor the
-//! files that people write. Data only: nothing here reads, plans, or judges.
+//! files that people write. Data only: nothing here reads, plans, or judges. The checks on a measurement
+//! are [`checks`], with their limits.
 
+pub mod checks;
 mod plan;
 mod question;
 mod threshold;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lab_workload::{Level, Transfer};
 use serde::{Deserialize, Serialize};
 
+use crate::checks::Limits;
 use crate::threshold::Threshold;
 
 /// The name of the factor whose levels are the variants of a study.
@@ -61,6 +62,9 @@ pub struct Question {
     pub smallest_difference: f64,
     /// Judgements on the server.
     pub thresholds: Vec<Threshold>,
+    /// Limits of checks that the study sets itself.
+    #[serde(default, skip_serializing_if = "Limits::is_empty")]
+    pub checks: Limits,
     /// Published figures to set beside ours.
     pub published: Vec<Published>,
     /// What the users do.

@@ -4,10 +4,12 @@
 //! For people, it becomes a [`Document`](crate::document::Document) that a renderer lays out; for programs, its figures are
 //! written as they are.
 
+mod checks;
 mod csv;
 mod json;
 mod junit;
 
+pub use checks::checks_markdown;
 pub use csv::{comparisons_csv, runs_csv, steps_csv};
 pub use json::{json, runs_json};
 pub use junit::{junit, junit_of_runs};

@@ -175,3 +175,17 @@ proptest! {
         prop_assert!(!turned);
     }
 }
+
+#[test]
+fn the_list_of_checks_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/checks.md");
+    let text = lab_report::write::checks_markdown();
+    if std::env::var_os("UPDATE_SCHEMAS").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    let on_disk = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        on_disk == text,
+        "docs/checks.md is out of date: run the tests with UPDATE_SCHEMAS=1"
+    );
+}

@@ -95,6 +95,49 @@ fn faults_of_a_sequence() {
 }
 
 #[test]
+fn faults_of_checks() {
+    const FROM: &str = "published:";
+    let faults: &[Fault] = &[
+        (
+            "a limit nearly named",
+            FROM,
+            "checks: { other_program: 40% }\npublished:",
+        ),
+        ("no such limit", FROM, "checks: { zeal: 40% }\npublished:"),
+        (
+            "a part without its sign",
+            FROM,
+            "checks: { other_programs: 40 }\npublished:",
+        ),
+        (
+            "a time without its unit",
+            FROM,
+            "checks: { lateness: 40 }\npublished:",
+        ),
+        (
+            "a part of a time",
+            FROM,
+            "checks: { lateness: 40% }\npublished:",
+        ),
+        (
+            "a third limit",
+            FROM,
+            "checks: { other_programs: { warns: 4% } }\npublished:",
+        ),
+        (
+            "warns too late",
+            FROM,
+            "checks: { other_programs: { warn: 30% } }\npublished:",
+        ),
+        ("a list", FROM, "checks: [other_programs]\npublished:"),
+    ];
+    insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+}
+
+#[test]
 fn faults_of_comparisons() {
     const FROM: &str = "published:";
     let faults: &[Fault] = &[

@@ -1,5 +1,6 @@
 //! Did sessions begin as planned, where they arrive on their own or one after the other?
 
+use lab_plan::checks::{ARRIVALS, Cause};
 use lab_plan::{LoadKind, Spacing};
 
 use super::facts::Facts;
@@ -8,8 +9,6 @@ use crate::format::{count, plural_count, rate, signed_percent};
 use crate::model::{Check, CheckOutcome};
 use crate::number::as_f64;
 
-/// Evenly spaced arrivals may be off by this.
-const EVEN_TOLERANCE: f64 = 0.005;
 /// Arrivals at either end of the hold.
 const EDGE: f64 = 2.0;
 
@@ -44,14 +43,15 @@ pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
             count(u64::from(facts.planned.load.users))
         ));
     }
-    let tolerance = match (drawn, spacing) {
-        (Some(_), _) | (None, Spacing::Constant) => EVEN_TOLERANCE + EDGE / planned,
+    let chance = match (drawn, spacing) {
+        (Some(_), _) | (None, Spacing::Constant) => EDGE / planned,
         // Four standard errors of the count.
         (None, Spacing::Poisson) => 4.0 / planned.sqrt() + EDGE / planned,
     };
-    if off.abs() > tolerance {
+    let figure = facts.held(100.0 * (off.abs() - chance).max(0.0), &ARRIVALS);
+    if figure.outcome() == CheckOutcome::Invalid {
         let advice = "The generator doesn't follow its plan of arrivals.";
-        return Some(invalid(name, evidence, advice));
+        return Some(invalid(name, evidence, advice).by(vec![figure]));
     }
     let dropped = facts.sums.whole.dropped;
     if dropped > 0 {
@@ -61,13 +61,14 @@ pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
         0 => CheckOutcome::Pass,
         _ => CheckOutcome::Warn,
     };
-    Some(check(
+    let judged = check(
         name,
         outcome,
         evidence,
         "So many sessions waited that others were turned away; they are in no response time. The \
          server can't take this rate, or needs more `connections`.",
-    ))
+    );
+    Some(judged.caused_by(Cause::System).by(vec![figure]))
 }
 
 /// Whether a sequence came to its end. `None` of other loads.

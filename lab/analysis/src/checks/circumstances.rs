@@ -2,31 +2,19 @@
 //! of ports, files, and quotas.
 
 use lab_archive::{LimitsReached, Throttled, Used};
+use lab_plan::checks::{
+    CLOCK_JUMPS, Cause, GENERATOR_THROTTLED, InForce, LIMITS_NEAR, MEMORY_PRESSURE, OTHER_PROGRAMS,
+    STOLEN_CPU,
+};
 
 use super::facts::Facts;
-use super::outcome::{check, graded, not_judged};
+use super::outcome::{check, held, judged, not_judged};
 use crate::format::{count, list, ms, percent, plain};
-use crate::model::{Check, CheckOutcome};
+use crate::model::{Check, CheckOutcome, Figure};
 use crate::number::as_f64;
 
-/// CPU time that a hypervisor gave to others, in per cent of all cores.
-const STEAL_WARN: f64 = 1.0;
-const STEAL_INVALID: f64 = 10.0;
-/// CPU that other programs used, in per cent of all cores.
-const OTHERS_WARN: f64 = 5.0;
-const OTHERS_INVALID: f64 = 20.0;
-/// Time in which some task waited for memory, in per cent. It may be the system's own fault, so it
-/// never invalidates.
-const MEMORY_WARN: f64 = 1.0;
 /// Clocks may drift apart by this: NTP slews by at most 500 ppm (adjtimex(2)).
 const DRIFT_PART: f64 = 0.000_5;
-const DRIFT_MS: f64 = 10.0;
-/// A clock that jumps by more was set, or the machine slept.
-const JUMP_INVALID_MS: f64 = 1000.0;
-/// A limit used to this part is near.
-const NEAR: f64 = 0.9;
-/// Part of the trial that a CPU quota may hold the generator back.
-const THROTTLED_INVALID: f64 = 0.01;
 
 /// All of them; what was not recorded is not judged.
 pub(super) fn all(facts: &Facts<'_>) -> [Check; 5] {
@@ -48,9 +36,9 @@ fn steal(facts: &Facts<'_>) -> Check {
     let Some(stolen) = counter(facts, "cpu_steal_percent") else {
         return not_judged(name, "the kernel tells none");
     };
-    check(
+    judged(
         name,
-        graded(stolen, STEAL_WARN, STEAL_INVALID),
+        vec![facts.held(stolen, &STOLEN_CPU)],
         format!("{} of all cores", percent(stolen)),
         "The hypervisor gave this machine's CPU to others: measure on a machine of its own.",
     )
@@ -75,9 +63,9 @@ fn others(facts: &Facts<'_>) -> Check {
     } else {
         format!(": {}", list(&named))
     };
-    check(
+    judged(
         name,
-        graded(used, OTHERS_WARN, OTHERS_INVALID),
+        vec![facts.held(used, &OTHER_PROGRAMS)],
         format!("they used {} of all cores{named}", percent(used)),
         "Other programs competed with the system or the generator: stop them, and run again.",
     )
@@ -88,9 +76,9 @@ fn memory(facts: &Facts<'_>) -> Check {
     let Some(waited) = counter(facts, "pressure_memory_some_percent") else {
         return not_judged(name, "the kernel tells none");
     };
-    check(
+    judged(
         name,
-        graded(waited, MEMORY_WARN, f64::INFINITY),
+        vec![facts.held(waited, &MEMORY_PRESSURE)],
         format!(
             "some task waited for memory {} of the time",
             percent(waited)
@@ -111,10 +99,10 @@ fn clocks(facts: &Facts<'_>) -> Check {
     )]
     let wall_ms = (clocks.wall_end_ms - clocks.wall_start_ms) as f64;
     let off = wall_ms - clocks.monotonic_ms;
-    let usual = DRIFT_MS + DRIFT_PART * clocks.monotonic_ms;
-    check(
+    let slewed = DRIFT_PART * clocks.monotonic_ms;
+    judged(
         name,
-        graded(off.abs(), usual, JUMP_INVALID_MS.max(usual)),
+        vec![facts.held((off.abs() - slewed).max(0.0), &CLOCK_JUMPS)],
         format!(
             "the calendar's clock counted {} ms {} than the monotonic one",
             ms(off.abs()),
@@ -133,49 +121,65 @@ fn limits(facts: &Facts<'_>) -> Check {
         return not_judged(name, "not recorded");
     }
     let limits = &around.limits;
-    let mut found = used_up(limits);
-    found.extend(counted(limits.listen_overflows, |n| {
-        format!("{n} connections found a listener's queue full")
-    }));
-    found.extend(held_back(limits, facts.sums.hold_span.end_ms.max(1.0)));
-    found.extend(counted(limits.thermal_throttles, |n| {
-        format!("cores lowered their frequency for heat {n} times")
-    }));
-    let Some(worst) = found.iter().map(|(outcome, _)| *outcome).max() else {
+    let mut found = used_up(limits, facts.limit(&LIMITS_NEAR));
+    let overflows = |n| format!("{n} connections found a listener's queue full");
+    found.extend(counted(limits.listen_overflows, Cause::System, overflows));
+    let trial_ms = facts.sums.hold_span.end_ms.max(1.0);
+    let throttled = facts.limit(&GENERATOR_THROTTLED);
+    found.extend(held_back(limits, trial_ms, throttled));
+    let heat = |n| format!("cores lowered their frequency for heat {n} times");
+    found.extend(counted(limits.thermal_throttles, Cause::Outside, heat));
+    let Some(worst) = found.iter().max_by_key(|one| one.outcome) else {
         return not_judged(name, "the kernel tells none");
     };
-    let said: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
+    let said: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
     check(
         name,
-        worst,
+        worst.outcome,
         said.join("; "),
         "A limit of the machine or of a process was near or reached: what it held back is in the \
          figures. Raise it (`ulimit -n`, net.ipv4.ip_local_port_range, net.core.somaxconn, the \
          control group's quota), or say in the study that it belongs to the system.",
     )
+    .caused_by(worst.cause)
+    .by(found.iter().filter_map(|one| one.figure).collect())
 }
 
-/// What is limited in number, and how near the limit it came.
-fn used_up(limits: &LimitsReached) -> Vec<(CheckOutcome, String)> {
-    let (warned, invalid) = (CheckOutcome::Warn, CheckOutcome::Invalid);
-    let told = |(what, used, full): (&str, Option<Used>, CheckOutcome)| {
+/// A limit of the machine or of a process, and how near it was.
+struct Near {
+    outcome: CheckOutcome,
+    text: String,
+    cause: Cause,
+    figure: Option<Figure>,
+}
+
+/// What is limited in number, and how near the limit it came. All of the generator's files in use is
+/// load that was not sent.
+fn used_up(limits: &LimitsReached, near: InForce) -> Vec<Near> {
+    let (generator, system) = (Cause::Generator, Cause::System);
+    let told = |(what, used, cause): (&str, Option<Used>, Cause)| {
         let used = used.filter(|used| used.limit > 0)?;
-        let part = as_f64(used.most) / as_f64(used.limit);
-        let outcome = match part {
-            part if part >= 1.0 => full,
-            part if part >= NEAR => warned,
-            _ => CheckOutcome::Pass,
+        let part = 100.0 * as_f64(used.most) / as_f64(used.limit);
+        let figure = held(part, &LIMITS_NEAR, near);
+        let outcome = match cause {
+            Cause::Generator if part >= 100.0 => CheckOutcome::Invalid,
+            _ => figure.outcome(),
         };
-        Some((outcome, used_text(what, used)))
+        Some(Near {
+            outcome,
+            text: used_text(what, used),
+            cause,
+            figure: Some(figure),
+        })
     };
     [
         (
             "files of the generator",
             limits.generator_open_files,
-            invalid,
+            generator,
         ),
-        ("files of the system", limits.system_open_files, warned),
-        ("ports", limits.ports, warned),
+        ("files of the system", limits.system_open_files, system),
+        ("ports", limits.ports, system),
     ]
     .into_iter()
     .filter_map(told)
@@ -183,29 +187,38 @@ fn used_up(limits: &LimitsReached) -> Vec<(CheckOutcome, String)> {
 }
 
 /// What happened so often, if it did.
-fn counted(n: Option<u64>, words: impl Fn(String) -> String) -> Option<(CheckOutcome, String)> {
+fn counted(n: Option<u64>, cause: Cause, words: impl Fn(String) -> String) -> Option<Near> {
     let n = n.filter(|n| *n > 0)?;
-    Some((CheckOutcome::Warn, words(count(n))))
+    Some(Near {
+        outcome: CheckOutcome::Warn,
+        text: words(count(n)),
+        cause,
+        figure: None,
+    })
 }
 
 /// CPU quotas that were used up.
-fn held_back(limits: &LimitsReached, trial_ms: f64) -> Vec<(CheckOutcome, String)> {
-    let told = |(whose, throttled, most): (&str, Option<Throttled>, f64)| {
+fn held_back(limits: &LimitsReached, trial_ms: f64, generators: InForce) -> Vec<Near> {
+    let told = |(whose, throttled, cause): (&str, Option<Throttled>, Cause)| {
         let throttled = throttled.filter(|throttled| throttled.periods > 0)?;
-        let outcome = if as_f64(throttled.ms) / trial_ms > most {
-            CheckOutcome::Invalid
-        } else {
-            CheckOutcome::Warn
-        };
-        Some((outcome, throttled_text(whose, throttled)))
+        let part = 100.0 * as_f64(throttled.ms) / trial_ms;
+        let figure = held(part, &GENERATOR_THROTTLED, generators);
+        let figure = (cause == Cause::Generator).then_some(figure);
+        let outcome = figure.map_or(CheckOutcome::Warn, |figure| figure.outcome());
+        Some(Near {
+            outcome: outcome.max(CheckOutcome::Warn),
+            text: throttled_text(whose, throttled),
+            cause,
+            figure,
+        })
     };
     [
         (
             "the generator",
             limits.generator_throttled,
-            THROTTLED_INVALID,
+            Cause::Generator,
         ),
-        ("the system", limits.system_throttled, f64::INFINITY),
+        ("the system", limits.system_throttled, Cause::System),
     ]
     .into_iter()
     .filter_map(told)

@@ -1,26 +1,19 @@
 //! Was the generator healthy? Lateness of its sends, its wait for a CPU, its use of CPU.
 
 use lab_plan::LoadKind;
+use lab_plan::checks::{GENERATOR_CPU, LATENESS, LATENESS_TAIL, RUN_QUEUE_DELAY};
 use lab_stats::histogram::max;
 use lab_stats::{little, quantile};
 
 use super::facts::Facts;
-use super::outcome::{check, graded, not_judged, warn};
+use super::outcome::{check, judged, not_judged, warn};
 use crate::format::{ms, percent};
-use crate::model::{Check, CheckOutcome};
+use crate::model::{Check, CheckOutcome, Figure};
 
-/// Lateness of sends at p99, ms. The upper limit is Hyperfoil's (over 100 ms late is an error).
-const LATE_WARN_MS: f64 = 10.0;
-const LATE_INVALID_MS: f64 = 100.0;
 /// What is said of a figure that the kernel didn't give.
 const UNKNOWN: &str = "not judged: the kernel tells no scheduling times";
 const UNKNOWN_ADVICE: &str = "Nothing shows whether the generator had the CPU it needed: a kernel \
                               with schedstat would tell.";
-/// Part of the time that worker threads waited for a CPU (`/proc/PID/task/TID/schedstat`).
-const QUEUE_WARN: f64 = 0.05;
-const QUEUE_INVALID: f64 = 0.20;
-/// A worker core busier than this over five seconds is under 20 % idle (Hyperfoil's limit).
-const BUSY_WARN: f64 = 0.80;
 
 /// A user whose send is late is late with all that follows. Where late sends took less of the users' time
 /// than this, they lost no more of the load than may be missing anyway.
@@ -66,15 +59,21 @@ fn lateness(facts: &Facts<'_>) -> (Check, bool) {
         (Some(p99), None) => format!("p99 {} ms, latest {} ms", ms(p99), ms(latest)),
         (None, _) => format!("latest {} ms of {} sends", ms(latest), histogram.len()),
     };
-    let most = graded(p99.unwrap_or(latest), LATE_WARN_MS, LATE_INVALID_MS).max(graded(
-        p999.unwrap_or_default(),
-        LATE_INVALID_MS,
-        LATE_INVALID_MS,
-    ));
-    let outcome = most.max(graded(latest, LATE_INVALID_MS, f64::INFINITY));
+    let figures = vec![
+        facts.held(p99.unwrap_or(latest), &LATENESS),
+        facts.held(p999.unwrap_or_default(), &LATENESS_TAIL),
+    ];
+    let most = figures.iter().map(Figure::outcome).max();
+    let most = most.unwrap_or(CheckOutcome::Pass);
+    let single = latest > facts.limit(&LATENESS_TAIL).warn;
+    let outcome = if single {
+        most.max(CheckOutcome::Warn)
+    } else {
+        most
+    };
     let advice = "The generator sent later than it meant to: give it more cores or a quieter \
                   machine, or fewer users.";
-    let judged = check(name, outcome, evidence, advice);
+    let judged = check(name, outcome, evidence, advice).by(figures);
     (judged, most == CheckOutcome::Pass)
 }
 
@@ -102,12 +101,8 @@ fn run_queue(facts: &Facts<'_>) -> Check {
     );
     let advice = "Something else ran on the generator's cores: pin it and the system to different \
                   cores, or stop the other work.";
-    check(
-        "run-queue delay",
-        graded(waited, QUEUE_WARN, QUEUE_INVALID),
-        evidence,
-        advice,
-    )
+    let figure = facts.held(waited * 100.0, &RUN_QUEUE_DELAY);
+    judged("run-queue delay", vec![figure], evidence, advice)
 }
 
 fn cpu(facts: &Facts<'_>) -> Check {
@@ -121,12 +116,8 @@ fn cpu(facts: &Facts<'_>) -> Check {
         percent(mean * 100.0),
     );
     let advice = "The generator is near the end of its CPU: give it more cores.";
-    check(
-        "generator CPU",
-        graded(most, BUSY_WARN, f64::INFINITY),
-        evidence,
-        advice,
-    )
+    let figure = facts.held(most * 100.0, &GENERATOR_CPU);
+    judged("generator CPU", vec![figure], evidence, advice)
 }
 
 #[expect(

@@ -7,24 +7,18 @@
 //! step sends nothing: it is load that is missing, and no slow server makes a step skip.
 
 use lab_archive::WindowLine;
+use lab_plan::checks::{Cause, DELIVERED_LOAD, Limit, MIX_OF_STEPS, REQUESTS};
 use lab_plan::{LoadKind, StepOutline};
 use lab_stats::{WeightedMean, histogram, little};
 
 use super::facts::Facts;
 use super::generator::Health;
-use super::outcome::{invalid, not_judged, pass, warn};
+use super::outcome::{check, invalid, not_judged, pass, warn};
 use crate::format::{count, percent, plural_count, rate, signed_percent};
-use crate::model::Check;
-use crate::model::DELIVERED;
+use crate::model::{Check, CheckOutcome, DELIVERED, Figure};
 use crate::number::as_f64;
 use crate::sums::Counts;
 
-/// Delivered ÷ offered may be off by this.
-const DELIVERED_TOLERANCE: f64 = 0.02;
-/// Requests ÷ predicted may be off by this.
-const TRANSACTIONS_TOLERANCE: f64 = 0.01;
-/// A step's share may be off by this, relative to its planned share (Faban's mix audit).
-const MIX_TOLERANCE: f64 = 0.05;
 /// Requests under way at either end of a count.
 const EDGE_REQUESTS: f64 = 3.0;
 
@@ -45,7 +39,8 @@ pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
             name,
             "no window of the hold was recorded".to_owned(),
             "The hold is shorter than two windows, or the trial was cut: make the hold longer.",
-        );
+        )
+        .caused_by(Cause::Study);
     };
     if !is_offer(offered) {
         return not_judged(
@@ -64,11 +59,11 @@ pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
     );
     let edge = EDGE_REQUESTS / (offered * hold.span_ms / 1000.0);
     let part = delivered / offered;
-    let tolerance = DELIVERED_TOLERANCE.max(edge).max(chance(facts, hold));
-    if part - 1.0 > tolerance && whole_is_within_plan(facts) {
+    let tolerance = Tolerance::of(facts, &DELIVERED_LOAD, edge.max(chance(facts, hold)));
+    if part - 1.0 > tolerance.usual && whole_is_within_plan(facts) {
         let advice = "The whole trial had no more than its plan: the hold took over what slow \
                       answers had delayed in the ramp. A longer ramp would keep it out.";
-        return warn(name, evidence, advice);
+        return warn(name, evidence, advice).caused_by(Cause::System);
     }
     let load = Load {
         part,
@@ -84,7 +79,8 @@ pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
 fn whole_is_within_plan(facts: &Facts<'_>) -> bool {
     let predicted = facts.planned.prediction.as_ref();
     predicted.is_some_and(|plan| {
-        let most = plan.transactions * (1.0 + TRANSACTIONS_TOLERANCE) + EDGE_REQUESTS;
+        let tolerated = 1.0 + facts.limit(&REQUESTS).warn / 100.0;
+        let most = plan.transactions * tolerated + EDGE_REQUESTS;
         as_f64(facts.sums.whole.sent()) <= most
     })
 }
@@ -122,9 +118,11 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
     let load = Load {
         part: sent / predicted,
         skipped: as_f64(whole.skipped()) / predicted,
-        tolerance: TRANSACTIONS_TOLERANCE
-            .max(EDGE_REQUESTS / predicted)
-            .max(chance(facts, whole)),
+        tolerance: Tolerance::of(
+            facts,
+            &REQUESTS,
+            (EDGE_REQUESTS / predicted).max(chance(facts, whole)),
+        ),
         busy: busy_or_waiting(facts, busy_in_trial(facts), whole),
         counts: whole,
     };
@@ -136,7 +134,8 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
 fn cut_by_limit(facts: &Facts<'_>, name: &'static str) -> Option<Check> {
     let over = facts.sums.whole.over_limit();
     let planned = facts.planned.prediction.as_ref();
-    let tolerated = planned.map_or(0.0, |plan| plan.transactions * TRANSACTIONS_TOLERANCE);
+    let part = facts.limit(&REQUESTS).warn / 100.0;
+    let tolerated = planned.map_or(0.0, |plan| plan.transactions * part);
     (over > 0 && most_left_out(facts) > tolerated).then(|| {
         let what = plural_count(over, "operation");
         let evidence = format!("{what} over the time limit, after which a step is not repeated");
@@ -191,36 +190,76 @@ struct Load<'a> {
     part: f64,
     /// Skipped ÷ planned.
     skipped: f64,
-    tolerance: f64,
+    tolerance: Tolerance,
     /// The part of the users' time that went into waiting for answers.
     busy: f64,
     counts: &'a Counts,
+}
+
+/// How much may be off.
+struct Tolerance {
+    /// By the edges of a count, by chance, or by the limit from which it warns, whichever is most.
+    usual: f64,
+    /// The same by the limit from which the trial is no measurement.
+    most: f64,
+    limit: &'static Limit,
+}
+
+impl Tolerance {
+    fn of(facts: &Facts<'_>, limit: &'static Limit, by_chance: f64) -> Self {
+        let in_force = facts.limit(limit);
+        Self {
+            usual: by_chance.max(in_force.warn / 100.0),
+            most: by_chance.max(in_force.invalid / 100.0),
+            limit,
+        }
+    }
+
+    fn figure(&self, off: f64) -> Figure {
+        Figure {
+            key: self.limit.key,
+            value: off.abs() * 100.0,
+            unit: self.limit.unit,
+            warn: Some(self.usual * 100.0).filter(|_| self.usual < self.most),
+            invalid: Some(self.most * 100.0).filter(|most| most.is_finite()),
+        }
+    }
 }
 
 fn is_offer(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 
+/// What is within the limit of an invalid trial is a warning at most.
 fn judge(name: &'static str, evidence: String, load: &Load<'_>, health: &Health) -> Check {
     let missing = 1.0 - load.part;
-    if missing.abs() <= load.tolerance {
-        return pass(name, evidence);
+    let figure = load.tolerance.figure(missing);
+    let mut check = if missing.abs() <= load.tolerance.usual {
+        pass(name, evidence)
+    } else if missing < 0.0 {
+        let advice = "More was sent than planned: the generator doesn't follow its plan.";
+        invalid(name, evidence, advice)
+    } else {
+        judge_missing(name, evidence, load, health)
+    };
+    if figure.outcome() < check.outcome {
+        check.outcome = CheckOutcome::Warn;
     }
-    if missing < 0.0 {
-        return invalid(
-            name,
-            evidence,
-            "More was sent than planned: the generator doesn't follow its plan.",
-        );
-    }
-    if load.skipped > load.tolerance {
+    check.figures = vec![figure];
+    check
+}
+
+/// Whose fault it is that load is missing.
+fn judge_missing(name: &'static str, evidence: String, load: &Load<'_>, health: &Health) -> Check {
+    let missing = 1.0 - load.part;
+    if load.skipped > load.tolerance.usual {
         let evidence = format!(
             "{evidence}; {} steps were skipped ({} of the plan)",
             count(load.counts.skipped()),
             percent(load.skipped * 100.0)
         );
         let advice = "Captures found nothing: does the server answer as the workload expects?";
-        return invalid(name, evidence, advice);
+        return invalid(name, evidence, advice).caused_by(Cause::System);
     }
     let evidence = format!(
         "{evidence}; users spent {} of their time waiting for answers, {} of {} cycles overran",
@@ -228,12 +267,9 @@ fn judge(name: &'static str, evidence: String, load: &Load<'_>, health: &Health)
         count(load.counts.overruns),
         count(load.counts.cycles),
     );
-    if health.healthy && missing <= load.busy + load.tolerance {
-        warn(
-            name,
-            evidence,
-            "The server was too slow to take the planned load.",
-        )
+    if health.healthy && missing <= load.busy + load.tolerance.usual {
+        let advice = "The server was too slow to take the planned load.";
+        warn(name, evidence, advice).caused_by(Cause::System)
     } else if health.healthy {
         invalid(
             name,
@@ -362,19 +398,18 @@ pub(super) fn mix(facts: &Facts<'_>, health: &Health) -> Check {
         "furthest off its planned share: {step}, {}",
         signed_percent(off * 100.0)
     );
-    if off.abs() <= MIX_TOLERANCE || excess <= 0.0 {
+    let figure = facts.held(100.0 * off.abs(), &MIX_OF_STEPS);
+    let within = figure.outcome() == CheckOutcome::Pass || excess <= 0.0;
+    let slow = 100.0 * busy_in_trial(facts) > facts.limit(&MIX_OF_STEPS).warn;
+    let mut check = if within {
         pass(name, evidence)
-    } else if health.healthy && busy_in_trial(facts) > MIX_TOLERANCE {
-        warn(
-            name,
-            evidence,
-            "Slow answers cut cycles short, so their early steps weigh more.",
-        )
+    } else if health.healthy && slow {
+        let advice = "Slow answers cut cycles short, so their early steps weigh more.";
+        warn(name, evidence, advice).caused_by(Cause::System)
     } else {
-        invalid(
-            name,
-            evidence,
-            "The users did not do what the workload says.",
-        )
-    }
+        let advice = "The users did not do what the workload says.";
+        check(name, figure.outcome(), evidence, advice)
+    };
+    check.figures = vec![figure];
+    check
 }

@@ -2,9 +2,10 @@
 //!
 //! A slow server and a bad measurement are never the same thing: load that is missing because the
 //! server was slow, while the generator was healthy, is a warning and the trial stays valid. Errors
-//! are data and never more than a warning.
+//! are data and never more than a warning. The limits are the plan's ([`lab_plan::checks`]).
 
 mod arrivals;
+mod cause;
 mod circumstances;
 mod facts;
 mod generator;
@@ -15,6 +16,7 @@ mod run;
 mod steady;
 mod waits;
 
+pub(crate) use cause::cause;
 pub(crate) use facts::Facts;
 pub(crate) use run::of_run;
 pub(crate) use steady::{TAIL, steady_state};

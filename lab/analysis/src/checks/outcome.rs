@@ -1,23 +1,50 @@
-//! How a check comes out, with its evidence and its advice.
+//! How a check comes out, with its figures and their limits, its evidence, and its advice.
 
-use crate::model::{Check, CheckOutcome};
+use lab_plan::checks::{self, Cause, InForce, Limit};
 
-pub(super) fn pass(name: &'static str, evidence: String) -> Check {
-    Check {
-        name,
-        outcome: CheckOutcome::Pass,
-        evidence,
-        advice: None,
+use super::facts::Facts;
+use crate::format;
+use crate::model::{Check, CheckOutcome, Figure};
+
+impl Facts<'_> {
+    /// A limit as the study has it.
+    pub(super) fn limit(&self, limit: &Limit) -> InForce {
+        self.study.checks.of(limit)
+    }
+
+    /// A figure, in the limit's unit, beside the limit as the study has it.
+    pub(super) fn held(&self, value: f64, limit: &Limit) -> Figure {
+        held(value, limit, self.limit(limit))
     }
 }
 
-pub(super) fn not_judged(name: &'static str, why: impl Into<String>) -> Check {
-    Check {
-        name,
-        outcome: CheckOutcome::NotJudged,
-        evidence: why.into(),
-        advice: None,
+/// A figure beside a limit in force.
+pub(super) fn held(value: f64, limit: &Limit, in_force: InForce) -> Figure {
+    let finite = |limit: f64| limit.is_finite().then_some(limit);
+    Figure {
+        key: limit.key,
+        value,
+        unit: limit.unit,
+        // A limit that only invalidates.
+        warn: finite(in_force.warn).filter(|warn| *warn < in_force.invalid),
+        invalid: finite(in_force.invalid),
     }
+}
+
+pub(super) fn pass(name: &'static str, evidence: String) -> Check {
+    check(name, CheckOutcome::Pass, evidence, "")
+}
+
+pub(super) fn not_judged(name: &'static str, why: impl Into<String>) -> Check {
+    check(name, CheckOutcome::NotJudged, why.into(), "")
+}
+
+pub(super) fn warn(name: &'static str, evidence: String, advice: &str) -> Check {
+    check(name, CheckOutcome::Warn, evidence, advice)
+}
+
+pub(super) fn invalid(name: &'static str, evidence: String, advice: &str) -> Check {
+    check(name, CheckOutcome::Invalid, evidence, advice)
 }
 
 /// A check whose outcome is known; advice is for what doesn't pass.
@@ -27,39 +54,57 @@ pub(super) fn check(
     evidence: String,
     advice: &str,
 ) -> Check {
+    let told = outcome >= CheckOutcome::Warn;
     Check {
         name,
         outcome,
         evidence,
-        advice: (outcome >= CheckOutcome::Warn).then(|| advice.to_owned()),
+        advice: told.then(|| advice.to_owned()),
+        cause: checks::check(name)
+            .map(|check| check.cause)
+            .filter(|_| told),
+        figures: Vec::new(),
     }
 }
 
-pub(super) fn warn(name: &'static str, evidence: String, advice: &str) -> Check {
-    Check {
-        name,
-        outcome: CheckOutcome::Warn,
-        evidence,
-        advice: Some(advice.to_owned()),
+/// A check that is as good as the worst of its figures.
+pub(super) fn judged(
+    name: &'static str,
+    figures: Vec<Figure>,
+    evidence: String,
+    advice: &str,
+) -> Check {
+    let worst = figures.iter().map(Figure::outcome).max();
+    let outcome = worst.unwrap_or(CheckOutcome::NotJudged);
+    check(name, outcome, evidence, advice).by(figures)
+}
+
+impl Check {
+    /// With the figures that it judged by. Limits that they are beyond stand in the evidence.
+    pub(super) fn by(mut self, figures: Vec<Figure>) -> Self {
+        if self.outcome >= CheckOutcome::Warn {
+            let beyond: Vec<String> = figures.iter().filter_map(beyond).collect();
+            if !beyond.is_empty() {
+                self.evidence.push_str(&format!(" ({})", beyond.join("; ")));
+            }
+        }
+        self.figures = figures;
+        self
+    }
+
+    /// With another cause than the usual one.
+    pub(super) fn caused_by(mut self, cause: Cause) -> Self {
+        self.cause = self.cause.map(|_| cause);
+        self
     }
 }
 
-pub(super) fn invalid(name: &'static str, evidence: String, advice: &str) -> Check {
-    Check {
-        name,
-        outcome: CheckOutcome::Invalid,
-        evidence,
-        advice: Some(advice.to_owned()),
-    }
-}
-
-/// `value` beyond `warn_above` warns, beyond `invalid_above` invalidates.
-pub(super) fn graded(value: f64, warn_above: f64, invalid_above: f64) -> CheckOutcome {
-    if value > invalid_above {
-        CheckOutcome::Invalid
-    } else if value > warn_above {
-        CheckOutcome::Warn
-    } else {
-        CheckOutcome::Pass
+/// The limit that a figure is beyond, in words.
+fn beyond(figure: &Figure) -> Option<String> {
+    let text = |limit: f64| format::limit(limit, figure.unit);
+    match figure.outcome() {
+        CheckOutcome::Invalid => Some(format!("limit {}", text(figure.invalid?))),
+        CheckOutcome::Warn => Some(format!("warns beyond {}", text(figure.warn?))),
+        CheckOutcome::Pass | CheckOutcome::NotJudged => None,
     }
 }

@@ -1,35 +1,23 @@
 //! Are the records whole? Gaps in time, agreement of counts, counters, setup, errors, skips.
 
 use lab_archive::model::ErrorClass;
+use lab_plan::checks::{
+    ELAPSED, HAND_OVER, HELD_UP, RESENT, SKIPPED_STEPS, UNANSWERED, UNSAMPLED, WINDOW_GAPS,
+};
 use lab_stats::quantile;
 
 use super::facts::Facts;
-use super::outcome::{invalid, not_judged, pass, warn};
+use super::outcome::{check, invalid, judged, not_judged, pass, warn};
 use crate::format::{count, ms, percent, still_unanswered};
-use crate::model::Check;
+use crate::model::{Check, CheckOutcome, Figure};
 use crate::number::as_f64;
 
 /// Windows meet within this; they are cut by timers.
 const MEET_MS: f64 = 2.0;
-/// More of the trial than this without a window, or covered twice, is no record of it.
-const GAP_INVALID: f64 = 0.01;
 /// A window is handed over within this, unless the generator stands still.
 const USUAL_HAND_OVER_MS: f64 = 50.0;
-/// Later than this is worth a warning.
-const HELD_UP_MS: f64 = 250.0;
-/// Ramp and hold may last this much longer or shorter than planned.
-const ELAPSED_TOLERANCE: f64 = 0.02;
-/// Samples must cover this much of the hold.
-const COVERAGE_WARN: f64 = 0.80;
-/// A server that closes idle connections under more requests than this makes them take longer than
-/// their recorded times.
-const STALE_WARN: f64 = 0.001;
-/// Requests under way for less than this at the end are the usual ones…
-const UNANSWERED_MS: f64 = 1000.0;
-/// … as are those within this many times p99.
+/// Requests under way for less than this many times p99 at the end are usual ones.
 const UNANSWERED_P99: f64 = 10.0;
-/// More skipped steps than this are a fault of the workload or of the server's answers.
-const SKIPPED_WARN: f64 = 0.005;
 
 /// Windows cover ramp and hold without gaps, overlaps, and in the planned time.
 pub(super) fn clock(facts: &Facts<'_>) -> Check {
@@ -47,7 +35,7 @@ pub(super) fn clock(facts: &Facts<'_>) -> Check {
         gaps_ms += planned_ms - at;
     }
     let elapsed_ms = as_f64(record.elapsed_ms);
-    let evidence = format!(
+    let mut evidence = format!(
         "{} windows; {} ms without one, {} ms covered twice; {} s of {} s planned",
         count(facts.sums.whole.windows),
         ms(gaps_ms),
@@ -55,30 +43,35 @@ pub(super) fn clock(facts: &Facts<'_>) -> Check {
         ms(elapsed_ms / 1000.0),
         ms(planned_ms / 1000.0)
     );
-    let uneven = (gaps_ms + overlaps_ms) / planned_ms.max(1.0);
-    let off = (elapsed_ms / planned_ms.max(1.0) - 1.0).abs();
-    let held_up = held_up(facts);
-    let evidence = match held_up {
-        Some((_, most)) if most > HELD_UP_MS => {
-            format!("{evidence}; a window was handed over {} ms late", ms(most))
-        }
-        _ => evidence,
-    };
-    let held_part = held_up.map_or(0.0, |(sum, _)| sum / planned_ms.max(1.0));
-    if uneven > GAP_INVALID || off > ELAPSED_TOLERANCE || held_part > GAP_INVALID {
-        let advice = "The generator was stopped for a while, or the machine slept: run again.";
-        invalid(name, evidence, advice)
-    } else if gaps_ms + overlaps_ms > 0.0 {
-        warn(name, evidence, "Short gaps; figures leave them out.")
-    } else if held_up.is_some_and(|(_, most)| most > HELD_UP_MS) {
-        warn(
-            name,
-            evidence,
-            "The generator stood still for a moment: look at its other checks.",
-        )
-    } else {
-        pass(name, evidence)
+    let (sum_ms, latest_ms) = held_up(facts).unwrap_or_default();
+    if sum_ms > 0.0 {
+        evidence.push_str(&format!(
+            "; windows handed over up to {} ms late, {} ms in all beyond the usual {} ms each",
+            ms(latest_ms),
+            ms(sum_ms),
+            ms(USUAL_HAND_OVER_MS)
+        ));
     }
+    let part = |ms: f64| 100.0 * ms / planned_ms.max(1.0);
+    let figures = vec![
+        facts.held(part(gaps_ms + overlaps_ms), &WINDOW_GAPS),
+        facts.held(part((elapsed_ms - planned_ms).abs()), &ELAPSED),
+        facts.held(part(sum_ms), &HELD_UP),
+        facts.held(latest_ms, &HAND_OVER),
+    ];
+    let warns = |at: usize| figures[at].outcome() == CheckOutcome::Warn;
+    let advice = if figures.iter().any(is_invalid) {
+        "The generator was stopped for a while, or the machine slept: run again."
+    } else if warns(0) {
+        "Short gaps; figures leave them out."
+    } else {
+        "The generator stood still for a moment: look at its other checks."
+    };
+    judged(name, figures, evidence, advice)
+}
+
+fn is_invalid(figure: &Figure) -> bool {
+    figure.outcome() == CheckOutcome::Invalid
 }
 
 /// Ramp and hold; of a sequence, up to its last session.
@@ -86,15 +79,15 @@ fn planned_ms(facts: &Facts<'_>) -> f64 {
     facts.sums.hold_span.end_ms
 }
 
-/// By how much windows were handed over late, together and at most, beyond the usual; `None` where
-/// that was not recorded.
+/// By how much windows were handed over late beyond the usual, together, and how late the latest was;
+/// `None` where that was not recorded.
 fn held_up(facts: &Facts<'_>) -> Option<(f64, f64)> {
     let late = facts.data.windows.iter();
     let late: Option<Vec<f64>> = late
         .map(|window| Some(window.handed_over_ms? - window.end_ms))
         .collect();
     let late = late?;
-    let beyond = late.iter().filter(|late| **late > USUAL_HAND_OVER_MS);
+    let beyond = late.iter().map(|late| (late - USUAL_HAND_OVER_MS).max(0.0));
     Some((beyond.sum(), late.iter().copied().fold(0.0, f64::max)))
 }
 
@@ -134,15 +127,10 @@ pub(super) fn monitor(facts: &Facts<'_>) -> Check {
         "samples cover {} of the hold",
         percent(facts.monitored.coverage * 100.0)
     );
-    if facts.monitored.coverage < COVERAGE_WARN {
-        warn(
-            "counters",
-            evidence,
-            "Counters speak for a part of the hold only.",
-        )
-    } else {
-        pass("counters", evidence)
-    }
+    let missing = 100.0 * (1.0 - facts.monitored.coverage);
+    let figure = facts.held(missing, &UNSAMPLED);
+    let advice = "Counters speak for a part of the hold only.";
+    judged("counters", vec![figure], evidence, advice)
 }
 
 /// The setup went through.
@@ -174,16 +162,13 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
         0 => over,
         n => format!("; {} sent again on a fresh connection{over}", count(n)),
     };
-    let many_stale = as_f64(whole.stale_retries) > STALE_WARN * as_f64(requests);
+    let resent = lab_stats::ratio(as_f64(whole.stale_retries), as_f64(requests));
+    let resent = facts.held(100.0 * resent.unwrap_or_default(), &RESENT);
     if errors == 0 {
         let evidence = format!("none in {} requests{stale}", count(requests));
-        return if many_stale {
-            let advice = "The server closes idle connections sooner than users use them: raise its \
-                          keep-alive time.";
-            warn("errors", evidence, advice)
-        } else {
-            pass("errors", evidence)
-        };
+        let advice = "The server closes idle connections sooner than users use them: raise its \
+                      keep-alive time.";
+        return judged("errors", vec![resent], evidence, advice);
     }
     let classes: Vec<String> = whole
         .errors_by_class
@@ -198,11 +183,9 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
         percent(as_f64(errors) / as_f64(requests) * 100.0),
         classes.join(", ")
     );
-    warn(
-        "errors",
-        evidence,
-        "Errors are data; the examples and system.log tell more.",
-    )
+    let advice = "Errors are data; the examples and system.log tell more.";
+    let outcome = resent.outcome().max(CheckOutcome::Warn);
+    check("errors", outcome, evidence, advice).by(vec![resent])
 }
 
 /// Requests under way at the end of the hold are in no figure: they must be few and young.
@@ -217,13 +200,14 @@ pub(super) fn unanswered(facts: &Facts<'_>) -> Check {
     let evidence = still_unanswered(unanswered.count, unanswered.oldest_ms);
     let p99_ms = quantile(&facts.sums.response, 0.99).map(|us| as_f64(us) / 1000.0);
     let usual = p99_ms.map_or(0.0, |p99| UNANSWERED_P99 * p99);
-    if unanswered.oldest_ms < UNANSWERED_MS.max(usual) {
+    let figure = facts.held(unanswered.oldest_ms, &UNANSWERED);
+    if figure.outcome() == CheckOutcome::Pass || unanswered.oldest_ms < usual {
         pass(name, evidence)
     } else {
         let evidence = format!("{evidence}: response times leave them out");
         let advice = "Some requests got stuck in the server: response times are longer than they \
                       look.";
-        warn(name, evidence, advice)
+        judged(name, vec![figure], evidence, advice)
     }
 }
 
@@ -249,11 +233,8 @@ pub(super) fn skipped(facts: &Facts<'_>) -> Check {
         count(whole.attempts()),
         percent(part * 100.0)
     );
-    if part > SKIPPED_WARN {
-        let advice = "Steps found no item to work on: look at the captures, or at the data that \
-                      the setup leaves.";
-        warn("skipped steps", evidence, advice)
-    } else {
-        pass("skipped steps", evidence)
-    }
+    let figure = facts.held(100.0 * part, &SKIPPED_STEPS);
+    let advice = "Steps found no item to work on: look at the captures, or at the data that the setup \
+                  leaves.";
+    judged("skipped steps", vec![figure], evidence, advice)
 }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use lab_archive::{Run, TrialRecord};
+use lab_plan::checks::STARTING_STATE;
 use lab_plan::{Order, Question};
 use lab_stats::trend::{Trend, trend};
 use lab_stats::verdict::ALPHA;
 
-use super::outcome::{check, not_judged, pass, warn};
+use super::outcome::{check, held, not_judged, pass, warn};
 use crate::format::{count, list, percent, signed_percent, times};
 use crate::model::{Check, CheckOutcome, Measure, TrialAnalysis, Verdict};
 use crate::number::as_f64;
 
-/// Data sizes of a cell's trials may differ by this: a store's files grow in steps.
-const DATA_TOLERANCE: f64 = 0.05;
+/// Smaller differences of a cell's data are none: a store's files grow in steps.
 const DATA_SLACK_BYTES: f64 = 262_144.0;
 /// Fewer trials than this have no order to speak of.
 const LEAST_TRIALS: usize = 6;
@@ -32,11 +32,14 @@ pub(crate) fn of_run(
     if trials.len() < 2 {
         return Vec::new();
     }
-    vec![starting_state(run, trials), order(study, seed, trials)]
+    vec![
+        starting_state(study, run, trials),
+        order(study, seed, trials),
+    ]
 }
 
 /// Trials of a cell begin with the same data, kernel settings, and configuration.
-fn starting_state(run: &Run, trials: &[TrialAnalysis]) -> Check {
+fn starting_state(study: &Question, run: &Run, trials: &[TrialAnalysis]) -> Check {
     let name = "same starting state";
     let mut cells: BTreeMap<String, Vec<&TrialRecord>> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| trial.system_failure.is_none()) {
@@ -48,13 +51,14 @@ fn starting_state(run: &Run, trials: &[TrialAnalysis]) -> Check {
     if cells.is_empty() {
         return not_judged(name, "no cell has a second trial");
     }
+    let limit = study.checks.of(&STARTING_STATE);
     let (mut odd, mut widest) = (Vec::new(), 0.0_f64);
     for records in cells.values() {
         let first = records[0];
         for record in &records[1..] {
             let off = data_off(first, record);
             widest = widest.max(off.unwrap_or_default().abs());
-            let differs = differing(first, record);
+            let differs = differing(first, record, limit.warn / 100.0);
             if !differs.is_empty() {
                 odd.push(format!(
                     "trial {} beside trial {}: {}",
@@ -71,7 +75,8 @@ fn starting_state(run: &Run, trials: &[TrialAnalysis]) -> Check {
             cells.len(),
             percent(widest * 100.0)
         );
-        return pass(name, evidence);
+        let figure = held(widest * 100.0, &STARTING_STATE, limit);
+        return pass(name, evidence).by(vec![figure]);
     }
     let more = odd.len().saturating_sub(MOST_NAMED);
     odd.truncate(MOST_NAMED);
@@ -80,7 +85,8 @@ fn starting_state(run: &Run, trials: &[TrialAnalysis]) -> Check {
     }
     let advice = "Trials of one cell should begin alike: a reset that leaves data behind, or a \
                   setting that changed meanwhile, counts as a difference between cells.";
-    warn(name, odd.join("; "), advice)
+    let figure = held(widest * 100.0, &STARTING_STATE, limit);
+    warn(name, odd.join("; "), advice).by(vec![figure])
 }
 
 fn data_off(first: &TrialRecord, other: &TrialRecord) -> Option<f64> {
@@ -95,9 +101,9 @@ fn data(record: &TrialRecord) -> u64 {
 }
 
 /// What differs between two trials of a cell.
-fn differing(first: &TrialRecord, other: &TrialRecord) -> Vec<String> {
+fn differing(first: &TrialRecord, other: &TrialRecord, tolerated: f64) -> Vec<String> {
     let mut differs = Vec::new();
-    if let Some(off) = data_off(first, other).filter(|off| off.abs() > DATA_TOLERANCE) {
+    if let Some(off) = data_off(first, other).filter(|off| off.abs() > tolerated) {
         differs.push(format!(
             "{} of data for {} bytes ({})",
             count(data(other)),

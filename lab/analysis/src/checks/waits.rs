@@ -1,32 +1,30 @@
 //! Did the users think as long as planned, and do counted users agree with counted completions?
 
 use lab_plan::LoadKind;
+use lab_plan::checks::{CLOSED_SYSTEM_BOUND, LITTLES_LAW, WAITS};
 use lab_stats::little::{self, Curve, Station, users};
 
 use super::facts::Facts;
 use super::load::{requests_of_each, steps_under_way};
-use super::outcome::{check, graded, invalid, not_judged, pass};
+use super::outcome::{held, judged, not_judged, pass};
 use crate::format::{ms, percent, rate, signed_percent};
 use crate::model::Check;
 use crate::number::as_f64;
 use crate::predicted::mean_wait_ms;
 
-/// A mean wait may be off by this (Faban's think-time audit).
-const WAIT_TOLERANCE: f64 = 0.05;
 /// Fewer waits than this say nothing about their mean.
 const LEAST_WAITS: u64 = 20;
 /// The largest standard deviation of a uniform wait, relative to its mean: 1/√3.
 const UNIFORM_DEVIATION: f64 = 0.577;
-/// Little's law holds within a few per cent; beyond the second limit one of its sides is wrong.
-const LITTLE_WARN: f64 = 0.03;
-const LITTLE_INVALID: f64 = 0.05;
-/// Users × demand may be off by this: CPU counters have whole ticks and their own windows.
-const BOUND_TOLERANCE: f64 = 0.05;
+/// What overrun cycles make of the idle rest, at most.
+const OVERRUNS: f64 = 0.2;
 
 /// The mean wait before each step beside the plan's.
 pub(super) fn waits(facts: &Facts<'_>) -> Check {
     let name = "waits";
-    let mut judged = 0;
+    let limit = facts.limit(&WAITS);
+    let allowed = limit.invalid / 100.0;
+    let mut steps = 0;
     let mut worst: Option<(f64, f64, String)> = None;
     for (step, predicted) in facts.predicted {
         let Some(sum) = facts.sums.whole.steps.get(step) else {
@@ -41,8 +39,8 @@ pub(super) fn waits(facts: &Facts<'_>) -> Check {
         if sum.waits.min(predicted.waits) < LEAST_WAITS {
             continue;
         }
-        judged += 1;
-        let excess = off.abs() - tolerance(sum.waits, predicted.waits);
+        steps += 1;
+        let excess = off.abs() - tolerance(sum.waits, predicted.waits, allowed);
         if worst.as_ref().is_none_or(|(most, _, _)| excess > *most) {
             let evidence = format!(
                 "furthest off: {step}, {} ms for {} ms planned ({})",
@@ -56,26 +54,20 @@ pub(super) fn waits(facts: &Facts<'_>) -> Check {
     let Some((excess, _, evidence)) = worst else {
         return not_judged(name, format!("no step has {LEAST_WAITS} waits"));
     };
-    let evidence = format!("{judged} steps judged; {evidence}");
-    if excess > 0.0 {
-        invalid(
-            name,
-            evidence,
-            "The users did not wait as planned: the load is another one.",
-        )
-    } else {
-        pass(name, evidence)
-    }
+    let evidence = format!("{steps} steps judged; {evidence}");
+    let figure = held(100.0 * (allowed + excess).max(0.0), &WAITS, limit);
+    let advice = "The users did not wait as planned: the load is another one.";
+    judged(name, vec![figure], evidence, advice)
 }
 
 /// The same waits were drawn as were planned, unless a slow server left some of them out: then
 /// chance counts too.
-fn tolerance(done: u64, planned: u64) -> f64 {
+fn tolerance(done: u64, planned: u64, allowed: f64) -> f64 {
     let same = as_f64(done.abs_diff(planned)) <= 0.01 * as_f64(planned);
     if same {
-        WAIT_TOLERANCE
+        allowed
     } else {
-        WAIT_TOLERANCE.max(3.0 * UNIFORM_DEVIATION / as_f64(done.min(planned)).sqrt())
+        allowed.max(3.0 * UNIFORM_DEVIATION / as_f64(done.min(planned)).sqrt())
     }
 }
 
@@ -126,11 +118,12 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
         rate(computed),
         idle.map_or("", |_| " + cycles × idle rest"),
         signed_percent(off * 100.0),
-        percent((LITTLE_WARN + slack) * 100.0),
+        percent(facts.limit(&LITTLES_LAW).warn + slack * 100.0),
     );
-    Some(check(
+    let beyond = 100.0 * (off.abs() - slack).max(0.0);
+    Some(judged(
         name,
-        graded(off.abs(), LITTLE_WARN + slack, LITTLE_INVALID + slack),
+        vec![facts.held(beyond, &LITTLES_LAW)],
         evidence,
         "Counted users and counted completions contradict each other: answers that never came, or \
          time that nobody accounts for. Response times and throughput can't both be right.",
@@ -247,7 +240,7 @@ fn idle_slack(facts: &Facts<'_>, pace_s: f64, rest_s: f64) -> f64 {
     let edge = if whole { 0.0 } else { rest_s / hold_s };
     let hold = &facts.sums.hold;
     let overran = lab_stats::ratio(as_f64(hold.overruns), as_f64(hold.cycles)).unwrap_or_default();
-    edge + 4.0 * LITTLE_INVALID * (overran * (1.0 - overran)).clamp(0.0, 0.25)
+    edge + OVERRUNS * (overran * (1.0 - overran)).clamp(0.0, 0.25)
 }
 
 /// The bound of a closed system: with N users, demand D per request at the busiest resource, and Z of
@@ -291,16 +284,13 @@ pub(super) fn bound(facts: &Facts<'_>) -> Option<Check> {
         ms(think_s * 1000.0),
         ms(least_s * 1000.0)
     );
-    Some(
-        if response_s < least_s - BOUND_TOLERANCE * users * demand_s {
-            invalid(
-                name,
-                evidence,
-                "No server can be as fast with so much work: users, CPU counters, or response times \
-             were measured wrongly.",
-            )
-        } else {
-            pass(name, evidence)
-        },
-    )
+    let short_s = (least_s - response_s).max(0.0);
+    let part = 100.0 * short_s / (users * demand_s);
+    Some(judged(
+        name,
+        vec![facts.held(part, &CLOSED_SYSTEM_BOUND)],
+        evidence,
+        "No server can be as fast with so much work: users, CPU counters, or response times were \
+         measured wrongly.",
+    ))
 }

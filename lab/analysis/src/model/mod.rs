@@ -26,8 +26,8 @@ pub use run::{Analysis, Outcome, RESULT_SCHEMA, StudyFacts, Summary};
 pub use runs::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference};
 pub use transfer::{PublishedTransfer, Transfer, TransferSummary};
 pub use trial::{
-    Arrivals, Bound, Check, CheckOutcome, Generator, Lateness, Point, ProbeCounts, Sample, Series,
-    StepAnalysis, ThresholdResult, Times, TrialAnalysis, Verdict,
+    Arrivals, Bound, Check, CheckOutcome, Figure, Generator, Lateness, Point, ProbeCounts, Sample,
+    Series, StepAnalysis, ThresholdResult, Times, TrialAnalysis, Verdict,
 };
 
 pub(crate) use run::speed_note;

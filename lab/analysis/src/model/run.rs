@@ -88,6 +88,10 @@ pub struct StudyFacts {
     pub started: String,
     /// `--set` overrides, as given.
     pub overrides: Vec<(String, String)>,
+    /// Limits of checks that the study sets itself, each in words: `other_programs 40 % (20 % unless
+    /// set)`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits_set: Vec<String>,
     /// Names of the varied factors, in file order.
     pub factors: Vec<String>,
     /// Names of the session's steps, in session order, each once.

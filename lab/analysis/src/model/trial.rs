@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use lab_archive::model::{GeneratorHealth, Unanswered};
+use lab_plan::checks::{Cause, Unit};
 use lab_plan::{Cell, Metric};
 use lab_stats::histogram::{max, mean, min};
 use lab_stats::quantile;
@@ -31,6 +32,9 @@ pub struct TrialAnalysis {
     pub started: String,
     /// Whether this is a measurement.
     pub verdict: Verdict,
+    /// Where the cause lies that it is no measurement; `None` of a valid one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
     /// What happened to the system under test, if it failed.
     pub system_failure: Option<String>,
     /// Judgements on the measurement.
@@ -167,7 +171,7 @@ pub enum Verdict {
 }
 
 /// A judgement on the measurement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Check {
     /// What was looked at.
     pub name: &'static str,
@@ -177,6 +181,44 @@ pub struct Check {
     pub evidence: String,
     /// What to do about it; `None` if there is nothing to do.
     pub advice: Option<String>,
+    /// Where the cause lies; `None` of a check that passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    /// What it judged by; empty where that is no number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
+}
+
+/// A figure that a check holds against its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Figure {
+    /// The limit's name, as a study may set it.
+    pub key: &'static str,
+    /// What was found.
+    pub value: f64,
+    /// Of the figure and of its limits.
+    pub unit: Unit,
+    /// Beyond this the check warns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warn: Option<f64>,
+    /// Beyond this the trial is no measurement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<f64>,
+}
+
+impl Figure {
+    /// What it comes to by its limits alone.
+    #[must_use]
+    pub fn outcome(&self) -> CheckOutcome {
+        let beyond = |limit: Option<f64>| limit.is_some_and(|limit| self.value > limit);
+        if beyond(self.invalid) {
+            CheckOutcome::Invalid
+        } else if beyond(self.warn) {
+            CheckOutcome::Warn
+        } else {
+            CheckOutcome::Pass
+        }
+    }
 }
 
 /// How a check came out, best first.

@@ -103,6 +103,8 @@ pub(crate) struct Shape {
     pub(crate) gap: bool,
     /// The histograms of the hold's last windows are missing.
     pub(crate) loses_histograms: bool,
+    /// This many windows are handed over so late (ms); the others at once. `None`: not recorded.
+    pub(crate) held_up: Option<(usize, f64)>,
     pub(crate) elapsed: f64,
     pub(crate) end: TrialEnd,
     /// No windows, no counters at all.
@@ -149,6 +151,7 @@ impl Default for Shape {
             monitored: true,
             gap: false,
             loses_histograms: false,
+            held_up: None,
             elapsed: 1.0,
             end: TrialEnd::Complete,
             empty: false,
@@ -422,6 +425,10 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
                 shape.overruns.min(1)
             },
             cycles: (cycles.round() - begun) as u64,
+            handed_over_ms: shape.held_up.map(|(windows, late_ms)| {
+                let number = (start / (end - start).max(1)) as usize;
+                end as f64 + if number < windows { late_ms } else { 1.0 }
+            }),
             ..WindowLine::default()
         };
         let planned = planned_sessions(trial, start < ramp);

@@ -4,6 +4,7 @@
 //! print back to YAML, and what is printed reads as the same.
 
 mod attach;
+mod checks;
 mod command;
 mod decode;
 mod find;
@@ -16,6 +17,7 @@ mod system;
 mod workload;
 
 pub(crate) use attach::AttachFile;
+pub(crate) use checks::{ChecksFile, LimitFile};
 pub(crate) use command::CommandFile;
 pub(crate) use decode::Decode;
 pub(crate) use find::FindFile;

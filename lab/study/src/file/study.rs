@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::checks::ChecksFile;
 use super::decode::{Decode, Fields};
 use super::find::FindFile;
 use super::load::LoadFile;
@@ -84,6 +85,11 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Vec<String>>")]
     pub(crate) thresholds: Table<Vec<At<Scalar>>>,
+    /// Limits of the checks on the measurement, in place of the usual ones: `other_programs: 40%`
+    /// is beyond what a trial is no measurement, `{ warn: 10%, invalid: 40% }` says both.
+    /// `plimsoll schema checks` lists them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) checks: Option<ChecksFile>,
     /// The smallest difference between cells that matters, such as `5%`; 2% unless said. A
     /// comparison speaks of nothing smaller.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,6 +137,7 @@ impl Decode for StudyFile {
         let seed = fields.optional("seed", problems);
         let dates_from = fields.optional("dates_from", problems);
         let thresholds = fields.optional("thresholds", problems);
+        let checks = fields.optional("checks", problems);
         let smallest_difference = fields.optional("smallest_difference", problems);
         let control = fields.optional("control", problems);
         let raw_baseline = fields.optional("raw_baseline", problems);
@@ -153,6 +160,7 @@ impl Decode for StudyFile {
             seed,
             dates_from,
             thresholds: thresholds.unwrap_or_default(),
+            checks,
             smallest_difference,
             control,
             raw_baseline,

@@ -5,6 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::attach::AttachFile;
+use super::checks::BothFile;
 use super::command::{CommandFile, ReadyFile, StopFile};
 use super::find::{FindFile, UsersFile};
 use super::load::{ArrivalFile, LoadFile, SequenceFile};
@@ -352,6 +353,14 @@ prop_compose! {
     }
 }
 
+fn limit() -> impl Strategy<Value = LimitFile> {
+    let both = (option::of(scalar()), option::of(scalar()));
+    prop_oneof![
+        scalar().prop_map(LimitFile::Invalid),
+        both.prop_map(|(warn, invalid)| LimitFile::Both(BothFile { warn, invalid })),
+    ]
+}
+
 prop_compose! {
     fn study()(
         (study, title, workload) in (scalar(), scalar(), scalar()),
@@ -365,6 +374,7 @@ prop_compose! {
         ),
         thresholds in table(vec(scalar(), 0..3)),
         published in option::of(one_or_many()),
+        checks in option::of(table(limit()).prop_map(ChecksFile)),
         (smallest_difference, control, raw_baseline) in (
             option::of(scalar()), option::of(scalar()), option::of(scalar()),
         ),
@@ -372,7 +382,7 @@ prop_compose! {
         StudyFile {
             study, title, about, workload, matrix, parameters, system, variants, find,
             load: at(load), trials, order, seed,
-            dates_from, thresholds, smallest_difference, control, raw_baseline, published,
+            dates_from, thresholds, checks, smallest_difference, control, raw_baseline, published,
         }
     }
 }

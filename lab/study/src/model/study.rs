@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::civil::Date;
+use lab_plan::checks::Limits;
 
 use super::{Cell, Factor, Find, Order, Published, Threshold, Workload};
 use crate::cell::CellTemplate;
@@ -30,6 +31,8 @@ pub struct Study {
     pub seed: u64,
     /// Judgements on the server.
     pub thresholds: Vec<Threshold>,
+    /// Limits of checks on the measurement that the study sets itself.
+    pub checks: Limits,
     /// Published figures to set beside ours.
     pub published: Vec<Published>,
     /// The order of cells in a block.

@@ -17,6 +17,7 @@ pub(crate) fn question(study: &Study) -> Result<Question, String> {
         control: study.control,
         smallest_difference: study.smallest_difference,
         thresholds: study.thresholds.clone(),
+        checks: study.checks.clone(),
         published: study.published.clone(),
         workload: WorkloadOutline {
             name: workload.name.clone(),

@@ -5,6 +5,7 @@
 mod argv;
 mod body;
 mod capture;
+mod checks;
 mod choice;
 mod command;
 mod demand;

@@ -10,7 +10,7 @@ use super::parameters::check_cells;
 use super::settings::Settings;
 use super::system;
 use super::thresholds::{thresholds, with_error_rate};
-use super::{demand, find, matrix, meaning, overrides, parameters, published, workload};
+use super::{checks, demand, find, matrix, meaning, overrides, parameters, published, workload};
 use crate::cell::CellTemplate;
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Scalar, StudyFile, SystemFile, WorkloadFile};
@@ -111,6 +111,7 @@ fn validate(
     let order = order(file.order.as_ref(), problems);
     let dates_from = dates_from(file.dates_from.as_ref(), problems);
     let thresholds = thresholds(&file.thresholds, &workload, problems);
+    let checks = checks::limits(&file.checks.clone().unwrap_or_default(), problems);
     let smallest_difference = smallest_difference(file.smallest_difference.as_ref(), problems);
     let control = switch(file.control.as_ref(), problems);
     let raw_baseline = raw_baseline(file, &workload, problems);
@@ -140,6 +141,7 @@ fn validate(
         trials,
         seed: seed.unwrap_or(DEFAULT_SEED),
         thresholds: implied(thresholds, find.is_some()),
+        checks,
         published,
         order,
         dates_from,

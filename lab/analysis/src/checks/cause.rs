@@ -1,0 +1,64 @@
+//! Why a trial is no measurement: what its failed checks have in common.
+
+use lab_plan::checks::Cause;
+
+use crate::model::{Check, CheckOutcome};
+
+/// Where the cause of an invalid trial lies; `None` of a valid one. It is told from the checks on the
+/// machine, the generator, and the records alone, never from what the system's answers took.
+///
+/// What competes for the CPU also makes sends late and holds up windows: where a check of what is
+/// outside fails, or warns while the generator alone fails, the cause is outside. A failed system, or
+/// one whose answers made steps skip, is the cause in any case, and so is the study.
+pub(crate) fn cause(checks: &[Check]) -> Option<Cause> {
+    let failed = |check: &&Check| check.outcome == CheckOutcome::Invalid;
+    let causes: Vec<Cause> = checks
+        .iter()
+        .filter(failed)
+        .filter_map(|check| check.cause)
+        .collect();
+    let first = [Cause::System, Cause::Study, Cause::Outside];
+    if let Some(cause) = first.into_iter().find(|cause| causes.contains(cause)) {
+        return Some(cause);
+    }
+    let disturbed =
+        |check: &Check| check.cause == Some(Cause::Outside) && check.outcome == CheckOutcome::Warn;
+    match causes.first()? {
+        Cause::Generator if checks.iter().any(disturbed) => Some(Cause::Outside),
+        cause => Some(*cause),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use CheckOutcome::{Invalid, Pass, Warn};
+
+    fn found(of: &[(&'static str, CheckOutcome, Cause)]) -> Option<Cause> {
+        let check = |(name, outcome, cause): &(&'static str, CheckOutcome, Cause)| Check {
+            name,
+            outcome: *outcome,
+            evidence: String::new(),
+            advice: None,
+            cause: (*outcome >= Warn).then_some(*cause),
+            figures: Vec::new(),
+        };
+        cause(&of.iter().map(check).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_is_outside_explains_the_generator_and_nothing_explains_the_system() {
+        let (outside, generator, system) = (Cause::Outside, Cause::Generator, Cause::System);
+        assert_eq!(found(&[("a", Pass, outside), ("b", Warn, system)]), None);
+        let both = [("a", Invalid, generator), ("b", Invalid, outside)];
+        assert_eq!(found(&both), Some(outside));
+        let warned = [("a", Invalid, generator), ("b", Warn, outside)];
+        assert_eq!(found(&warned), Some(outside));
+        let alone = [("a", Invalid, generator), ("b", Pass, outside)];
+        assert_eq!(found(&alone), Some(generator));
+        let skipped = [("a", Invalid, system), ("b", Invalid, outside)];
+        assert_eq!(found(&skipped), Some(system));
+        let cut = [("a", Invalid, Cause::Study), ("b", Warn, outside)];
+        assert_eq!(found(&cut), Some(Cause::Study));
+    }
+}
