@@ -1,23 +1,24 @@
-//! Whether the machine is quiet: what others took of its CPU, as the lab's own checks of a trial's
-//! circumstances judge it.
+//! Whether the machine is quiet between goes: the lab's own look at what others do, with the limits
+//! from which its checks warn.
 
 use std::time::{Duration, Instant};
 
-use lab_monitor::{Monitor, MonitorSpec};
+use lab_monitor::quiet::{Limits, Watch};
 
-/// Per cent of all cores from which the lab's checks warn of stolen CPU …
-const STEAL: f64 = 1.0;
-/// … and of other programs.
-const OTHERS: f64 = 5.0;
-/// Per cent of one thread's time that this program's threads, which have cores enough, may have been
-/// without one.
-const RUN_QUEUE: f64 = 5.0;
+/// Up to this a wrong time is the lab's own fault. Its checks warn of stolen CPU and of other programs
+/// from here on; this program's threads, which have cores enough, wait no longer for one.
+const LIMITS: Limits = Limits {
+    steal_percent: 1.0,
+    others_percent: 5.0,
+    run_queue_percent: 5.0,
+    memory_pressure_percent: f64::INFINITY,
+    io_pressure_percent: f64::INFINITY,
+    disk_queue: f64::INFINITY,
+};
 /// How long a look takes.
 const LOOK: Duration = Duration::from_millis(500);
 /// Looks in vain, over all experiments: a machine that isn't quiet by then is measured as it is.
 const LOOKS: u32 = 40;
-
-const OWN: &str = "generator";
 
 /// Looks at the machine between goes.
 pub(crate) struct Quiet {
@@ -27,7 +28,7 @@ pub(crate) struct Quiet {
 
 enum Source {
     Machine {
-        monitor: Box<Monitor>,
+        watch: Box<Watch>,
         begun: Instant,
     },
     #[cfg(test)]
@@ -36,12 +37,8 @@ enum Source {
 
 impl Quiet {
     pub(crate) fn new() -> Self {
-        let spec = MonitorSpec {
-            processes: vec![(OWN.to_owned(), std::process::id())],
-            ..MonitorSpec::default()
-        };
         let source = Source::Machine {
-            monitor: Box::new(Monitor::new(&spec)),
+            watch: Box::new(Watch::new(std::process::id(), None)),
             begun: now(),
         };
         let mut quiet = Self {
@@ -81,34 +78,15 @@ impl Quiet {
     /// What disturbed since the last look, if anything did.
     pub(crate) fn since_last_look(&mut self) -> Option<String> {
         match &mut self.source {
-            Source::Machine { monitor, begun } => {
-                let values = monitor.sample(begun.elapsed());
-                let of = |name: &str| {
-                    let at = monitor.columns().iter().position(|column| column == name);
-                    at.and_then(|at| values[at])
-                };
-                disturbances(of)
+            Source::Machine { watch, begun } => {
+                let seen = watch.look(begun.elapsed());
+                let over = LIMITS.disturbances(&seen);
+                (!over.is_empty()).then(|| over.join(", "))
             }
             #[cfg(test)]
             Source::MadeUp(left) => left.pop_front(),
         }
     }
-}
-
-/// In words; a counter that the kernel doesn't tell disturbs nobody.
-fn disturbances(of: impl Fn(&str) -> Option<f64>) -> Option<String> {
-    let run_queue = format!("{OWN}.run_queue_percent");
-    let limits = [
-        ("stolen CPU", "host.cpu_steal_percent", STEAL),
-        ("other programs", "host.cpu_others_percent", OTHERS),
-        ("time without a core", &*run_queue, RUN_QUEUE),
-    ];
-    let over = limits.iter().filter_map(|(what, column, limit)| {
-        let found = of(column).filter(|found| found > limit)?;
-        Some(format!("{what} {found:.0} %"))
-    });
-    let over: Vec<String> = over.collect();
-    (!over.is_empty()).then(|| over.join(", "))
 }
 
 #[expect(
@@ -117,36 +95,4 @@ fn disturbances(of: impl Fn(&str) -> Option<f64>) -> Option<String> {
 )]
 fn now() -> Instant {
     Instant::now()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_others_took_is_said() {
-        let told = |steal, others, queue| {
-            disturbances(|name| match name {
-                "host.cpu_steal_percent" => steal,
-                "host.cpu_others_percent" => Some(others),
-                "generator.run_queue_percent" => Some(queue),
-                _ => None,
-            })
-        };
-        assert_eq!(told(None, 4.9, 0.0), None);
-        assert_eq!(told(Some(1.0), 0.0, 5.0), None);
-        let all = "stolen CPU 2 %, other programs 60 %, time without a core 31 %";
-        assert_eq!(told(Some(2.0), 60.0, 31.0).as_deref(), Some(all));
-    }
-
-    #[test]
-    fn this_machine_can_be_looked_at() {
-        let mut quiet = Quiet::new();
-        // Whatever it is, it is said in words.
-        assert!(
-            quiet
-                .since_last_look()
-                .is_none_or(|text| text.contains('%'))
-        );
-    }
 }

@@ -1,4 +1,5 @@
-//! Samples counters of the host and of processes from `/proc`. Judges nothing.
+//! Samples counters of the host and of processes from `/proc`. It judges no measurement; [`quiet`] tells
+//! whether a machine is fit to begin one.
 //!
 //! It reads no clock: a sample's time comes in, and rates are between it and the one before. A
 //! counter that can't be read (an old kernel, a container, a process that ended) is a gap, never
@@ -42,6 +43,7 @@ mod ledger;
 mod limits;
 mod others;
 mod process;
+pub mod quiet;
 mod remote;
 mod roots;
 mod stat;
