@@ -240,7 +240,11 @@ pub(crate) enum SchemaKind {
 Examples:
   plimsoll serve                                   on 127.0.0.1:8340, data in ./plimsoll-data
   plimsoll serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
-  plimsoll serve --check --data plimsoll-data      verify the store of a server that is stopped")]
+  plimsoll serve --print-config > plimsoll.toml    a configuration file to begin with
+  plimsoll serve --config plimsoll.toml --log      with it, and a line per request
+  plimsoll serve --check --data plimsoll-data      verify the store of a server that is stopped
+
+On SIGHUP it reads its configuration file and certificates again.")]
 pub(crate) struct ServeArgs {
     /// Start with a few users, mails, and meetings, in memory, and print how to sign in
     #[arg(long, conflicts_with_all = ["data", "engine", "mailbox_pad", "expose_without_tls"])]
@@ -248,6 +252,13 @@ pub(crate) struct ServeArgs {
     /// Look through the data folder instead: do the records fit each other, is all content right
     #[arg(long, conflicts_with = "demo")]
     pub(crate) check: bool,
+    /// File with settings, by the names of these options; what is given here or in the environment
+    /// counts before it
+    #[arg(long, env = "PLIMSOLL_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print all settings as they hold, as a configuration file, and end
+    #[arg(long, conflicts_with_all = ["demo", "check"])]
+    pub(crate) print_config: bool,
     /// Address to listen on; port 0 takes a free one
     #[arg(long, env = "PLIMSOLL_LISTEN", default_value = "127.0.0.1:8340")]
     pub(crate) listen: SocketAddr,
@@ -312,24 +323,23 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) quota: u64,
     /// Certificate chain (PEM) for TLS
-    #[arg(
-        long,
-        env = "PLIMSOLL_TLS_CERT",
-        requires = "tls_key",
-        value_name = "FILE"
-    )]
+    #[arg(long, env = "PLIMSOLL_TLS_CERT", value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Private key (PEM) for TLS
-    #[arg(
-        long,
-        env = "PLIMSOLL_TLS_KEY",
-        requires = "tls_cert",
-        value_name = "FILE"
-    )]
+    #[arg(long, env = "PLIMSOLL_TLS_KEY", value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
     /// Listen beyond loopback without TLS, behind a proxy that has it
     #[arg(long, env = "PLIMSOLL_EXPOSE_WITHOUT_TLS")]
     pub(crate) expose_without_tls: bool,
+    /// A name by which clients reach the server, such as mail.example.org; its domain, localhost, and
+    /// addresses always count. A server that listens on loopback refuses requests for other names
+    #[arg(
+        long,
+        env = "PLIMSOLL_HOST",
+        value_delimiter = ',',
+        value_name = "NAME,..."
+    )]
+    pub(crate) host: Vec<String>,
     /// Write a line per request to stderr, as text or JSON; faults and slow requests are always written
     #[arg(
         long,

@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod config_file;
 mod exit;
 mod files;
 mod interrupt;

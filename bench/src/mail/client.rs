@@ -47,7 +47,7 @@ impl Connection {
     /// Sends a request and reads its answer; `head` is its first line and its own headers.
     pub(crate) fn http(&mut self, head: &str, body: &str) -> Result<Answer, Error> {
         let request = format!(
-            "{head}host: x\r\ncontent-length: {}\r\n\r\n{body}",
+            "{head}host: localhost\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
         self.write(&request)?;

@@ -1,16 +1,26 @@
 //! `plimsoll serve`: the groupware server in this process, or a look through its data.
 
 use std::io::Write;
+use std::time::Duration;
 
-use groupware_server::{CheckError, Config, Data, LogSettings, TlsFiles};
+use groupware_server::{CheckError, Config, Data, LogSettings, Surroundings, TlsFiles};
 
 use crate::args::{Engine, LogFormat, LookupLayout, ServeArgs};
+use crate::commands::print;
+use crate::config_file;
 use crate::exit::{Exit, Failure};
 
 /// The admin token, where it comes from the environment rather than a file.
 const ADMIN_TOKEN: &str = "PLIMSOLL_ADMIN_TOKEN";
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
+    let effective = config_file::effective(args.config.as_deref())?;
+    let args = &effective.args;
+    if args.print_config {
+        let masked = std::env::var_os(ADMIN_TOKEN).is_some();
+        print(&effective.printed(masked.then_some(ADMIN_TOKEN)))?;
+        return Ok(Exit::Success);
+    }
     if args.check {
         return check(&args.data);
     }
@@ -18,7 +28,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         true => groupware_server::run_demo,
         false => groupware_server::run,
     };
-    serve(config(args)).map_err(|error| {
+    serve(config(args)?, surroundings(args)).map_err(|error| {
         let exit = if error.is_configuration() {
             Exit::BadInput
         } else {
@@ -27,6 +37,27 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         Failure::new(exit, &error)
     })?;
     Ok(Exit::Success)
+}
+
+/// What systemd tells the processes that it starts.
+fn surroundings(args: &ServeArgs) -> Surroundings {
+    let number = |name| std::env::var(name).ok()?.parse().ok();
+    let is_ours = number("WATCHDOG_PID").is_none_or(|id: u64| id == u64::from(std::process::id()));
+    let file = args.config.clone();
+    Surroundings {
+        reread: file.map(|file| {
+            let reread = move || {
+                let effective = config_file::effective(Some(&file));
+                let config = effective.and_then(|effective| config(&effective.args));
+                config.map_err(|failure| failure.report)
+            };
+            Box::new(reread) as Box<dyn Fn() -> Result<Config, String>>
+        }),
+        notify_socket: std::env::var_os("NOTIFY_SOCKET"),
+        watchdog: number("WATCHDOG_USEC")
+            .filter(|_| is_ours)
+            .map(Duration::from_micros),
+    }
 }
 
 /// Most faults that are told one by one.
@@ -60,7 +91,7 @@ fn check(folder: &std::path::Path) -> Result<Exit, Failure> {
     }
 }
 
-fn config(args: &ServeArgs) -> Config {
+fn config(args: &ServeArgs) -> Result<Config, Failure> {
     let mut config = Config::new(match args.engine {
         Engine::Sqlite => Data::Folder(args.data.clone()),
         Engine::Memory => Data::Memory,
@@ -73,7 +104,11 @@ fn config(args: &ServeArgs) -> Config {
             cert: cert.clone(),
             key: key.clone(),
         }),
-        _ => None,
+        (None, None) => None,
+        _ => {
+            let words = "TLS needs both tls-cert and tls-key";
+            return Err(Failure::text(Exit::BadInput, words));
+        }
     };
     config.domain.clone_from(&args.domain);
     config.port_file.clone_from(&args.port_file);
@@ -104,5 +139,6 @@ fn config(args: &ServeArgs) -> Config {
         slow_request: args.slow_request,
         slow_commit: args.slow_commit,
     };
-    config
+    config.hosts.clone_from(&args.host);
+    Ok(config)
 }

@@ -25,7 +25,9 @@ use crate::admin::Admin;
 use crate::budget::{BodyBudget, BodyPermit, RESPONSE_BUDGET_BYTES, SMALL_BYTES};
 use crate::client::caller_of;
 use crate::error::ApiError;
+use crate::hosts::Hosts;
 use crate::metrics::Metrics;
+use crate::origin::is_forged;
 use crate::panic::caught;
 use crate::request_log::{Asked, RequestLog};
 use crate::sign_in::authenticate;
@@ -54,6 +56,7 @@ struct Inner {
     budget: BodyBudget,
     metrics: Arc<Metrics>,
     log: Arc<RequestLog>,
+    hosts: Hosts,
 }
 
 /// What becomes of a request's body.
@@ -150,6 +153,7 @@ impl Gate {
         requests_at_once: usize,
         metrics: Arc<Metrics>,
         log: Arc<RequestLog>,
+        hosts: Hosts,
     ) -> Self {
         Self(Arc::new(Inner {
             service,
@@ -158,6 +162,7 @@ impl Gate {
             budget: BodyBudget::new(RESPONSE_BUDGET_BYTES),
             metrics,
             log,
+            hosts,
         }))
     }
 
@@ -322,6 +327,15 @@ impl<G: Guard> Shared<G> {
     where
         S: Tower<Request, Response = Response, Error = Infallible>,
     {
+        let (uri, headers) = (request.uri(), request.headers());
+        if let Some(name) = self.gate.0.hosts.foreign(uri, headers) {
+            return Err(misdirected(name));
+        }
+        if is_forged(request.method(), headers) {
+            let message = "This comes from a page of another site, and nothing was changed. If you \
+                           sent a form of this server, go back, reload the page, and send it again.";
+            return Err(ApiError::new(StatusCode::FORBIDDEN, message));
+        }
         // The budget of the body is taken until the response is ready.
         let (request, _budget) = match self.rules.body {
             Body::Streamed => (request, None),
@@ -450,6 +464,16 @@ async fn collect(
 
 fn content_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Told with the name, which is the client's: as much of it as a name can have.
+fn misdirected(name: &str) -> ApiError {
+    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || ".-_[]:".contains(*letter);
+    let name: String = name.chars().filter(is_plain).take(253).collect();
+    let message = format!(
+        "This server is not known by the name “{name}”. If it is to be, start it with --host {name}."
+    );
+    ApiError::new(StatusCode::MISDIRECTED_REQUEST, message)
 }
 
 fn too_large(limit: usize) -> ApiError {

@@ -10,7 +10,9 @@ mod client;
 mod error;
 mod fault;
 mod gate;
+mod hosts;
 mod metrics;
+mod origin;
 mod owner;
 mod panic;
 mod path;
@@ -29,7 +31,9 @@ pub use fault::Fault;
 pub use gate::{
     AdminOnly, Body, BodyLimits, Gate, GateLayer, Gated, Guard, Nobody, Rules, SignedIn,
 };
+pub use hosts::Hosts;
 pub use metrics::Metrics;
+pub use origin::comes_from_here;
 pub use owner::{Owner, mailbox, user};
 pub use query::{
     MethodOverride, NoFlag, Params, Query, Unreadable, header_text, media_type, parameter,

@@ -12,7 +12,8 @@ use axum::body::Body;
 use axum::response::Response;
 use groupware_net::{Connection, Pace, Patience, Phase, Pulse, Serve, Watched};
 use groupware_service::Caller;
-use http::Request;
+use http::header::STRICT_TRANSPORT_SECURITY;
+use http::{HeaderValue, Request};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -22,6 +23,9 @@ use tower::Service as _;
 
 use crate::metrics::Metrics;
 use crate::path::without_final_slash;
+
+/// RFC 6797; for this host's name alone.
+const HTTPS_FOR_A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Bounds on the head of a request: its first line and headers.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +62,8 @@ pub struct HttpServer {
     pub head: HeadLimits,
     /// How long a client may keep the server waiting.
     pub pace: Pace,
+    /// Browsers are told to come back by HTTPS only.
+    pub is_https_only: bool,
     /// Counts connections.
     pub metrics: Arc<Metrics>,
 }
@@ -83,10 +89,15 @@ impl HttpServer {
             Ok(response) => response,
             Err(never) => match never {},
         };
-        match is_for_a_person {
+        let mut response = match is_for_a_person {
             true => (self.dress.dressed)(response),
             false => response,
+        };
+        if self.is_https_only {
+            let headers = response.headers_mut();
+            headers.insert(STRICT_TRANSPORT_SECURITY, HTTPS_FOR_A_YEAR);
         }
+        response
     }
 }
 

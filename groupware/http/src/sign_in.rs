@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use groupware_people::Account;
-use groupware_proto_http::{Authorization, SESSION_COOKIE, authorization, session_cookie};
+use groupware_proto_http::{Authorization, authorization, session_cookie, session_pair};
 use groupware_service::{Caller, Service, SignInError};
 use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue};
@@ -75,7 +75,7 @@ impl Cookies {
         let proven = proven.map_err(refused)?;
         caller.is_of(proven.account.name.spelling());
         let token = service.start_session(&proven).map_err(refused)?;
-        Ok((proven.account, self.cookie(&token)?))
+        Ok((proven.account, self.cookie(headers, &token)?))
     }
 
     /// Ends the request's session, if it has one, and gives the cookie that removes its cookie.
@@ -86,7 +86,7 @@ impl Cookies {
         if let Some(token) = session_token(headers) {
             service.sessions.end(token);
         }
-        let mut gone = self.cookie("")?.as_bytes().to_vec();
+        let mut gone = self.cookie(headers, "")?.as_bytes().to_vec();
         gone.extend_from_slice(b"; Max-Age=0");
         HeaderValue::from_bytes(&gone)
             .map_err(|_| ApiError::bad_request("The cookie can't be written."))
@@ -94,12 +94,19 @@ impl Cookies {
 
     /// `SameSite=Lax`: other sites' pages can link to this server but not act on it in the user's
     /// name.
-    fn cookie(self, token: &str) -> Result<HeaderValue, ApiError> {
-        let secure = if self.are_secure { "; Secure" } else { "" };
-        let name = SESSION_COOKIE;
-        HeaderValue::try_from(format!(
-            "{name}={token}; HttpOnly; SameSite=Lax; Path=/{secure}"
-        ))
-        .map_err(|_| ApiError::bad_request("The cookie can't be written."))
+    fn cookie(self, headers: &HeaderMap, token: &str) -> Result<HeaderValue, ApiError> {
+        let is_secure = self.are_secure || is_within_tls(headers);
+        let secure = if is_secure { "; Secure" } else { "" };
+        let pair = session_pair(token, is_secure);
+        HeaderValue::try_from(format!("{pair}; HttpOnly; SameSite=Lax; Path=/{secure}"))
+            .map_err(|_| ApiError::bad_request("The cookie can't be written."))
     }
+}
+
+/// Whether a proxy says that the client speaks TLS with it. Anybody may say so: whoever does gets a cookie
+/// that counts within TLS alone.
+fn is_within_tls(headers: &HeaderMap) -> bool {
+    let told = headers.get_all("x-forwarded-proto").iter().next_back();
+    let told = told.and_then(|list| list.to_str().ok()?.rsplit(',').next());
+    told.is_some_and(|protocol| protocol.trim().eq_ignore_ascii_case("https"))
 }

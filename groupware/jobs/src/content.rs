@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use groupware_content::ContentStore;
@@ -85,13 +84,13 @@ impl<O: SweepObserver> Job for ContentSweep<O> {
             false => Duration::ZERO,
         };
         let swept = self.sweep_uploads(orphan_age);
-        self.note(swept, &mut io::stderr());
+        self.note(swept, &mut warn);
         for first in 0..=u8::MAX {
             if stop.is_asked() {
                 break;
             }
             let swept = self.sweep_content(first);
-            self.note(swept, &mut io::stderr());
+            self.note(swept, &mut warn);
         }
         self.end();
         self.interval
@@ -99,17 +98,13 @@ impl<O: SweepObserver> Job for ContentSweep<O> {
 }
 
 impl<O: SweepObserver> ContentSweep<O> {
-    fn note(&mut self, result: Result<(), Failed>, out: &mut dyn Write) {
+    fn note(&mut self, result: Result<(), Failed>, tell: &mut dyn FnMut(&str)) {
         let Err(Failed(words)) = result else { return };
         self.told.count += 1;
         self.observer.failed();
         if !self.told.is_told {
             self.told.is_told = true;
-            // Nobody may be there to read it.
-            let _ = writeln!(
-                out,
-                "what nothing refers to can't be removed, and takes room until the next try: {words}"
-            );
+            tell(&words);
         }
     }
 
@@ -200,6 +195,11 @@ impl<O: SweepObserver> ContentSweep<O> {
     }
 }
 
+fn warn(cause: &str) {
+    let message = "what nothing refers to can't be removed, and takes room until the next try";
+    tracing::warn!(cause, "{message}");
+}
+
 /// What went wrong, in words, is left to the next sweep.
 struct Failed(String);
 
@@ -248,8 +248,8 @@ mod tests {
         let count = Arc::new(AtomicU32::new(0));
         let times = (1, Duration::ZERO);
         let mut sweep = ContentSweep::new(service, content, times, Count(Arc::clone(&count)));
-        let mut out = Vec::new();
-        let broken = || Err(Failed::from(io::Error::other("the disk is gone")));
+        let mut told = Vec::new();
+        let broken = || Err(Failed::from(std::io::Error::other("the disk is gone")));
         for results in [
             vec![broken(), broken(), Ok(())],
             vec![broken()],
@@ -257,16 +257,11 @@ mod tests {
             vec![broken()],
         ] {
             for result in results {
-                sweep.note(result, &mut out);
+                sweep.note(result, &mut |words| told.push(words.to_owned()));
             }
             sweep.end();
         }
         assert_eq!(count.load(Relaxed), 4);
-        let text = String::from_utf8(out).unwrap();
-        assert_eq!(text.lines().count(), 2, "{text}");
-        assert!(
-            text.lines()
-                .all(|line| line.ends_with(": the disk is gone"))
-        );
+        assert_eq!(told, ["the disk is gone", "the disk is gone"]);
     }
 }

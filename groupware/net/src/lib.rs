@@ -15,4 +15,4 @@ pub use clients::{ClientSlot, Clients};
 pub use line::{Line, NoLine, Stream};
 pub use listen::{descriptors, listen};
 pub use pace::{Pace, Patience, Phase, Pulse, Watched};
-pub use tls::{TlsError, TlsFiles, acceptor};
+pub use tls::{Certificate, TlsError, TlsFiles, acceptor};

@@ -1,16 +1,18 @@
-//! Sets up TLS from certificate files.
+//! Sets up TLS from certificate files, which can be read again while connections come.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::ServerConfig;
 use rustls::crypto::ring;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
 /// The files that TLS needs, both PEM.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The certificate, followed by its intermediates.
     pub cert: PathBuf,
@@ -37,12 +39,64 @@ pub enum TlsError {
     Pair(#[from] rustls::Error),
 }
 
-/// Sets up TLS with these files. `protocol` is what clients can
-/// ask for in the handshake (ALPN), if there is a name for it.
+/// A certificate with its key, as connections get it from now on. Clones are handles of the same one.
+#[derive(Debug, Clone)]
+pub struct Certificate(Arc<Current>);
+
+#[derive(Debug)]
+struct Current(RwLock<Arc<CertifiedKey>>);
+
+impl Certificate {
+    /// Reads it from files.
+    ///
+    /// # Errors
+    /// When the files can't be read or used.
+    pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
+        let key = Arc::new(read(files)?);
+        Ok(Self(Arc::new(Current(RwLock::new(key)))))
+    }
+
+    /// Reads it again, for connections from now on; whether it is another one. Where that fails, the old
+    /// one stays.
+    ///
+    /// # Errors
+    /// When the files can't be read or used.
+    pub fn reload(&self, files: &TlsFiles) -> Result<bool, TlsError> {
+        let next = Arc::new(read(files)?);
+        let mut current = self.0.0.write().unwrap_or_else(PoisonError::into_inner);
+        let is_new = current.cert != next.cert;
+        *current = next;
+        Ok(is_new)
+    }
+}
+
+impl ResolvesServerCert for Current {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        Some(Arc::clone(&current))
+    }
+}
+
+/// Sets up TLS with a certificate. `protocol` is what clients can ask for in the handshake (ALPN), if
+/// there is a name for it.
 ///
 /// # Errors
-/// When the files can't be read or used.
-pub fn acceptor(files: &TlsFiles, protocol: Option<&[u8]>) -> Result<TlsAcceptor, TlsError> {
+/// When no version of TLS can be spoken.
+pub fn acceptor(
+    certificate: &Certificate,
+    protocol: Option<&[u8]>,
+) -> Result<TlsAcceptor, TlsError> {
+    let resolver: Arc<Current> = Arc::clone(&certificate.0);
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_cert_resolver(resolver);
+    config.alpn_protocols = protocol.into_iter().map(<[u8]>::to_vec).collect();
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Certificate and key, which fit each other.
+fn read(files: &TlsFiles) -> Result<CertifiedKey, TlsError> {
     let chain = certificates(&files.cert).map_err(|source| TlsError::File {
         what: "certificate",
         file: files.cert.clone(),
@@ -53,12 +107,11 @@ pub fn acceptor(files: &TlsFiles, protocol: Option<&[u8]>) -> Result<TlsAcceptor
         file: files.key.clone(),
         source,
     })?;
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)?;
-    config.alpn_protocols = protocol.into_iter().map(<[u8]>::to_vec).collect();
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok(CertifiedKey::from_der(
+        chain,
+        key,
+        &ring::default_provider(),
+    )?)
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, pem::Error> {

@@ -12,7 +12,7 @@ use groupware_net::TlsFiles;
 use crate::log::LogFormat;
 
 /// Where the data lies.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
     /// In a folder on disk, made if it isn't there.
     Folder(PathBuf),
@@ -64,6 +64,10 @@ pub struct Config {
     pub mail_quota_bytes: Option<u64>,
     /// The process without which the server stops.
     pub parent_pid: Option<u32>,
+    /// Names by which clients reach the server, besides its domain, `localhost`, and addresses. Where
+    /// only this machine can reach it, requests for other names are refused: a page of another site,
+    /// whose name was made to lead here, sends those. None checks nothing where others can reach it.
+    pub hosts: Vec<String>,
     /// What is written to standard error while the server runs.
     pub log: LogSettings,
     /// Who may change registrations of the lookup service; unless said, whoever can reach the
@@ -100,6 +104,7 @@ impl Config {
             mailbox_pad_bytes: 0,
             mail_quota_bytes: None,
             parent_pid: None,
+            hosts: Vec::new(),
             log: LogSettings::default(),
             lookup: None,
             lookup_layout: LookupLayout::default(),

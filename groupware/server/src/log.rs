@@ -159,8 +159,8 @@ mod tests {
         let (lines, waiting) = sync_channel(2);
         let lost = LOST.load(Relaxed);
         let mut log = &Lines(lines);
-        for number in 0..5 {
-            writeln!(log, "{number}").unwrap();
+        for _ in 0..5 {
+            log.write_all(b"a line\n").unwrap();
         }
         drop(waiting);
         assert_eq!(LOST.load(Relaxed) - lost, 3);

@@ -9,7 +9,7 @@ use groupware_front_domino::Domino;
 use groupware_front_lookup::{Access, Lookup};
 use groupware_front_pages::Pages;
 use groupware_front_tus::{OpenUploads, Tus, key};
-use groupware_http::{BodyLimits, Cookies, Gate, Metrics, RequestLog, Streams};
+use groupware_http::{BodyLimits, Cookies, Gate, Hosts, Metrics, RequestLog, Streams};
 use groupware_jobs::{ContentSweep, SweepObserver};
 use groupware_people::hash_secret;
 use groupware_service::{Lifetime, Service, Settings, random};
@@ -67,6 +67,7 @@ impl Parts {
             config.http_threads.unwrap_or(at_once),
             Arc::clone(&self.metrics),
             Arc::clone(&self.request_log),
+            hosts(config),
         )
     }
 
@@ -169,6 +170,15 @@ fn settings(config: &Config, admin_token: &str, cores: usize) -> Settings {
         mail_quota_bytes: config.mail_quota_bytes,
         quota_bytes: limits.quota_bytes,
     }
+}
+
+/// Whoever can only be reached from its own machine is reached by its own names.
+fn hosts(config: &Config) -> Hosts {
+    if config.hosts.is_empty() && !config.listen.ip().is_loopback() {
+        return Hosts::any();
+    }
+    let names = config.hosts.iter().chain([&config.domain]);
+    Hosts::only(names.cloned())
 }
 
 fn upload_lifetime_s(config: &Config) -> i64 {

@@ -1,6 +1,7 @@
 //! Runs a server as a process of its own: until a signal, or the parent's end.
 
-use std::io::{self, Write};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use groupware_fixtures::demo;
@@ -13,10 +14,14 @@ use crate::admin_token;
 use crate::config::{Config, Data};
 use crate::error::ServeError;
 use crate::log::Log;
+use crate::notify::Notify;
 use crate::server::Server;
 
 /// How often the parent is looked for, besides the signal that the system sends.
 const PARENT_CHECK: Duration = Duration::from_millis(500);
+/// A commit that takes longer will hardly end: a manager that watches over the server starts it anew.
+const STUCK: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Serves until SIGTERM, SIGINT, or the parent's end, then stops in order.
 ///
@@ -24,8 +29,8 @@ const PARENT_CHECK: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// When the server can't be started, or can't go on.
-pub fn run(config: Config) -> Result<(), ServeError> {
-    serve(config, None)
+pub fn run(config: Config, surroundings: Surroundings) -> Result<(), ServeError> {
+    serve(config, surroundings, None)
 }
 
 /// The same for a server in memory with some users, mails, and meetings around today, for whoever
@@ -35,37 +40,87 @@ pub fn run(config: Config) -> Result<(), ServeError> {
 ///
 /// # Errors
 /// When the server can't be started, or others than this machine could reach it.
-pub fn run_demo(mut config: Config) -> Result<(), ServeError> {
+pub fn run_demo(mut config: Config, surroundings: Surroundings) -> Result<(), ServeError> {
     if !config.listen.ip().is_loopback() {
         return Err(ServeError::Exposed(config.listen));
     }
     config.data = Data::Memory;
     config.mail_quota_bytes = config.mail_quota_bytes.or(Some(demo::QUOTA_BYTES));
-    serve(config, Some(Demo))
+    serve(config, surroundings, Some(Demo))
+}
+
+/// What a process has around it, besides its configuration.
+#[derive(Default)]
+pub struct Surroundings {
+    /// Reads the configuration again when a SIGHUP asks for it; the error says why it can't be used.
+    /// Without it, and without certificates, SIGHUP ends the server as SIGTERM does.
+    pub reread: Option<Box<dyn Fn() -> Result<Config, String>>>,
+    /// The socket of the service manager (systemd's `NOTIFY_SOCKET`).
+    pub notify_socket: Option<OsString>,
+    /// The manager starts the server anew unless it is told so often that it lives (`WATCHDOG_USEC`).
+    pub watchdog: Option<Duration>,
+}
+
+impl std::fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Surroundings").finish_non_exhaustive()
+    }
 }
 
 /// Asks for a server with something to look at.
 struct Demo;
 
-fn serve(config: Config, demo: Option<Demo>) -> Result<(), ServeError> {
+fn serve(config: Config, surroundings: Surroundings, demo: Option<Demo>) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(ServeError::System)?;
     let _log = Log::start(config.log.format).map_err(ServeError::System)?;
-    let parent = config.parent_pid;
     // Before anything is started: a signal that comes meanwhile is kept, and a parent that is
     // gone already is noticed.
-    let stopped = runtime
-        .block_on(async { Stop::new(parent) })
+    let signals = runtime
+        .block_on(async { Signals::new(config.parent_pid) })
         .map_err(ServeError::System)?;
-    let scheme = if config.tls.is_some() {
-        "https"
-    } else {
-        "http"
-    };
-    let token_file = admin_token::path(&config).filter(|_| config.admin_token.is_none());
+    let notify = Notify::to(surroundings.notify_socket.as_deref());
+    let is_demo = demo.is_some();
+    let (scheme, first) = (scheme(&config), config.clone());
     let server = Server::start(config)?;
+    let mut said = addresses(scheme, &server);
+    if !is_demo {
+        said += &token(&first, &server, io::stderr().is_terminal());
+    } else {
+        let users = runtime.block_on(demo::fill(server.service()));
+        let users = users.map_err(|error| ServeError::Demo(error.to_string()))?;
+        said += &demo::greeting(scheme, server.address(), &users);
+    }
+    // Nobody may be there to read it.
+    let _ = io::stderr().write_all(said.as_bytes());
+    let status = format!("listening on {scheme}://{}", server.address());
+    notify.ready(&status);
+    let running = Running {
+        server,
+        first,
+        surroundings,
+        notify,
+        status,
+    };
+    let (running, is_dead) = runtime.block_on(running.until_end(signals));
+    running.notify.stopping();
+    running.server.shutdown();
+    match is_dead {
+        true => Err(ServeError::Died),
+        false => Ok(()),
+    }
+}
+
+fn scheme(config: &Config) -> &'static str {
+    match config.tls {
+        Some(_) => "https",
+        None => "http",
+    }
+}
+
+fn addresses(scheme: &str, server: &Server) -> String {
     let mut said = format!("listening on {scheme}://{}\n", server.address());
     if let Some(address) = server.smtp_address() {
         said += &format!("taking in mail on smtp://{address}\n");
@@ -73,44 +128,108 @@ fn serve(config: Config, demo: Option<Demo>) -> Result<(), ServeError> {
     if let Some(address) = server.submission_address() {
         said += &format!("taking mail from users on smtp://{address}\n");
     }
-    if server.admin_token_is_new() && demo.is_none() {
+    said
+}
+
+/// A token that was made just now is shown to a person once. Elsewhere standard error is a log, which
+/// others may read, and the file has it.
+fn token(config: &Config, server: &Server, is_terminal: bool) -> String {
+    if !server.admin_token_is_new() {
+        return String::new();
+    }
+    let file = admin_token::path(config).filter(|_| config.admin_token.is_none());
+    let mut said = String::new();
+    if is_terminal || file.is_none() {
         said += &format!("admin token: {}\n", server.admin_token());
-        if let Some(file) = token_file {
-            said += &format!("admin token is kept in {}\n", file.display());
-        }
     }
-    if demo.is_some() {
-        let users = runtime.block_on(demo::fill(server.service()));
-        let users = users.map_err(|error| ServeError::Demo(error.to_string()))?;
-        said += &demo::greeting(scheme, server.address(), &users);
+    if let Some(file) = file {
+        said += &format!("admin token is kept in {}\n", file.display());
     }
-    // Nobody may be there to read it.
-    let _ = io::stderr().write_all(said.as_bytes());
-    let store = server.service().store();
-    let is_dead = runtime.block_on(async {
-        tokio::select! {
-            () = stopped.wait() => false,
-            () = store.died() => true,
+    said
+}
+
+/// A server that runs, and what it needs until it ends.
+struct Running {
+    server: Server,
+    /// As it was started.
+    first: Config,
+    surroundings: Surroundings,
+    notify: Notify,
+    status: String,
+}
+
+impl Running {
+    /// Whether it ends since the store's writer is dead.
+    async fn until_end(mut self, mut signals: Signals) -> (Self, bool) {
+        let store = self.server.service().store().clone();
+        let watchdog = self.surroundings.watchdog.map(|time| time / 2);
+        let mut lives = tokio::time::interval(watchdog.unwrap_or(Duration::MAX).min(DAY));
+        let is_dead = loop {
+            tokio::select! {
+                () = store.died() => break true,
+                asked = signals.next() => match asked {
+                    Asked::Stop => break false,
+                    Asked::Reload if self.can_reload() => self.reload(),
+                    Asked::Reload => break false,
+                },
+                _ = lives.tick(), if watchdog.is_some() => {
+                    let condition = store.condition();
+                    if !condition.busy_for.is_some_and(|time| time > STUCK) {
+                        self.notify.alive();
+                    }
+                }
+            }
+        };
+        (self, is_dead)
+    }
+
+    fn can_reload(&self) -> bool {
+        self.surroundings.reread.is_some() || self.first.tls.is_some()
+    }
+
+    fn reload(&mut self) {
+        self.notify.reloading();
+        let next = match &self.surroundings.reread {
+            Some(reread) => reread(),
+            None => Ok(self.first.clone()),
+        };
+        let reloaded = next.and_then(|config| {
+            let reloaded = self.server.reload(config);
+            reloaded.map_err(|error| groupware_http::Fault::of(&error).causes().to_owned())
+        });
+        match reloaded {
+            Ok(reloaded) => {
+                let changed = reloaded.changed.join(", ");
+                let needs_restart = reloaded.needs_restart.join(", ");
+                tracing::info!(changed, needs_restart, "the configuration was read again");
+            }
+            Err(cause) => {
+                tracing::error!(cause, "the configuration can't be used: all is as it was");
+            }
         }
-    });
-    server.shutdown();
-    match is_dead {
-        true => Err(ServeError::Died),
-        false => Ok(()),
+        self.notify.ready(&self.status);
     }
 }
 
-/// What ends the server.
-struct Stop {
+/// What is asked of a server from outside.
+enum Asked {
+    Stop,
+    Reload,
+}
+
+/// What ends the server, or has it read its configuration again.
+struct Signals {
+    hang_up: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
     parent_died: tokio::signal::unix::Signal,
     parent: Option<u32>,
 }
 
-impl Stop {
+impl Signals {
     fn new(parent: Option<u32>) -> io::Result<Self> {
-        let stop = Self {
+        let signals = Self {
+            hang_up: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             parent_died: signal(SignalKind::user_defined2())?,
@@ -121,15 +240,16 @@ impl Stop {
             // need not be the parent's end: hence a signal to look, not to die.
             prctl::set_pdeathsig(Signal::SIGUSR2)?;
         }
-        Ok(stop)
+        Ok(signals)
     }
 
-    async fn wait(mut self) {
+    async fn next(&mut self) -> Asked {
         let mut looks = tokio::time::interval(PARENT_CHECK);
         loop {
             tokio::select! {
-                _ = self.terminate.recv() => return,
-                _ = self.interrupt.recv() => return,
+                _ = self.hang_up.recv() => return Asked::Reload,
+                _ = self.terminate.recv() => return Asked::Stop,
+                _ = self.interrupt.recv() => return Asked::Stop,
                 _ = self.parent_died.recv() => {}
                 _ = looks.tick(), if self.parent.is_some() => {}
             }
@@ -137,7 +257,7 @@ impl Stop {
                 .parent
                 .is_some_and(|parent| parent != getppid().as_raw().unsigned_abs())
             {
-                return;
+                return Asked::Stop;
             }
         }
     }

@@ -13,17 +13,18 @@ use groupware_front_lookup::LookupAccess;
 use groupware_front_pages::{are_asked_for, dressed};
 use groupware_front_smtp::{self as smtp, Role, Smtp};
 use groupware_front_tus::AT_HAND;
-use groupware_http::{Dress, HeadLimits, HttpServer, STREAMS};
+use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
 use groupware_jobs::{Jobs, LookupSweep};
-use groupware_net::{self as net, Accepting, Pace, descriptors, listen};
+use groupware_net::{self as net, Accepting, Certificate, Pace, descriptors, listen};
 use groupware_service::Service;
 use groupware_store::{Store, StoreOptions};
 use tokio::sync::watch;
 
 use crate::admin_token::{self, AdminToken};
-use crate::config::{Config, Data};
+use crate::config::{Config, Data, LogSettings};
 use crate::error::ServeError;
 use crate::parts::Parts;
+use crate::reload::Reloaded;
 use crate::router::router;
 
 /// Descriptors kept for files and listeners.
@@ -45,6 +46,10 @@ pub struct Server {
     /// They end before the store does.
     jobs: Option<Jobs>,
     service: Service,
+    certificate: Option<Certificate>,
+    request_log: Arc<RequestLog>,
+    /// As it holds now.
+    config: Config,
 }
 
 impl Server {
@@ -56,10 +61,11 @@ impl Server {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let thread_count = config.http_threads.unwrap_or(cores);
         check(&config, thread_count)?;
+        let certificate = config.tls.as_ref().map(Certificate::load).transpose()?;
         let tls = |protocol: Option<&[u8]>| {
-            let files = config.tls.as_ref();
-            files
-                .map(|files| net::acceptor(files, protocol))
+            let certificate = certificate.as_ref();
+            certificate
+                .map(|certificate| net::acceptor(certificate, protocol))
                 .transpose()
         };
         let (tls, smtp_tls) = (tls(Some(b"http/1.1"))?, tls(None)?);
@@ -91,6 +97,9 @@ impl Server {
             threads: Vec::with_capacity(listeners.len()),
             jobs: None,
             service: parts.service.clone(),
+            certificate,
+            request_log: Arc::clone(&parts.request_log),
+            config: config.clone(),
         };
         server
             .spawn(listeners, &Arc::new(accepting))
@@ -178,6 +187,33 @@ impl Server {
         self.admin_token.is_new
     }
 
+    /// Has another configuration hold, as far as that can be without a new start; the files of
+    /// certificates are read again in any case.
+    ///
+    /// # Errors
+    /// When those can't be used: then everything is as it was.
+    pub fn reload(&mut self, new: Config) -> Result<Reloaded, ServeError> {
+        let mut reloaded = Reloaded::between(&self.config, &new);
+        if let (Some(certificate), Some(files)) = (&self.certificate, &new.tls)
+            && certificate.reload(files)?
+        {
+            reloaded.changed.push("tls-cert");
+        }
+        let log = &new.log;
+        self.request_log.set(log.requests, log.slow_request);
+        self.service.store().note_slow_commits(log.slow_commit);
+        self.service
+            .set_quotas(new.limits.quota_bytes, new.mail_quota_bytes);
+        // What needs a restart is told again each time, until there is one.
+        self.config.log = LogSettings {
+            format: self.config.log.format,
+            ..new.log
+        };
+        self.config.limits.quota_bytes = new.limits.quota_bytes;
+        self.config.mail_quota_bytes = new.mail_quota_bytes;
+        Ok(reloaded)
+    }
+
     /// Stops accepting, answers the requests under way within the configured time, and closes the
     /// store. Blocks until all that is done.
     pub fn shutdown(self) {}
@@ -256,6 +292,8 @@ fn http_server(parts: &Parts, config: &Config) -> HttpServer {
             idle_timeout: limits.idle_timeout,
             send_timeout: limits.send_timeout,
         },
+        // On this machine alone, other servers may have the same name, and no TLS.
+        is_https_only: config.tls.is_some() && !config.listen.ip().is_loopback(),
         metrics: Arc::clone(&parts.metrics),
     }
 }

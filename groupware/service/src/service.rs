@@ -1,6 +1,6 @@
 //! What all fronts share: the store, the users, who is signed in, the clock, random bits.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use groupware_people::{SecretHash, Users};
@@ -76,7 +76,7 @@ pub struct Parts {
     pub sessions: Sessions,
     pub(crate) throttle: Throttle,
     clock: Clock,
-    settings: Settings,
+    settings: RwLock<Arc<Settings>>,
 }
 
 impl Service {
@@ -91,7 +91,7 @@ impl Service {
             sessions: Sessions::new(settings.sessions, settings.session_lifetime),
             throttle: Throttle::new(settings.sign_in_failures, settings.sign_in_forgiveness),
             clock: Clock::start(),
-            settings,
+            settings: RwLock::new(Arc::new(settings)),
             store,
         })))
     }
@@ -101,9 +101,21 @@ impl Service {
         &self.0.store
     }
 
-    /// What the service was told when it started.
-    pub fn settings(&self) -> &Settings {
-        &self.0.settings
+    /// What the service was told, when it started or since.
+    pub fn settings(&self) -> Arc<Settings> {
+        let settings = self.0.settings.read();
+        Arc::clone(&settings.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Has other quotas hold from now on: for a user's documents, and for the messages of a mailbox.
+    pub fn set_quotas(&self, quota_bytes: u64, mail_quota_bytes: Option<u64>) {
+        let settings = self.0.settings.write();
+        let mut settings = settings.unwrap_or_else(PoisonError::into_inner);
+        *settings = Arc::new(Settings {
+            quota_bytes,
+            mail_quota_bytes,
+            ..Settings::clone(&settings)
+        });
     }
 
     /// Who the local users are.

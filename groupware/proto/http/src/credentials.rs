@@ -6,7 +6,12 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use percent_encoding::percent_decode;
 
 /// The session cookie's name.
-pub const SESSION_COOKIE: &str = "plimsoll_session";
+const SESSION_COOKIE: &str = "plimsoll_session";
+/// Its name where clients speak TLS: browsers take it from this host alone, and only within TLS.
+const SECURE_SESSION_COOKIE: &str = "__Host-plimsoll_session";
+/// Begins the tokens of cookies with the secure name, which count under no other: who can set cookies for
+/// the whole domain could otherwise plant a session of their own.
+const SECURE_PREFIX: &str = "h-";
 
 /// Longest `Authorization` header that is looked at.
 const MAX_HEADER_BYTES: usize = 4096;
@@ -60,8 +65,22 @@ pub fn session_cookie(header: &[u8]) -> Option<&str> {
             .strip_prefix('"')
             .and_then(|v| v.strip_suffix('"'))
             .unwrap_or(value);
-        (name.trim() == SESSION_COOKIE && !value.is_empty()).then_some(value)
+        let secure = value.strip_prefix(SECURE_PREFIX);
+        let token = match (name.trim(), secure) {
+            (SECURE_SESSION_COOKIE, Some(token)) => token,
+            (SESSION_COOKIE, None) => value,
+            _ => return None,
+        };
+        (!token.is_empty()).then_some(token)
     })
+}
+
+/// Name and value of the cookie that carries a session's token.
+pub fn session_pair(token: &str, is_secure: bool) -> String {
+    match is_secure {
+        true => format!("{SECURE_SESSION_COOKIE}={SECURE_PREFIX}{token}"),
+        false => format!("{SESSION_COOKIE}={token}"),
+    }
 }
 
 /// Name and password from a form as browsers send it (`application/x-www-form-urlencoded`). Field
@@ -136,6 +155,14 @@ mod tests {
         check("plimsoll_session=a; plimsoll_session=b", Some("a"));
         check("plimsoll_session=; plimsoll_session=b", Some("b"));
         check("xplimsoll_session=abc", None);
+        check("__Host-plimsoll_session=h-abc", Some("abc"));
+        // A token counts under the name that it was made for, and no other.
+        check("plimsoll_session=h-abc", None);
+        check("__Host-plimsoll_session=abc", None);
+        check(
+            "plimsoll_session=h-x; __Host-plimsoll_session=h-abc",
+            Some("abc"),
+        );
         check("plimsoll_session", None);
         check("", None);
     }
@@ -184,8 +211,12 @@ mod tests {
 
         #[test]
         fn cookies_come_back(before in "[a-z=; ]{0,20}", value in "[A-Za-z0-9_-]{1,40}") {
-            let header = format!("{before}; {SESSION_COOKIE}={value}; x=y");
-            prop_assert_eq!(session_cookie(header.as_bytes()), Some(&*value));
+            prop_assume!(!value.starts_with(SECURE_PREFIX));
+            for is_secure in [false, true] {
+                let pair = session_pair(&value, is_secure);
+                let header = format!("{before}; {pair}; x=y");
+                prop_assert_eq!(session_cookie(header.as_bytes()), Some(&*value));
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ mod multipart;
 mod range;
 pub mod tus;
 
-pub use credentials::{Authorization, SESSION_COOKIE, authorization, login_form, session_cookie};
+pub use credentials::{Authorization, authorization, login_form, session_cookie, session_pair};
 pub use date::{http_date, parse_http_date};
 pub use multipart::{Event, Multipart, PART_HEAD_BYTES, PART_HEADERS, PARTS, PartHead, boundary};
 pub use range::{ByteRange, Ranged};

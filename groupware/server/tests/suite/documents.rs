@@ -400,7 +400,7 @@ fn bad_input_is_refused_in_words() {
     for length in ["99999999999999", "18446744073709551615"] {
         let stream = connect(ada.address());
         let head = format!(
-            "PUT {path}/Body/x HTTP/1.1\r\nhost: x\r\nauthorization: {}\r\ncontent-length: {length}\r\n\r\n",
+            "PUT {path}/Body/x HTTP/1.1\r\nhost: localhost\r\nauthorization: {}\r\ncontent-length: {length}\r\n\r\n",
             ada.auth
         );
         (&stream).write_all(head.as_bytes()).unwrap();
@@ -437,7 +437,7 @@ fn a_share_of_the_disk_is_a_users_own() {
     // A body of unknown length is cut off where the share ends.
     let mut stream = connect(ada.address());
     let head = format!(
-        "PUT {path}/Body/c HTTP/1.1\r\nhost: x\r\nauthorization: {}\r\ntransfer-encoding: chunked\r\n\r\n",
+        "PUT {path}/Body/c HTTP/1.1\r\nhost: localhost\r\nauthorization: {}\r\ntransfer-encoding: chunked\r\n\r\n",
         ada.auth
     );
     stream.write_all(head.as_bytes()).unwrap();
@@ -468,7 +468,7 @@ fn a_body_that_comes_too_slowly_is_given_up() {
     let path = ada.document();
     let mut stream = connect(ada.address());
     let head = format!(
-        "PUT {path}/Body/x HTTP/1.1\r\nhost: x\r\nauthorization: {}\r\ncontent-length: 1000000\r\n\r\nabc",
+        "PUT {path}/Body/x HTTP/1.1\r\nhost: localhost\r\nauthorization: {}\r\ncontent-length: 1000000\r\n\r\nabc",
         ada.auth
     );
     stream.write_all(head.as_bytes()).unwrap();
@@ -500,7 +500,7 @@ fn no_names_in_a_path_lift_the_bound_on_a_body() {
             auth => format!("authorization: {auth}\r\n"),
         };
         let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: test\r\n{auth}content-type: application/json\r\n\
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\n{auth}content-type: application/json\r\n\
              content-length: {}\r\n\r\n{{",
             10_u64 << 30
         );

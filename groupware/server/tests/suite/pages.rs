@@ -142,7 +142,7 @@ fn other_sites_can_not_send_forms() {
     let server = start();
     let (ada, ben) = two_users(&server);
     let proof = ("proof", ada.proof.as_str());
-    let host = ("origin", "http://test");
+    let host = ("origin", "http://localhost");
     let refused: [(&Pairs<'_>, &Pairs<'_>); 7] = [
         (&[("sec-fetch-site", "cross-site")], &[proof]),
         (&[("sec-fetch-site", "same-site")], &[proof]),

@@ -171,7 +171,7 @@ fn bodies_heads_and_header_counts_are_limited() {
     // A body of unknown length is limited too.
     let mut stream = connect(server.address());
     let head = format!(
-        "POST {events} HTTP/1.1\r\nhost: x\r\nauthorization: {ada}\r\ntransfer-encoding: chunked\r\n\r\n"
+        "POST {events} HTTP/1.1\r\nhost: localhost\r\nauthorization: {ada}\r\ntransfer-encoding: chunked\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
     let chunk = [b"10000\r\n", &vec![b'x'; 1 << 16][..], b"\r\n"].concat();
@@ -218,7 +218,7 @@ fn slow_heads_and_surplus_connections_are_cut_off() {
     assert_eq!(silent.read_to_end(&mut rest).unwrap(), 0, "{rest:?}");
 
     // Connections that were answered stay open while idle, within the bound on their number.
-    let request = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+    let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let ask = || {
         // The head is there at once, however slow this machine is.
         let mut stream = connect(server.address());
@@ -251,7 +251,7 @@ fn slow_bodies_time_out_and_hold_up_nobody() {
         config.limits.body_timeout = Duration::from_millis(300);
     });
     let mut slow = connect(server.address());
-    slow.write_all(b"POST /login HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nuser")
+    slow.write_all(b"POST /login HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\nuser")
         .unwrap();
     for _ in 0..3 {
         assert_eq!(
@@ -266,8 +266,7 @@ fn slow_bodies_time_out_and_hold_up_nobody() {
 fn half_sent_small_bodies_hold_up_nobody() {
     let server = start_with(|config| config.limits.body_timeout = Duration::from_secs(600));
     let password = register(&server, &["ada"]).remove(0);
-    let head =
-        "POST /login HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n";
+    let head = "POST /login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n";
     let announced = format!("{head}content-length: 65536\r\n\r\nu");
     // Together they announce more than all small bodies may take.
     let half_sent: Vec<_> = (0..1100)
@@ -299,7 +298,7 @@ fn slow_large_bodies_hold_up_no_others() {
         .map(|_| {
             let mut stream = connect(server.address());
             let head = format!(
-                "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: {ada}\r\ncontent-length: {size}\r\n\r\n"
+                "POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: {ada}\r\ncontent-length: {size}\r\n\r\n"
             );
             stream.write_all(head.as_bytes()).unwrap();
             stream
@@ -323,7 +322,8 @@ fn strangers_send_no_large_bodies() {
         ("/x", 401),
     ] {
         let mut stream = connect(server.address());
-        let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 70000\r\n\r\n");
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 70000\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         // The answer doesn't wait for a body that never comes.
         assert_error(&read_reply(&mut stream).unwrap(), status);
@@ -334,7 +334,7 @@ fn strangers_send_no_large_bodies() {
 fn strangers_send_no_bodies_to_the_admin_interface() {
     let server = start();
     let mut stream = connect(server.address());
-    let head = "POST /admin/users HTTP/1.1\r\nhost: x\r\ncontent-length: 9000000\r\n\r\n";
+    let head = "POST /admin/users HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9000000\r\n\r\n";
     stream.write_all(head.as_bytes()).unwrap();
     // The answer doesn't wait for a body that never comes.
     assert_error(&read_reply(&mut stream).unwrap(), 401);
@@ -359,7 +359,7 @@ fn idle_connections_are_closed() {
     });
     let mut stream = connect(server.address());
     stream
-        .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
         .unwrap();
     assert_eq!(read_reply(&mut stream).unwrap().status, 200);
     let mut rest = Vec::new();
@@ -377,14 +377,14 @@ fn a_stopping_server_answers_what_is_under_way() {
     let (first, second) = body.as_bytes().split_at(10);
     let mut stream = connect(address);
     let head = format!(
-        "POST /login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        "POST /login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     stream
         .write_all(&[head.as_bytes(), first].concat())
         .unwrap();
     let mut idle = connect(address);
-    idle.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")
+    idle.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n")
         .unwrap();
     assert_eq!(read_reply(&mut idle).unwrap().status, 200);
     // The reply shows that the server has the first part: bytes of one listener arrive in order,
@@ -416,7 +416,7 @@ fn a_stop_does_not_wait_for_ever() {
     let server = start_with(|config| config.limits.shutdown_timeout = Duration::from_millis(100));
     let mut stream = connect(server.address());
     stream
-        .write_all(b"POST /login HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n")
+        .write_all(b"POST /login HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n")
         .unwrap();
     wait_for("the connection", || {
         let metrics = send(server.address(), "GET", "/metrics", &[], b"");
@@ -635,7 +635,7 @@ fn tls_serves_and_marks_its_cookies() {
     // Who speaks no TLS gets no answer, and no one is disturbed.
     let mut plain = connect(server.address());
     plain
-        .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
         .unwrap();
     assert!(read_reply(&mut plain).is_none());
     assert_eq!(exchange(tls(), "GET", "/healthz", &[], b"").status, 200);

@@ -335,3 +335,101 @@ fn create_event(server: &Server, password: &str) -> String {
     assert_eq!(reply.status, 201, "{reply:?}");
     reply.header("location").unwrap().to_owned()
 }
+
+#[test]
+fn behind_a_proxy_with_tls_a_cookie_is_for_this_host_alone() {
+    let server = start();
+    let password = register(&server, &["ada"]).remove(0);
+    let form = format!("username=ada&password={password}");
+    let headers = [
+        ("content-type", "application/x-www-form-urlencoded"),
+        ("x-forwarded-for", "192.0.2.1"),
+        ("x-forwarded-proto", "https"),
+    ];
+    let address = server.address();
+    let reply = send(address, "POST", "/login", &headers, form.as_bytes());
+    let set = reply.header("set-cookie").unwrap();
+    assert!(set.starts_with("__Host-plimsoll_session="), "{set}");
+    assert!(
+        set.contains("; Path=/;") && set.ends_with("; Secure"),
+        "{set}"
+    );
+    let cookie = reply.cookie();
+    let status = |cookie: &str| get(&server, EVENTS, &[("cookie", cookie)]).status;
+    assert_eq!(status(&cookie), 200);
+    // Another host of the domain can set a cookie, but not one of this name.
+    assert_eq!(status(cookie.trim_start_matches("__Host-")), 401);
+    let out = [("cookie", &*cookie), ("x-forwarded-proto", "https")];
+    let out = send(address, "POST", "/logout", &out, b"");
+    let gone = out.header("set-cookie").unwrap();
+    assert!(gone.starts_with("__Host-plimsoll_session="), "{gone}");
+    assert_eq!(status(&cookie), 401);
+}
+
+#[test]
+fn other_sites_change_nothing_and_sign_nobody_in() {
+    let server = start();
+    let password = register(&server, &["ada"]).remove(0);
+    let address = server.address();
+    let form = format!("username=ada&password={password}");
+    let kind = ("content-type", "application/x-www-form-urlencoded");
+    let log_in = |headers: &[(&str, &str)]| {
+        let headers = [&[kind], headers].concat();
+        send(address, "POST", "/login", &headers, form.as_bytes())
+    };
+    for foreign in [
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-site", "same-site"),
+        ("origin", "http://evil.example"),
+        ("origin", "null"),
+    ] {
+        let reply = log_in(&[foreign]);
+        assert_error(&reply, 403);
+        assert_eq!(reply.header("set-cookie"), None);
+    }
+    assert_eq!(log_in(&[("sec-fetch-site", "same-origin")]).status, 200);
+    let cookie = log_in(&[]).cookie();
+    assert_eq!(log_in(&[("origin", "http://localhost")]).status, 200);
+    let change = |method: &str, headers: &[(&str, &str)]| {
+        let headers = [&[("cookie", &*cookie)], headers].concat();
+        let path = "/mail/ada/api/mail/folders/x";
+        send(address, method, path, &headers, b"").status
+    };
+    let elsewhere = ("sec-fetch-site", "cross-site");
+    // Passwords that a browser remembers are sent for any page, too.
+    let basic = basic("ada", &password);
+    for method in ["PUT", "DELETE"] {
+        assert_eq!(change(method, &[elsewhere]), 403);
+        assert_eq!(change(method, &[elsewhere, ("authorization", &basic)]), 403);
+        assert_ne!(change(method, &[]), 403);
+    }
+    // A link from elsewhere is none of that.
+    let link = get(&server, EVENTS, &[("cookie", &cookie), elsewhere]);
+    assert_eq!(link.status, 200);
+}
+
+#[test]
+fn a_server_of_this_machine_is_reached_by_its_own_names() {
+    let mut config = config();
+    config.hosts = vec!["mail.example".into()];
+    config.domain = "example.org".into();
+    let server = Server::start(config).unwrap();
+    let status = |host: &str| {
+        let mut stream = connect(server.address());
+        let head = format!("GET /healthz HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+        read_reply(&mut stream).unwrap().status
+    };
+    for host in [
+        "localhost",
+        "127.0.0.1:8340",
+        "[::1]",
+        "mail.example:443",
+        "EXAMPLE.org",
+    ] {
+        assert_eq!(status(host), 200, "{host}");
+    }
+    for host in ["evil.example", "localhost.evil.example:8340", ""] {
+        assert_eq!(status(host), 421, "{host}");
+    }
+}

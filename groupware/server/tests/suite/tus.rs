@@ -336,7 +336,7 @@ fn what_does_not_fit_is_refused() {
     for (length, body, expected) in lengths {
         let mut stream = connect(ada.address);
         let head = format!(
-            "PATCH {path} HTTP/1.1\r\nhost: x\r\nauthorization: {}\r\ntus-resumable: 1.0.0\r\n\
+            "PATCH {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: {}\r\ntus-resumable: 1.0.0\r\n\
              content-type: {}\r\nupload-offset: 3\r\n{length}\r\n\r\n{body}",
             ada.auth, CHUNK.1
         );
@@ -405,7 +405,7 @@ fn checksums_are_checked_and_what_does_not_fit_is_forgotten() {
 fn cut_off(ada: &User, path: &str, offset: usize, length: usize, sent: &[u8], more: &str) {
     let mut stream = connect(ada.address);
     let head = format!(
-        "PATCH {path} HTTP/1.1\r\nhost: x\r\nauthorization: {}\r\ntus-resumable: 1.0.0\r\n\
+        "PATCH {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: {}\r\ntus-resumable: 1.0.0\r\n\
          content-type: application/offset+octet-stream\r\nupload-offset: {offset}\r\n\
          {more}content-length: {length}\r\n\r\n",
         ada.auth
@@ -445,7 +445,7 @@ fn who_comes_later_takes_over_from_who_hangs() {
     let path = ada.upload(10);
     let mut hanging = connect(ada.address);
     let head = format!(
-        "PATCH {path} HTTP/1.1\r\nhost: x\r\nauthorization: {}\r\ntus-resumable: 1.0.0\r\n\
+        "PATCH {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: {}\r\ntus-resumable: 1.0.0\r\n\
          content-type: application/offset+octet-stream\r\nupload-offset: 0\r\n\
          content-length: 10\r\n\r\nabcd",
         ada.auth

@@ -85,7 +85,7 @@ pub(crate) fn exchange(
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> Reply {
-    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
+    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
     for (name, value) in headers {
         head += &format!("{name}: {value}\r\n");
     }

@@ -116,7 +116,7 @@ impl Transcript {
         match rest.announced {
             None => send(address, method, path, &headers, &rest.body),
             Some(length) => {
-                let mut head = format!("{method} {path} HTTP/1.1\r\nhost: test\r\n");
+                let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n");
                 for (name, value) in headers {
                     head += &format!("{name}: {value}\r\n");
                 }

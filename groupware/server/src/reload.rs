@@ -1,0 +1,85 @@
+//! What of a changed configuration takes effect while the server runs, and what waits for its next start.
+
+use crate::config::Config;
+
+/// What came of reading the configuration again.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    /// Settings that hold from now on, by their names in the configuration file.
+    pub changed: Vec<&'static str>,
+    /// Settings that hold after the next start.
+    pub needs_restart: Vec<&'static str>,
+}
+
+impl Reloaded {
+    /// How the new configuration differs. Certificates aren't looked at: their files may have changed
+    /// where their names have not.
+    pub(crate) fn between(old: &Config, new: &Config) -> Self {
+        let (log, next) = (&old.log, &new.log);
+        let of = |names: &[(&'static str, bool)]| {
+            let differing = names.iter().filter(|(_, differs)| *differs);
+            differing.map(|(name, _)| *name).collect()
+        };
+        Self {
+            changed: of(&[
+                ("log", log.requests != next.requests),
+                ("slow-request", log.slow_request != next.slow_request),
+                ("slow-commit", log.slow_commit != next.slow_commit),
+                ("quota", old.limits.quota_bytes != new.limits.quota_bytes),
+                ("mail-quota", old.mail_quota_bytes != new.mail_quota_bytes),
+            ]),
+            needs_restart: of(&[
+                ("log's format", log.format != next.format),
+                ("listen", old.listen != new.listen),
+                ("data", old.data != new.data),
+                ("http-threads", old.http_threads != new.http_threads),
+                ("port-file", old.port_file != new.port_file),
+                (
+                    "admin-token-file",
+                    old.admin_token_file != new.admin_token_file,
+                ),
+                ("domain", old.domain != new.domain),
+                ("lookup", old.lookup != new.lookup),
+                ("lookup-layout", old.lookup_layout != new.lookup_layout),
+                ("smtp-listen", old.smtp_listen != new.smtp_listen),
+                (
+                    "submission-listen",
+                    old.submission_listen != new.submission_listen,
+                ),
+                (
+                    "mailbox-pad",
+                    old.mailbox_pad_bytes != new.mailbox_pad_bytes,
+                ),
+                ("tls-cert", old.tls.is_some() != new.tls.is_some()),
+                (
+                    "expose-without-tls",
+                    old.allow_plain_exposed != new.allow_plain_exposed,
+                ),
+                ("host", old.hosts != new.hosts),
+            ]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::Data;
+
+    #[test]
+    fn what_changed_is_told_by_its_name() {
+        let old = Config::new(Data::Memory);
+        assert_eq!(Reloaded::between(&old, &old.clone()), Reloaded::default());
+        let mut new = old.clone();
+        new.log.slow_commit = Duration::ZERO;
+        new.limits.quota_bytes = 1;
+        new.domain = "example.org".into();
+        let expected = Reloaded {
+            changed: vec!["slow-commit", "quota"],
+            needs_restart: vec!["domain"],
+        };
+        assert_eq!(Reloaded::between(&old, &new), expected);
+    }
+}
