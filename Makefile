@@ -4,8 +4,9 @@ STUDY ?= studies/calendar.study.yaml
 SPEED ?= 60
 TIMES ?= 10
 DUTY ?= 60
+SEED ?= 1
 
-.PHONY: browser test test-disturbed fmt lint docs tests measure bench demo deny fuzz help
+.PHONY: browser test test-disturbed fmt lint docs tests measure bench crashes demo deny fuzz help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -42,6 +43,9 @@ demo: ## run the calendar study at 60 times real speed and print where its repor
 
 measure: ## whether measured times are the true ones, over real sockets; says where it can't tell
 	$(CARGO) run --release --locked --quiet --package plimsoll-bench --bin plimsoll-measure
+
+crashes: ## 1,000 seeded crashes of a disk that forgets, for each that keeps something (SEED=N for others)
+	PLIMSOLL_CRASHES=1000 PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-forgetful -- survive nothing_acknowledged errors_of
 
 bench: ## the measurer measured, and side-by-side benchmarks against peers, as ratios
 	bench/run.sh

@@ -237,6 +237,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-workload",
         ],
     ),
+    ("plimsoll-forgetful", &[]),
     ("plimsoll-tests", &[]),
 ];
 

@@ -1,0 +1,179 @@
+//! A disk as a test holds it.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Mutex;
+
+use tempfile::TempDir;
+
+use crate::message::{Ask, Tell};
+use crate::rules::{Fault, Lie};
+
+/// A mounted disk; gone when it is dropped. Files on it must be closed by then.
+#[derive(Debug)]
+pub struct Mounted {
+    process: Child,
+    talk: Mutex<Talk>,
+    folder: TempDir,
+}
+
+#[derive(Debug)]
+struct Talk {
+    ask: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Talk {
+    fn say(&mut self, ask: &Ask) -> io::Result<()> {
+        let line = serde_json::to_string(ask)?;
+        let pipe = self.ask.as_mut().expect("open until the disk is dropped");
+        writeln!(pipe, "{line}")?;
+        pipe.flush()
+    }
+
+    fn hear(&mut self) -> io::Result<Tell> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+impl Mounted {
+    /// An empty disk, served by the program at this path; `None`, and a line that says so, where nothing
+    /// may be mounted: that takes `/dev/fuse`, and root or `fusermount3`.
+    ///
+    /// # Panics
+    /// If the program can't be started.
+    pub fn start(program: &str, seed: u64) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a scratch folder can be made");
+        let mut process = Command::new(program)
+            .arg(folder.path())
+            .arg(seed.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{program}: {error}"));
+        let mut talk = Talk {
+            ask: process.stdin.take(),
+            answers: BufReader::new(process.stdout.take().expect("piped")),
+        };
+        match talk.hear().expect("the disk's process answers") {
+            Tell::Mounted => Some(Self {
+                process,
+                talk: Mutex::new(talk),
+                folder,
+            }),
+            other => {
+                println!("SKIPPED: no file system can be mounted here (FUSE): {other:?}");
+                let _ = process.wait();
+                None
+            }
+        }
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn order(&self, ask: &Ask) {
+        let mut talk = self.talk.lock().expect("nobody panics with it");
+        let told = talk.say(ask).and_then(|()| talk.hear());
+        match told {
+            Ok(Tell::Done) => {}
+            other => panic!("{ask:?}: {other:?}"),
+        }
+    }
+
+    /// Writes what a crash at this moment leaves into a folder.
+    ///
+    /// # Panics
+    /// If that can't be written.
+    pub fn crash(&self, into: &Path) {
+        self.order(&Ask::Crash(into.to_owned()));
+    }
+
+    /// Takes so many images at seeded moments, at most so many calls apart, into folders below this one.
+    pub fn crashes(&self, count: u64, most_calls: u64, below: &Path) -> Crashes<'_> {
+        self.order(&Ask::Crashes {
+            count,
+            most_calls,
+            below: below.to_owned(),
+        });
+        Crashes {
+            disk: self,
+            left: count,
+        }
+    }
+
+    /// Makes calls fail.
+    pub fn fail(&self, fault: Fault) {
+        self.order(&Ask::Fail(fault));
+    }
+
+    /// No call fails any more.
+    pub fn heal(&self) {
+        self.order(&Ask::Heal);
+    }
+
+    /// Pretends syncs from now on.
+    pub fn lie(&self, lie: Lie) {
+        self.order(&Ask::Lie(lie));
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if let Ok(talk) = self.talk.get_mut() {
+            drop(talk.ask.take());
+        }
+        // Its input has ended: it unmounts and ends.
+        let _ = self.process.wait();
+    }
+}
+
+/// Crashes at seeded moments.
+#[derive(Debug)]
+pub struct Crashes<'a> {
+    disk: &'a Mounted,
+    left: u64,
+}
+
+/// What a crash left.
+#[derive(Debug)]
+pub struct Crash<K> {
+    /// Where it is; the test removes it.
+    pub folder: PathBuf,
+    /// Before which call of the file system.
+    pub call: u64,
+    /// What was known at that moment.
+    pub known: K,
+}
+
+impl Crashes<'_> {
+    /// The next, and what is known then: no call of the file system goes on before `known` returns, so all
+    /// that the program under test has acknowledged by then was durable at the crash.
+    ///
+    /// # Panics
+    /// If an image can't be written.
+    pub fn next<K>(&mut self, known: impl FnOnce() -> K) -> Option<Crash<K>> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let mut talk = self.disk.talk.lock().expect("nobody panics with it");
+        match talk.hear() {
+            Ok(Tell::Image { folder, call }) => {
+                let known = known();
+                talk.say(&Ask::GoOn).expect("the disk's process listens");
+                Some(Crash {
+                    folder,
+                    call,
+                    known,
+                })
+            }
+            other => panic!("waiting for a crash: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! An archive on a disk that forgets: a trial that was finished is there after every crash, whole, and one
+//! that was not is not taken for one.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::thread;
+
+use common::{Verdict, crash_while, disk};
+use lab_archive::{ArchiveError, Run, RunWriter};
+use plimsoll_forgetful::{Lie, Mounted, crashes, seed};
+
+/// A real run, whose trials are written again.
+fn golden() -> Run {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/workload");
+    Run::open(&folder).expect("the golden archive is readable")
+}
+
+fn write_trial(run: &Run, writer: &RunWriter, id: u32) {
+    let data = &run.trials[id as usize % run.trials.len()];
+    let mut trial = writer.trial(id).unwrap();
+    for line in data.windows.iter().take(3) {
+        trial.window(line).unwrap();
+    }
+    fs::write(
+        trial.output_path(),
+        format!("trial {id} says this\n").repeat(100),
+    )
+    .unwrap();
+    trial.finish(&data.record).unwrap();
+}
+
+/// What is wrong with an archive of which so many trials were finished; `None`: it wasn't begun.
+fn verdict(folder: &Path, finished: Option<u32>) -> Verdict {
+    let Some(finished) = finished else {
+        return Ok(());
+    };
+    let run = Run::open(folder).map_err(|error| error.to_string())?;
+    for id in 1..=finished {
+        let found = run.trials.iter().find(|trial| trial.record.id == id);
+        let Some(found) = found else {
+            return Err(format!(
+                "trial {id} of {finished} that were finished is not there"
+            ));
+        };
+        let said = found.output.as_ref().map_or(0, Vec::len);
+        if said != format!("trial {id} says this\n").len() * 100 {
+            return Err(format!("trial {id}: {said} bytes of what the system said"));
+        }
+    }
+    let more = run
+        .trials
+        .iter()
+        .filter(|trial| trial.record.id > finished + 1);
+    match more.count() {
+        0 => Ok(()),
+        more => Err(format!("{more} trials that were not begun")),
+    }
+}
+
+fn archive_in(disk: &Path) -> PathBuf {
+    disk.join("runs/one")
+}
+
+fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
+    let golden = golden();
+    // Where runs are kept was there before.
+    fs::create_dir(disk.path().join("runs")).unwrap();
+    fs::File::open(disk.path()).unwrap().sync_all().unwrap();
+    // Zero: not begun; else one more than the trials that were finished.
+    let (known, stop) = (AtomicU32::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let folder = archive_in(disk.path());
+            let files = &golden.files;
+            let writer = RunWriter::create(&folder, &golden.manifest, &golden.plan, files).unwrap();
+            known.store(1, SeqCst);
+            for id in 1.. {
+                if stop.load(SeqCst) {
+                    return;
+                }
+                write_trial(&golden, &writer, id);
+                known.store(id + 1, SeqCst);
+            }
+        });
+        let outcome = crash_while(
+            disk,
+            crashes,
+            || known.load(SeqCst).checked_sub(1),
+            |image, finished| verdict(&archive_in(image), finished),
+        );
+        stop.store(true, SeqCst);
+        outcome
+    })
+}
+
+#[test]
+fn finished_trials_survive() {
+    let seed = seed(1);
+    let Some(disk) = disk(seed) else {
+        return;
+    };
+    let (wrong, first) = run(&disk, crashes(60));
+    assert_eq!(wrong, 0, "seed {seed}: {first:?}");
+}
+
+/// Without the sync of files, or of folders, something finished is lost: this test finds it.
+#[test]
+fn a_sync_left_out_is_found_out() {
+    for lie in [
+        Lie::Files(".partial/".to_owned()),
+        Lie::Folders("/trials".to_owned()),
+    ] {
+        let Some(disk) = disk(seed(2)) else {
+            return;
+        };
+        disk.lie(lie.clone());
+        let (wrong, first) = run(&disk, 40);
+        println!("{lie:?}: {wrong} of 40 crashes: {first:?}");
+        assert!(wrong > 5, "{lie:?}: {wrong} of 40");
+    }
+}
+
+#[test]
+fn what_is_no_archive_yet_is_said_to_be_none() {
+    let Some(disk) = disk(0) else {
+        return;
+    };
+    let error = Run::open(&archive_in(disk.path())).unwrap_err();
+    assert!(
+        matches!(error, ArchiveError::NotAnArchive { .. }),
+        "{error}"
+    );
+}
