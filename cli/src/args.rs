@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use groupware_server::LookupAccess;
 
-use crate::operating::DataArgs;
+use crate::operating::{DataArgs, MailArgs, SessionsArgs, UsersArgs};
 
 /// Finds the load line of a server: how many users it carries, and whether a setting helped.
 #[derive(Debug, Parser)]
@@ -55,6 +55,12 @@ pub(crate) enum Command {
     Serve(Box<ServeArgs>),
     /// Back up the data of a groupware server, and put it back
     Data(DataArgs),
+    /// Register, show, disable, and remove users of a running groupware server
+    Users(UsersArgs),
+    /// List and end the sessions of a running groupware server
+    Sessions(SessionsArgs),
+    /// Bring a user's mail from Maildir or mbox, and write it out
+    Mail(MailArgs),
     /// Print the JSON Schema of study or workload files, or the list of checks with their limits
     Schema(SchemaArgs),
     /// Drive a part of a load for another process, which speaks on stdin and listens on stdout

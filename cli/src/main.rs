@@ -1,6 +1,7 @@
 //! The command `plimsoll`: arguments, exit codes, wiring. The libraries never touch the terminal;
 //! this does.
 
+mod admin;
 mod args;
 mod commands;
 mod config_file;
@@ -10,6 +11,7 @@ mod interrupt;
 mod length;
 mod operating;
 mod progress;
+mod size;
 mod state;
 mod talk;
 mod words;
@@ -50,6 +52,9 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Compare(args) => commands::compare::run(args),
         Command::Restore(args) => commands::restore::run(args),
         Command::Data(args) => commands::data::run(args),
+        Command::Users(args) => commands::users::run(args),
+        Command::Sessions(args) => commands::users::sessions(args),
+        Command::Mail(args) => commands::mail::run(args),
         Command::Serve(args) => commands::serve::run(args),
         Command::Schema(args) => commands::schema::run(args),
         Command::Generate => commands::generate::run(),

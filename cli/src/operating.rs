@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
@@ -89,4 +89,189 @@ pub(crate) struct RestoreDataArgs {
     /// The backup of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) backup: Option<String>,
+}
+
+/// Where the server is, and how it is told that an administrator asks.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// The server's address
+    #[arg(
+        long,
+        env = "PLIMSOLL_SERVER",
+        default_value = "http://127.0.0.1:8340",
+        value_name = "URL",
+        global = true
+    )]
+    pub(crate) server: String,
+    /// File with the admin token; $PLIMSOLL_ADMIN_TOKEN, or else plimsoll-data/admin-token, unless given
+    #[arg(
+        long,
+        env = "PLIMSOLL_ADMIN_TOKEN_FILE",
+        value_name = "FILE",
+        global = true
+    )]
+    pub(crate) admin_token_file: Option<PathBuf>,
+    /// Certificates (PEM) to trust instead of those that browsers do
+    #[arg(long, env = "PLIMSOLL_CA", value_name = "FILE", global = true)]
+    pub(crate) ca: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll users add ada                    asks for a password; reads a line of stdin if that is no
+                                            terminal
+  plimsoll users list --json
+  plimsoll users disable ada                ada can't sign in; mail still comes in
+  plimsoll users remove ada --yes           with all mail, meetings, and documents
+
+The admin token is never given on the command line: it comes from a file or the environment.")]
+pub(crate) struct UsersArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    #[command(subcommand)]
+    pub(crate) command: UsersCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UsersCommand {
+    /// Register a user, with a password
+    Add(UserName),
+    /// List all users
+    List {
+        /// Print JSON, a user per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a user: sessions, application passwords, what the user takes
+    Show {
+        /// The user
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Set a user's password, and end the user's sessions
+    Passwd(UserName),
+    /// Let a user not sign in any more; mail still comes in
+    Disable(UserName),
+    /// Let a user sign in again
+    Enable(UserName),
+    /// Remove a user with all mail, meetings, and documents
+    Remove {
+        /// The user
+        name: String,
+        /// Don't ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Show what users take on the disk
+    Usage {
+        /// Only these users
+        names: Vec<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UserName {
+    /// The user
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll sessions list                    everybody's
+  plimsoll sessions end ada                 all of ada's; ada signs in again
+  plimsoll sessions end ada 1f0c9a7b6e5d4c3b")]
+pub(crate) struct SessionsArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the sessions of browsers that are signed in
+    List {
+        /// Only those of this user
+        name: Option<String>,
+    },
+    /// End a user's sessions
+    End {
+        /// The user
+        name: String,
+        /// Only the one of this name
+        id: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll mail import ada /var/vmail/ada/Maildir
+  plimsoll mail import ada old.mbox --folder Archive
+  plimsoll mail import ada Maildir --map 'Sent Items=Sent' --map 'Deleted Items=Trash'
+  plimsoll mail export ada ada-mail                      a Maildir
+  plimsoll mail export ada ada-mail --format mbox        an mbox for each folder")]
+pub(crate) struct MailArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    #[command(subcommand)]
+    pub(crate) command: MailCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MailCommand {
+    /// Bring a user's mail from a Maildir or an mbox, with its dates and flags
+    Import(ImportArgs),
+    /// Write a user's mail into a Maildir, or an mbox for each folder
+    Export(ExportArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Messages are kept byte for byte. One that was imported before is not imported again, so that an import
+that was cut off can simply be done once more. Maildir's folders become folders of the same names; what
+is marked as deleted goes to the trash. Keywords of other programs are not kept.")]
+pub(crate) struct ImportArgs {
+    /// The user, who must be registered
+    pub(crate) name: String,
+    /// A Maildir, or an mbox
+    pub(crate) source: PathBuf,
+    /// The folder for what lies in the inbox of the Maildir, or in the mbox
+    #[arg(long, default_value = "Inbox", value_name = "NAME")]
+    pub(crate) folder: String,
+    /// Put what lies in a folder of the Maildir into another one
+    #[arg(long, value_name = "FROM=TO", value_parser = mapping)]
+    pub(crate) map: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The user
+    pub(crate) name: String,
+    /// The folder to write into; what is there already stays
+    pub(crate) to: PathBuf,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = MailFormat::Maildir)]
+    pub(crate) format: MailFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MailFormat {
+    /// A file for each message, folders as Dovecot has them
+    Maildir,
+    /// A file for each folder
+    Mbox,
+}
+
+fn mapping(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((from, to)) if !from.is_empty() && !to.is_empty() => {
+            Ok((from.to_owned(), to.to_owned()))
+        }
+        _ => Err("FROM=TO, such as 'Sent Items=Sent'".to_owned()),
+    }
 }

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod data;
 pub(crate) mod generate;
 pub(crate) mod load;
+pub(crate) mod mail;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod request;
@@ -14,6 +15,7 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod shows;
+pub(crate) mod users;
 
 use std::io::{self, Write};
 

@@ -13,6 +13,9 @@ const FORMAT: u8 = 1;
 const READ: u8 = 1;
 const ATTACHMENTS: u8 = 2;
 const SHARED: u8 = 4;
+const ANSWERED: u8 = 8;
+const FLAGGED: u8 = 16;
+const FORWARDED: u8 = 32;
 
 /// Bytes before the summary: format, flags, size, time of the `Date` field, shared body.
 const FIXED_BYTES: usize = 1 + 1 + 8 + 8 + 16;
@@ -31,11 +34,47 @@ pub struct Summary {
     pub to: Vec<Person>,
 }
 
+/// What a mail program has marked a message with, besides that it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Marks {
+    /// The owner has answered it.
+    pub answered: bool,
+    /// It is marked as important.
+    pub flagged: bool,
+    /// The owner has passed it on.
+    pub forwarded: bool,
+}
+
+impl Marks {
+    fn bits(self) -> u8 {
+        let marks = [
+            (ANSWERED, self.answered),
+            (FLAGGED, self.flagged),
+            (FORWARDED, self.forwarded),
+        ];
+        marks
+            .iter()
+            .filter(|(_, is_set)| *is_set)
+            .map(|(bit, _)| bit)
+            .sum()
+    }
+
+    fn from_bits(bits: u8) -> Self {
+        Self {
+            answered: bits & ANSWERED != 0,
+            flagged: bits & FLAGGED != 0,
+            forwarded: bits & FORWARDED != 0,
+        }
+    }
+}
+
 /// One message of a mailbox without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The owner has read it.
     pub read: bool,
+    /// What else a mail program has marked it with.
+    pub marks: Marks,
     /// It looks as if it had attachments.
     pub attachments: bool,
     /// Bytes of the message.
@@ -71,6 +110,7 @@ impl Entry {
             });
         Self {
             read: false,
+            marks: Marks::default(),
             attachments,
             size: message.len() as u64,
             date_s,
@@ -90,7 +130,7 @@ impl Entry {
 
     /// The stored form: fixed fields, then the summary as JSON.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut flags = 0;
+        let mut flags = self.marks.bits();
         for (flag, is_set) in [
             (READ, self.read),
             (ATTACHMENTS, self.attachments),
@@ -117,6 +157,7 @@ impl Entry {
             serde_json::from_slice(line.summary).map_err(|error| MailError::corrupt(key, error))?;
         Ok(Self {
             read: line.read,
+            marks: line.marks,
             attachments: line.attachments,
             size: line.size,
             date_s: line.date_s,
@@ -129,6 +170,7 @@ impl Entry {
 /// A stored entry whose summary is left as it is: enough for a list.
 pub(crate) struct Line<'a> {
     pub(crate) read: bool,
+    pub(crate) marks: Marks,
     pub(crate) attachments: bool,
     pub(crate) size: u64,
     pub(crate) date_s: i64,
@@ -154,6 +196,7 @@ impl<'a> Line<'a> {
         let shared = u128::from(number(16)) << 64 | u128::from(number(24));
         Ok(Self {
             read: flags & READ != 0,
+            marks: Marks::from_bits(*flags),
             attachments: flags & ATTACHMENTS != 0,
             size: number(0),
             date_s: number(8).cast_signed(),
@@ -190,6 +233,8 @@ mod tests {
         for shared in [None, Some(Unid::new(7, 8))] {
             entry.read = shared.is_some();
             entry.shared = shared;
+            entry.marks.answered = shared.is_some();
+            entry.marks.forwarded = shared.is_none();
             assert_eq!(Entry::decode(b"k", &entry.encode()).unwrap(), entry);
         }
         assert!(Entry::decode(b"k", &[2; 60]).is_err());

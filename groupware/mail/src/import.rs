@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use groupware_ids::ContentHash;
 use groupware_store::{Batch, Snapshot};
 
-use crate::mailbox::Changes;
-use crate::{Entry, Folder, MailError, Unid};
+use crate::mailbox::{self, Changes};
+use crate::{Context, Decision, Entry, Folder, MailError, Marks, Unid, folders, keys};
 
 /// A message to import.
 #[derive(Debug, Clone)]
@@ -37,4 +38,72 @@ pub fn import(
         changes.insert(&mailbox, folder, unid, &entry, &new.message);
     }
     changes.into_batch()
+}
+
+/// Puts one message into a folder, unless it came there before: a message with these bytes that came
+/// at this moment, of which it is the copy of this number, has one name, so that whoever imports the
+/// same messages again changes nothing. Whether it is new.
+///
+/// # Errors
+/// A refusal if there is no such folder; the store's.
+pub fn import_once(
+    context: &Context<'_>,
+    folder: Folder,
+    (message, received_us, copy): (&Bytes, i64, u64),
+    (read, marks): (bool, Marks),
+) -> Result<(Decision, bool), MailError> {
+    let unid = Unid::new(received_us, name_bits(message, copy));
+    if mailbox::find(context.snapshot, context.mailbox, unid)?.is_some() {
+        let there = Decision {
+            made: Some(unid),
+            ..Decision::default()
+        };
+        return Ok((there, false));
+    }
+    let mailbox: Arc<str> = context.mailbox.into();
+    let mut changes = Changes::new(context.snapshot);
+    let mut entry = Entry::of(message, received_us);
+    (entry.read, entry.marks) = (read, marks);
+    changes.insert(&mailbox, folder, unid, &entry, message);
+    let mut batch = changes.into_batch()?;
+    batch.assert_absent(context.mailbox, keys::entry(folder, unid));
+    folders::assert_there(context, &mut batch, folder)?;
+    let made = Decision {
+        batch,
+        made: Some(unid),
+        more: false,
+    };
+    Ok((made, true))
+}
+
+/// What tells a message apart from others of its moment: of 64 bits that depend on all of its bytes.
+fn name_bits(message: &[u8], copy: u64) -> u128 {
+    let mut all = Vec::with_capacity(40);
+    all.extend_from_slice(ContentHash::of(message).as_bytes());
+    all.extend_from_slice(&copy.to_be_bytes());
+    let hash = ContentHash::of(&all);
+    let (first, _) = hash
+        .as_bytes()
+        .split_first_chunk::<8>()
+        .expect("a hash has 32 bytes");
+    u128::from(u64::from_be_bytes(*first))
+}
+
+/// The folder that people call so: a built-in one, or one of the owner's own.
+///
+/// # Errors
+/// The store's.
+pub fn folder_called(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    name: &str,
+) -> Result<Option<Folder>, MailError> {
+    let is_called = |title: &str| title.eq_ignore_ascii_case(name.trim());
+    let mut built_in = Folder::BUILT_IN.into_iter();
+    if let Some(folder) = built_in.find(|folder| folder.title().is_some_and(is_called)) {
+        return Ok(Some(folder));
+    }
+    let own = folders::own(snapshot, mailbox)?;
+    let found = own.into_iter().find(|folder| is_called(&folder.name));
+    Ok(found.map(|folder| Folder::Own(folder.unid)))
 }

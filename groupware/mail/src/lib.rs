@@ -36,7 +36,7 @@ mod view;
 pub use change::{add_and_remove, delete, empty, mark, move_to};
 pub use context::{Context, Decision};
 pub use deliver::{Parcel, check_author, completed, receive, resolve, send};
-pub use entry::{Entry, Summary};
+pub use entry::{Entry, Marks, Summary};
 pub use error::{MailError, Reason};
 pub use folder::Folder;
 pub use groupware_ids::Ids;
@@ -44,10 +44,10 @@ pub use groupware_proto_mime::{
     MimeError, Part, Person, check, count_fields, has_field, is_address, parts,
     without_blind_copies,
 };
-pub use import::{Imported, import};
+pub use import::{Imported, folder_called, import, import_once};
 pub use json::{message_json, parse_outgoing};
 pub use list::{FolderLine, JsonPage, Listed, Page, Span, all_folders, list, list_json};
-pub use mailbox::{Counts, Held, bytes, counts, find, release_shared, require, used_bytes};
+pub use mailbox::{Counts, Held, bytes, counts, find, page, release_shared, require, used_bytes};
 pub use outgoing::{Attached, Outgoing};
 pub use query::{ListQuery, Sort};
 pub use unid::Unid;

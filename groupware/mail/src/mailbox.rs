@@ -161,7 +161,25 @@ pub(crate) fn newest(
     folder: Folder,
     limit: usize,
 ) -> Result<Vec<Held>, MailError> {
-    let (from, to) = keys::entries(folder);
+    page(snapshot, mailbox, (folder, None), limit)
+}
+
+/// The messages of a folder, the newest first, behind this one or from the first on, at most so many.
+///
+/// # Errors
+/// The store's.
+pub fn page(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    (folder, after): (Folder, Option<Unid>),
+    limit: usize,
+) -> Result<Vec<Held>, MailError> {
+    let (mut from, to) = keys::entries(folder);
+    if let Some(after) = after {
+        from = keys::entry(folder, after);
+        // The first key behind it.
+        from.push(0);
+    }
     let mut found = Vec::new();
     let mut failure = None;
     snapshot.scan(mailbox, &from, Some(&to), limit, &mut |key, record| {

@@ -154,6 +154,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-text",
         ],
     ),
+    ("groupware-mailfiles", &[]),
     ("groupware-net", &[]),
     ("groupware-people", &["groupware-store"]),
     ("groupware-proto-http", &[]),
@@ -217,6 +218,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "plimsoll",
         &[
             "groupware-backup",
+            "groupware-mailfiles",
             "groupware-server",
             "lab-analysis",
             "lab-archive",

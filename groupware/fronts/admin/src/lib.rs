@@ -6,6 +6,7 @@
 mod failure;
 mod fill;
 mod front;
+mod mail;
 mod people;
 mod request;
 mod users;
@@ -29,6 +30,7 @@ pub fn routes(front: &AdminFront, gate: &Gate) -> Router {
     Router::new()
         .merge(users::routes())
         .merge(people::routes())
+        .merge(mail::routes())
         .merge(fill::routes())
         .layer(gate.layer(rules, AdminOnly(front.service.clone())))
         .with_state(front.clone())

@@ -8,7 +8,7 @@ use crate::support::basic;
 use crate::transcript::*;
 
 /// Every route with a method that it takes.
-const ROUTES: [(&str, &str); 14] = [
+const ROUTES: [(&str, &str); 18] = [
     ("POST", "/admin/users"),
     ("GET", "/admin/users"),
     ("GET", "/admin/users/eve"),
@@ -19,6 +19,10 @@ const ROUTES: [(&str, &str); 14] = [
     ("POST", "/admin/users/eve/enable"),
     ("DELETE", "/admin/users/eve/sessions"),
     ("DELETE", "/admin/users/eve/sessions/x"),
+    ("GET", "/admin/users/eve/mail"),
+    ("POST", "/admin/users/eve/mail"),
+    ("GET", "/admin/users/eve/mail/inbox"),
+    ("GET", "/admin/users/eve/mail/inbox/x"),
     ("POST", "/admin/users/eve/app-passwords"),
     ("DELETE", "/admin/users/eve/app-passwords/x"),
     ("POST", "/admin/reset"),

@@ -10,7 +10,7 @@ use crate::support::{send, start};
 use crate::transcript::reply_text;
 
 /// A path of every route.
-const PATHS: [&str; 75] = [
+const PATHS: [&str; 78] = [
     "/",
     "/admin/mail/fill",
     "/admin/reset",
@@ -20,6 +20,9 @@ const PATHS: [&str; 75] = [
     "/admin/users/x/app-passwords/x",
     "/admin/users/x/disable",
     "/admin/users/x/enable",
+    "/admin/users/x/mail",
+    "/admin/users/x/mail/x",
+    "/admin/users/x/mail/x/x",
     "/admin/users/x/reset",
     "/admin/users/x/sessions",
     "/admin/users/x/sessions/x",

@@ -1,0 +1,336 @@
+//! `plimsoll mail`: a user's mail from files, and into files, over the admin interface.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::SystemTime;
+
+use groupware_mailfiles::{Flags, Maildir, MaildirWriter, Mbox, Message, Read, write_mbox};
+use serde_json::Value;
+
+use crate::admin::{Admin, segment};
+use crate::commands::print;
+use crate::commands::users::path;
+use crate::exit::{Exit, Failure};
+use crate::operating::{ExportArgs, ImportArgs, MailArgs, MailCommand, MailFormat};
+use crate::talk::say;
+
+/// The largest message that a server takes.
+const MESSAGE_BYTES: usize = 16 << 20;
+/// Most messages that were not taken that are told one by one.
+const TOLD: u64 = 20;
+
+pub(crate) fn run(args: &MailArgs) -> Result<Exit, Failure> {
+    let admin = Admin::new(&args.server)?;
+    match &args.command {
+        MailCommand::Import(args) => import(&admin, args),
+        MailCommand::Export(args) => export(&admin, args),
+    }
+}
+
+fn disk(path: &Path) -> impl Fn(std::io::Error) -> Failure {
+    let path = path.display().to_string();
+    move |error| Failure::text(Exit::BadInput, format!("cannot use {path}: {error}"))
+}
+
+/// An import under way.
+struct Import<'a> {
+    admin: &'a Admin,
+    path: String,
+    new: u64,
+    there: u64,
+    refused: u64,
+    /// How often messages of one moment and these bytes came. A 128-bit hash each.
+    seen: HashMap<(u64, u64), u64>,
+}
+
+fn import(admin: &Admin, args: &ImportArgs) -> Result<Exit, Failure> {
+    admin.get(&path(&args.name))?;
+    let mut import = Import {
+        admin,
+        path: format!("{}/mail", path(&args.name)),
+        new: 0,
+        there: 0,
+        refused: 0,
+        seen: HashMap::new(),
+    };
+    let failed = disk(&args.source);
+    if let Some(maildir) = Maildir::open(&args.source) {
+        for folder in maildir.folders().map_err(&failed)? {
+            let name = folder.name.clone().unwrap_or_else(|| args.folder.clone());
+            let mapped = args.map.iter().find(|(from, _)| *from == name);
+            let name = mapped.map_or(&*name, |(_, to)| to);
+            import.folder(name, folder.messages(MESSAGE_BYTES).map_err(&failed)?, None)?;
+        }
+    } else {
+        let file = File::open(&args.source).map_err(&failed)?;
+        let found = file.metadata().map_err(&failed)?;
+        if found.is_dir() {
+            let text = format!("{} is neither a Maildir nor an mbox", args.source.display());
+            return Err(Failure::text(Exit::BadInput, text)
+                .hint("a Maildir has the folders cur and new; name an mbox itself"));
+        }
+        let messages = Mbox::new(BufReader::with_capacity(256 << 10, file), MESSAGE_BYTES);
+        // Where its line doesn't say when a message came, no later than the file was written.
+        let modified = found.modified().ok().and_then(micros);
+        import.folder(&args.folder, messages, modified)?;
+    }
+    let Import {
+        new,
+        there,
+        refused,
+        ..
+    } = import;
+    print(&format!(
+        "{new} messages imported, {there} were there already\n"
+    ))?;
+    match refused {
+        0 => Ok(Exit::Success),
+        _ => Err(Failure::text(
+            Exit::Internal,
+            format!("{refused} messages were not imported"),
+        )),
+    }
+}
+
+fn micros(time: SystemTime) -> Option<i64> {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_micros()).ok()
+}
+
+impl Import<'_> {
+    fn folder(
+        &mut self,
+        name: &str,
+        messages: impl Iterator<Item = std::io::Result<Read>>,
+        otherwise: Option<i64>,
+    ) -> Result<(), Failure> {
+        for message in messages {
+            let message = message.map_err(|error| {
+                Failure::text(Exit::BadInput, format!("cannot read {name}: {error}"))
+            })?;
+            match message {
+                Read::TooLarge(place) => self.refuse(&place, "it is larger than 16 MiB"),
+                Read::Message(message) => self.message(name, &message, otherwise)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, what: &str, why: &str) {
+        self.refused += 1;
+        if self.refused <= TOLD {
+            say(format_args!("not imported: {what}: {why}"));
+        }
+    }
+
+    fn message(
+        &mut self,
+        folder: &str,
+        message: &Message,
+        otherwise: Option<i64>,
+    ) -> Result<(), Failure> {
+        let received = message.received_us.or(otherwise).unwrap_or_default().max(0);
+        let folder = match message.flags.trashed {
+            true => "Trash",
+            false => folder,
+        };
+        let copy = self.copy(&message.bytes, received);
+        let query = format!(
+            "folder={}&received={received}&copy={copy}&flags={}",
+            segment(folder),
+            letters(message.flags)
+        );
+        let answer = self
+            .admin
+            .ask("POST", &format!("{}?{query}", self.path), &message.bytes)?;
+        match answer.status {
+            201 => self.new += 1,
+            200 => self.there += 1,
+            // This message, or its folder, and not the next one.
+            400 | 409 | 413 => {
+                let told: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+                let why = told["message"]
+                    .as_str()
+                    .unwrap_or("the server refused it")
+                    .to_owned();
+                self.refuse(&format!("a message in {folder}"), &why);
+            }
+            _ => drop(answer.good()?),
+        }
+        Ok(())
+    }
+
+    /// The number of a message among equal ones, from 0.
+    fn copy(&mut self, bytes: &[u8], received: i64) -> u64 {
+        use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        let key = (
+            hasher.hash_one((bytes, received)),
+            hasher.hash_one((received, bytes, 1)),
+        );
+        let count = self.seen.entry(key).or_default();
+        *count += 1;
+        *count - 1
+    }
+}
+
+fn letters(flags: Flags) -> String {
+    let letters = [
+        (flags.flagged, 'F'),
+        (flags.forwarded, 'P'),
+        (flags.answered, 'R'),
+        (flags.read, 'S'),
+    ];
+    letters
+        .iter()
+        .filter(|(is_set, _)| *is_set)
+        .map(|(_, letter)| *letter)
+        .collect()
+}
+
+/// Where an export goes.
+enum To {
+    Maildir(MaildirWriter),
+    Mbox,
+}
+
+fn export(admin: &Admin, args: &ExportArgs) -> Result<Exit, Failure> {
+    let failed = disk(&args.to);
+    let of = format!("{}/mail", path(&args.name));
+    let folders = admin.get(&of)?;
+    let to = match args.format {
+        MailFormat::Maildir => To::Maildir(MaildirWriter::new(&args.to).map_err(&failed)?),
+        MailFormat::Mbox => {
+            let mut builder = fs::DirBuilder::new();
+            std::os::unix::fs::DirBuilderExt::mode(builder.recursive(true), 0o700);
+            builder.create(&args.to).map_err(&failed)?;
+            To::Mbox
+        }
+    };
+    let mut written = 0;
+    for folder in folders["folders"].as_array().into_iter().flatten() {
+        let (id, name) = (folder["id"].as_str(), folder["name"].as_str());
+        let (Some(id), Some(name)) = (id, name) else {
+            continue;
+        };
+        let of = format!("{of}/{}", segment(id));
+        written += match &to {
+            To::Maildir(writer) => {
+                export_maildir(admin, &of, (writer, name)).map_err(either(&failed))?
+            }
+            To::Mbox => export_mbox(admin, &of, (&args.to, name)).map_err(either(&failed))?,
+        };
+    }
+    print(&format!(
+        "{written} messages written to {}\n",
+        args.to.display()
+    ))
+}
+
+/// The server's failure, or the disk's.
+enum Cause {
+    Server(Failure),
+    Disk(std::io::Error),
+}
+
+impl From<Failure> for Cause {
+    fn from(failure: Failure) -> Self {
+        Self::Server(failure)
+    }
+}
+
+impl From<std::io::Error> for Cause {
+    fn from(error: std::io::Error) -> Self {
+        Self::Disk(error)
+    }
+}
+
+fn either(failed: &impl Fn(std::io::Error) -> Failure) -> impl Fn(Cause) -> Failure {
+    move |cause| match cause {
+        Cause::Server(failure) => failure,
+        Cause::Disk(error) => failed(error),
+    }
+}
+
+fn export_maildir(
+    admin: &Admin,
+    of: &str,
+    (writer, name): (&MaildirWriter, &str),
+) -> Result<u64, Cause> {
+    let folder = writer.folder(Some(name).filter(|name| *name != "Inbox"))?;
+    let mut written = 0;
+    each(admin, of, |id, message| {
+        let seconds = message.received_us.unwrap_or_default() / 1_000_000;
+        let unique = format!("{seconds}.{id}.plimsoll");
+        written += u64::from(writer.write(&folder, &unique, message)?);
+        Ok(())
+    })?;
+    Ok(written)
+}
+
+fn export_mbox(admin: &Admin, of: &str, (to, name): (&Path, &str)) -> Result<u64, Cause> {
+    let plain = |letter: char| match letter {
+        '/' | '\0' => '_',
+        letter => letter,
+    };
+    let name: String = name.chars().map(plain).collect();
+    let mut written = 0;
+    let mut options = File::options();
+    let options = options.write(true).create_new(true).mode(0o600);
+    let mut file = None;
+    each(admin, of, |_, message| {
+        if file.is_none() {
+            let path = to.join(format!("{name}.mbox"));
+            file = Some(BufWriter::new(options.open(path)?));
+        }
+        if let Some(file) = &mut file {
+            write_mbox(file, message)?;
+        }
+        written += 1;
+        Ok(())
+    })?;
+    if let Some(mut file) = file {
+        file.flush()?;
+    }
+    Ok(written)
+}
+
+/// Has each message of a folder written, one at a time. One that goes meanwhile is left out.
+fn each(
+    admin: &Admin,
+    of: &str,
+    mut write: impl FnMut(&str, &Message) -> std::io::Result<()>,
+) -> Result<(), Cause> {
+    let mut after = String::new();
+    loop {
+        let page = admin.get(&format!("{of}{after}"))?;
+        for line in page["messages"].as_array().into_iter().flatten() {
+            let id = line["id"].as_str().unwrap_or_default();
+            let answer = admin.ask("GET", &format!("{of}/{}", segment(id)), b"")?;
+            if answer.status == 404 {
+                continue;
+            }
+            let flags = line["flags"].as_str().unwrap_or_default();
+            let message = Message {
+                bytes: answer.good()?.body,
+                received_us: line["received"].as_i64(),
+                flags: Flags {
+                    read: flags.contains('S'),
+                    answered: flags.contains('R'),
+                    flagged: flags.contains('F'),
+                    forwarded: flags.contains('P'),
+                    draft: of.ends_with("/drafts"),
+                    trashed: false,
+                },
+            };
+            write(id, &message)?;
+        }
+        match page["next"].as_str() {
+            Some(next) => after = format!("?after={}", segment(next)),
+            None => return Ok(()),
+        }
+    }
+}

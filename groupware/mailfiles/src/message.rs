@@ -1,0 +1,38 @@
+//! A message as it lies in a file, and what is known of it besides.
+
+/// What mail programs mark messages with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags {
+    /// The owner has read it.
+    pub read: bool,
+    /// The owner has answered it.
+    pub answered: bool,
+    /// It is marked as important.
+    pub flagged: bool,
+    /// The owner has passed it on.
+    pub forwarded: bool,
+    /// It is not sent yet.
+    pub draft: bool,
+    /// It was deleted, and is to go.
+    pub trashed: bool,
+}
+
+/// A message and what is known of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// When it came, microseconds since 1970; `None` where that isn't told.
+    pub received_us: Option<i64>,
+    /// What it is marked with.
+    pub flags: Flags,
+}
+
+/// What was found at a place where a message may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Read {
+    /// A message.
+    Message(Message),
+    /// One that is larger than the caller takes, by the place where it lies.
+    TooLarge(String),
+}

@@ -1,0 +1,227 @@
+//! The commands of who runs a server, with the program as it ships: users, sessions, mail brought and
+//! taken out, backups while it runs, one killed in its middle, and what comes of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use plimsoll_tests::program;
+use plimsoll_tests::server::{ADMIN_TOKEN, ServerProcess};
+
+/// A server and a folder to work in.
+struct Place {
+    folder: tempfile::TempDir,
+    server: ServerProcess,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let server = ServerProcess::start(folder.path());
+        Self { folder, server }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(program());
+        command
+            .args(arguments.split(' '))
+            .current_dir(self.path())
+            .env("PLIMSOLL_ADMIN_TOKEN", ADMIN_TOKEN)
+            .env("PLIMSOLL_SERVER", format!("http://{}", self.server.address()))
+            .env("PLIMSOLL_DATA", "data")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, arguments: &str, input: &str) -> Output {
+        let mut child = self.command(arguments).spawn().expect("the program starts");
+        let mut stdin = child.stdin.take().expect("it is piped");
+        // It may not want to be told.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        child.wait_with_output().expect("it ends")
+    }
+
+    /// What a command says that succeeds.
+    #[track_caller]
+    fn good(&self, arguments: &str, input: &str) -> String {
+        let output = self.run(arguments, input);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments}: {said}");
+        String::from_utf8(output.stdout).expect("it is text")
+    }
+
+    #[track_caller]
+    fn bad(&self, arguments: &str, input: &str, code: i32) -> String {
+        let output = self.run(arguments, input);
+        let said = String::from_utf8(output.stderr).expect("it is text");
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
+        assert!(!said.contains(ADMIN_TOKEN), "{said}");
+        said
+    }
+}
+
+/// The relative paths of all files, and what is in them.
+fn files(folder: &Path) -> BTreeSet<(String, Vec<u8>)> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).expect("it can be read") {
+            let path = entry.expect("it can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(folder).expect("it lies there").display().to_string();
+            found.insert((name, fs::read(path).expect("it can be read")));
+        }
+    }
+    found
+}
+
+#[test]
+fn users_come_are_shown_and_go() {
+    let place = Place::new();
+    place.good("users add ada", "correct horse\n");
+    assert!(place.bad("users add ada", "battery staple\n", 104).contains("already"));
+    place.bad("users add ben", "short\n", 104);
+    place.bad("users add ben", "", 104);
+    // Who could not be given a password is not left behind.
+    assert!(!place.good("users list", "").contains("ben"));
+    assert!(place.good("users show ada", "").contains("signs in   yes"));
+    assert!(place.good("users list --json", "").contains(r#""name":"ada""#));
+    place.good("users disable ada", "");
+    assert!(place.good("users list", "").contains("disabled"));
+    place.good("users enable ada", "");
+    place.good("users passwd ada", "battery staple\n");
+    place.good("sessions end ada", "");
+    place.bad("sessions end ada 0123456789abcdef", "", 104);
+    place.bad("users remove ada", "", 104);
+    place.good("users remove ada --yes", "");
+    assert!(place.bad("users show ada", "", 104).contains("404"));
+    place.bad("users list --server http://192.0.2.1", "", 104);
+    let wrong = place.path().join("wrong");
+    fs::write(&wrong, "not the admin token").expect("written");
+    let said = place.bad("users list --admin-token-file wrong", "", 104);
+    assert!(said.contains("401") && !said.contains("not the admin"), "{said}");
+}
+
+#[test]
+fn mail_is_brought_once_and_taken_out_as_it_was() {
+    let place = Place::new();
+    place.good("users add ada", "correct horse\n");
+    place.good("users add ben", "correct horse\n");
+    let maildir = place.path().join("Maildir");
+    for folder in ["cur", "new", ".Sent/cur", ".R&-D.Entw&APw-rfe/cur"] {
+        fs::create_dir_all(maildir.join(folder)).expect("made");
+    }
+    let message = |subject: &str| format!("From: a@x\nSubject: {subject}\n\nFrom here\n");
+    for (name, subject) in [
+        ("cur/1.x:2,RS", "one"),
+        ("cur/2.x:2,F", "two"),
+        ("new/3.x", "twice"),
+        ("new/4.x", "twice"),
+        ("cur/5.x:2,T", "deleted"),
+        (".Sent/cur/6.x:2,S", "sent"),
+        (".R&-D.Entw&APw-rfe/cur/7.x:2,PS", "far"),
+    ] {
+        let file = maildir.join(name);
+        fs::write(&file, message(subject)).expect("written");
+        let at = std::time::UNIX_EPOCH + std::time::Duration::from_micros(1_551_675_967_123_456);
+        let file = fs::File::options().write(true).open(file).expect("opened");
+        file.set_modified(at).expect("dated");
+    }
+    let said = place.good("mail import ada Maildir", "");
+    assert_eq!(said, "7 messages imported, 0 were there already\n");
+    let said = place.good("mail import ada Maildir", "");
+    assert_eq!(said, "0 messages imported, 7 were there already\n");
+
+    place.good("mail export ada out", "");
+    let said = place.good("mail import ben out", "");
+    assert_eq!(said, "7 messages imported, 0 were there already\n");
+    place.good("mail export ben again", "");
+    let (out, again) = (files(&place.path().join("out")), files(&place.path().join("again")));
+    assert_eq!(out, again, "bytes, folders, flags, and dates in the names");
+    let names: Vec<&str> = out.iter().map(|(name, _)| name.as_str()).collect();
+    for (begin, flags) in [
+        (".Sent/cur/1551675967.", ":2,S"),
+        (".Trash/cur/1551675967.", ":2,"),
+        (".R&-D.Entw&APw-rfe/cur/1551675967.", ":2,PS"),
+        ("cur/1551675967.", ":2,RS"),
+        ("cur/1551675967.", ":2,F"),
+    ] {
+        let is_it = |name: &&&str| name.starts_with(begin) && name.ends_with(flags);
+        assert!(names.iter().any(|name| is_it(&name)), "{begin} {flags}: {names:?}");
+    }
+
+    place.good("mail export ada boxes --format mbox", "");
+    place.good("users add carl", "correct horse\n");
+    let said = place.good("mail import carl boxes/Inbox.mbox --folder Old", "");
+    assert_eq!(said, "4 messages imported, 0 were there already\n");
+    place.good("mail export carl carls --format mbox", "");
+    let sorted = |path: &str| {
+        let text = fs::read_to_string(place.path().join(path)).expect("it is there");
+        let mut messages: Vec<String> = text.split("\n\nFrom MAILER").map(str::to_owned).collect();
+        messages.iter_mut().for_each(|text| *text = text.trim_start_matches("From MAILER").trim_end().into());
+        messages.sort();
+        messages
+    };
+    assert_eq!(sorted("boxes/Inbox.mbox"), sorted("carls/Old.mbox"));
+    place.bad("mail import nobody Maildir", "", 104);
+    place.bad("mail import ada out/cur", "", 104);
+    place.bad("mail import ada nothing", "", 104);
+}
+
+#[test]
+fn a_backup_that_is_killed_is_told_as_incomplete_or_is_whole() {
+    let place = Place::new();
+    place.good("users add ada", "correct horse\n");
+    // So many bytes that a backup takes a moment.
+    let mbox = place.path().join("large.mbox");
+    let mut text = String::new();
+    for number in 0..40 {
+        text += &format!("From x Sat Jan  3 01:05:34 1996\nSubject: {number}\n\n");
+        text += &format!("{number:064}\n").repeat(8000);
+        text.push('\n');
+    }
+    fs::write(mbox, text).expect("written");
+    place.good("mail import ada large.mbox", "");
+    assert!(place.good("data backup backups", "").contains("1 users"));
+    for attempt in 0..20 {
+        let mut child = place.command("data backup backups").spawn().expect("it starts");
+        // Later each time, by what it has done rather than by the clock: by files that it made.
+        let folder = place.path().join("backups/backups");
+        let made = || fs::read_dir(&folder).map_or(0, Iterator::count);
+        let before = made();
+        while made() <= before && child.try_wait().expect("it can be waited for").is_none() {
+            std::hint::spin_loop();
+        }
+        for _ in 0..attempt * 2000 {
+            std::hint::black_box(made());
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+        let listed = place.good("data list backups", "");
+        let whole = listed.lines().filter(|line| !line.contains("incomplete")).count();
+        let incomplete = listed.lines().filter(|line| line.contains("incomplete")).count();
+        assert!(whole >= 1 && incomplete <= 1, "{listed}");
+    }
+    place.good("data backup backups --keep 2", "");
+    let listed = place.good("data list backups", "");
+    assert!(!listed.contains("incomplete"), "{listed}");
+    place.good("data check backups", "");
+    place.good("data restore backups --to restored", "");
+    place.bad("data restore backups --to restored", "", 104);
+    place.bad("data restore backups --to other --at 2001-01-01T00:00:00Z", "", 104);
+    let said = place.good("serve --check --data restored", "");
+    assert!(said.starts_with("1 users"), "{said}");
+    place.bad("data backup backups --data nothing", "", 104);
+}
