@@ -33,7 +33,10 @@ impl Place {
             .args(arguments.split(' '))
             .current_dir(self.path())
             .env("PLIMSOLL_ADMIN_TOKEN", ADMIN_TOKEN)
-            .env("PLIMSOLL_SERVER", format!("http://{}", self.server.address()))
+            .env(
+                "PLIMSOLL_SERVER",
+                format!("http://{}", self.server.address()),
+            )
             .env("PLIMSOLL_DATA", "data")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -80,7 +83,11 @@ fn files(folder: &Path) -> BTreeSet<(String, Vec<u8>)> {
                 folders.push(path);
                 continue;
             }
-            let name = path.strip_prefix(folder).expect("it lies there").display().to_string();
+            let name = path
+                .strip_prefix(folder)
+                .expect("it lies there")
+                .display()
+                .to_string();
             found.insert((name, fs::read(path).expect("it can be read")));
         }
     }
@@ -91,13 +98,21 @@ fn files(folder: &Path) -> BTreeSet<(String, Vec<u8>)> {
 fn users_come_are_shown_and_go() {
     let place = Place::new();
     place.good("users add ada", "correct horse\n");
-    assert!(place.bad("users add ada", "battery staple\n", 104).contains("already"));
+    assert!(
+        place
+            .bad("users add ada", "battery staple\n", 104)
+            .contains("already")
+    );
     place.bad("users add ben", "short\n", 104);
     place.bad("users add ben", "", 104);
     // Who could not be given a password is not left behind.
     assert!(!place.good("users list", "").contains("ben"));
     assert!(place.good("users show ada", "").contains("signs in   yes"));
-    assert!(place.good("users list --json", "").contains(r#""name":"ada""#));
+    assert!(
+        place
+            .good("users list --json", "")
+            .contains(r#""name":"ada""#)
+    );
     place.good("users disable ada", "");
     assert!(place.good("users list", "").contains("disabled"));
     place.good("users enable ada", "");
@@ -109,9 +124,12 @@ fn users_come_are_shown_and_go() {
     assert!(place.bad("users show ada", "", 104).contains("404"));
     place.bad("users list --server http://192.0.2.1", "", 104);
     let wrong = place.path().join("wrong");
-    fs::write(&wrong, "not the admin token").expect("written");
+    fs::write(&wrong, "not-the-admin-token").expect("written");
     let said = place.bad("users list --admin-token-file wrong", "", 104);
-    assert!(said.contains("401") && !said.contains("not the admin"), "{said}");
+    assert!(
+        said.contains("401") && !said.contains("not-the-admin"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -148,7 +166,10 @@ fn mail_is_brought_once_and_taken_out_as_it_was() {
     let said = place.good("mail import ben out", "");
     assert_eq!(said, "7 messages imported, 0 were there already\n");
     place.good("mail export ben again", "");
-    let (out, again) = (files(&place.path().join("out")), files(&place.path().join("again")));
+    let (out, again) = (
+        files(&place.path().join("out")),
+        files(&place.path().join("again")),
+    );
     assert_eq!(out, again, "bytes, folders, flags, and dates in the names");
     let names: Vec<&str> = out.iter().map(|(name, _)| name.as_str()).collect();
     for (begin, flags) in [
@@ -159,7 +180,10 @@ fn mail_is_brought_once_and_taken_out_as_it_was() {
         ("cur/1551675967.", ":2,F"),
     ] {
         let is_it = |name: &&&str| name.starts_with(begin) && name.ends_with(flags);
-        assert!(names.iter().any(|name| is_it(&name)), "{begin} {flags}: {names:?}");
+        assert!(
+            names.iter().any(|name| is_it(&name)),
+            "{begin} {flags}: {names:?}"
+        );
     }
 
     place.good("mail export ada boxes --format mbox", "");
@@ -170,7 +194,9 @@ fn mail_is_brought_once_and_taken_out_as_it_was() {
     let sorted = |path: &str| {
         let text = fs::read_to_string(place.path().join(path)).expect("it is there");
         let mut messages: Vec<String> = text.split("\n\nFrom MAILER").map(str::to_owned).collect();
-        messages.iter_mut().for_each(|text| *text = text.trim_start_matches("From MAILER").trim_end().into());
+        messages
+            .iter_mut()
+            .for_each(|text| *text = text.trim_start_matches("From MAILER").trim_end().into());
         messages.sort();
         messages
     };
@@ -196,7 +222,10 @@ fn a_backup_that_is_killed_is_told_as_incomplete_or_is_whole() {
     place.good("mail import ada large.mbox", "");
     assert!(place.good("data backup backups", "").contains("1 users"));
     for attempt in 0..20 {
-        let mut child = place.command("data backup backups").spawn().expect("it starts");
+        let mut child = place
+            .command("data backup backups")
+            .spawn()
+            .expect("it starts");
         // Later each time, by what it has done rather than by the clock: by files that it made.
         let folder = place.path().join("backups/backups");
         let made = || fs::read_dir(&folder).map_or(0, Iterator::count);
@@ -210,8 +239,14 @@ fn a_backup_that_is_killed_is_told_as_incomplete_or_is_whole() {
         let _ = child.kill();
         let _ = child.wait();
         let listed = place.good("data list backups", "");
-        let whole = listed.lines().filter(|line| !line.contains("incomplete")).count();
-        let incomplete = listed.lines().filter(|line| line.contains("incomplete")).count();
+        let whole = listed
+            .lines()
+            .filter(|line| !line.contains("incomplete"))
+            .count();
+        let incomplete = listed
+            .lines()
+            .filter(|line| line.contains("incomplete"))
+            .count();
         assert!(whole >= 1 && incomplete <= 1, "{listed}");
     }
     place.good("data backup backups --keep 2", "");
@@ -220,7 +255,11 @@ fn a_backup_that_is_killed_is_told_as_incomplete_or_is_whole() {
     place.good("data check backups", "");
     place.good("data restore backups --to restored", "");
     place.bad("data restore backups --to restored", "", 104);
-    place.bad("data restore backups --to other --at 2001-01-01T00:00:00Z", "", 104);
+    place.bad(
+        "data restore backups --to other --at 2001-01-01T00:00:00Z",
+        "",
+        104,
+    );
     let said = place.good("serve --check --data restored", "");
     assert!(said.starts_with("1 users"), "{said}");
     place.bad("data backup backups --data nothing", "", 104);
