@@ -19,7 +19,8 @@ pub struct ApiError {
     challenge: Option<&'static str>,
     retry_after_s: Option<u32>,
     header: Option<(HeaderName, &'static str)>,
-    fault: Option<Fault>,
+    /// Boxed: failures are rare, and results carry their size everywhere.
+    fault: Option<Box<Fault>>,
 }
 
 impl ApiError {
@@ -72,13 +73,13 @@ impl ApiError {
     /// Adds what the log says of it.
     #[must_use]
     pub fn because(mut self, fault: Fault) -> Self {
-        self.fault = Some(fault);
+        self.fault = Some(Box::new(fault));
         self
     }
 
     /// What the log says of it, if it is a fault of the server.
     pub fn cause(&self) -> Option<&Fault> {
-        self.fault.as_ref()
+        self.fault.as_deref()
     }
 
     /// The status.

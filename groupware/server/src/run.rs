@@ -174,7 +174,7 @@ impl Running {
                 },
                 _ = lives.tick(), if watchdog.is_some() => {
                     let condition = store.condition();
-                    if !condition.busy_for.is_some_and(|time| time > STUCK) {
+                    if condition.busy_for.is_none_or(|time| time <= STUCK) {
                         self.notify.alive();
                     }
                 }
