@@ -107,6 +107,36 @@ pub fn check_author(
     Ok(())
 }
 
+/// Most authors of a message that are looked at; a message of more is told as one of nobody's.
+const AUTHORS: usize = 100;
+
+/// Refuses a message from elsewhere that says that somebody of this domain wrote or sent it: those who
+/// did have signed in.
+///
+/// # Errors
+/// [`Reason::ForeignSender`].
+pub fn check_stranger(domain: &str, message: &[u8]) -> Result<(), MailError> {
+    let refused = |text: &'static str| Err(MailError::refused(Reason::ForeignSender, text));
+    // Of several, programs show one or another.
+    if mime::count_fields(message, "From") > 1 || mime::count_fields(message, "Sender") > 1 {
+        return refused("A message has one From field, and one Sender field at most.");
+    }
+    let parsed = MessageParser::new().parse_headers(&message[..head_bytes(message)]);
+    let parsed = parsed.as_ref();
+    let from = people(parsed.and_then(|it| it.from()), AUTHORS + 1);
+    let sender = people(parsed.and_then(|it| it.sender()), 2);
+    let is_ours = |person: &Person| {
+        let of = person.email.rsplit_once('@').map(|(_, domain)| domain);
+        of.is_some_and(|of| of.trim_end_matches('.').eq_ignore_ascii_case(domain))
+    };
+    match from.len() > AUTHORS || from.iter().chain(&sender).any(is_ours) {
+        true => refused(
+            "Users of this domain sign in to send: the From or Sender field says it is one.",
+        ),
+        false => Ok(()),
+    }
+}
+
 /// The mailboxes of people, each once.
 ///
 /// # Errors

@@ -35,7 +35,7 @@ mod view;
 
 pub use change::{add_and_remove, delete, empty, mark, move_to};
 pub use context::{Context, Decision};
-pub use deliver::{Parcel, check_author, completed, receive, resolve, send};
+pub use deliver::{Parcel, check_author, check_stranger, completed, receive, resolve, send};
 pub use entry::{Entry, Marks, Summary};
 pub use error::{MailError, Reason};
 pub use folder::Folder;

@@ -298,6 +298,11 @@ impl<'a> Session<'a> {
         Ok(decode(line.trim_end()))
     }
 
+    /// Others than this machine's own programs don't speak for local users without signing in.
+    fn is_stranger(&self) -> bool {
+        self.shared.limits.limits_this_machine || !self.caller.peer().to_canonical().is_loopback()
+    }
+
     fn mail(&mut self, from: String, size: Option<usize>, asks_too_much: bool) -> &'static str {
         if self.helo.is_none() {
             return "503 5.5.1 Say EHLO first";
@@ -321,9 +326,7 @@ impl<'a> Session<'a> {
                 }
             }
             // Others than this machine don't speak for local users without signing in.
-            (Role::Receive, _)
-                if local.is_some() && !self.caller.peer().to_canonical().is_loopback() =>
-            {
+            (Role::Receive, _) if local.is_some() && self.is_stranger() => {
                 return "530 5.7.1 Local users sign in to send";
             }
             (Role::Receive, _) => {}
@@ -431,6 +434,11 @@ impl<'a> Session<'a> {
                 .await
             }
             None => {
+                if self.is_stranger()
+                    && let Err(error) = mail::check_stranger(self.shared.domain(), message)
+                {
+                    return refusal(&ChangeError::Decided(error));
+                }
                 let trace = format!("Return-Path: <{}>\r\n{received}", envelope.from);
                 change_in(service, (&self.caller, ""), |context| {
                     mail::receive(context, &envelope.users, &trace, message)

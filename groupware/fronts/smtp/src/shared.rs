@@ -31,7 +31,8 @@ pub struct SmtpLimits {
     pub connections_per_client: usize,
     /// Most messages of one address in a minute: so many at once, and then at that rate.
     pub messages_per_minute: u32,
-    /// Whether that also counts for this machine's own programs.
+    /// Whether that also counts for this machine's own programs, which are strangers then: they may not
+    /// speak for local users without signing in.
     pub limits_this_machine: bool,
     /// Longest time that a whole command may take to arrive. RFC 5321, 4.5.3.2.7, asks for five
     /// minutes.

@@ -379,6 +379,30 @@ fn senders_are_limited_by_the_minute() {
 }
 
 #[test]
+fn strangers_do_not_write_as_local_users() {
+    let world = world_with(|config| config.smtp_limits.limits_this_machine = true);
+    let mut client = world.receiver();
+    for (head, expected) in [
+        ("From: x@example.com", "250"),
+        ("From: Bob <bob@localhost>", "550 5.7.1"),
+        ("From: =?utf-8?q?bob?= <bob@LOCALHOST.>", "550 5.7.1"),
+        ("From: x@example.com, bob@localhost", "550 5.7.1"),
+        ("From: x@example.com\r\nSender: bob@localhost", "550 5.7.1"),
+        ("From: x@example.com\r\nFrom: bob@localhost", "550 5.7.1"),
+        ("From: nobody.is.there@localhost", "550 5.7.1"),
+        ("From: \"bob@localhost\" <x@example.com>", "250"),
+        ("From: team: bob@localhost;", "550 5.7.1"),
+        ("Subject: from nobody", "250"),
+    ] {
+        client.begin("x@example.com", "ann@localhost");
+        client.expect(&format!("{head}\r\n\r\ntext\r\n."), expected);
+    }
+    assert_eq!(world.inbox(0).len(), 3);
+    client.expect("EHLO there", "250");
+    client.expect("MAIL FROM:<bob@localhost>", "530");
+}
+
+#[test]
 fn slow_clients_are_sent_away() {
     let world = world_with(|config| {
         config.smtp_limits.command_timeout = Duration::from_millis(300);
