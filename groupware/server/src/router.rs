@@ -1,5 +1,6 @@
 //! All routes, each behind the gate, and what is said where there is none.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,14 @@ pub(crate) fn router(parts: &Parts, config: &Config, gate: &Gate) -> Router {
         .merge(groupware_front_tus::routes(&parts.tus(config), gate))
         .fallback(nothing_here.layer(gate.usual()))
         .method_not_allowed_fallback(not_allowed.layer(gate.usual()))
+}
+
+/// The patterns of a router's routes. It tells them to nobody but whoever debugs it.
+pub(crate) fn patterns(router: &Router) -> BTreeSet<String> {
+    let text = format!("{router:?}");
+    let quoted = text.split('"').skip(1).step_by(2);
+    let patterns = quoted.filter(|text| text.starts_with('/') && !text.contains("__private__"));
+    patterns.map(str::to_owned).collect()
 }
 
 async fn nothing_here() -> ApiError {

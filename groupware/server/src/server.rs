@@ -1,5 +1,6 @@
 //! Starts and stops a server.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -7,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use axum::Router;
 use groupware_content::{ContentStore, Upload};
 use groupware_fixtures::padding;
 use groupware_front_lookup::LookupAccess;
@@ -25,7 +27,7 @@ use crate::config::{Config, Data, LogSettings};
 use crate::error::ServeError;
 use crate::parts::Parts;
 use crate::reload::Reloaded;
-use crate::router::router;
+use crate::router::{patterns, router};
 
 /// Descriptors kept for files and listeners.
 const RESERVED_DESCRIPTORS: u64 = 256 + (Upload::DESCRIPTORS * (STREAMS + AT_HAND)) as u64;
@@ -50,6 +52,7 @@ pub struct Server {
     request_log: Arc<RequestLog>,
     /// As it holds now.
     config: Config,
+    router: Router,
 }
 
 impl Server {
@@ -76,6 +79,7 @@ impl Server {
         jobs.start(parts.content_sweep(&config))
             .map_err(ServeError::System)?;
         let http = http_server(&parts, &config);
+        let router = http.router.clone();
         let (listeners, address) =
             listen(config.listen, thread_count).map_err(|source| ServeError::Listen {
                 address: config.listen,
@@ -100,6 +104,7 @@ impl Server {
             certificate,
             request_log: Arc::clone(&parts.request_log),
             config: config.clone(),
+            router,
         };
         server
             .spawn(listeners, &Arc::new(accepting))
@@ -170,6 +175,11 @@ impl Server {
     /// Where local users hand in mail.
     pub fn submission_address(&self) -> Option<SocketAddr> {
         self.submission_address
+    }
+
+    /// The patterns of all routes, as the router knows them.
+    pub fn routes(&self) -> BTreeSet<String> {
+        patterns(&self.router)
     }
 
     /// The address that the server listens on.

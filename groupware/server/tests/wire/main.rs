@@ -11,6 +11,7 @@ mod errors_lookup;
 mod errors_mail;
 mod errors_pages;
 mod errors_tus;
+mod matrix;
 mod pages_calendar;
 mod pages_mail;
 mod routes;
