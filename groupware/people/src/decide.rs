@@ -222,6 +222,21 @@ pub fn remove_app_password(
     }
 }
 
+/// Sets the hash of the password of a user who is there.
+///
+/// # Errors
+/// When there is no such user.
+pub fn change_password(
+    directory: &Users,
+    name: &str,
+    hash: String,
+) -> Result<(Batch, Change), AccountError> {
+    let account = known(directory, name)?;
+    let mut credentials = Credentials::clone(&account.credentials());
+    credentials.password = Some(hash);
+    Ok(replace(account, credentials))
+}
+
 /// Lets a user not sign in any more, or again.
 ///
 /// # Errors

@@ -91,6 +91,23 @@ impl Accounts {
         Ok(published.pop().expect("one change gives one result"))
     }
 
+    /// Sets the hash of the password of a user who is there. The caller ends sessions.
+    ///
+    /// # Errors
+    /// The decision's, and the store's.
+    pub async fn change_password(
+        &self,
+        name: &str,
+        hash: String,
+    ) -> Result<Arc<Account>, AccountsError> {
+        let _changing = self.changing.lock().await;
+        let (batch, change) = people::change_password(&self.directory, name, hash)?;
+        let account = Arc::clone(change.account());
+        self.store.commit(batch).await?;
+        people::publish(&self.directory, [change]);
+        Ok(account)
+    }
+
     /// Makes an application password; returns its id and text.
     ///
     /// # Errors

@@ -44,6 +44,11 @@ enum Proof {
 }
 
 impl Proven {
+    /// Whether it was proved by the password that the user has chosen, rather than by a program's.
+    pub fn is_by_own_password(&self) -> bool {
+        matches!(self.by, Proof::Password(_))
+    }
+
     /// Whether the proof is still one: looking at a password takes so long that meanwhile the
     /// user may have been deleted, or the password changed.
     fn holds(&self, service: &Service) -> bool {

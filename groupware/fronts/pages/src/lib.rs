@@ -4,6 +4,7 @@
 //! and what users wrote is escaped unless somebody says otherwise, which only the cleaner of
 //! HTML mails does. What may be done, and what it does, is decided where the API has it decided.
 
+mod account;
 mod agenda;
 mod assets;
 mod calendar_path;
@@ -51,12 +52,25 @@ pub fn routes(pages: &Pages, gate: &Gate) -> Router {
         .route("/sign-out", post(sign_in::leave))
         .route("/settings", get(settings::show).post(settings::submit))
         .route("/people", get(people::complete))
+        .merge(account_routes())
         .merge(calendar_routes())
         .layer(DefaultBodyLimit::max(FORM_BYTES))
         .merge(mail::routes())
         .layer(gate.usual())
         .merge(mail::writing(pages, gate))
         .with_state(pages.clone())
+}
+
+fn account_routes() -> Router<Pages> {
+    Router::new()
+        .route("/account", get(account::show))
+        .route("/account/password", post(account::change_password))
+        .route("/account/app-passwords", post(account::add_app_password))
+        .route(
+            "/account/app-passwords/remove",
+            post(account::remove_app_password),
+        )
+        .route("/account/sessions/end", post(account::end_sessions))
 }
 
 fn calendar_routes() -> Router<Pages> {

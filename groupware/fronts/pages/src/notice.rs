@@ -56,6 +56,9 @@ notices! {
     FolderMade = "folder-made", "The folder is made.";
     FolderRenamed = "folder-renamed", "The folder has its new name.";
     FolderDeleted = "folder-deleted", "The folder is deleted; what was in it is in the archive.";
+    PasswordChanged = "password-changed", "Your password is changed, and all other sessions have ended.";
+    AppPasswordRemoved = "app-password-removed", "The program's password is taken back, and all other sessions have ended.";
+    SessionsEnded = "sessions-ended", "Ended.";
     SettingsSaved = "settings-saved", "Your settings are saved.";
 }
 

@@ -174,3 +174,124 @@ fn who_is_disabled_can_not_sign_in_and_still_gets_mail() {
     assert_eq!(list.json().as_array().unwrap().len(), 1);
     assert_error(&ask(&server, "POST", "/admin/users/nobody/disable"), 404);
 }
+
+/// A user's browser on the page of the user's own account.
+struct Browser<'a> {
+    server: &'a groupware_server::Server,
+    cookie: String,
+}
+
+impl Browser<'_> {
+    fn page(&self) -> Reply {
+        let headers = [("cookie", &*self.cookie), ("accept", "text/html")];
+        send(self.server.address(), "GET", "/account", &headers, b"")
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.page().body).unwrap()
+    }
+
+    fn submit(&self, path: &str, fields: &str) -> Reply {
+        let text = self.text();
+        let proof = text.split("name=\"proof\" value=\"").nth(1).unwrap();
+        let proof = proof.split('"').next().unwrap();
+        let form = format!("proof={proof}&{fields}");
+        let headers = [
+            ("cookie", &*self.cookie),
+            ("sec-fetch-site", "same-origin"),
+            ("content-type", "application/x-www-form-urlencoded"),
+        ];
+        let address = self.server.address();
+        send(address, "POST", path, &headers, form.as_bytes())
+    }
+}
+
+#[test]
+fn users_look_after_their_own_account() {
+    let server = start();
+    let program = register(&server, &["ada"]).remove(0);
+    let (old, new) = ("correct+horse", "battery+staple");
+    admin(
+        &server,
+        "PUT",
+        "/admin/users/ada",
+        json!({ "password": "correct horse" }),
+    );
+    let browser = || Browser {
+        server: &server,
+        cookie: sign_in(&server, "ada", "correct horse").cookie(),
+    };
+    let (one, two, three) = (browser(), browser(), browser());
+
+    // One session, by its name; the own one has no button.
+    let text = one.text();
+    assert_eq!(text.matches(">End</button>").count(), 2, "{text}");
+    let id = text.split("name=\"id\" value=\"").last().unwrap();
+    let id = id.split('"').next().unwrap().to_owned();
+    assert_eq!(
+        one.submit("/account/sessions/end", &format!("id={id}"))
+            .status,
+        303
+    );
+    assert_eq!((two.page().status, three.page().status), (200, 303));
+
+    // A password asks for the one that there is, and a program's is not that.
+    let change = |current: &str, new: &str, again: &str| {
+        let fields = format!("current={current}&new={new}&again={again}");
+        one.submit("/account/password", &fields).status
+    };
+    assert_eq!(change("wrong", new, new), 422);
+    assert_eq!(change(&program, new, new), 422);
+    assert_eq!(change(old, "short", "short"), 422);
+    assert_eq!(change(old, new, "battery"), 422);
+    assert_eq!(two.page().status, 200, "nothing was changed");
+    assert_eq!(change(old, new, new), 303);
+    assert_eq!(
+        (one.page().status, two.page().status),
+        (200, 303),
+        "others have ended"
+    );
+    assert_eq!(sign_in(&server, "ada", "correct horse").status, 401);
+    assert_eq!(sign_in(&server, "ada", "battery staple").status, 200);
+
+    // A program's password is shown once, works, and is taken back.
+    let make = |label: &str, password: &str| {
+        let fields = format!("label={label}&proof-password={password}");
+        let reply = one.submit("/account/app-passwords", &fields);
+        (reply.status, String::from_utf8(reply.body).unwrap())
+    };
+    assert_eq!(make("Phone", old).0, 422);
+    assert_eq!(make("", new).0, 422);
+    let (status, page) = make("Phone", new);
+    assert_eq!(status, 200, "{page}");
+    let made = page
+        .split("<code>")
+        .nth(1)
+        .unwrap()
+        .split('<')
+        .next()
+        .unwrap();
+    assert!(!one.text().contains(made) && one.text().contains("Phone"));
+    let auth = basic("ada", made);
+    assert_eq!(inbox(&server, ("authorization", &auth)), 200);
+    let text = one.text();
+    let id = text.split("<strong>Phone").next().unwrap();
+    let id = id.rsplit("name=\"id\" value=\"").next().unwrap();
+    let id = id.split('"').next().unwrap().to_owned();
+    let remove = |id: &str| one.submit("/account/app-passwords/remove", &format!("id={id}"));
+    assert_eq!(remove(&id).status, 303);
+    assert_eq!(inbox(&server, ("authorization", &auth)), 401);
+    assert_eq!(remove(&id).status, 404);
+    assert_eq!(one.page().status, 200);
+
+    // A form from elsewhere changes nothing.
+    let headers = [("cookie", &*one.cookie), ("sec-fetch-site", "cross-site")];
+    let forged = send(
+        server.address(),
+        "POST",
+        "/account/sessions/end",
+        &headers,
+        b"others=1",
+    );
+    assert_eq!(forged.status, 403);
+}

@@ -10,8 +10,13 @@ use crate::support::{send, start};
 use crate::transcript::reply_text;
 
 /// A path of every route.
-const PATHS: [&str; 78] = [
+const PATHS: [&str; 83] = [
     "/",
+    "/account",
+    "/account/app-passwords",
+    "/account/app-passwords/remove",
+    "/account/password",
+    "/account/sessions/end",
     "/admin/mail/fill",
     "/admin/reset",
     "/admin/users",

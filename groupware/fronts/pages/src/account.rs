@@ -1,0 +1,315 @@
+//! What users do with their own account: the password, passwords for programs, and sessions.
+//!
+//! A new password of either kind asks for the one that there is: who has only found an open browser
+//! gets no further.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::Response;
+use groupware_http::{ApiError, client, session_token};
+use groupware_people::{Account, AccountError, MAX_APP_PASSWORDS};
+use groupware_service::{AccountsError, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, SessionLine};
+use http::{HeaderMap, StatusCode};
+use maud::{Markup, html};
+
+use crate::error::PageError;
+use crate::field::{Input, Wrong};
+use crate::form::Sent;
+use crate::front::Pages;
+use crate::layout::{self, Here};
+use crate::notice::Notice;
+use crate::visitor::Visitor;
+
+/// Longest label of an application password.
+const LABEL_BYTES: usize = 100;
+
+type Reply = Result<Response, PageError>;
+
+/// What the page shows besides what is stored.
+#[derive(Default)]
+struct Shown {
+    wrong: Wrong,
+    /// An application password that was just made, which is shown this once.
+    made: Option<(String, String)>,
+}
+
+pub(crate) async fn show(
+    State(pages): State<Pages>,
+    headers: HeaderMap,
+    visitor: Visitor,
+) -> Reply {
+    page(&pages, &headers, &visitor, &Shown::default())
+}
+
+fn account(pages: &Pages, visitor: &Visitor) -> Result<Arc<Account>, PageError> {
+    let found = pages.service.directory().find(visitor.mailbox());
+    found.ok_or(PageError::SignedOut)
+}
+
+fn page(pages: &Pages, headers: &HeaderMap, visitor: &Visitor, shown: &Shown) -> Reply {
+    let (service, account) = (&pages.service, account(pages, visitor)?);
+    let sessions = &service.sessions;
+    let sessions = sessions.of(&account, session_token(headers), service.uptime());
+    let main = html! {
+        h1 { "Account" }
+        (shown.wrong.summary())
+        (just_made(shown))
+        (password_form(visitor, shown))
+        (app_passwords(visitor, &account, shown))
+        (session_list(visitor, &sessions))
+    };
+    let status = match shown.wrong.is_empty() {
+        true => StatusCode::OK,
+        false => StatusCode::UNPROCESSABLE_ENTITY,
+    };
+    let here = (Here::Settings, status);
+    layout::page_with(service, visitor, here, "Account", &main)
+}
+
+fn secret(name: &'static str, label: &str, complete: &'static str, wrong: &Wrong) -> Markup {
+    let input = Input {
+        kind: "password",
+        autocomplete: Some(complete),
+        required: true,
+        ..Input::text(name, label, "")
+    };
+    input.render(wrong)
+}
+
+fn just_made(shown: &Shown) -> Markup {
+    html! {
+        @if let Some((label, text)) = &shown.made {
+            div.notice role="status" {
+                p { "The password for " strong { (label) } " is" }
+                p { code { (text) } }
+                p { "It is shown only now: enter it in the program, together with your user name." }
+            }
+        }
+    }
+}
+
+fn password_form(visitor: &Visitor, shown: &Shown) -> Markup {
+    html! {
+        h2 { "Password" }
+        form.stacked method="post" action="/account/password" {
+            (layout::proof(visitor))
+            (secret("current", "Your password", "current-password", &shown.wrong))
+            (secret("new", "New password", "new-password", &shown.wrong))
+            (secret("again", "The same again", "new-password", &shown.wrong))
+            p.hint { "All other sessions end. Passwords for programs stay." }
+            div.actions { button.primary type="submit" { "Change the password" } }
+        }
+    }
+}
+
+fn app_passwords(visitor: &Visitor, account: &Account, shown: &Shown) -> Markup {
+    let day = |moment: i64| visitor.zone.clock(moment).date().to_string();
+    let credentials = account.credentials();
+    let name = Input {
+        max: LABEL_BYTES,
+        required: true,
+        hint: Some("Such as “Phone”. One of the same name is replaced."),
+        ..Input::text("label", "Program", "")
+    };
+    html! {
+        h2 { "Passwords for programs" }
+        p { "A mail program gets a password of its own, which you can take back without changing yours." }
+        @for password in &credentials.app_passwords {
+            form.inline method="post" action="/account/app-passwords/remove" {
+                (layout::proof(visitor))
+                input type="hidden" name="id" value=(password.id);
+                p {
+                    strong { (label(&password.label)) } ", made " (day(password.created)) ", "
+                    @match password.used.get() {
+                        Some(used) => { "last used " (day(used)) }
+                        None => { "not used since the server started" }
+                    }
+                    " "
+                    button type="submit" { "Take back" }
+                }
+            }
+        }
+        form.stacked method="post" action="/account/app-passwords" {
+            (layout::proof(visitor))
+            (name.render(&shown.wrong))
+            (secret("proof-password", "Your password", "current-password", &shown.wrong))
+            div.actions { button type="submit" { "Make a password" } }
+        }
+    }
+}
+
+fn label(text: &str) -> &str {
+    match text.is_empty() {
+        true => "Without a name",
+        false => text,
+    }
+}
+
+fn session_list(visitor: &Visitor, sessions: &[SessionLine]) -> Markup {
+    let moment = |ago: Duration| {
+        let ago = i64::try_from(ago.as_secs()).unwrap_or(i64::MAX);
+        let clock = visitor.zone.clock(visitor.now.saturating_sub(ago));
+        clock.strftime("%Y-%m-%d %H:%M").to_string()
+    };
+    html! {
+        h2 { "Sessions" }
+        @for session in sessions {
+            form.inline method="post" action="/account/sessions/end" {
+                (layout::proof(visitor))
+                input type="hidden" name="id" value=(session.id);
+                p {
+                    "Begun " (moment(session.age)) ", last used " (moment(session.idle)) " "
+                    @if session.is_own { strong { "this one" } }
+                    @else { button type="submit" { "End" } }
+                }
+            }
+        }
+        @if sessions.len() > 1 {
+            form method="post" action="/account/sessions/end" {
+                (layout::proof(visitor))
+                input type="hidden" name="others" value="1";
+                div.actions { button type="submit" { "End all others" } }
+            }
+        }
+    }
+}
+
+/// Whether the password is the user's: the one that was chosen, where there is one.
+async fn prove(
+    pages: &Pages,
+    headers: &HeaderMap,
+    visitor: &Visitor,
+    password: &str,
+) -> Result<Option<String>, PageError> {
+    let (service, caller) = (&pages.service, visitor.owner.caller());
+    let client = client(caller, headers);
+    let proven = service
+        .verify(caller, client, visitor.mailbox(), password)
+        .await;
+    match proven {
+        Ok(proven) => {
+            let has_own = proven.account.credentials().password.is_some();
+            let is_right = proven.is_by_own_password() || !has_own;
+            Ok((!is_right).then(|| "This is a program's password, not yours.".to_owned()))
+        }
+        Err(groupware_service::SignInError::Wrong) => {
+            Ok(Some("This is not your password.".to_owned()))
+        }
+        Err(error) => {
+            let error = ApiError::from(error);
+            let status = error.status().as_u16();
+            Err(PageError::Refused(status, error.message().to_owned()))
+        }
+    }
+}
+
+pub(crate) async fn change_password(
+    State(pages): State<Pages>,
+    headers: HeaderMap,
+    sent: Sent,
+) -> Reply {
+    let (visitor, fields) = (&sent.visitor, &sent.fields);
+    let mut shown = Shown::default();
+    let new = fields.get("new");
+    if !(MIN_PASSWORD_BYTES..=MAX_PASSWORD_BYTES).contains(&new.len()) {
+        let text = format!("A password has at least {MIN_PASSWORD_BYTES} letters.");
+        shown.wrong.add("new", text);
+    } else if new != fields.get("again") {
+        shown
+            .wrong
+            .add("again", "These are two different passwords.");
+    }
+    if shown.wrong.is_empty()
+        && let Some(wrong) = prove(&pages, &headers, visitor, fields.get("current")).await?
+    {
+        shown.wrong.add("current", wrong);
+    }
+    if !shown.wrong.is_empty() {
+        return page(&pages, &headers, visitor, &shown);
+    }
+    let (service, caller) = (&pages.service, visitor.owner.caller());
+    let hash = service.passwords.hash(caller, new.to_owned()).await;
+    let busy = "Too many passwords are set at once. Try again in a moment.";
+    let hash = hash.map_err(|_| PageError::Refused(503, busy.to_owned()))?;
+    let changed = service
+        .accounts
+        .change_password(visitor.mailbox(), hash)
+        .await;
+    let account = changed.map_err(refused)?;
+    if let Some(own) = session_token(&headers) {
+        service.sessions.end_others(&account, own);
+    }
+    Ok(layout::done("/account", Notice::PasswordChanged))
+}
+
+#[track_caller]
+fn refused(error: AccountsError) -> PageError {
+    match error {
+        AccountsError::Decided(AccountError::Unknown(_)) => PageError::SignedOut,
+        AccountsError::Decided(AccountError::UnknownAppPassword(_)) => PageError::NotFound,
+        AccountsError::Decided(AccountError::TooManyAppPasswords) => PageError::Refused(
+            409,
+            format!("There are {MAX_APP_PASSWORDS} passwords for programs: take one back first."),
+        ),
+        error => PageError::Broken(groupware_http::Fault::of(&error)),
+    }
+}
+
+pub(crate) async fn add_app_password(
+    State(pages): State<Pages>,
+    headers: HeaderMap,
+    sent: Sent,
+) -> Reply {
+    let (visitor, fields) = (&sent.visitor, &sent.fields);
+    let (mut shown, label) = (Shown::default(), fields.trimmed("label"));
+    if label.is_empty() || label.len() > LABEL_BYTES || label.contains(char::is_control) {
+        shown.wrong.add("label", "Give the program a name.");
+    } else if let Some(wrong) =
+        prove(&pages, &headers, visitor, fields.get("proof-password")).await?
+    {
+        shown.wrong.add("proof-password", wrong);
+    }
+    if shown.wrong.is_empty() {
+        let accounts = &pages.service.accounts;
+        let made = accounts
+            .add_app_password(visitor.mailbox(), label, visitor.now)
+            .await;
+        let (_, text) = made.map_err(refused)?;
+        shown.made = Some((label.to_owned(), text));
+    }
+    page(&pages, &headers, visitor, &shown)
+}
+
+/// Sessions that began with it can't be told from others, and so end too; but the one that asks.
+pub(crate) async fn remove_app_password(
+    State(pages): State<Pages>,
+    headers: HeaderMap,
+    sent: Sent,
+) -> Reply {
+    let (service, mailbox) = (&pages.service, sent.visitor.mailbox());
+    let removed = service
+        .accounts
+        .remove_app_password(mailbox, sent.fields.get("id"));
+    let account = removed.await.map_err(refused)?;
+    if let Some(own) = session_token(&headers) {
+        service.sessions.end_others(&account, own);
+    }
+    Ok(layout::done("/account", Notice::AppPasswordRemoved))
+}
+
+pub(crate) async fn end_sessions(
+    State(pages): State<Pages>,
+    headers: HeaderMap,
+    sent: Sent,
+) -> Reply {
+    let account = account(&pages, &sent.visitor)?;
+    let sessions = &pages.service.sessions;
+    match (sent.fields.has("others"), session_token(&headers)) {
+        (true, Some(own)) => sessions.end_others(&account, own),
+        // One that has ended meanwhile has ended.
+        _ => drop(sessions.end_one(&account, sent.fields.get("id"))),
+    }
+    Ok(layout::done("/account", Notice::SessionsEnded))
+}
