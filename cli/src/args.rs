@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use groupware_server::LookupAccess;
+use groupware_server::{LookupAccess, Networks};
 
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, UsersArgs};
 
@@ -324,7 +324,7 @@ pub(crate) struct ServeArgs {
     #[arg(
         long,
         env = "PLIMSOLL_QUOTA",
-        default_value_t = 16 << 30,
+        default_value_t = 2 << 30,
         value_name = "BYTES"
     )]
     pub(crate) quota: u64,
@@ -362,6 +362,14 @@ pub(crate) struct ServeArgs {
     /// A transaction of the store that takes so long is in the log
     #[arg(long, env = "PLIMSOLL_SLOW_COMMIT", default_value = "250ms", value_parser = duration, value_name = "TIME")]
     pub(crate) slow_commit: Duration,
+    /// Addresses, or networks as in 10.0.0.0/8, whose programs may use all that the server has; others
+    /// have a share each. This machine's own unless given; "none" for nobody
+    #[arg(long, env = "PLIMSOLL_TRUST_CLIENT", value_name = "ADDRESS,...")]
+    pub(crate) trust_client: Option<Networks>,
+    /// Addresses, or networks, of proxies that are believed when they say for whom they ask
+    /// (X-Forwarded-For); none unless given
+    #[arg(long, env = "PLIMSOLL_PROXY", value_name = "ADDRESS,...")]
+    pub(crate) proxy: Option<Networks>,
     /// End when this process ends
     #[arg(long, hide = true)]
     pub(crate) parent_pid: Option<u32>,

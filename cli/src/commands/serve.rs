@@ -129,6 +129,10 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
     config.mail_quota_bytes = args.mail_quota;
     config.smtp_listen = args.smtp_listen;
     config.submission_listen = args.submission_listen;
+    if let Some(trusted) = &args.trust_client {
+        config.trusted.clone_from(trusted);
+    }
+    config.proxies = args.proxy.clone().unwrap_or_default();
     config.parent_pid = args.parent_pid;
     config.log = LogSettings {
         format: match args.log {

@@ -91,6 +91,11 @@ impl ContentStore {
         })
     }
 
+    /// A folder of its disk, which nobody else reads: files without names may be made in it.
+    pub fn folder(&self) -> &Path {
+        &self.inner.uploads
+    }
+
     /// Opens content for reading. Only the first bytes, as many as the content has, count: those
     /// behind them are a trace of the upload that a crash has left.
     ///

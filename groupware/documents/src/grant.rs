@@ -42,9 +42,14 @@ pub fn grant(
     let mut changes = Changes::new(context)?;
     let key = keys::access(database);
     if !to.is_empty() {
-        if revision.is_none() && count(snapshot, mailbox)? >= limits::DATABASES {
-            let message = "There are too many databases.";
-            return Err(DocumentError::refused(507, message));
+        if revision.is_none() {
+            if count(snapshot, mailbox)? >= limits::DATABASES {
+                let message = "There are too many databases.";
+                return Err(DocumentError::refused(507, message));
+            }
+            let list = snapshot.get(mailbox, keys::GRANTS)?;
+            let list = list.map(|record| record.revision);
+            changes.put(keys::GRANTS.to_vec(), list, Some(Vec::new()));
         }
         let granted = old
             .unwrap_or_default()

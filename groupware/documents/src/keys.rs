@@ -6,6 +6,7 @@
 //! d/c/{hash}/{database}/{unid}/{item}/{file}   derived: a reference to content, and its length
 //! d/u/{id}                            an upload under way, or finished lately
 //! d/a/{database}                      whom the database is granted to, and when
+//! d/g                                 changes whenever a database is granted that wasn't
 //! d/q                                 what all of it takes, and the number of documents
 //! ```
 //! Names have no slash in them. Every key starts with `d/`.
@@ -18,6 +19,9 @@ use crate::{DatabaseName, Unid, UploadId};
 const AFTER_SLASH: char = '0';
 
 pub(crate) const USAGE: &[u8] = b"d/q";
+
+/// What was decided on the number of granted databases asserts that nobody else has changed it.
+pub(crate) const GRANTS: &[u8] = b"d/g";
 
 pub(crate) fn document(database: &DatabaseName, unid: &Unid) -> Vec<u8> {
     format!("d/d/{database}/{unid}").into_bytes()

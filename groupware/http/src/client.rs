@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use groupware_service::{Caller, Client};
+use groupware_net::Networks;
+use groupware_service::{Caller, Client, Via};
 use http::header::FORWARDED;
 use http::{Extensions, HeaderMap};
 
@@ -14,23 +15,26 @@ pub fn caller_of(extensions: &Extensions) -> Caller {
     caller.unwrap_or_else(Caller::internal)
 }
 
-/// The client of a request with these headers.
+/// The client of a request.
+pub fn client(caller: &Caller) -> Client {
+    Client {
+        is_shared: caller.via() == Via::Unknown,
+        ..Client::at(caller.peer())
+    }
+}
+
+/// How a request with these headers came to the other end of its connection.
 ///
-/// Only a proxy on this machine is believed when it says for whom it asks: others could say
+/// Only proxies that are named are believed when they say for whom they ask: others could say
 /// whatever suits them. The last address is the one that the proxy itself has seen.
-pub fn client(caller: &Caller, headers: &HeaderMap) -> Client {
-    let peer = caller.peer().to_canonical();
+pub(crate) fn via(peer: IpAddr, proxies: &Networks, headers: &HeaderMap) -> Via {
     if !is_forwarded(headers) {
-        return Client::at(peer);
+        return Via::Nobody;
     }
     let told = headers.get_all(X_FORWARDED_FOR).iter().next_back();
-    let told = told
-        .and_then(|list| list.to_str().ok()?.rsplit(',').next()?.trim().parse().ok())
-        .filter(|_: &IpAddr| peer.is_loopback());
-    Client {
-        is_shared: told.is_none(),
-        ..Client::at(told.unwrap_or(peer))
-    }
+    told.and_then(|list| list.to_str().ok()?.rsplit(',').next()?.trim().parse().ok())
+        .filter(|_| proxies.contains(peer))
+        .map_or(Via::Unknown, Via::Proxy)
 }
 
 /// Whether a proxy, or somebody who plays one, handed the request on.
@@ -43,34 +47,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_proxies_on_this_machine_are_believed() {
-        let check = |peer: &str, header: Option<(&'static str, &str)>, address: &str, is_shared| {
+    fn only_named_proxies_are_believed() {
+        let proxies: Networks = ["127.0.0.1", "2001:db8::/64"]
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect();
+        let check = |peer: &str, header: Option<(&'static str, &str)>, expected: Via| {
             let mut headers = HeaderMap::new();
             if let Some((name, value)) = header {
                 headers.append(name, value.parse().unwrap());
             }
-            let found = client(&Caller::new(peer.parse().unwrap(), None), &headers);
-            let address = address.parse().unwrap();
-            assert_eq!(found, Client { address, is_shared }, "{peer} {header:?}");
+            let found = via(peer.parse().unwrap(), &proxies, &headers);
+            assert_eq!(found, expected, "{peer} {header:?}");
         };
-        check("192.0.2.1", None, "192.0.2.1", false);
-        check("::ffff:192.0.2.1", None, "192.0.2.1", false);
-        check("2001:db8:1:2:3:4:5:6", None, "2001:db8:1:2::", false);
-        let told = Some(("x-forwarded-for", "203.0.113.5, 198.51.100.7"));
-        check("127.0.0.1", told, "198.51.100.7", false);
-        check("::1", told, "198.51.100.7", false);
-        check("192.0.2.1", told, "192.0.2.1", true);
-        check(
-            "127.0.0.1",
-            Some(("x-forwarded-for", "me")),
-            "127.0.0.1",
-            true,
-        );
-        check(
-            "127.0.0.1",
-            Some(("forwarded", "for=_x")),
-            "127.0.0.1",
-            true,
-        );
+        check("192.0.2.1", None, Via::Nobody);
+        check("127.0.0.1", None, Via::Nobody);
+        let told = Some((X_FORWARDED_FOR, "203.0.113.5, 198.51.100.7"));
+        let seen = Via::Proxy("198.51.100.7".parse().unwrap());
+        for named in ["127.0.0.1", "::ffff:127.0.0.1", "2001:db8::5"] {
+            check(named, told, seen);
+        }
+        for other in ["192.0.2.1", "127.0.0.2", "::1"] {
+            check(other, told, Via::Unknown);
+        }
+        check("127.0.0.1", Some((X_FORWARDED_FOR, "me")), Via::Unknown);
+        check("127.0.0.1", Some(("forwarded", "for=_x")), Via::Unknown);
     }
 }

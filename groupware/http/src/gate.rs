@@ -4,6 +4,7 @@
 //! and how long they may take. Nothing is guessed from a path.
 
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -22,7 +23,8 @@ use hyper::body::Body as _;
 use tower::{Layer, Service as Tower};
 
 use crate::admin::Admin;
-use crate::budget::{BodyBudget, BodyPermit, RESPONSE_BUDGET_BYTES, SMALL_BYTES};
+use crate::answers::Answers;
+use crate::budget::{BodyBudget, BodyPermit, SMALL_BYTES};
 use crate::client::caller_of;
 use crate::error::ApiError;
 use crate::hosts::Hosts;
@@ -30,8 +32,8 @@ use crate::metrics::Metrics;
 use crate::origin::is_forged;
 use crate::panic::caught;
 use crate::request_log::{Asked, RequestLog};
-use crate::sign_in::authenticate;
-use crate::stream::Streamed;
+use crate::sign_in::{authenticate, recognise};
+use crate::stream::{Streamed, Streams};
 
 /// What requests may bring along where a route says nothing else.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +56,7 @@ struct Inner {
     limits: BodyLimits,
     permits: Permits,
     budget: BodyBudget,
+    answers: Answers,
     metrics: Arc<Metrics>,
     log: Arc<RequestLog>,
     hosts: Hosts,
@@ -146,11 +149,13 @@ impl Guard for AdminOnly {
 }
 
 impl Gate {
-    /// Lets so many requests be worked on at once.
+    /// Lets so many requests be worked on at once. Large answers that wait for their clients are streamed
+    /// from files of this folder.
     pub fn new(
         service: Service,
         limits: BodyLimits,
         requests_at_once: usize,
+        (streams, folder): (Arc<Streams>, PathBuf),
         metrics: Arc<Metrics>,
         log: Arc<RequestLog>,
         hosts: Hosts,
@@ -159,7 +164,8 @@ impl Gate {
             service,
             limits,
             permits: Permits::new(requests_at_once),
-            budget: BodyBudget::new(RESPONSE_BUDGET_BYTES),
+            budget: BodyBudget::new(),
+            answers: Answers::new(streams, folder),
             metrics,
             log,
             hosts,
@@ -336,31 +342,31 @@ impl<G: Guard> Shared<G> {
                            sent a form of this server, go back, reload the page, and send it again.";
             return Err(ApiError::new(StatusCode::FORBIDDEN, message));
         }
+        recognise(&self.gate.0.service, caller, request.headers());
         // The budget of the body is taken until the response is ready.
         let (request, _budget) = match self.rules.body {
             Body::Streamed => (request, None),
-            Body::Whole { most, within } => self.receive(request, most, within).await?,
+            Body::Whole { most, within } => self.receive(caller, request, (most, within)).await?,
         };
         let response = self.work(caller, request, route).await?;
         let is_streamed = response.extensions().get::<Streamed>().is_some();
         if is_streamed || !self.rules.refuses_large_answers {
             return Ok(response);
         }
-        let held = self.gate.0.budget.for_response(response).await;
-        held.ok_or_else(|| {
-            let message = "Too many large responses wait to be received.";
-            ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 1)
-        })
+        let sent = self.gate.0.answers.send(caller, response).await;
+        // What was taken to make it is free again.
+        caller.keep(None);
+        sent
     }
 
     /// Reads the body, before the request counts as being worked on, so that a client that sends
     /// slowly holds up nobody.
     async fn receive(
         &self,
+        caller: &Caller,
         request: Request,
-        most: usize,
-        within: Duration,
-    ) -> Result<(Request, Option<BodyPermit<'_>>), ApiError> {
+        (most, within): (usize, Duration),
+    ) -> Result<(Request, Option<BodyPermit>), ApiError> {
         if request.body().is_end_stream() {
             return Ok((request, None));
         }
@@ -372,7 +378,10 @@ impl<G: Guard> Shared<G> {
         }
         let budget = &self.gate.0.budget;
         let read = async {
-            let mut permit = budget.for_request(announced.unwrap_or(limit)).await;
+            let source = caller.source();
+            let mut permit = budget
+                .for_request(&source, announced.unwrap_or(limit))
+                .await;
             match collect(Limited::new(body, limit), &mut permit).await {
                 Ok(bytes) => Ok((bytes, permit)),
                 Err(error) if error.is::<LengthLimitError>() => Err(too_large(limit)),
@@ -420,12 +429,8 @@ impl<G: Guard> Shared<G> {
             None => Ok(work.await),
         };
         match worked {
-            Ok(Some(Ok(response))) => Ok(response),
-            Ok(Some(Err(never))) => match never {},
-            Ok(None) => {
-                let message = "The server is stopping.";
-                Err(ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 5))
-            }
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(never)) => match never {},
             Err(_) => {
                 let message = "The request took too long.";
                 Err(ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 1))
@@ -437,7 +442,7 @@ impl<G: Guard> Shared<G> {
 /// All bytes of a body, which its permit covers as they come in.
 async fn collect(
     mut body: Limited<axum::body::Body>,
-    permit: &mut BodyPermit<'_>,
+    permit: &mut BodyPermit,
 ) -> Result<Bytes, BoxError> {
     let (mut whole, mut joined) = (Bytes::new(), BytesMut::new());
     while let Some(frame) = body.frame().await {

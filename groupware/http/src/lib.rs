@@ -5,6 +5,7 @@
 //! route is made, by the [`Gate`]'s layers.
 
 mod admin;
+mod answers;
 mod budget;
 mod client;
 mod error;

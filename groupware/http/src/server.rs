@@ -2,15 +2,13 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
-use groupware_net::{Connection, Pace, Patience, Phase, Pulse, Serve, Watched};
+use groupware_net::{Connection, Networks, Pace, Patience, Phase, Pulse, Serve, Watched};
 use groupware_service::Caller;
 use http::header::STRICT_TRANSPORT_SECURITY;
 use http::{HeaderValue, Request};
@@ -21,6 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tower::Service as _;
 
+use crate::client::via;
 use crate::metrics::Metrics;
 use crate::path::without_final_slash;
 
@@ -64,6 +63,8 @@ pub struct HttpServer {
     pub pace: Pace,
     /// Browsers are told to come back by HTTPS only.
     pub is_https_only: bool,
+    /// Who is believed when it says for whom it asks.
+    pub proxies: Networks,
     /// Counts connections.
     pub metrics: Arc<Metrics>,
 }
@@ -72,14 +73,14 @@ impl HttpServer {
     async fn answer(
         &self,
         mut request: Request<Incoming>,
-        peer: IpAddr,
-        on_thread: Arc<AtomicUsize>,
+        connection: Arc<Connection>,
     ) -> Response {
         if let Some(bare) = without_final_slash(request.uri()) {
             *request.uri_mut() = bare;
         }
         let is_for_a_person = (self.dress.is_asked_for)(&request);
-        let caller = Caller::new(peer, Some(on_thread));
+        let via = via(connection.peer, &self.proxies, request.headers());
+        let caller = Caller::of(connection, via);
         request.extensions_mut().insert(caller);
         let request = request.map(|body| match body.is_end_stream() {
             true => Body::empty(),
@@ -102,16 +103,20 @@ impl HttpServer {
 }
 
 impl Serve for HttpServer {
-    async fn serve<S>(&self, stream: S, connection: Connection, mut stopping: watch::Receiver<bool>)
-    where
+    async fn serve<S>(
+        &self,
+        stream: S,
+        connection: Arc<Connection>,
+        mut stopping: watch::Receiver<bool>,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let pulse = Arc::new(Pulse::default());
         let service = service_fn(|request| {
-            let (pulse, on_thread) = (Arc::clone(&pulse), Arc::clone(&connection.on_thread));
+            let (pulse, connection) = (Arc::clone(&pulse), Arc::clone(&connection));
             async move {
                 pulse.enter(Phase::Busy);
-                let response = self.answer(request, connection.peer, on_thread).await;
+                let response = self.answer(request, connection).await;
                 pulse.enter(Phase::Idle);
                 Ok::<_, Infallible>(response)
             }
@@ -136,6 +141,7 @@ impl Serve for HttpServer {
                     told = true;
                     served.as_mut().graceful_shutdown();
                 }
+                () = connection.slot.ticket().displaced() => return,
                 _ = ticks.tick() => if patience.ends_at_this_tick(&pulse) { return },
             }
         }

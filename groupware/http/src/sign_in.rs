@@ -24,9 +24,9 @@ pub async fn authenticate(
     if let Some(header) = headers.get(AUTHORIZATION) {
         return match authorization(header.as_bytes()) {
             Some(Authorization::Basic { user, password }) => {
-                let client = client(caller, headers);
+                let client = client(caller);
                 let proven = service.verify(caller, client, &user, &password).await?;
-                caller.is_of(proven.account.name.spelling());
+                caller.signed_in(&proven.account);
                 Ok(proven.account)
             }
             _ => Err(ApiError::unauthenticated(
@@ -37,8 +37,27 @@ pub async fn authenticate(
     let account = session_token(headers)
         .and_then(|token| service.session(token))
         .ok_or_else(|| ApiError::unauthenticated("Sign in to use this."))?;
-    caller.is_of(account.name.spelling());
+    caller.signed_in(&account);
     Ok(account)
+}
+
+/// Finds out who sends the request where that costs no more than a look, so that users have their own
+/// share from the first moment: by session or application password, not by a password that would have
+/// to be hashed.
+pub(crate) fn recognise(service: &Service, caller: &Caller, headers: &HeaderMap) {
+    if !caller.is_nobody_yet() {
+        return;
+    }
+    let account = match headers.get(AUTHORIZATION) {
+        Some(header) => match authorization(header.as_bytes()) {
+            Some(Authorization::Basic { user, password }) => service.recognise(&user, &password),
+            _ => None,
+        },
+        None => session_token(headers).and_then(|token| service.session(token)),
+    };
+    if let Some(account) = account {
+        caller.signed_in(&account);
+    }
 }
 
 /// The token of the session that the request carries, if it does.
@@ -66,14 +85,13 @@ impl Cookies {
         self,
         service: &Service,
         caller: &Caller,
-        headers: &HeaderMap,
         (username, password): (&str, &str),
     ) -> Result<(Arc<Account>, HeaderValue), ApiError> {
-        let client = client(caller, headers);
+        let client = client(caller);
         let refused = |error: SignInError| ApiError::from(error).challenge(None);
         let proven = service.verify(caller, client, username, password).await;
         let proven = proven.map_err(refused)?;
-        caller.is_of(proven.account.name.spelling());
+        caller.signed_in(&proven.account);
         let token = service.start_session(&proven).map_err(refused)?;
         Ok((proven.account, self.cookie(headers, &token)?))
     }

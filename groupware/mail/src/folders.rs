@@ -25,6 +25,7 @@ pub fn create(context: &Context<'_>, name: &str) -> Result<Decision, MailError> 
     let mut ids = context.ids;
     let unid = Unid::new(context.now_us, ids.take());
     let mut batch = Batch::new();
+    change_list(context, &mut batch)?;
     batch.put(context.mailbox, keys::folder(unid), stored(name));
     Ok(Decision {
         batch,
@@ -43,6 +44,7 @@ pub fn rename(context: &Context<'_>, unid: Unid, name: &str) -> Result<Decision,
     there.swap_remove(at);
     let name = check_name(&there, name)?;
     let mut batch = Batch::new();
+    change_list(context, &mut batch)?;
     batch
         .assert_exists(context.mailbox, keys::folder(unid))
         .put(context.mailbox, keys::folder(unid), stored(name));
@@ -87,6 +89,18 @@ pub fn delete(context: &Context<'_>, unid: Unid) -> Result<Decision, MailError> 
         made: None,
         more,
     })
+}
+
+/// Has the batch fail if somebody else changes the list of own folders meanwhile: names are there once,
+/// and there are so many.
+fn change_list(context: &Context<'_>, batch: &mut Batch) -> Result<(), MailError> {
+    let (mailbox, key) = (context.mailbox, keys::FOLDER_LIST);
+    match context.snapshot.get(mailbox, key)? {
+        Some(record) => batch.assert_revision(mailbox, key, record.revision),
+        None => batch.assert_absent(mailbox, key),
+    };
+    batch.put(mailbox, key, "");
+    Ok(())
 }
 
 /// Refuses an own folder that is not there, and has the batch fail if it goes meanwhile.

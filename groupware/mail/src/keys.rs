@@ -5,6 +5,7 @@
 //! m/b/{unid}            its bytes, unless they are shared
 //! m/c/{folder}          counters: messages, unread ones, bytes
 //! m/f/{unid}            a folder of the owner's own
+//! m/g                   changes whenever the owner's own folders do
 //! m/s/{unid}            the name of the shared body that holds the message's bytes
 //! ```
 //! A list reads entries only. In the partition of shared bodies, which no user can be called:
@@ -63,6 +64,9 @@ pub(crate) fn folder(unid: Unid) -> Vec<u8> {
 
 /// The owner's own folders: first key, and first key after them.
 pub(crate) const FOLDERS: (&[u8], &[u8]) = (b"m/f/", b"m/f0");
+
+/// What was decided on the list of own folders asserts that nobody else has changed it.
+pub(crate) const FOLDER_LIST: &[u8] = b"m/g";
 
 pub(crate) fn mark(unid: Unid) -> Vec<u8> {
     key("m/s/", unid)

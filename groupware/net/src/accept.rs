@@ -12,14 +12,18 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use crate::admission::{Admission, Slot};
+
 /// How long a thread stays away from its listener after an error, such as too many open files.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Where a connection comes from, and what else its thread does.
-#[derive(Debug, Clone)]
+/// Where a connection comes from, what is known of it, and what else its thread does.
+#[derive(Debug)]
 pub struct Connection {
     /// The other end.
     pub peer: IpAddr,
+    /// The place that it takes.
+    pub slot: Slot,
     /// Connections that the same thread serves, this one included.
     pub on_thread: Arc<AtomicUsize>,
 }
@@ -30,7 +34,7 @@ pub trait Serve: Send + Sync + 'static {
     fn serve<S>(
         &self,
         stream: S,
-        connection: Connection,
+        connection: Arc<Connection>,
         stopping: watch::Receiver<bool>,
     ) -> impl Future<Output = ()> + Send
     where
@@ -52,20 +56,18 @@ pub struct Accepting<H> {
     tls: Option<TlsAcceptor>,
     handshake_timeout: Duration,
     shutdown_timeout: Duration,
-    max_connections: usize,
-    open: AtomicUsize,
+    admission: Arc<Admission>,
 }
 
 impl<H> Accepting<H> {
-    /// Has this handler serve connections, of which so many may be open.
-    pub fn new(handler: H, max_connections: usize) -> Self {
+    /// Has this handler serve the connections that are let in.
+    pub fn new(handler: H, admission: Arc<Admission>) -> Self {
         Self {
             handler,
             tls: None,
             handshake_timeout: Duration::MAX,
             shutdown_timeout: Duration::MAX,
-            max_connections,
-            open: AtomicUsize::new(0),
+            admission,
         }
     }
 
@@ -121,9 +123,8 @@ async fn accept_all<H: Serve>(
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    let on_thread = Arc::clone(&on_thread);
-                    let connection = Connection { peer: peer.ip(), on_thread };
-                    admit((stream, connection), shared, &stopping, &mut connections);
+                    let from = (peer.ip(), &on_thread);
+                    admit((stream, from), shared, &stopping, &mut connections);
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
@@ -140,27 +141,36 @@ async fn accept_all<H: Serve>(
 }
 
 fn admit<H: Serve>(
-    (stream, connection): (TcpStream, Connection),
+    (stream, (peer, on_thread)): (TcpStream, (IpAddr, &Arc<AtomicUsize>)),
     shared: &Arc<Accepting<H>>,
     stopping: &watch::Receiver<bool>,
     connections: &mut JoinSet<()>,
 ) {
-    let Some(slot) = ConnectionSlot::take(shared, &connection.on_thread) else {
+    let Some(slot) = shared.admission.enter(peer) else {
         shared.handler.refused();
         return;
     };
+    let open = OpenConnection::count(shared, on_thread);
+    let connection = Arc::new(Connection {
+        peer,
+        slot,
+        on_thread: Arc::clone(on_thread),
+    });
     let (shared, stopping) = (Arc::clone(shared), stopping.clone());
     connections.spawn(async move {
-        let _slot = slot;
+        let _open = open;
         // Answers go out at once; a socket that refuses this is about to fail anyway.
         let _ = stream.set_nodelay(true);
         match &shared.tls {
             None => shared.handler.serve(stream, connection, stopping).await,
             Some(tls) => {
                 let handshake = tls.accept(stream);
-                if let Ok(Ok(stream)) =
-                    tokio::time::timeout(shared.handshake_timeout, handshake).await
-                {
+                let handshake = tokio::time::timeout(shared.handshake_timeout, handshake);
+                let shaken = tokio::select! {
+                    shaken = handshake => shaken,
+                    () = connection.slot.ticket().displaced() => return,
+                };
+                if let Ok(Ok(stream)) = shaken {
                     shared.handler.serve(stream, connection, stopping).await;
                 }
             }
@@ -168,30 +178,25 @@ fn admit<H: Serve>(
     });
 }
 
-/// One of the connections that may be open.
-struct ConnectionSlot<H: Serve> {
+/// Counts a connection as long as it is open.
+struct OpenConnection<H: Serve> {
     shared: Arc<Accepting<H>>,
     on_thread: Arc<AtomicUsize>,
 }
 
-impl<H: Serve> ConnectionSlot<H> {
-    fn take(shared: &Arc<Accepting<H>>, on_thread: &Arc<AtomicUsize>) -> Option<Self> {
-        if shared.open.fetch_add(1, Relaxed) >= shared.max_connections {
-            shared.open.fetch_sub(1, Relaxed);
-            return None;
-        }
+impl<H: Serve> OpenConnection<H> {
+    fn count(shared: &Arc<Accepting<H>>, on_thread: &Arc<AtomicUsize>) -> Self {
         shared.handler.opened();
         on_thread.fetch_add(1, Relaxed);
-        Some(Self {
+        Self {
             shared: Arc::clone(shared),
             on_thread: Arc::clone(on_thread),
-        })
+        }
     }
 }
 
-impl<H: Serve> Drop for ConnectionSlot<H> {
+impl<H: Serve> Drop for OpenConnection<H> {
     fn drop(&mut self) {
-        self.shared.open.fetch_sub(1, Relaxed);
         self.shared.handler.closed();
         self.on_thread.fetch_sub(1, Relaxed);
     }

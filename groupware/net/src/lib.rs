@@ -4,15 +4,19 @@
 //! It knows neither who asks nor what for.
 
 mod accept;
-mod clients;
+mod admission;
 mod line;
 mod listen;
+mod network;
 mod pace;
+mod share;
 mod tls;
 
 pub use accept::{ACCEPT_PAUSE, Accepting, Connection, Serve, run};
-pub use clients::{ClientSlot, Clients};
+pub use admission::{Admission, Slot, Ticket};
 pub use line::{Line, NoLine, Stream};
 pub use listen::{descriptors, listen};
+pub use network::{Network, Networks, NoNetwork, client_of};
 pub use pace::{Pace, Patience, Phase, Pulse, Watched};
+pub use share::{Permit, Pool, Source};
 pub use tls::{Certificate, TlsError, TlsFiles, acceptor};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use groupware_front_lookup::LookupAccess;
 use groupware_front_smtp::SmtpLimits;
 use groupware_lookup::Layout as LookupLayout;
-use groupware_net::TlsFiles;
+use groupware_net::{Networks, TlsFiles};
 
 use crate::log::LogFormat;
 
@@ -83,6 +83,11 @@ pub struct Config {
     /// Where local users hand in mail over SMTP, if anywhere. They sign in, within TLS unless
     /// nobody but this machine can reach the address.
     pub submission_listen: Option<SocketAddr>,
+    /// Who has no share of its own but takes from all that there is: this machine's own programs,
+    /// unless said otherwise.
+    pub trusted: Networks,
+    /// Who is believed when it says for whom it asks (`X-Forwarded-For`).
+    pub proxies: Networks,
     /// What SMTP clients may use.
     pub smtp_limits: SmtpLimits,
     /// What one client, and all together, may use.
@@ -111,6 +116,8 @@ impl Config {
             domain: "localhost".into(),
             smtp_listen: None,
             submission_listen: None,
+            trusted: Networks::loopback(),
+            proxies: Networks::default(),
             smtp_limits: SmtpLimits::default(),
             limits: Limits::default(),
         }
@@ -226,7 +233,7 @@ impl Default for Limits {
             sign_in_forgiveness: Duration::from_secs(30),
             lookup_per_s: 100,
             attachment_bytes: 4 << 30,
-            quota_bytes: 16 << 30,
+            quota_bytes: 2 << 30,
             upload_lifetime: Duration::from_secs(24 * 3600),
             sweep_interval: Duration::from_secs(600),
             shutdown_timeout: Duration::from_secs(10),

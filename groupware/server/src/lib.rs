@@ -20,7 +20,7 @@ pub use error::ServeError;
 pub use groupware_front_lookup::LookupAccess;
 pub use groupware_front_smtp::SmtpLimits;
 pub use groupware_lookup::Layout as LookupLayout;
-pub use groupware_net::{TlsError, TlsFiles};
+pub use groupware_net::{Network, Networks, TlsError, TlsFiles};
 pub use log::LogFormat;
 pub use reload::Reloaded;
 pub use run::{Surroundings, run, run_demo};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use groupware_content::ContentStore;
 use groupware_documents::UploadId;
 use groupware_front_admin::AdminFront;
-use groupware_front_domino::Domino;
+use groupware_front_domino::{Domino, SetAside};
 use groupware_front_lookup::{Access, Lookup};
 use groupware_front_pages::Pages;
 use groupware_front_tus::{OpenUploads, Tus, key};
@@ -65,6 +65,7 @@ impl Parts {
             self.service.clone(),
             limits,
             config.http_threads.unwrap_or(at_once),
+            (Arc::clone(&self.streams), self.content.folder().to_owned()),
             Arc::clone(&self.metrics),
             Arc::clone(&self.request_log),
             hosts(config),
@@ -77,6 +78,7 @@ impl Parts {
             cookies: self.cookies,
             content: self.content.clone(),
             streams: Arc::clone(&self.streams),
+            set_aside: SetAside::default(),
             attachment_bytes: config.limits.attachment_bytes,
             body_within: config.limits.body_timeout,
             message_within: config.limits.mail_body_timeout,

@@ -17,7 +17,7 @@ use groupware_front_smtp::{self as smtp, Role, Smtp};
 use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
 use groupware_jobs::{Jobs, LookupSweep};
-use groupware_net::{self as net, Accepting, Certificate, Pace, descriptors, listen};
+use groupware_net::{self as net, Accepting, Admission, Certificate, Pace, descriptors, listen};
 use groupware_service::Service;
 use groupware_store::{Store, StoreOptions};
 use tokio::sync::watch;
@@ -88,7 +88,8 @@ impl Server {
         let connections = config.limits.connections.unwrap_or_else(|| {
             descriptors(RESERVED_DESCRIPTORS, DESCRIPTORS_OF_THREAD, thread_count)
         });
-        let accepting = Accepting::new(http, connections)
+        let admission = Admission::new(connections, config.trusted.clone());
+        let accepting = Accepting::new(http, Arc::new(admission))
             .tls(tls, config.limits.head_timeout)
             .shutdown_timeout(config.limits.shutdown_timeout);
         let (stop, _) = watch::channel(false);
@@ -117,7 +118,8 @@ impl Server {
         server.jobs = Some(jobs);
         let limits = config.smtp_limits.clone();
         let service = server.service.clone();
-        let smtp = Smtp::new(service, smtp_tls, limits, config.allow_plain_exposed);
+        let (is_exposed, trusted) = (config.allow_plain_exposed, config.trusted.clone());
+        let smtp = Smtp::new(service, smtp_tls, limits, is_exposed, trusted);
         server.spawn_smtp(&config, smtp)?;
         if let Some(file) = &config.port_file {
             write_port_file(file, address).map_err(|source| ServeError::PortFile {
@@ -304,6 +306,7 @@ fn http_server(parts: &Parts, config: &Config) -> HttpServer {
         },
         // On this machine alone, other servers may have the same name, and no TLS.
         is_https_only: config.tls.is_some() && !config.listen.ip().is_loopback(),
+        proxies: config.proxies.clone(),
         metrics: Arc::clone(&parts.metrics),
     }
 }

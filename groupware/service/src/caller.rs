@@ -1,11 +1,23 @@
-//! On whose behalf something is done: the other end of a connection, and the permit of a request that
-//! is worked on. Both are handed along as arguments.
+//! On whose behalf something is done: the other end of a connection, who has signed in, and the permit of
+//! a request that is worked on. All are handed along as arguments.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use groupware_net::{Connection, Permit, Pool, Source, client_of};
+use groupware_people::{Account, UserName};
+
+/// How a request came to the other end of its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// It was sent from there.
+    Nobody,
+    /// A proxy that is believed handed it on, for a client at this address.
+    Proxy(IpAddr),
+    /// A proxy handed it on, or somebody who plays one: it may come from anywhere.
+    Unknown,
+}
 
 /// Who waits for something to be done.
 #[derive(Debug, Clone)]
@@ -14,65 +26,119 @@ pub struct Caller(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     peer: IpAddr,
-    /// Connections that are served by the thread that serves this one, if threads serve connections.
-    connections: Option<Arc<AtomicUsize>>,
-    permit: Mutex<Option<OwnedSemaphorePermit>>,
+    /// The connection, if it is of those that are let in.
+    connection: Option<Arc<Connection>>,
+    is_trusted: bool,
+    via: Via,
     /// Who was found to ask.
-    user: OnceLock<Arc<str>>,
+    user: OnceLock<UserName>,
+    permit: Mutex<Option<Permit>>,
+    /// Memory for what is made for it.
+    memory: Mutex<Option<Permit>>,
 }
 
 impl Caller {
-    /// The other end of a connection. `connections` counts those that the same thread serves.
-    pub fn new(peer: IpAddr, connections: Option<Arc<AtomicUsize>>) -> Self {
-        Self(Arc::new(Inner {
-            peer,
-            connections,
-            permit: Mutex::default(),
-            user: OnceLock::new(),
-        }))
+    /// The other end of a connection, or whom a proxy at that end asks for.
+    pub fn of(connection: Arc<Connection>, via: Via) -> Self {
+        let is_trusted = connection.slot.ticket().is_trusted() && via == Via::Nobody;
+        let peer = match via {
+            Via::Proxy(client) => client,
+            Via::Nobody | Via::Unknown => connection.peer,
+        };
+        Self::new((peer, via), is_trusted, Some(connection))
+    }
+
+    /// Somebody at this address, on a connection that nobody counts.
+    pub fn at(peer: IpAddr) -> Self {
+        Self::new((peer, Via::Nobody), false, None)
     }
 
     /// The server itself.
     pub fn internal() -> Self {
-        Self::new(Ipv4Addr::UNSPECIFIED.into(), None)
+        Self::new((Ipv4Addr::UNSPECIFIED.into(), Via::Nobody), true, None)
     }
 
-    /// The other end of the connection.
+    fn new(
+        (peer, via): (IpAddr, Via),
+        is_trusted: bool,
+        connection: Option<Arc<Connection>>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            peer,
+            connection,
+            is_trusted,
+            via,
+            user: OnceLock::new(),
+            permit: Mutex::default(),
+            memory: Mutex::default(),
+        }))
+    }
+
+    /// The other end of the connection, or whom a proxy there asks for.
     pub fn peer(&self) -> IpAddr {
         self.0.peer
     }
 
-    /// Notes who was found to ask, for the log. Who is found first counts.
-    pub fn is_of(&self, user: &Arc<str>) {
-        self.0.user.get_or_init(|| Arc::clone(user));
+    /// How the request came to the other end of the connection.
+    pub fn via(&self) -> Via {
+        self.0.via
+    }
+
+    /// Whose share of what requests use it takes from.
+    pub fn source(&self) -> Source {
+        match (self.0.is_trusted, self.0.user.get()) {
+            (true, _) => Source::Trusted,
+            (false, Some(user)) => Source::User(Arc::clone(user.key())),
+            (false, None) => Source::Client(client_of(self.0.peer)),
+        }
+    }
+
+    /// Whether its share depends on who it is, and that isn't known yet.
+    pub fn is_nobody_yet(&self) -> bool {
+        !self.0.is_trusted && self.0.user.get().is_none()
+    }
+
+    /// Somebody was found to ask. What is taken from here on is the user's. Who is found first counts.
+    pub fn signed_in(&self, account: &Account) {
+        if self.0.user.get().is_some() {
+            return;
+        }
+        let user = self.0.user.get_or_init(|| account.name.clone());
+        if let Some(connection) = self.0.connection.as_ref().filter(|_| !self.0.is_trusted) {
+            connection.slot.belongs_to(user.key());
+        }
     }
 
     /// Who was found to ask, so far.
     pub fn user(&self) -> Option<&str> {
-        self.0.user.get().map(|name| &**name)
+        self.0.user.get().map(|name| &**name.spelling())
     }
 
     /// Whether the thread serves no other connection, so that it may wait for the disk itself. Who
     /// connects meanwhile waits for the disk once.
     pub fn may_block(&self) -> bool {
-        let connections = self.0.connections.as_ref();
-        connections.is_some_and(|count| count.load(Relaxed) == 1)
+        let connection = self.0.connection.as_ref();
+        connection.is_some_and(|connection| connection.on_thread.load(Relaxed) == 1)
     }
 
     /// Gives the permit to others until something is done that has a bound of its own.
     pub async fn give_way<T>(&self, until: impl Future<Output = T>) -> T {
-        let Some(permit) = self.hold(None) else {
+        let Some(mut permit) = self.hold(None) else {
             return until.await;
         };
-        let permits = Arc::clone(permit.semaphore());
-        drop(permit);
-        let done = until.await;
-        self.hold(permits.acquire_owned().await.ok());
+        let done = permit.give_way(until).await;
+        self.hold(Some(permit));
         done
     }
 
+    /// Keeps memory until the answer is on its way, in the place of what was kept before.
+    pub fn keep(&self, memory: Option<Permit>) {
+        let mut kept = self.0.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = memory;
+    }
+
     /// Puts a permit in the place of the one that is held.
-    fn hold(&self, permit: Option<OwnedSemaphorePermit>) -> Option<OwnedSemaphorePermit> {
+    fn hold(&self, permit: Option<Permit>) -> Option<Permit> {
         let mut held = self.0.permit.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *held, permit)
     }
@@ -80,21 +146,20 @@ impl Caller {
 
 /// Lets so many requests be worked on at once.
 #[derive(Debug)]
-pub struct Permits(Arc<Semaphore>);
+pub struct Permits(Pool);
 
 impl Permits {
     /// Permits for so many requests.
     pub fn new(at_once: usize) -> Self {
-        let at_once = at_once.min(Semaphore::MAX_PERMITS);
-        Self(Arc::new(Semaphore::new(at_once)))
+        Self(Pool::new(at_once))
     }
 
-    /// Works on a request when there is a permit for it; `None` if the server stops.
-    pub async fn work<T>(&self, caller: &Caller, work: impl Future<Output = T>) -> Option<T> {
-        let permit = Arc::clone(&self.0).acquire_owned().await.ok()?;
+    /// Works on a request when there is a permit for it, of the caller's share.
+    pub async fn work<T>(&self, caller: &Caller, work: impl Future<Output = T>) -> T {
+        let permit = self.0.take(&caller.source(), 1).await;
         let _returned = Return(caller);
         caller.hold(Some(permit));
-        Some(work.await)
+        work.await
     }
 }
 
@@ -115,7 +180,7 @@ mod tests {
     async fn who_gives_way_lets_others_work() {
         let permits = Permits::new(1);
         let (one, other) = (Caller::internal(), Caller::internal());
-        let free = || permits.0.available_permits();
+        let free = || permits.0.free();
         let second = permits.work(&other, async {
             assert_eq!(free(), 0);
             other.give_way(async { assert_eq!(free(), 1) }).await;
@@ -123,11 +188,11 @@ mod tests {
         });
         let first = permits.work(&one, async {
             assert_eq!(free(), 0);
-            one.give_way(second).await.unwrap();
+            one.give_way(second).await;
             assert_eq!(free(), 0);
         });
         assert_eq!(free(), 1);
-        first.await.unwrap();
+        first.await;
         assert_eq!(free(), 1);
         one.give_way(async {}).await;
     }
@@ -140,22 +205,36 @@ mod tests {
             let mut work = std::pin::pin!(permits.work(&caller, std::future::pending::<()>()));
             tokio::select! {
                 biased;
-                _ = work.as_mut() => panic!("it never ends"),
+                () = work.as_mut() => panic!("it never ends"),
                 () = std::future::ready(()) => {}
             }
-            assert_eq!(permits.0.available_permits(), 0);
+            assert_eq!(permits.0.free(), 0);
         }
-        assert_eq!(permits.0.available_permits(), 1);
+        assert_eq!(permits.0.free(), 1);
     }
 
     #[test]
     fn a_thread_of_one_connection_may_wait_for_the_disk() {
-        let connections = Arc::new(AtomicUsize::new(1));
+        use groupware_net::{Admission, Networks};
+        use std::sync::atomic::AtomicUsize;
+
         let peer = Ipv4Addr::LOCALHOST.into();
-        let caller = Caller::new(peer, Some(Arc::clone(&connections)));
-        assert!(caller.may_block());
-        connections.store(2, Relaxed);
+        let admission = Arc::new(Admission::new(1, Networks::loopback()));
+        let connection = Arc::new(Connection {
+            peer,
+            slot: admission.enter(peer).unwrap(),
+            on_thread: Arc::new(AtomicUsize::new(1)),
+        });
+        let caller = Caller::of(Arc::clone(&connection), Via::Nobody);
+        assert!(caller.may_block() && caller.source() == Source::Trusted);
+        connection.on_thread.store(2, Relaxed);
         assert!(!caller.may_block());
-        assert!(!Caller::new(peer, None).may_block());
+        // Whom a trusted proxy asks for is not trusted.
+        let client = IpAddr::from([192, 0, 2, 1]);
+        let caller = Caller::of(Arc::clone(&connection), Via::Proxy(client));
+        assert_eq!(caller.source(), Source::Client(client));
+        let caller = Caller::of(connection, Via::Unknown);
+        assert_eq!(caller.source(), Source::Client(peer));
+        assert!(!Caller::at(peer).may_block());
     }
 }

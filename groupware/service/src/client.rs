@@ -1,6 +1,8 @@
 //! Where something comes from, as limits per client count it.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
+
+use groupware_net::client_of;
 
 /// Who something comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,34 +17,8 @@ impl Client {
     /// The client at an address that no proxy handed on.
     pub fn at(address: IpAddr) -> Self {
         Self {
-            address: network(address.to_canonical()),
+            address: client_of(address),
             is_shared: false,
         }
-    }
-}
-
-/// Everybody has 2^64 addresses of IPv6 to choose from.
-fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => IpAddr::from(Ipv6Addr::from_bits(
-            address.to_bits() & !u128::from(u64::MAX),
-        )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_network_of_ipv6_is_one_client() {
-        let check = |address: &str, expected: &str| {
-            let client = Client::at(address.parse().unwrap());
-            assert_eq!(client.address, expected.parse::<IpAddr>().unwrap());
-        };
-        check("192.0.2.1", "192.0.2.1");
-        check("::ffff:192.0.2.1", "192.0.2.1");
-        check("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::");
     }
 }

@@ -20,7 +20,7 @@ mod throttle;
 mod user;
 
 pub use accounts::{Accounts, AccountsError};
-pub use caller::{Caller, Permits};
+pub use caller::{Caller, Permits, Via};
 pub use change::{ChangeError, change};
 pub use client::Client;
 pub use limit::Limiter;

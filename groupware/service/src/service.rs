@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use groupware_net::Pool;
 use groupware_people::{SecretHash, Users};
 use groupware_store::{Batch, CommitError, Committed, Store};
 
@@ -13,6 +14,9 @@ use crate::passwords::Passwords;
 use crate::random;
 use crate::sessions::{Lifetime, Sessions};
 use crate::throttle::Throttle;
+
+/// Memory for large things that are read to be answered with, and the same of those who are trusted.
+const MEMORY_BYTES: [usize; 2] = [64 << 20, 256 << 20];
 
 /// What the service needs to know of a server's configuration.
 #[derive(Debug, Clone)]
@@ -55,7 +59,7 @@ impl Default for Settings {
             sign_in_forgiveness: Duration::from_secs(30),
             admin_token: random::bytes(),
             mail_quota_bytes: None,
-            quota_bytes: 16 << 30,
+            quota_bytes: 2 << 30,
         }
     }
 }
@@ -75,6 +79,8 @@ pub struct Parts {
     /// Who is signed in.
     pub sessions: Sessions,
     pub(crate) throttle: Throttle,
+    /// For large things that are read to be answered with, in KiB.
+    memory: Pool,
     clock: Clock,
     settings: RwLock<Arc<Settings>>,
 }
@@ -90,6 +96,7 @@ impl Service {
             passwords: Passwords::new(settings.hashes_at_once),
             sessions: Sessions::new(settings.sessions, settings.session_lifetime),
             throttle: Throttle::new(settings.sign_in_failures, settings.sign_in_forgiveness),
+            memory: Pool::new(MEMORY_BYTES[0] >> 10).with_trusted(MEMORY_BYTES[1] >> 10),
             clock: Clock::start(),
             settings: RwLock::new(Arc::new(settings)),
             store,
@@ -132,6 +139,17 @@ impl Service {
             true => self.0.store.commit_here(batch).await,
             false => self.0.store.commit(batch).await,
         }
+    }
+
+    /// Waits until the caller may read so many bytes to make an answer of, and keeps them for it until that
+    /// is on its way.
+    pub async fn make_room(&self, caller: &Caller, bytes: u64) {
+        caller.keep(None);
+        let units = usize::try_from(bytes.div_ceil(1 << 10)).unwrap_or(usize::MAX);
+        let source = caller.source();
+        let taken = self.0.memory.take(&source, units);
+        let permit = caller.give_way(taken).await;
+        caller.keep(Some(permit));
     }
 
     /// Seconds since 1970.

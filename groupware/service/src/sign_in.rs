@@ -121,6 +121,17 @@ impl Service {
         }
     }
 
+    /// The user whose application password this is: those can't be guessed, and looking at one costs
+    /// little.
+    pub fn recognise(&self, user: &str, password: &str) -> Option<Arc<Account>> {
+        let user = self.directory().local_name(user).unwrap_or(user);
+        let account = self.directory().find(user)?;
+        let is_known = account
+            .credentials()
+            .has_app_password(&hash_secret(password));
+        is_known.then_some(account)
+    }
+
     /// Starts a session and gives its token, which is kept nowhere else. A change of the password, or
     /// of the user, ends the user's sessions once it is made: either it finds this one, or this finds
     /// the change.

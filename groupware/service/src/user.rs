@@ -19,7 +19,7 @@ pub struct User {
 impl User {
     /// The user of an account, on this caller's connection.
     pub fn of(account: &Account, caller: Caller) -> Self {
-        caller.is_of(account.name.spelling());
+        caller.signed_in(account);
         Self {
             name: account.name.clone(),
             since: account.created,

@@ -188,6 +188,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-calendar",
             "groupware-documents",
             "groupware-mail",
+            "groupware-net",
             "groupware-people",
             "groupware-store",
         ],

@@ -7,6 +7,8 @@ use groupware_content::ContentStore;
 use groupware_http::{Cookies, Streams};
 use groupware_service::Service;
 
+use crate::set_aside::SetAside;
+
 /// What these routes use.
 #[derive(Debug, Clone)]
 pub struct Domino {
@@ -18,6 +20,8 @@ pub struct Domino {
     pub content: ContentStore,
     /// What streaming takes.
     pub streams: Arc<Streams>,
+    /// What bodies under way set aside of their owners' shares.
+    pub set_aside: SetAside,
     /// Largest attachment.
     pub attachment_bytes: u64,
     /// Longest time that 64 KiB of an attachment may take to arrive.

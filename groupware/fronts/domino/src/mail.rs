@@ -23,6 +23,9 @@ use self::request::{FileName, InFolder, MediaType, Message};
 use crate::failure::Reply;
 use crate::front::Domino;
 
+/// A message and what is made of it, in memory at once.
+const COPIES: u64 = 2;
+
 /// The mail routes under `/mail/{mailbox}/api/mail`, where bodies may be as large as messages.
 pub(crate) fn routes(domino: &Domino, gate: &Gate) -> Router {
     let at = |rest: &str| format!("/mail/{{mailbox}}/api/mail{rest}");
@@ -176,17 +179,18 @@ async fn read_message(
 ) -> Reply {
     let (mark, links) = (query.flag("markread")?, query.flag("attachmentlinks")?);
     let mailbox = owner.mailbox();
-    let (held, bytes) = read(&service, |snapshot| {
-        let held = mail::require(snapshot, mailbox, unid)?;
-        let bytes = mail::bytes(snapshot, mailbox, &held)?;
-        Ok((held, bytes))
-    })?;
+    let held = read(&service, |snapshot| mail::require(snapshot, mailbox, unid))?;
     if mark.unwrap_or(true) && !held.entry.read {
         change(&service, &owner, |context| {
             mail::mark(context, &[unid], true)
         })
         .await?;
     }
+    // Nothing is waited for with a message in hand.
+    service
+        .make_room(owner.caller(), held.entry.size * COPIES)
+        .await;
+    let bytes = read(&service, |snapshot| mail::bytes(snapshot, mailbox, &held))?;
     match query.last("format") {
         None => {}
         Some(format) if format.eq_ignore_ascii_case("json") => {}
@@ -205,10 +209,12 @@ async fn read_file(
     Message(unid): Message,
     FileName(name): FileName,
 ) -> Reply {
-    let bytes = read(&service, |snapshot| {
-        let held = mail::require(snapshot, owner.mailbox(), unid)?;
-        mail::bytes(snapshot, owner.mailbox(), &held)
-    })?;
+    let mailbox = owner.mailbox();
+    let held = read(&service, |snapshot| mail::require(snapshot, mailbox, unid))?;
+    service
+        .make_room(owner.caller(), held.entry.size * COPIES)
+        .await;
+    let bytes = read(&service, |snapshot| mail::bytes(snapshot, mailbox, &held))?;
     let parts = mail::parts(&bytes);
     let mut files = parts.iter().filter(|part| !part.is_multipart());
     let part = files

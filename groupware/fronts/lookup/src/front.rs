@@ -7,7 +7,6 @@ use std::time::Duration;
 use groupware_http::client;
 use groupware_lookup::Layout;
 use groupware_service::{Caller, Limiter, Service};
-use http::HeaderMap;
 
 use crate::access::Access;
 
@@ -41,9 +40,9 @@ impl Lookup {
     ///
     /// # Errors
     /// The seconds after which there is enough, if there isn't.
-    pub(crate) fn admit(&self, caller: &Caller, headers: &HeaderMap, many: u32) -> Result<(), u32> {
-        let client = client(caller, headers);
-        if client.address.is_loopback() {
+    pub(crate) fn admit(&self, caller: &Caller, many: u32) -> Result<(), u32> {
+        let client = client(caller);
+        if client.address.is_loopback() && !client.is_shared {
             return Ok(());
         }
         let admitted = self.rate.admit(client.address, many, self.service.uptime());

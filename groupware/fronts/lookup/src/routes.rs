@@ -62,7 +62,7 @@ async fn guard(State(lookup): State<Lookup>, request: Request, next: Next) -> Re
         return reply::text(http::StatusCode::NOT_FOUND, message);
     }
     let caller = caller_of(request.extensions());
-    match lookup.admit(&caller, request.headers(), 1) {
+    match lookup.admit(&caller, 1) {
         Ok(()) => next.run(request).await,
         Err(seconds) => LookupFailure::TooOften(seconds).into_response(),
     }
@@ -90,7 +90,7 @@ async fn register_bulk(
 ) -> Reply {
     let who = changer(&lookup, &caller, &headers, media::JSON).await?;
     let all = NewRecord::parse_bulk(&body)?;
-    admit_more(&lookup, &caller, &headers, all.len())?;
+    admit_more(&lookup, &caller, all.len())?;
     let made = change(&lookup, (&caller, &who), |context| {
         // What could not be read is told again in each round: it is read again.
         let all = NewRecord::parse_bulk(&body)?;
@@ -216,16 +216,9 @@ async fn message(
 }
 
 /// Takes what a request of several records costs beyond one.
-fn admit_more(
-    lookup: &Lookup,
-    caller: &Caller,
-    headers: &HeaderMap,
-    records: usize,
-) -> Result<(), LookupFailure> {
+fn admit_more(lookup: &Lookup, caller: &Caller, records: usize) -> Result<(), LookupFailure> {
     let more = u32::try_from(records).unwrap_or(u32::MAX).saturating_sub(1);
-    lookup
-        .admit(caller, headers, more)
-        .map_err(LookupFailure::TooOften)
+    lookup.admit(caller, more).map_err(LookupFailure::TooOften)
 }
 
 /// Reads from one snapshot.

@@ -1,19 +1,18 @@
 //! One client's conversation: who it is, what it may send, and to whom. Knows no sockets.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use groupware_mail::{self as mail, MailError, Parcel, Reason, limits};
-use groupware_net::{Line, NoLine};
+use groupware_net::{Line, NoLine, Permit};
 use groupware_people::Account;
 use groupware_proto_smtp::{Command, Flaw, Mechanism, Text, Trace, command};
 use groupware_service::mail::change_in;
 use groupware_service::{Caller, ChangeError, Client, SignInError};
 use groupware_store::CommitError;
-use tokio::sync::{SemaphorePermit, watch};
+use tokio::sync::watch;
 
 use crate::shared::{Role, Smtp};
 use crate::stop::stopped;
@@ -62,11 +61,11 @@ struct Envelope {
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn new(shared: &'a Smtp, role: Role, peer: IpAddr, is_local: bool) -> Self {
+    pub(crate) fn new(shared: &'a Smtp, role: Role, caller: Caller, is_local: bool) -> Self {
         Self {
             shared,
             role,
-            caller: Caller::new(peer, None),
+            caller,
             is_local,
             is_tls: false,
             is_esmtp: false,
@@ -82,7 +81,7 @@ impl<'a> Session<'a> {
         Self {
             is_tls: true,
             errors: self.errors,
-            ..Self::new(self.shared, self.role, self.caller.peer(), self.is_local)
+            ..Self::new(self.shared, self.role, self.caller, self.is_local)
         }
     }
 
@@ -245,6 +244,7 @@ impl<'a> Session<'a> {
             .verify(&self.caller, client, &user, &password);
         match verify.await {
             Ok(proven) => {
+                self.caller.signed_in(&proven.account);
                 self.user = Some(proven.account);
                 Ok("235 2.7.0 Welcome")
             }
@@ -371,11 +371,11 @@ impl<'a> Session<'a> {
         }
         wire.reply("354 End with a dot");
         let mut text = Text::new(limits::MESSAGE_BYTES - TRACE_BYTES);
-        let mut memory: Vec<SemaphorePermit<'_>> = Vec::new();
+        let mut memory: Vec<Permit> = Vec::new();
         let mut is_short = false;
         wire.text(self.shared.limits.data_timeout, |bytes| {
             while !is_short && memory.len() * MEMORY_STEP_BYTES < text.seen() + bytes.len() {
-                match self.shared.memory(MEMORY_STEP_BYTES) {
+                match self.shared.memory(&self.caller, MEMORY_STEP_BYTES) {
                     Some(permit) => memory.push(permit),
                     None => {
                         is_short = true;

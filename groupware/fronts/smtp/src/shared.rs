@@ -4,10 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use groupware_net::{ClientSlot, Clients};
+use groupware_net::{Admission, Networks, Permit, Pool};
 use groupware_people::Directory;
-use groupware_service::{Client, Limiter, Service};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use groupware_service::{Caller, Client, Limiter, Service};
 use tokio_rustls::TlsAcceptor;
 
 /// What the memory of messages is counted in.
@@ -57,7 +56,7 @@ impl Default for SmtpLimits {
             command_timeout: Duration::from_secs(300),
             data_timeout: Duration::from_secs(600),
             connection_timeout: Duration::from_secs(3600),
-            memory_bytes: 256 << 20,
+            memory_bytes: 64 << 20,
             shutdown_timeout: Duration::from_secs(10),
         }
     }
@@ -70,8 +69,8 @@ pub struct Smtp {
     pub(crate) limits: SmtpLimits,
     /// Plain text may carry passwords beyond this machine: a proxy in front speaks TLS.
     pub(crate) allow_plain_exposed: bool,
-    memory: Semaphore,
-    clients: Arc<Clients>,
+    memory: Pool,
+    pub(crate) admission: Arc<Admission>,
     messages: Limiter<IpAddr>,
 }
 
@@ -83,14 +82,18 @@ impl Smtp {
         tls: Option<TlsAcceptor>,
         limits: SmtpLimits,
         allow_plain_exposed: bool,
+        trusted: Networks,
     ) -> Self {
         let per_minute = limits.messages_per_minute.max(1);
         Self {
             service,
             tls,
             allow_plain_exposed,
-            memory: Semaphore::new(limits.memory_bytes / UNIT_BYTES),
-            clients: Arc::new(Clients::new(limits.connections_per_client)),
+            memory: Pool::new(limits.memory_bytes / UNIT_BYTES),
+            admission: Arc::new(
+                Admission::new(limits.connections, trusted)
+                    .with_most_of_client(limits.connections_per_client),
+            ),
             messages: Limiter::new(per_minute, Duration::from_secs(60) / per_minute),
             limits,
         }
@@ -106,10 +109,10 @@ impl Smtp {
         domain.eq_ignore_ascii_case(self.domain()).then_some(name)
     }
 
-    /// Memory for a part of a message, if there is some.
-    pub(crate) fn memory(&self, bytes: usize) -> Option<SemaphorePermit<'_>> {
-        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).ok()?;
-        self.memory.try_acquire_many(units).ok()
+    /// Memory for a part of a message, if the sender's share has some.
+    pub(crate) fn memory(&self, caller: &Caller, bytes: usize) -> Option<Permit> {
+        let units = bytes.div_ceil(UNIT_BYTES);
+        self.memory.try_take(&caller.source(), units)
     }
 
     /// Counts a message of a client; whether it may send it. This machine's own programs may send
@@ -120,10 +123,5 @@ impl Smtp {
         }
         let (client, now) = (Client::at(peer).address, self.service.uptime());
         self.limits.messages_per_minute > 0 && self.messages.admit(client, 1, now).is_ok()
-    }
-
-    /// Counts a new connection of a client; `None` if it has too many.
-    pub(crate) fn enter(&self, peer: IpAddr) -> Option<ClientSlot> {
-        self.clients.enter(Client::at(peer).address)
     }
 }

@@ -3,11 +3,13 @@
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 
-use groupware_net::{ACCEPT_PAUSE, Line};
+use groupware_net::{ACCEPT_PAUSE, Connection, Line};
+use groupware_service::{Caller, Via};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::session::{Next, Session};
@@ -40,13 +42,11 @@ async fn serve(
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let (stop_here, stopping) = watch::channel(false);
-    let slots = Arc::new(Semaphore::new(shared.limits.connections));
     let mut accepting = JoinSet::new();
     for (listener, role) in listeners {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let (shared, stopping) = (Arc::clone(&shared), stopping.clone());
-        let slots = Arc::clone(&slots);
-        accepting.spawn(accept_all(listener, role, shared, slots, stopping));
+        accepting.spawn(accept_all(listener, role, shared, stopping));
     }
     stopped(&mut stop).await;
     stop_here.send_replace(true);
@@ -59,7 +59,6 @@ async fn accept_all(
     listener: tokio::net::TcpListener,
     role: Role,
     shared: Arc<Smtp>,
-    slots: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
 ) {
     let mut stop = stopping.clone();
@@ -72,16 +71,25 @@ async fn accept_all(
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    let slot = Arc::clone(&slots).try_acquire_owned().ok();
-                    let slot = slot.zip(shared.enter(peer.ip()));
+                    let slot = shared.admission.enter(peer.ip());
                     let (shared, stopping) = (Arc::clone(&shared), stopping.clone());
                     connections.spawn(async move {
                         // Answers go out at once; a socket that refuses this is about to fail.
                         let _ = stream.set_nodelay(true);
                         match slot {
-                            Some(_slot) => {
-                                let session = Session::new(&shared, role, peer.ip(), is_local);
-                                converse(stream, session, &shared, stopping).await;
+                            Some(slot) => {
+                                // Others are talked with on the same thread: it never waits itself.
+                                let connection = Arc::new(Connection {
+                                    peer: peer.ip(),
+                                    slot,
+                                    on_thread: Arc::new(AtomicUsize::new(usize::MAX)),
+                                });
+                                let caller = Caller::of(Arc::clone(&connection), Via::Nobody);
+                                let session = Session::new(&shared, role, caller, is_local);
+                                tokio::select! {
+                                    () = converse(stream, session, &shared, stopping) => {}
+                                    () = connection.slot.ticket().displaced() => {}
+                                }
                             }
                             None => turn_away(stream).await,
                         }

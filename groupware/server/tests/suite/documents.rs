@@ -1,6 +1,6 @@
 //! Documents and their attachments over HTTP.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::SocketAddr;
 
 use crate::support::*;
@@ -457,6 +457,45 @@ fn a_share_of_the_disk_is_a_users_own() {
             .status,
         201
     );
+}
+
+#[test]
+fn bodies_under_way_count_in_their_owners_share() {
+    let mut config = config();
+    config.limits.quota_bytes = 100_000;
+    let server = Server::start(config).unwrap();
+    let ada = User::new(&server, "ada");
+    let path = ada.document();
+    let head = |name: &str, length: &str| {
+        let auth = &ada.auth;
+        format!(
+            "PUT {path}/Body/{name} HTTP/1.1\r\nhost: x\r\nauthorization: {auth}\r\n{length}\r\n\r\n"
+        )
+    };
+    let put = |name: &str| {
+        let file = format!("{path}/Body/{name}");
+        ada.send("PUT", &file, &[], &[1; 60_000])
+    };
+    // The server asks for the body once it has set its length aside.
+    let mut under_way = connect(ada.address());
+    let announced = "content-length: 60000\r\nexpect: 100-continue";
+    under_way
+        .write_all(head("a", announced).as_bytes())
+        .unwrap();
+    let mut asked = [0; 12];
+    under_way.read_exact(&mut asked).unwrap();
+    assert_eq!(&asked, b"HTTP/1.1 100");
+    assert_error(&put("b"), 507);
+    let mut chunked = connect(ada.address());
+    let head = head("c", "transfer-encoding: chunked");
+    chunked.write_all(head.as_bytes()).unwrap();
+    chunked.write_all(b"ea60\r\n").unwrap();
+    chunked.write_all(&[1; 60_000]).unwrap();
+    chunked.write_all(b"\r\n0\r\n\r\n").unwrap();
+    assert_error(&read_reply(chunked).unwrap(), 507);
+    // Given up, it gives back what it had.
+    drop(under_way);
+    wait_for("room", || put("b").status == 201);
 }
 
 #[test]

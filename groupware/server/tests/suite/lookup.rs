@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::support::*;
 use groupware_lookup::{Context, NewRecord, Registrant};
-use groupware_server::{Config, Data, LookupAccess, LookupLayout, Server};
+use groupware_server::{Config, Data, LookupAccess, LookupLayout, Networks, Server};
 use groupware_store::{Store, StoreOptions};
 use serde_json::json;
 
@@ -403,6 +403,7 @@ fn clients_elsewhere_have_a_rate() {
     let server = start_with(|config| {
         config.lookup = Some(LookupAccess::Open);
         config.limits.lookup_per_s = 1;
+        config.proxies = Networks::loopback();
     });
     let from_afar = [JSON, ("x-forwarded-for", "192.0.2.1")];
     let get =

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::*;
-use groupware_server::{Config, Data, ServeError, Server, TlsFiles};
+use groupware_server::{Config, Data, Networks, ServeError, Server, TlsFiles};
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
 use serde_json::json;
 
@@ -242,6 +242,34 @@ fn slow_heads_and_surplus_connections_are_cut_off() {
             "idle, but not cut off"
         );
     }
+}
+
+#[test]
+fn strangers_make_room_for_each_other_and_users_stay() {
+    let server = start_with(|config| {
+        config.limits.connections = Some(8);
+        // Whoever is not trusted; all tests come from one address, which is a stranger's then.
+        config.trusted = Networks::default();
+    });
+    let ada = basic("ada", &register(&server, &["ada"]).remove(0));
+    let mut users = connect(server.address());
+    let ask =
+        format!("GET /mail/ada/api/mail/inbox HTTP/1.1\r\nhost: x\r\nauthorization: {ada}\r\n\r\n");
+    users.write_all(ask.as_bytes()).unwrap();
+    assert_eq!(read_reply(&mut users).unwrap().status, 200);
+    let half_sent = || {
+        let mut stream = connect(server.address());
+        let _cut_off = stream.write_all(b"GET /healthz HTTP/1.1\r\n");
+        stream
+    };
+    // Half of all connections are for strangers, whoever else of them comes.
+    let held: Vec<_> = (0..20).map(|_| half_sent()).collect();
+    wait_for("others are turned away", || {
+        read_reply(half_sent()).is_none()
+    });
+    users.write_all(ask.as_bytes()).unwrap();
+    assert_eq!(read_reply(&mut users).unwrap().status, 200);
+    drop(held);
 }
 
 #[test]

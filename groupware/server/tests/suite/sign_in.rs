@@ -1,7 +1,7 @@
 //! Who gets in, with what, and who doesn't.
 
 use crate::support::*;
-use groupware_server::Server;
+use groupware_server::{Networks, Server};
 use serde_json::json;
 
 const EVENTS: &str = "/mail/ada/api/calendar/events";
@@ -185,6 +185,7 @@ fn passwords_are_set_and_changed() {
 fn guessing_is_slowed_down_for_one_user_and_address_only() {
     let mut config = config();
     config.limits.sign_in_failures = 3;
+    config.proxies = Networks::loopback();
     let server = Server::start(config).unwrap();
     let app_password = register(&server, &["ada", "eve"]).remove(0);
     let body = json!({ "password": "correct horse" });

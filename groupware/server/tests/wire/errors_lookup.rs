@@ -1,6 +1,6 @@
 //! Failures of the lookup service, in JSON and in XML.
 
-use groupware_server::LookupAccess;
+use groupware_server::{LookupAccess, Networks};
 use insta::assert_snapshot;
 
 use crate::transcript::*;
@@ -166,7 +166,10 @@ fn who_may_not() {
 
 #[test]
 fn who_asks_too_often() {
-    let mut t = Transcript::with(|config| config.limits.lookup_per_s = 1);
+    let mut t = Transcript::with(|config| {
+        config.limits.lookup_per_s = 1;
+        config.proxies = Networks::loopback();
+    });
     let from = || with(&[("x-forwarded-for", "192.0.2.1")]);
     let many = format!("[{}]", vec![HOST; 30].join(","));
     let bulk = json(many).and("x-forwarded-for", "192.0.2.2");

@@ -27,6 +27,7 @@ use super::reply;
 use super::user::{DatabaseUser, change};
 use crate::failure::{Failure, Reply};
 use crate::front::Domino;
+use crate::set_aside::Share;
 
 const BYTES: &str = "application/octet-stream";
 
@@ -145,6 +146,8 @@ struct Inbox {
     announced: Option<u64>,
     /// Bytes that may still come in.
     room: u64,
+    /// Of the owner's: all that was announced, else what has come in.
+    share: Share,
     open: Option<(FileName, String, Whole)>,
     files: Vec<(NewAttachment, Pin)>,
     place: Place,
@@ -160,28 +163,21 @@ impl Inbox {
         (headers, body): (&HeaderMap, Body),
     ) -> Result<Self, Failure> {
         let announced = text(headers, CONTENT_LENGTH).and_then(|length| length.parse().ok());
-        let room = domino.service.store().read(|snapshot| {
-            let at = (&place.database, &place.unid);
-            documents::check_change(snapshot, user.who(), at)?;
-            documents::room(
-                snapshot,
-                user.mailbox(),
-                domino.service.settings().quota_bytes,
-            )
-        })?;
-        let room = room.min(domino.attachment_bytes);
+        let at = (&place.database, &place.unid);
+        let store = domino.service.store();
+        store.read(|snapshot| documents::check_change(snapshot, user.who(), at))?;
         if announced.is_some_and(|length: u64| length > domino.attachment_bytes) {
             return Err(too_large(domino.attachment_bytes).into());
         }
-        if announced.is_some_and(|length| length > room) {
-            return Err(no_room().into());
-        }
+        let mut share = domino.set_aside.share(user.mailbox());
+        set_aside(domino, &mut share, announced.unwrap_or_default())?;
         let buffers = &domino.streams.incoming;
         Ok(Self {
             domino: domino.clone(),
             body: Inflow::new(body, buffers, domino.body_within, user.caller()),
             announced,
-            room,
+            room: domino.attachment_bytes,
+            share,
             open: None,
             files: Vec::new(),
             place: place.clone(),
@@ -252,10 +248,10 @@ impl Inbox {
     /// Adds the first bytes of a buffer to the file.
     async fn append(&mut self, buffer: Buffer, count: usize) -> Result<Buffer, Failure> {
         let left = self.room.checked_sub(count as u64);
-        self.room = left.ok_or_else(|| match self.room_is_share() {
-            true => no_room(),
-            false => too_large(self.domino.attachment_bytes),
-        })?;
+        self.room = left.ok_or_else(|| too_large(self.domino.attachment_bytes))?;
+        if self.announced.is_none() {
+            set_aside(&self.domino, &mut self.share, count as u64)?;
+        }
         let Some((name, media_type, mut whole)) = self.open.take() else {
             return Ok(buffer);
         };
@@ -266,16 +262,6 @@ impl Inbox {
         let (whole, buffer) = self.domino.streams.disk.work(append).await??;
         self.open = Some((name, media_type, whole));
         Ok(buffer)
-    }
-
-    /// Whether what may come in is bounded by the owner's share, not by the largest attachment.
-    fn room_is_share(&self) -> bool {
-        let open = self
-            .open
-            .as_ref()
-            .map_or(0, |(_, _, whole)| whole.written());
-        let here: u64 = self.files.iter().map(|(file, _)| file.bytes).sum();
-        self.room + open + here < self.domino.attachment_bytes
     }
 
     async fn end_file(&mut self) -> Result<(), Failure> {
@@ -316,6 +302,20 @@ impl Inbox {
             documents::attachment_path(user.mailbox(), place, first),
             all_new,
         ))
+    }
+}
+
+/// Sets more bytes aside, if the owner has room for them.
+fn set_aside(domino: &Domino, share: &mut Share, bytes: u64) -> Result<(), Failure> {
+    let (store, quota_bytes) = (
+        domino.service.store(),
+        domino.service.settings().quota_bytes,
+    );
+    let owner = Arc::clone(share.owner());
+    let room = || store.read(|snapshot| documents::room(snapshot, &owner, quota_bytes));
+    match share.grow(bytes, room)? {
+        true => Ok(()),
+        false => Err(no_room().into()),
     }
 }
 

@@ -36,7 +36,7 @@ impl DatabaseUser {
     }
 
     /// The owner's partition.
-    pub(crate) fn mailbox(&self) -> &str {
+    pub(crate) fn mailbox(&self) -> &Arc<str> {
         &self.mailbox
     }
 }

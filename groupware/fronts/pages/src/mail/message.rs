@@ -28,6 +28,28 @@ fn unid(text: &str) -> Result<Unid, PageError> {
     Unid::parse(text).ok_or(PageError::NotFound)
 }
 
+/// A mail and what is made of it, in memory at once.
+const COPIES: u64 = 2;
+
+/// A mail of the visitor's with its bytes, for which there is room until the page is on its way.
+///
+/// # Errors
+/// A refusal if it isn't there; the store's.
+async fn take(service: &Service, visitor: &Visitor, held: &Held) -> Result<Bytes, MailError> {
+    let bytes = held.entry.size * COPIES;
+    service.make_room(visitor.owner.caller(), bytes).await;
+    read(service, |snapshot| {
+        mail::bytes(snapshot, visitor.mailbox(), held)
+    })
+}
+
+/// The mail of this name.
+fn find(service: &Service, visitor: &Visitor, unid: Unid) -> Result<Held, MailError> {
+    read(service, |snapshot| {
+        mail::require(snapshot, visitor.mailbox(), unid)
+    })
+}
+
 /// A mail of the visitor's with its bytes.
 ///
 /// # Errors
@@ -58,7 +80,7 @@ pub(crate) async fn show(
     asked: Result<Query<ShapeQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Reply {
     let unid = unid(&id)?;
-    let (held, bytes) = load(&service, &visitor, unid)?;
+    let held = find(&service, &visitor, unid)?;
     if held.folder == Folder::Drafts {
         let path = format!("{}?draft={unid}", super::text::WRITE);
         return Ok(Redirect::to(&path).into_response());
@@ -69,6 +91,8 @@ pub(crate) async fn show(
         })
         .await?;
     }
+    // Nothing is waited for with a mail in hand.
+    let bytes = take(&service, &visitor, &held).await?;
     let folders = read(&service, |snapshot| {
         mail::all_folders(snapshot, visitor.mailbox())
     })?;
@@ -287,9 +311,7 @@ pub(crate) async fn change(
 ) -> Reply {
     let unid = unid(&id)?;
     let (visitor, fields) = (&sent.visitor, &sent.fields);
-    let held = read(&service, |snapshot| {
-        mail::require(snapshot, visitor.mailbox(), unid)
-    })?;
+    let held = find(&service, visitor, unid)?;
     let is_last = fields.get("do") == "delete" && held.folder == Folder::Trash;
     if is_last && !fields.has("sure") {
         return list::confirm(&service, visitor, &message_path(unid), &[unid]);
@@ -303,7 +325,8 @@ pub(crate) async fn file(
     visitor: Visitor,
     Path((id, name)): Path<(String, String)>,
 ) -> Reply {
-    let (_, bytes) = load(&service, &visitor, unid(&id)?)?;
+    let held = find(&service, &visitor, unid(&id)?)?;
+    let bytes = take(&service, &visitor, &held).await?;
     let parts = mail::parts(&bytes);
     let mut files = parts.iter().filter(|part| !part.is_multipart());
     let part = files
@@ -322,7 +345,8 @@ pub(crate) async fn source(
     Path(id): Path<String>,
 ) -> Reply {
     let unid = unid(&id)?;
-    let (_, bytes) = load(&service, &visitor, unid)?;
+    let held = find(&service, &visitor, unid)?;
+    let bytes = take(&service, &visitor, &held).await?;
     Ok(reply::file(
         &format!("{unid}.eml"),
         "message/rfc822",

@@ -1,0 +1,97 @@
+//! What bodies under way set aside of an owner's share of the disk, until they are attachments or given
+//! up. It is held in memory: it ends with the bodies that it is for.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The bytes set aside, by owner. Who has none is on no record.
+#[derive(Debug, Clone, Default)]
+pub struct SetAside(Arc<Mutex<HashMap<Arc<str>, u64>>>);
+
+/// Bytes of one body; dropping it gives them back.
+#[derive(Debug)]
+pub(crate) struct Share {
+    of: SetAside,
+    owner: Arc<str>,
+    bytes: u64,
+}
+
+impl SetAside {
+    /// A share of this owner's, of nothing yet.
+    pub(crate) fn share(&self, owner: &Arc<str>) -> Share {
+        Share {
+            of: self.clone(),
+            owner: Arc::clone(owner),
+            bytes: 0,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Share {
+    /// Whose it is.
+    pub(crate) fn owner(&self) -> &Arc<str> {
+        &self.owner
+    }
+
+    /// Sets more bytes aside; `room` says how many the owner's records leave. False if there is no room.
+    /// Nobody else sets anything aside in between, so that bodies at once don't take the same room.
+    pub(crate) fn grow<E>(
+        &mut self,
+        bytes: u64,
+        room: impl FnOnce() -> Result<u64, E>,
+    ) -> Result<bool, E> {
+        let mut owners = self.of.lock();
+        let held = owners.get(&self.owner).copied().unwrap_or_default();
+        let after = held.saturating_add(bytes);
+        if after > room()? {
+            return Ok(false);
+        }
+        if bytes > 0 {
+            owners.insert(Arc::clone(&self.owner), after);
+            self.bytes += bytes;
+        }
+        Ok(true)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut owners = self.of.lock();
+        if let Some(held) = owners.get_mut(&self.owner) {
+            *held = held.saturating_sub(self.bytes);
+            if *held == 0 {
+                owners.remove(&self.owner);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    #[test]
+    fn bodies_at_once_share_the_room() {
+        let set_aside = SetAside::default();
+        let (ada, bob) = (Arc::from("ada"), Arc::from("bob"));
+        let take = |owner, bytes| {
+            let mut share = set_aside.share(owner);
+            let grown = share.grow(bytes, || Ok::<_, Infallible>(100));
+            grown
+                .unwrap_or_else(|never| match never {})
+                .then_some(share)
+        };
+        let first = take(&ada, 60);
+        assert!(first.is_some() && take(&ada, 60).is_none());
+        assert!(take(&bob, 60).is_some() && take(&ada, 40).is_some());
+        drop(first);
+        assert!(take(&ada, 100).is_some());
+        assert!(set_aside.lock().is_empty());
+    }
+}

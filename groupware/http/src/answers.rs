@@ -1,0 +1,169 @@
+//! Large answers on their way out: in memory as long as their client's share has room, and else in a file
+//! that has no name, from where they are sent as the client receives them.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use groupware_net::{Permit, Pool, Source};
+use groupware_service::Caller;
+use http::StatusCode;
+use http_body_util::BodyExt;
+use hyper::body::Body as _;
+
+use crate::budget::{SMALL_BYTES, pool, units};
+use crate::error::ApiError;
+use crate::stream::{FileBody, Streams};
+
+/// Memory for large answers that clients have yet to receive, and the same of those who are trusted.
+/// Small ones are bounded by the number of connections.
+const HELD_BYTES: [usize; 2] = [32 << 20, 256 << 20];
+
+/// Where large answers wait for their clients.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    held: Pool,
+    streams: Arc<Streams>,
+    /// The folder of the files, on whose disk they are.
+    folder: PathBuf,
+}
+
+impl Answers {
+    pub(crate) fn new(streams: Arc<Streams>, folder: PathBuf) -> Self {
+        Self {
+            held: pool(HELD_BYTES),
+            streams,
+            folder,
+        }
+    }
+
+    /// Has a response take its memory from the client's share until the last byte of its body is sent or
+    /// given up, or be sent from a file.
+    ///
+    /// # Errors
+    /// 503 if the client leaves too many files unread, or there is no room for another.
+    pub(crate) async fn send(
+        &self,
+        caller: &Caller,
+        response: Response,
+    ) -> Result<Response, ApiError> {
+        let size = response.body().size_hint().lower();
+        if size <= SMALL_BYTES as u64 {
+            return Ok(response);
+        }
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.map_err(|_| no_room())?.to_bytes();
+        let source = caller.source();
+        let body = match self.held.try_take(&source, units(bytes.len())) {
+            Some(permit) => Body::from(Bytes::from_owner(HeldBytes {
+                bytes,
+                _permit: permit,
+            })),
+            None => Body::new(self.file(caller, &source, bytes).await?),
+        };
+        Ok(Response::from_parts(parts, body))
+    }
+
+    async fn file(
+        &self,
+        caller: &Caller,
+        source: &Source,
+        bytes: Bytes,
+    ) -> Result<FileBody, ApiError> {
+        let name = match source {
+            Source::User(user) => user.to_string(),
+            Source::Client(address) => format!("@{address}"),
+            Source::Trusted => "@".to_owned(),
+        };
+        let slot = self.streams.slot(caller, &name).await?;
+        let (folder, length) = (self.folder.clone(), bytes.len() as u64);
+        let write = move || {
+            let mut file = tempfile::tempfile_in(folder)?;
+            file.write_all(&bytes)?;
+            Ok::<_, std::io::Error>(file)
+        };
+        let file = self
+            .streams
+            .disk
+            .work(write)
+            .await?
+            .map_err(|_| no_room())?;
+        Ok(FileBody::new(
+            Arc::clone(&self.streams),
+            file,
+            (0, length),
+            slot,
+        ))
+    }
+}
+
+fn no_room() -> ApiError {
+    let message = "Too many large responses wait to be received.";
+    ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 1)
+}
+
+/// Bytes that give their memory back when the last reference to them goes, which is when hyper has
+/// written them, not when it has taken them.
+struct HeldBytes {
+    bytes: Bytes,
+    _permit: Permit,
+}
+
+impl AsRef<[u8]> for HeldBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STRANGER: [u8; 4] = [192, 0, 2, 1];
+
+    async fn received(response: Response) -> Bytes {
+        response.into_body().collect().await.unwrap().to_bytes()
+    }
+
+    fn response(bytes: usize) -> Response {
+        Response::new(Body::from(vec![7; bytes]))
+    }
+
+    #[tokio::test]
+    async fn what_a_share_has_no_room_for_is_sent_from_a_file() {
+        let answers = Answers::new(Arc::new(Streams::new()), std::env::temp_dir());
+        let (caller, free) = (Caller::at(STRANGER.into()), answers.held.free());
+        let share = HELD_BYTES[0] / 4;
+        let first = answers.send(&caller, response(share - 1000)).await.unwrap();
+        assert!(answers.held.free() < free);
+        let taken = answers.held.free();
+        let second = answers.send(&caller, response(share)).await.unwrap();
+        assert_eq!(answers.held.free(), taken, "it is in a file");
+        assert_eq!(second.body().size_hint().exact(), Some(share as u64));
+        assert_eq!(received(second).await, vec![7; share]);
+        // Others have shares of their own.
+        let other = answers
+            .send(&Caller::at([192, 0, 2, 2].into()), response(share))
+            .await;
+        assert!(answers.held.free() < taken);
+        let bytes = received(first).await;
+        let part = bytes.slice(5..6);
+        drop((bytes, other));
+        assert!(answers.held.free() < free, "a part of it is still there");
+        drop(part);
+        assert_eq!(answers.held.free(), free);
+    }
+
+    #[tokio::test]
+    async fn small_responses_need_no_room() {
+        let answers = Answers::new(Arc::new(Streams::new()), std::env::temp_dir());
+        let free = answers.held.free();
+        let small = answers
+            .send(&Caller::at(STRANGER.into()), response(SMALL_BYTES))
+            .await;
+        assert_eq!((answers.held.free(), small.is_ok()), (free, true));
+    }
+}
