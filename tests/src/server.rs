@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -12,11 +12,15 @@ use base64::prelude::BASE64_STANDARD;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 use crate::{program, wait_until};
 
 /// The admin token of every server started here.
 pub const ADMIN_TOKEN: &str = "whole-product-test-token";
+
+/// Longest wait for bytes of an answer.
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A server that ends, by SIGKILL, with this value.
 #[derive(Debug)]
@@ -131,6 +135,26 @@ impl Drop for ServerProcess {
     }
 }
 
+/// Connects from one of this machine's own addresses, so that the server takes it for another client.
+///
+/// # Errors
+/// When nobody accepts the connection.
+pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.bind(&SocketAddr::new(source, 0).into())?;
+    socket.connect(&address.into())?;
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(READ_TIMEOUT))?;
+    Ok(stream)
+}
+
+/// A user's credentials, as the value of a header.
+pub fn basic(name: &str, password: &str) -> String {
+    let secret = BASE64_STANDARD.encode(format!("{name}:{password}"));
+    format!("Basic {secret}")
+}
+
 /// A connection that is kept, with the credentials that its requests bear.
 #[derive(Debug)]
 pub struct Client {
@@ -173,8 +197,7 @@ impl Client {
     /// # Errors
     /// When nobody accepts the connection.
     pub fn user(address: SocketAddr, name: &str, password: &str) -> io::Result<Self> {
-        let secret = BASE64_STANDARD.encode(format!("{name}:{password}"));
-        Self::connect(address, format!("Basic {secret}"))
+        Self::over(TcpStream::connect(address)?, basic(name, password))
     }
 
     /// Connects as the admin.
@@ -182,13 +205,19 @@ impl Client {
     /// # Errors
     /// When nobody accepts the connection.
     pub fn admin(address: SocketAddr) -> io::Result<Self> {
-        Self::connect(address, format!("Bearer {ADMIN_TOKEN}"))
+        Self::over(
+            TcpStream::connect(address)?,
+            format!("Bearer {ADMIN_TOKEN}"),
+        )
     }
 
-    fn connect(address: SocketAddr, authorization: String) -> io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
+    /// Sends requests with these credentials over a connection.
+    ///
+    /// # Errors
+    /// When the connection refuses its settings.
+    pub fn over(stream: TcpStream, authorization: String) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        stream.set_read_timeout(Some(READ_TIMEOUT))?;
         Ok(Self {
             stream: BufReader::new(stream),
             authorization,

@@ -1,0 +1,216 @@
+//! Abuse by what is sent to be looked at: messages, meetings, queries.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::json;
+
+use crate::Row;
+use crate::stage::{Stage, stranger_at};
+
+const EVENTS: &str = "/mail/mallory/api/calendar/events";
+
+pub(crate) fn rows() -> Vec<Row> {
+    vec![
+        Row::new("a message of very many parts", mime_parts),
+        Row::new("a message to very many", recipients),
+        Row::new("SMTP messages that are nearly sent", nearly_sent_messages),
+        Row::new("a meeting of very many", attendees),
+        Row::new("dates at the end of time", dates),
+        Row::new("patterns with many stars", patterns),
+    ]
+}
+
+/// Talks SMTP up to the text of a message to Mallory; `None` if the server has enough of it.
+fn smtp(stage: &Stage) -> Option<TcpStream> {
+    let hello = b"EHLO x\r\nMAIL FROM:<eve@example.com>\r\nRCPT TO:<mallory@localhost>\r\nDATA\r\n";
+    let mut stream = stranger_at(stage.smtp, hello)?;
+    let mut said = String::new();
+    while !said.contains("354 ") {
+        let mut bytes = [0; 1024];
+        let count = stream.read(&mut bytes).ok().filter(|count| *count > 0)?;
+        said += &String::from_utf8_lossy(&bytes[..count]);
+        if said.contains("421 ") || said.contains("450 ") || said.contains("452 ") {
+            return None;
+        }
+    }
+    Some(stream)
+}
+
+fn deliver(stage: &Stage, message: &str) -> String {
+    let Some(mut stream) = smtp(stage) else {
+        return String::new();
+    };
+    let _ = stream.write_all(message.as_bytes());
+    let _ = stream.write_all(b"\r\n.\r\nQUIT\r\n");
+    let mut said = String::new();
+    let _ = stream.read_to_string(&mut said);
+    said
+}
+
+fn mime_parts(stage: &Stage) {
+    let head = "From: eve@example.com\r\nSubject: parts\r\nMIME-Version: 1.0\r\n";
+    let mut wide = format!("{head}Content-Type: multipart/mixed; boundary=b\r\n\r\n");
+    wide += &"--b\r\n\r\nx\r\n".repeat(100_000);
+    wide += "--b--\r\n";
+    let mut deep = head.to_owned();
+    for level in 0..20_000 {
+        let _ = write!(
+            deep,
+            "Content-Type: multipart/mixed; boundary=b{level}\r\n\r\n--b{level}\r\n"
+        );
+    }
+    for message in [wide, deep] {
+        for _ in 0..stage.size(2, 20) {
+            let said = deliver(stage, &message);
+            assert!(!said.contains("451 "), "{said}");
+        }
+    }
+    // Its reader opens what was taken in.
+    let mut mallory = stage.mallory();
+    let path = "/mail/mallory/api/mail/inbox";
+    let list = mallory.request("GET", path, &json!(null)).unwrap();
+    for line in list.body.as_array().unwrap() {
+        let href = line["href"].as_str().unwrap();
+        for query in ["", "?attachmentlinks=true"] {
+            let read = mallory.request("GET", &format!("{href}{query}"), &json!(null));
+            assert_eq!(read.unwrap().status, 200);
+        }
+    }
+    stage.let_the_neighbour_work();
+}
+
+fn recipients(stage: &Stage) {
+    let to: Vec<_> = (0..60_000)
+        .map(|number| format!("u{number}@localhost"))
+        .collect();
+    let message = json!({ "to": to, "subject": "all", "content": [] });
+    for _ in 0..stage.size(3, 50) {
+        let status = stage.post("/mail/mallory/api/mail/outbox", &message);
+        assert!((400..500).contains(&status), "{status}");
+    }
+    let head = format!(
+        "From: mallory@localhost\r\nTo: {}\r\n\r\nx",
+        to.join(",\r\n ")
+    );
+    let said = deliver(stage, &head);
+    assert!(!said.contains("451 "), "{said}");
+    // One at a time, over SMTP.
+    let hello = b"EHLO x\r\nMAIL FROM:<eve@example.com>\r\n";
+    let mut stream = stranger_at(stage.smtp, hello).unwrap();
+    let lines = "RCPT TO:<mallory@localhost>\r\n".repeat(stage.size(10_000, 100_000));
+    let mut reader = stream.try_clone().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut sink = Vec::new();
+            let _ = reader.read_to_end(&mut sink);
+        });
+        let _ = stream.write_all(lines.as_bytes());
+        let _ = stream.write_all(b"QUIT\r\n");
+    });
+    stage.let_the_neighbour_work();
+}
+
+fn nearly_sent_messages(stage: &Stage) {
+    let line = "x".repeat(900) + "\r\n";
+    let text = line.repeat((8 << 20) / line.len());
+    let held: Vec<_> = (0..stage.size(40, 300))
+        .map(|_| {
+            let mut stream = smtp(stage)?;
+            let timeout = Some(std::time::Duration::from_secs(2));
+            stream.set_write_timeout(timeout).ok()?;
+            let _ = stream.write_all(text.as_bytes());
+            Some(stream)
+        })
+        .collect();
+    stage.let_the_neighbour_work();
+    drop(held);
+}
+
+fn attendees(stage: &Stage) {
+    let people: Vec<_> = (0..30_000)
+        .map(|number| json!({ "email": format!("u{number}@localhost") }))
+        .collect();
+    let event = json!({ "events": [{ "summary": "all", "attendees": people,
+        "start": { "date": "2026-01-05", "time": "12:00:00", "utc": true },
+        "end": { "date": "2026-01-05", "time": "13:00:00", "utc": true } }] });
+    let lines: String = (0..25_000)
+        .map(|number| format!("ATTENDEE:mailto:u{number}@localhost\r\n"))
+        .collect();
+    let text = format!(
+        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nBEGIN:VEVENT\r\nUID:1\r\n\
+         DTSTART:20260105T120000Z\r\nDTEND:20260105T130000Z\r\n{lines}END:VEVENT\r\nEND:VCALENDAR\r\n"
+    );
+    for _ in 0..stage.size(3, 50) {
+        let status = stage.post(EVENTS, &event);
+        assert!((400..500).contains(&status), "{status}");
+        let kind = [("content-type", "text/calendar")];
+        let sent = stage.mallory().send("POST", EVENTS, &kind, text.as_bytes());
+        let status = sent.unwrap().status;
+        assert!((400..500).contains(&status), "{status}");
+    }
+    stage.let_the_neighbour_work();
+}
+
+fn dates(stage: &Stage) {
+    for date in [
+        "1000000000-01-01",
+        "9999-12-31",
+        "-9999-01-01",
+        "0000-00-00",
+    ] {
+        for end in ["23:59:60", "24:00:00", "12:00:00"] {
+            let event = json!({ "events": [{ "summary": "late",
+                "start": { "date": date, "time": "12:00:00", "utc": true },
+                "end": { "date": date, "time": end, "utc": true } }] });
+            let status = stage.post(EVENTS, &event);
+            assert!((200..500).contains(&status), "{date} {end}: {status}");
+        }
+    }
+    let mut mallory = stage.mallory();
+    for query in [
+        "?since=9999-12-31T23:59:59Z",
+        "?since=1000000000-01-01T00:00:00Z",
+        "?start=18446744073709551615&count=18446744073709551615",
+        "?before=-9999-01-01T00:00:00Z",
+    ] {
+        let path = format!("{EVENTS}{query}");
+        let answer = mallory.request("GET", &path, &json!(null)).unwrap();
+        assert!(
+            (200..500).contains(&answer.status),
+            "{path}: {}",
+            answer.status
+        );
+    }
+    for page in [
+        "/calendar/month/9999-12",
+        "/calendar/week/9999-12-31",
+        "/calendar/week/1000000000-01-01",
+    ] {
+        let answer = mallory.send("GET", page, &[], b"").unwrap();
+        assert!(
+            (200..500).contains(&answer.status),
+            "{page}: {}",
+            answer.status
+        );
+    }
+    stage.let_the_neighbour_work();
+}
+
+fn patterns(stage: &Stage) {
+    let mut mallory = stage.mallory();
+    let value = "a".repeat(200);
+    for number in 0..stage.size(100, 2000) {
+        let record = json!({ "type": "host", "host-name": format!("{value}{number}") });
+        let made = mallory.request("POST", "/lookup/records", &record).unwrap();
+        assert!((200..500).contains(&made.status), "{}", made.status);
+    }
+    let stars = "a*".repeat(60) + "b";
+    let path = format!("/lookup/records?host-name={stars}&type=*&*=*");
+    for _ in 0..stage.size(5, 100) {
+        let answer = mallory.send("GET", &path, &[], b"").unwrap();
+        assert!((200..500).contains(&answer.status), "{}", answer.status);
+    }
+    stage.let_the_neighbour_work();
+}

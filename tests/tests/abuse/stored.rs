@@ -1,0 +1,220 @@
+//! Abuse by what is kept, and by asking for it: uploads, others' mailboxes, unread answers, deletions.
+
+use std::net::TcpStream;
+
+use serde_json::json;
+
+use crate::Row;
+use crate::stage::{ABUSER, Stage};
+
+const DOCUMENTS: &str = "/docs/mallory/notes/api/data/documents";
+/// What a user may store, and a little more for the server's own.
+const QUOTA_BYTES: u64 = (2 << 30) + (64 << 20);
+const OUTBOX: &str = "/mail/mallory/api/mail/outbox";
+
+pub(crate) fn rows() -> Vec<Row> {
+    vec![
+        Row::new("uploads that announce far more than comes", announced).keeps(QUOTA_BYTES),
+        Row::new("uploads in chunks that never begin", announced_chunks).keeps(QUOTA_BYTES),
+        Row::new("meetings for somebody else", meetings),
+        Row::new("large answers that nobody reads", unread).keeps(512 << 20),
+        Row::new("one large message, read by many at once", read_at_once).keeps(512 << 20),
+        Row::new("searches in a large mailbox", searches).keeps(1 << 30),
+        Row::new("the removal of a large mailbox", removal).keeps(1 << 30),
+        Row::new("folders of one name, made at once", same_folder),
+    ]
+}
+
+/// A new document's path.
+fn document(stage: &Stage) -> String {
+    let made = stage.mallory().request("POST", DOCUMENTS, &json!({}));
+    made.unwrap().location.unwrap()
+}
+
+fn announced(stage: &Stage) {
+    let path = document(stage);
+    let held: Vec<_> = (0..stage.size(40, 200))
+        .filter_map(|number| {
+            let head = stage.head("PUT", &format!("{path}/Body/{number}"));
+            stage.stranger(
+                format!(
+                    "{head}content-length: {}\r\n\r\nx",
+                    [60_000_000, 4_000_000_000_u64][number % 2]
+                )
+                .as_bytes(),
+            )
+        })
+        .collect();
+    stage.let_the_neighbour_work();
+    drop(held);
+}
+
+fn announced_chunks(stage: &Stage) {
+    let unid = document(stage).rsplit('/').next().unwrap().to_owned();
+    let path = format!("/tus/mallory/notes/{unid}/Body");
+    let metadata: Vec<_> = (0..1500).map(|number| format!("k{number} YQ==")).collect();
+    let metadata = format!("filename YQ==,{}", metadata.join(","));
+    let mut mallory = stage.mallory();
+    for number in 0..stage.size(50, 1000) {
+        let metadata = match number % 2 {
+            0 => "filename YQ==",
+            _ => &metadata,
+        };
+        let headers = [
+            ("tus-resumable", "1.0.0"),
+            ("upload-length", "4000000000"),
+            ("upload-metadata", metadata),
+        ];
+        match mallory.send("POST", &path, &headers, b"") {
+            Ok(answer) => assert!(
+                answer.status < 500 || answer.status == 507,
+                "{}",
+                answer.status
+            ),
+            Err(_) => mallory = stage.mallory(),
+        }
+    }
+    stage.let_the_neighbour_work();
+}
+
+fn meetings(stage: &Stage) {
+    let description = "x".repeat(60_000);
+    let mut mallory = stage.mallory();
+    for _ in 0..stage.size(100, 20_000) {
+        let event = json!({ "events": [{ "summary": "again", "description": description,
+            "attendees": [{ "email": "bob@localhost" }],
+            "start": { "date": "2026-01-05", "time": "12:00:00", "utc": true },
+            "end": { "date": "2026-01-05", "time": "13:00:00", "utc": true } }] });
+        let path = "/mail/mallory/api/calendar/events";
+        let made = mallory.request("POST", path, &event).unwrap();
+        let is_refused = matches!(made.status, 403 | 413 | 429 | 507);
+        assert!(made.status == 201 || is_refused, "{}", made.status);
+    }
+    let mut bob = stage.user("bob", ABUSER).unwrap();
+    let path = "/mail/bob/api/calendar/invitations";
+    let list = bob.request("GET", path, &json!(null)).unwrap();
+    assert_eq!(list.status, 200);
+    stage.let_the_neighbour_work();
+}
+
+/// A message of 12 MiB in Mallory's inbox; its path.
+fn large_message(stage: &Stage) -> String {
+    let text = "large ".repeat((12 << 20) / 6);
+    let message = json!({ "to": ["mallory@localhost"], "subject": "large",
+        "content": [{ "contentType": "text/plain", "data": text }] });
+    let status = stage.post(OUTBOX, &message);
+    assert_eq!(status, 201);
+    let path = "/mail/mallory/api/mail/inbox";
+    let list = stage.mallory().request("GET", path, &json!(null)).unwrap();
+    list.body[0]["href"].as_str().unwrap().to_owned()
+}
+
+fn unread(stage: &Stage) {
+    let href = large_message(stage);
+    let formats = ["?format=mime", "", "?format=mime&markread=false"];
+    let ask = |number: usize| -> Option<TcpStream> {
+        let path = format!("{href}{}", formats[number % formats.len()]);
+        stage.stranger(format!("{}\r\n", stage.head("GET", &path)).as_bytes())
+    };
+    let held: Vec<_> = (0..stage.size(40, 300)).map(ask).collect();
+    stage.let_the_neighbour_work();
+    stage.let_the_neighbour_work();
+    drop(held);
+}
+
+fn read_at_once(stage: &Stage) {
+    let href = large_message(stage);
+    let readers = stage.size(20, 100);
+    std::thread::scope(|scope| {
+        for _ in 0..readers {
+            scope.spawn(|| {
+                for _ in 0..stage.size(1, 5) {
+                    let mut mallory = stage.mallory();
+                    let read = mallory.send("GET", &href, &[], b"");
+                    if let Ok(answer) = read {
+                        assert!(matches!(answer.status, 200 | 503), "{}", answer.status);
+                    }
+                }
+            });
+        }
+    });
+    stage.let_the_neighbour_work();
+}
+
+/// Gives Mallory so many messages.
+fn fill(stage: &Stage, messages: usize) {
+    let body = json!({ "users": ["mallory"], "messages": messages,
+        "profile": [{ "text_bytes": 500, "attachment_bytes": 0, "permille": 1000 }] });
+    let filled = stage
+        .admin()
+        .request("POST", "/admin/mail/fill", &body)
+        .unwrap();
+    assert_eq!(filled.status, 200, "{filled:?}");
+}
+
+fn searches(stage: &Stage) {
+    fill(stage, stage.size(5_000, 100_000));
+    let queries = [
+        "search=nothing-like-it",
+        "sort=subject&start=4000",
+        "start=4999&count=100",
+        "sort=size&desc=true",
+    ];
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut mallory = stage.mallory();
+                for number in 0..stage.size(4, 40) {
+                    let query = queries[number % queries.len()];
+                    let path = format!("/mail/mallory/api/mail/inbox?{query}");
+                    let answer = mallory.send("GET", &path, &[], b"").unwrap();
+                    assert!(
+                        (200..500).contains(&answer.status),
+                        "{query}: {}",
+                        answer.status
+                    );
+                }
+            });
+        }
+    });
+    stage.let_the_neighbour_work();
+}
+
+fn removal(stage: &Stage) {
+    fill(stage, stage.size(10_000, 1_000_000));
+    stage.forget_peak();
+    let gone = stage
+        .admin()
+        .request("DELETE", "/admin/users/mallory", &json!(null));
+    assert_eq!(gone.unwrap().status, 204);
+    stage.let_the_neighbour_work();
+}
+
+fn same_folder(stage: &Stage) {
+    let path = "/mail/mallory/api/mail/folders";
+    std::thread::scope(|scope| {
+        for _ in 0..stage.size(16, 50) {
+            scope.spawn(|| {
+                let mut mallory = stage.mallory();
+                for name in 0..stage.size(10, 80) {
+                    let folder = json!({ "name": format!("folder {name}") });
+                    let made = mallory.request("POST", path, &folder).unwrap();
+                    assert!(matches!(made.status, 201 | 409 | 503), "{made:?}");
+                }
+            });
+        }
+    });
+    let list = stage.mallory().request("GET", path, &json!(null)).unwrap();
+    let names = list
+        .body
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line["name"].to_string());
+    let mut names: Vec<_> = names.collect();
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all, "a name is there twice");
+    stage.let_the_neighbour_work();
+}
