@@ -3,9 +3,11 @@
 //! It knows no protocol; whoever starts it says who is told of what a sweep did.
 
 mod content;
+mod departures;
 mod lookup;
 mod runner;
 
 pub use content::{ContentSweep, SweepObserver};
+pub use departures::Departures;
 pub use lookup::LookupSweep;
 pub use runner::{Job, Jobs, Stop};

@@ -10,6 +10,8 @@ use crate::{Account, AppPasswordBits, Credentials, KEPT_PREFIX, UserName, Users}
 
 /// The partition of the accounts; no user can be called that.
 const PARTITION: &str = "$accounts";
+/// The partition of the names of users who are gone, as long as their data isn't.
+const LEAVING: &str = "$leaving";
 /// The first key after all that outlives a reset: `0` follows `/`.
 const AFTER_KEPT: &[u8] = b"pad0";
 /// Beyond every key: those of the domain crates begin with ASCII.
@@ -252,21 +254,54 @@ pub fn set_disabled(
     Ok(replace(account, credentials))
 }
 
-/// Removes a user and all the user's data. The user is gone once [`Users::remove`] says so.
+/// Removes a user, and notes that the data is to go. The user is gone once [`Users::remove`] says so.
 pub fn delete(account: &Account) -> Batch {
     let key = account.name.key();
     let mut batch = Batch::new();
     batch
         .delete(PARTITION, key.as_bytes())
-        .delete_partition(Arc::clone(key));
+        .put(LEAVING, key.as_bytes(), "");
     batch
+}
+
+/// The names of users who are gone and whose data may not be yet.
+///
+/// # Errors
+/// The store's.
+pub fn leaving(snapshot: &dyn Snapshot) -> Result<Vec<String>, StoreError> {
+    let mut names = Vec::new();
+    snapshot.scan(LEAVING, b"", None, usize::MAX, &mut |key, _| {
+        names.extend(String::from_utf8(key.to_vec()));
+        ControlFlow::Continue(())
+    })?;
+    Ok(names)
+}
+
+/// Whether the data of a user of this name, who is gone, may not be yet.
+///
+/// # Errors
+/// The store's.
+pub fn is_leaving(snapshot: &dyn Snapshot, key: &str) -> Result<bool, StoreError> {
+    Ok(snapshot.get(LEAVING, key.as_bytes())?.is_some())
+}
+
+/// Notes that the data of a user who is gone is gone, too.
+pub fn left(key: &str) -> Batch {
+    let mut batch = Batch::new();
+    batch.delete(LEAVING, key.as_bytes());
+    batch
+}
+
+/// Where the records of a mailbox lie that don't outlive a reset: the first key, and the first after.
+pub fn ranges_of_reset() -> [(&'static [u8], &'static [u8]); 2] {
+    [(b"", KEPT_PREFIX), (AFTER_KEPT, END)]
 }
 
 /// Has the batch delete what a mailbox holds besides what outlives a reset.
 pub fn clear(batch: &mut Batch, mailbox: &Arc<str>) {
-    batch
-        .delete_range(Arc::clone(mailbox), "", KEPT_PREFIX)
-        .delete_range(Arc::clone(mailbox), AFTER_KEPT, END);
+    for (from, to) in ranges_of_reset() {
+        batch.delete_range(Arc::clone(mailbox), from, to);
+    }
 }
 
 /// Makes stored changes visible to sign-in.

@@ -16,7 +16,7 @@ use groupware_front_pages::{are_asked_for, dressed};
 use groupware_front_smtp::{self as smtp, Role, Smtp};
 use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
-use groupware_jobs::{Jobs, LookupSweep};
+use groupware_jobs::{Departures, Jobs, LookupSweep};
 use groupware_net::{self as net, Accepting, Admission, Certificate, Pace, descriptors, listen};
 use groupware_service::Service;
 use groupware_store::{Store, StoreOptions};
@@ -78,6 +78,8 @@ impl Server {
         let mut jobs = Jobs::default();
         jobs.start(parts.content_sweep(&config))
             .map_err(ServeError::System)?;
+        let departures = Departures::new(parts.service.clone());
+        jobs.start(departures).map_err(ServeError::System)?;
         let http = http_server(&parts, &config);
         let router = http.router.clone();
         let (listeners, address) =

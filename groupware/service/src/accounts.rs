@@ -33,6 +33,8 @@ pub struct Accounts {
     directory: Users,
     max_users: usize,
     changing: Mutex<()>,
+    /// Removes the data of those who are gone.
+    departing: Mutex<()>,
 }
 
 impl Accounts {
@@ -47,6 +49,7 @@ impl Accounts {
             directory,
             max_users,
             changing: Mutex::default(),
+            departing: Mutex::default(),
         })
     }
 
@@ -65,6 +68,9 @@ impl Accounts {
         now: i64,
     ) -> Result<Vec<Registered>, AccountsError> {
         let _changing = self.changing.lock().await;
+        for user in &users {
+            self.finish_departure(user.name.key()).await?;
+        }
         let (batch, changes) =
             people::register(&self.directory, users, self.max_users, now, random::bytes)?;
         self.store.commit(batch).await?;
@@ -84,6 +90,7 @@ impl Accounts {
         now: i64,
     ) -> Result<Registered, AccountsError> {
         let _changing = self.changing.lock().await;
+        self.finish_departure(name.key()).await?;
         let to = (hash, pad_bytes);
         let (batch, change) = people::set_password(&self.directory, name, to, self.max_users, now)?;
         self.store.commit(batch).await?;
@@ -160,18 +167,55 @@ impl Accounts {
         Ok(account)
     }
 
-    /// Removes a user and all the user's data.
+    /// Removes a user, and then all the user's data, some at a time: nobody who writes meanwhile waits
+    /// for long.
     ///
     /// # Errors
     /// When there is no such user, and the store's.
     pub async fn delete(&self, name: &str) -> Result<Arc<Account>, AccountsError> {
+        let account = self.dismiss(name).await?;
+        self.finish_departure(account.name.key()).await?;
+        Ok(account)
+    }
+
+    /// Removes a user, whose data is to go next.
+    async fn dismiss(&self, name: &str) -> Result<Arc<Account>, AccountsError> {
         let _changing = self.changing.lock().await;
         let account = self.known(name)?;
-        let key = account.name.key();
-        self.let_go_of_shared(key).await?;
         self.store.commit(people::delete(&account)).await?;
-        self.directory.remove(key);
+        self.directory.remove(account.name.key());
         Ok(account)
+    }
+
+    /// Removes the data of users who are gone, where an end of the server came between.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn finish_departures(&self) -> Result<(), AccountsError> {
+        for key in self.store.read(people::leaving)? {
+            self.finish_departure(&key).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the data of a user who is gone, if there is any.
+    async fn finish_departure(&self, key: &str) -> Result<(), AccountsError> {
+        let is_leaving = || {
+            self.store
+                .read(|snapshot| people::is_leaving(snapshot, key))
+        };
+        if !is_leaving()? {
+            return Ok(());
+        }
+        let _departing = self.departing.lock().await;
+        // Somebody else may have been at it; and a new user of the name may be there since.
+        if !is_leaving()? {
+            return Ok(());
+        }
+        self.let_go_of_shared(key).await?;
+        self.store.remove_in_slices(key, b"", None).await?;
+        self.store.commit(people::left(key)).await?;
+        Ok(())
     }
 
     /// Removes a user's data, filler apart.
@@ -180,10 +224,11 @@ impl Accounts {
     /// When there is no such user, and the store's.
     pub async fn reset(&self, name: &str) -> Result<(), AccountsError> {
         let account = self.known(name)?;
-        self.let_go_of_shared(account.name.key()).await?;
-        let mut batch = Batch::new();
-        people::clear(&mut batch, account.name.key());
-        self.store.commit(batch).await?;
+        let key = account.name.key();
+        self.let_go_of_shared(key).await?;
+        for (from, to) in people::ranges_of_reset() {
+            self.store.remove_in_slices(key, from, Some(to)).await?;
+        }
         Ok(())
     }
 
@@ -209,10 +254,11 @@ impl Accounts {
 
     /// Lets go of what a mailbox shares with others, before it is emptied.
     async fn let_go_of_shared(&self, mailbox: &str) -> Result<(), AccountsError> {
-        const AT_ONCE: usize = 1000;
+        const AT_ONCE: usize = 200;
         // Others may let go of the same at the same moment; each round one of them gets on.
         const ROUNDS: u32 = 1000;
-        for _ in 0..ROUNDS {
+        let mut lost = 0;
+        while lost < ROUNDS {
             let (batch, more) = self
                 .store
                 .read(|snapshot| groupware_mail::release_shared(snapshot, mailbox, AT_ONCE))
@@ -222,7 +268,8 @@ impl Accounts {
             }
             match self.store.commit(batch).await {
                 Ok(_) if !more => return Ok(()),
-                Ok(_) | Err(CommitError::Conflict { .. }) => {}
+                Ok(_) => {}
+                Err(CommitError::Conflict { .. }) => lost += 1,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -238,5 +285,55 @@ impl Accounts {
 impl From<StoreError> for AccountsError {
     fn from(error: StoreError) -> Self {
         Self::Decided(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupware_store::StoreOptions;
+
+    use super::*;
+
+    fn new_user() -> Vec<NewUser> {
+        vec![NewUser {
+            name: UserName::parse("ada").unwrap(),
+            app_password: None,
+            pad_bytes: 0,
+        }]
+    }
+
+    fn has_data(store: &Store) -> bool {
+        let found = store.read(|snapshot| snapshot.get("ada", b"m/x"));
+        found.map_err(|error: StoreError| error).unwrap().is_some()
+    }
+
+    #[tokio::test]
+    async fn a_departure_that_was_cut_short_is_finished_before_the_name_is_used_again() {
+        for by_registering in [false, true] {
+            let store = Store::memory(StoreOptions::default()).unwrap();
+            let accounts = Accounts::load(store.clone(), "x", 10).unwrap();
+            accounts.register(new_user(), 0).await.unwrap();
+            let mut batch = Batch::new();
+            batch.put("ada", "m/x", "mail");
+            store.commit(batch).await.unwrap();
+            // The server ends once the user is gone.
+            accounts.dismiss("ada").await.unwrap();
+            assert!(has_data(&store));
+            let accounts = Accounts::load(store.clone(), "x", 10).unwrap();
+            assert!(accounts.directory().find("ada").is_none());
+            match by_registering {
+                true => drop(accounts.register(new_user(), 0).await.unwrap()),
+                false => accounts.finish_departures().await.unwrap(),
+            }
+            assert!(!has_data(&store));
+            assert!(store.read(people::leaving).unwrap().is_empty());
+            // What comes later is a new user's.
+            accounts.register(new_user(), 0).await.unwrap();
+            let mut batch = Batch::new();
+            batch.put("ada", "m/x", "mail");
+            store.commit(batch).await.unwrap();
+            accounts.finish_departures().await.unwrap();
+            assert!(has_data(&store));
+        }
     }
 }

@@ -18,6 +18,7 @@ mod lock;
 mod memory;
 mod options;
 mod place;
+mod slices;
 mod snapshot;
 mod sqlite;
 mod stats;

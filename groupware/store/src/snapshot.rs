@@ -57,4 +57,22 @@ pub trait Snapshot {
             show(key, &record.value)
         })
     }
+
+    /// As [`Snapshot::scan`], but only keys and the lengths of values are told: large values aren't
+    /// read.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn measure(
+        &self,
+        partition: &str,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+        tell: &mut dyn FnMut(&[u8], u64) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.browse(partition, from, to, limit, &mut |key, value| {
+            tell(key, value.len() as u64)
+        })
+    }
 }

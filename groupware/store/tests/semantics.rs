@@ -571,3 +571,44 @@ fn values_are_shown_where_they_lie() {
         assert_eq!(found, expected.map(|(key, value)| (key.to_vec(), value)));
     });
 }
+
+#[test]
+fn many_records_go_some_at_a_time() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    on_both(|store| {
+        let commit = |batch| runtime.block_on(store.commit(batch)).unwrap();
+        for from in (0..3000).step_by(1000) {
+            commit(batch(|batch| {
+                for number in from..from + 1000 {
+                    batch.put("p", format!("k{number:04}"), "value");
+                }
+            }));
+        }
+        commit(batch(|batch| {
+            for number in 0..5 {
+                batch.put("p", format!("large{number}"), vec![7; 700 << 10]);
+            }
+            batch
+                .put("p", "a", "")
+                .put("p", "z", "")
+                .put("q", "k0000", "");
+        }));
+        let groups = store.stats().groups;
+        let gone = store.remove_in_slices("p", b"k", Some(b"m"));
+        runtime.block_on(gone).unwrap();
+        assert_eq!(keys(&store, "p", "", None, usize::MAX), "a z");
+        assert_eq!(keys(&store, "q", "", None, usize::MAX), "k0000");
+        // Six of 500 each, the last of which takes in large ones, and the rest of these by two.
+        let slices = store.stats().groups - groups;
+        assert!((7..=10).contains(&slices), "{slices}");
+        runtime
+            .block_on(store.remove_in_slices("p", b"", None))
+            .unwrap();
+        runtime
+            .block_on(store.remove_in_slices("p", b"", None))
+            .unwrap();
+        assert_eq!(keys(&store, "p", "", None, usize::MAX), "");
+    });
+}

@@ -23,6 +23,8 @@ const SCAN_FROM: &str = "SELECT key, revision, value FROM records
 const SCAN_RANGE: &str = "SELECT key, revision, value FROM records
     WHERE partition = ?1 AND key >= ?2 AND key < ?4 ORDER BY key LIMIT ?3";
 const LARGE: &str = "SELECT value FROM large_values WHERE id = ?1";
+/// SQLite tells it without reading the value.
+const LARGE_LENGTH: &str = "SELECT length(value) FROM large_values WHERE id = ?1";
 const INTEGRITY: &str = "SELECT integrity_check FROM pragma_integrity_check";
 const LOST: &str = "SELECT count(*) FROM records
     WHERE typeof(value) = 'integer' AND value NOT IN (SELECT id FROM large_values)";
@@ -165,6 +167,30 @@ impl Snapshot for Session<'_> {
             })
         })
     }
+
+    fn measure(
+        &self,
+        partition: &str,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+        tell: &mut dyn FnMut(&[u8], u64) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let range = (partition, from, to, limit);
+        self.rows(range, &mut |row| {
+            let key = row.get_ref(0)?.as_blob()?;
+            Ok(match row.get_ref(2)? {
+                ValueRef::Integer(id) => tell(key, large_length(self.connection(), id)?),
+                value => tell(key, value.as_blob()?.len() as u64),
+            })
+        })
+    }
+}
+
+fn large_length(connection: &Connection, id: i64) -> rusqlite::Result<u64> {
+    let mut length = connection.prepare_cached(LARGE_LENGTH)?;
+    let bytes: i64 = length.query_row([id], |row| row.get(0))?;
+    Ok(bytes.unsigned_abs())
 }
 
 /// A partition, the first key, the first key after, and how many.
