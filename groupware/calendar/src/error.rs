@@ -57,6 +57,10 @@ pub enum Reason {
     BadAction,
     /// The iCalendar text can't be used (400, n = 10).
     InvalidICalendar,
+    /// A user's share of the disk is used up (507, no `cserror`).
+    OverQuota,
+    /// The sender has sent too much for now (429, no `cserror`).
+    TooOften,
 }
 
 impl Reason {
@@ -72,13 +76,19 @@ impl Reason {
             Self::NoResource | Self::NotFound => 404,
             Self::NewerVersion | Self::EntryExists => 409,
             Self::UnsupportedMediaType => 415,
+            Self::TooOften => 429,
+            Self::OverQuota => 507,
         }
     }
 
     /// Domino's `cserror`, for the refusals that have one.
     pub fn cserror(self) -> Option<u16> {
         let n = match self {
-            Self::BadRequest | Self::NoResource | Self::UnsupportedMediaType => return None,
+            Self::BadRequest
+            | Self::NoResource
+            | Self::UnsupportedMediaType
+            | Self::OverQuota
+            | Self::TooOften => return None,
             Self::BadIdentifier => 1,
             Self::NewerVersion => 3,
             Self::ActionNotSupported => 4,

@@ -18,6 +18,9 @@ const SEGMENT: &[u8] = b"@";
 /// One past the last key of a family: `/` + 1.
 const AFTER_SLASH: u8 = b'/' + 1;
 
+/// All records of a calendar: the first key, and the first after.
+pub const ALL: (&[u8], &[u8]) = (b"c/", b"c0");
+
 /// Key of an entry.
 pub(crate) fn entry(uid: &str) -> Vec<u8> {
     joined("c/e/", uid)

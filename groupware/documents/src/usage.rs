@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use groupware_store::Snapshot;
+use groupware_store::{Snapshot, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::{DatabaseName, DocumentError, keys, limits};
@@ -38,6 +38,16 @@ pub(crate) fn load(snapshot: &dyn Snapshot, mailbox: &str) -> Result<HeldUsage, 
         usage,
         revision: Some(record.revision),
     })
+}
+
+/// The bytes that a user's documents and uploads take; none where that can't be read.
+///
+/// # Errors
+/// The store's.
+pub fn stored_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, StoreError> {
+    let record = snapshot.get(mailbox, keys::USAGE)?;
+    let usage = record.and_then(|record| serde_json::from_slice::<Usage>(&record.value).ok());
+    Ok(usage.map_or(0, |usage| usage.bytes))
 }
 
 /// The bytes that a user may still store.

@@ -56,6 +56,8 @@ pub enum Reason {
     UnsupportedMediaType,
     /// A mailbox has no room left.
     OverQuota,
+    /// The sender has sent too much for now.
+    TooOften,
 }
 
 impl Reason {
@@ -68,6 +70,7 @@ impl Reason {
             Self::Conflict => 409,
             Self::TooLarge => 413,
             Self::UnsupportedMediaType => 415,
+            Self::TooOften => 429,
             Self::OverQuota => 507,
         }
     }

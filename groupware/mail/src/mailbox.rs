@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use groupware_store::{Batch, Snapshot, counters};
+use groupware_store::{Batch, Snapshot, StoreError, counters};
 
 use crate::{Entry, Folder, MailError, Unid, keys, own_folders};
 
@@ -50,6 +50,14 @@ pub fn counts(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<
 /// # Errors
 /// The store's.
 pub fn used_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, MailError> {
+    Ok(stored_bytes(snapshot, mailbox)?)
+}
+
+/// The same, for whoever asks about several services.
+///
+/// # Errors
+/// The store's.
+pub fn stored_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, StoreError> {
     let (from, to) = keys::COUNTS;
     let mut bytes = 0;
     snapshot.scan(mailbox, from, Some(to), usize::MAX, &mut |_, record| {

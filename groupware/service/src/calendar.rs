@@ -1,9 +1,12 @@
 //! The calendar's decisions on the way to the store.
 
-use groupware_calendar::{CalendarError, Context, Decision, Entry, Ids};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use groupware_calendar::{CalendarError, Context, Decision, Entry, Ids, Reason};
 use groupware_store::Snapshot;
 
 use crate::change::{self, ChangeError};
+use crate::quotas::NoRoom;
 use crate::service::Service;
 use crate::user::User;
 
@@ -27,8 +30,11 @@ pub async fn change(
     owner: &User,
     decide: impl Fn(&Context<'_>) -> Result<Decision, CalendarError>,
 ) -> Result<Option<Entry>, ChangeError<CalendarError>> {
-    let now = service.now_s();
+    let (now, uptime) = (service.now_s(), service.uptime());
     let ids = Ids::from_random(service.random_bits());
+    let (caller, mailbox) = (owner.caller(), owner.mailbox());
+    // Who decides again sends the same.
+    let checked = AtomicBool::new(false);
     let changed = change::change(service, owner.caller(), |snapshot| {
         let decision = decide(&Context {
             snapshot,
@@ -37,7 +43,21 @@ pub async fn change(
             now,
             ids,
         })?;
+        if !checked.swap(true, Relaxed) {
+            let quotas = &service.quotas;
+            quotas
+                .check((caller, mailbox), snapshot, &decision.batch, uptime)?
+                .map_err(|full| refusal(&full, mailbox))?;
+        }
         Ok((decision.batch, decision.entry))
     });
     changed.await
+}
+
+fn refusal(full: &NoRoom, mailbox: &str) -> CalendarError {
+    let reason = match full {
+        NoRoom::Full(_) => Reason::OverQuota,
+        NoRoom::TooMuch(_) => Reason::TooOften,
+    };
+    CalendarError::refused(reason, full.message(mailbox))
 }

@@ -1,6 +1,10 @@
 //! Decisions about documents on the way to the store.
 
-use groupware_documents::{Context, Decision, DocumentError, Who};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use groupware_documents::{self as documents, Context, Decision, DocumentError, Who};
+
+use groupware_net::Source;
 
 use crate::caller::Caller;
 use crate::change::{self, ChangeError};
@@ -17,7 +21,9 @@ pub async fn change<T>(
     (who, bits): (Who<'_>, u128),
     decide: impl Fn(&Context<'_>) -> Result<Decision<T>, DocumentError>,
 ) -> Result<T, ChangeError<DocumentError>> {
-    let now = service.now_s();
+    let (now, uptime) = (service.now_s(), service.uptime());
+    // Who decides again stores the same.
+    let checked = AtomicBool::new(false);
     let changed = change::change(service, caller, |snapshot| {
         let decision = decide(&Context {
             snapshot,
@@ -26,7 +32,31 @@ pub async fn change<T>(
             bits,
             quota_bytes: service.settings().quota_bytes,
         })?;
+        if !checked.swap(true, Relaxed) {
+            let quotas = &service.quotas;
+            let of = (caller, who.mailbox);
+            let full = quotas.check(of, snapshot, &decision.batch, uptime)?.err();
+            if let Some(full) = full {
+                let message = full.message(who.mailbox);
+                return Err(DocumentError::refused(507, message));
+            }
+        }
         Ok((decision.batch, decision.outcome))
     });
     changed.await
+}
+
+/// The bytes that a user may still store, of one share for all services.
+///
+/// # Errors
+/// The store's.
+pub fn room(service: &Service, caller: &Caller, mailbox: &str) -> Result<u64, DocumentError> {
+    let store = service.store();
+    match caller.source() {
+        Source::Trusted => {
+            let quota_bytes = service.settings().quota_bytes;
+            store.read(|snapshot| documents::room(snapshot, mailbox, quota_bytes))
+        }
+        _ => store.read(|snapshot| Ok(service.quotas.room(snapshot, mailbox)?)),
+    }
 }

@@ -12,6 +12,7 @@ mod lane;
 mod limit;
 pub mod mail;
 mod passwords;
+mod quotas;
 pub mod random;
 mod service;
 mod sessions;

@@ -1,10 +1,13 @@
 //! Mail's decisions on the way to the store.
 
-use groupware_mail::{Context, Decision, Ids, MailError, Unid};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use groupware_mail::{Context, Decision, Ids, MailError, Reason, Unid};
 use groupware_store::Snapshot;
 
 use crate::caller::Caller;
 use crate::change::{self, ChangeError};
+use crate::quotas::NoRoom;
 use crate::service::Service;
 use crate::user::User;
 
@@ -44,9 +47,11 @@ pub async fn change_in(
     (caller, mailbox): (&Caller, &str),
     decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
-    let now_us = service.now_us();
+    let (now_us, uptime) = (service.now_us(), service.uptime());
     for _ in 0..BATCHES {
         let ids = Ids::from_random(service.random_bits());
+        // Who decides again sends the same.
+        let checked = AtomicBool::new(false);
         let changed = change::change(service, caller, |snapshot| {
             let decision = decide(&Context {
                 snapshot,
@@ -56,6 +61,12 @@ pub async fn change_in(
                 ids,
                 quota_bytes: service.settings().mail_quota_bytes,
             })?;
+            if !checked.swap(true, Relaxed) {
+                let quotas = &service.quotas;
+                quotas
+                    .check((caller, mailbox), snapshot, &decision.batch, uptime)?
+                    .map_err(|full| refusal(&full, mailbox))?;
+            }
             Ok((decision.batch, (decision.made, decision.more)))
         });
         let (made, more) = changed.await?;
@@ -66,4 +77,12 @@ pub async fn change_in(
         tokio::task::yield_now().await;
     }
     Ok(None)
+}
+
+fn refusal(full: &NoRoom, mailbox: &str) -> MailError {
+    let reason = match full {
+        NoRoom::Full(_) => Reason::OverQuota,
+        NoRoom::TooMuch(_) => Reason::TooOften,
+    };
+    MailError::refused(reason, full.message(mailbox))
 }

@@ -11,6 +11,7 @@ use crate::accounts::{Accounts, AccountsError};
 use crate::caller::Caller;
 use crate::clock::{self, Clock};
 use crate::passwords::Passwords;
+use crate::quotas::Quotas;
 use crate::random;
 use crate::sessions::{Lifetime, Sessions};
 use crate::throttle::Throttle;
@@ -39,7 +40,7 @@ pub struct Settings {
     pub admin_token: SecretHash,
     /// Most bytes that the messages of one mailbox may have.
     pub mail_quota_bytes: Option<u64>,
-    /// Most bytes of a user's documents, attachments, and uploads under way.
+    /// Most bytes that a user stores: messages, meetings, documents, attachments, and uploads under way.
     pub quota_bytes: u64,
 }
 
@@ -79,6 +80,7 @@ pub struct Parts {
     /// Who is signed in.
     pub sessions: Sessions,
     pub(crate) throttle: Throttle,
+    pub(crate) quotas: Quotas,
     /// For large things that are read to be answered with, in KiB.
     memory: Pool,
     clock: Clock,
@@ -96,6 +98,7 @@ impl Service {
             passwords: Passwords::new(settings.hashes_at_once),
             sessions: Sessions::new(settings.sessions, settings.session_lifetime),
             throttle: Throttle::new(settings.sign_in_failures, settings.sign_in_forgiveness),
+            quotas: Quotas::new(settings.quota_bytes),
             memory: Pool::new(MEMORY_BYTES[0] >> 10).with_trusted(MEMORY_BYTES[1] >> 10),
             clock: Clock::start(),
             settings: RwLock::new(Arc::new(settings)),

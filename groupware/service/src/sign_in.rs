@@ -126,9 +126,8 @@ impl Service {
     pub fn recognise(&self, user: &str, password: &str) -> Option<Arc<Account>> {
         let user = self.directory().local_name(user).unwrap_or(user);
         let account = self.directory().find(user)?;
-        let is_known = account
-            .credentials()
-            .has_app_password(&hash_secret(password));
+        let known = account.credentials();
+        let is_known = !known.disabled && known.has_app_password(&hash_secret(password));
         is_known.then_some(account)
     }
 

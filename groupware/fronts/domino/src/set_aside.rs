@@ -32,29 +32,19 @@ impl SetAside {
 }
 
 impl Share {
-    /// Whose it is.
-    pub(crate) fn owner(&self) -> &Arc<str> {
-        &self.owner
-    }
-
-    /// Sets more bytes aside; `room` says how many the owner's records leave. False if there is no room.
-    /// Nobody else sets anything aside in between, so that bodies at once don't take the same room.
-    pub(crate) fn grow<E>(
-        &mut self,
-        bytes: u64,
-        room: impl FnOnce() -> Result<u64, E>,
-    ) -> Result<bool, E> {
+    /// Sets more bytes aside, if what is set aside of the owner's stays within this room.
+    pub(crate) fn grow(&mut self, bytes: u64, room: u64) -> bool {
         let mut owners = self.of.lock();
         let held = owners.get(&self.owner).copied().unwrap_or_default();
         let after = held.saturating_add(bytes);
-        if after > room()? {
-            return Ok(false);
+        if after > room {
+            return false;
         }
         if bytes > 0 {
             owners.insert(Arc::clone(&self.owner), after);
             self.bytes += bytes;
         }
-        Ok(true)
+        true
     }
 }
 
@@ -72,8 +62,6 @@ impl Drop for Share {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
     use super::*;
 
     #[test]
@@ -82,10 +70,7 @@ mod tests {
         let (ada, bob) = (Arc::from("ada"), Arc::from("bob"));
         let take = |owner, bytes| {
             let mut share = set_aside.share(owner);
-            let grown = share.grow(bytes, || Ok::<_, Infallible>(100));
-            grown
-                .unwrap_or_else(|never| match never {})
-                .then_some(share)
+            share.grow(bytes, 100).then_some(share)
         };
         let first = take(&ada, 60);
         assert!(first.is_some() && take(&ada, 60).is_none());

@@ -13,6 +13,7 @@ use groupware_documents::{
 };
 use groupware_http::reply::{status, with};
 use groupware_http::{ApiError, Gate, MethodOverride, Owner, Params, header_text as text};
+use groupware_service::documents::room;
 use groupware_store::Snapshot;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -110,13 +111,7 @@ async fn make(
         documents::document(snapshot, owner.who(), place, Some(&[])).map(drop)
     })?;
     let (content, name, length) = (front.content.clone(), id.to_string(), new.length);
-    let room = front.service.store().read(|snapshot| {
-        documents::room(
-            snapshot,
-            owner.mailbox(),
-            front.service.settings().quota_bytes,
-        )
-    })?;
+    let room = room(&front.service, owner.caller(), owner.mailbox())?;
     if room < length {
         let message = "This would take more than your share of the disk.";
         return Err(ApiError::new(StatusCode::INSUFFICIENT_STORAGE, message).into());

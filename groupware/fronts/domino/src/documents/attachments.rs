@@ -16,6 +16,7 @@ use groupware_http::reply::{nothing, with};
 use groupware_http::{
     ApiError, Buffer, FileBody, Flow, Gate, Inflow, StreamSlot, Streamed, header_text as text,
 };
+use groupware_service::documents::room;
 use http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
     CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, LOCATION, RANGE, X_CONTENT_TYPE_OPTIONS,
@@ -148,6 +149,8 @@ struct Inbox {
     room: u64,
     /// Of the owner's: all that was announced, else what has come in.
     share: Share,
+    /// What the owner could store when the body began to come in; its end is looked at again.
+    owner_room: u64,
     open: Option<(FileName, String, Whole)>,
     files: Vec<(NewAttachment, Pin)>,
     place: Place,
@@ -169,8 +172,11 @@ impl Inbox {
         if announced.is_some_and(|length: u64| length > domino.attachment_bytes) {
             return Err(too_large(domino.attachment_bytes).into());
         }
+        let owner_room = room(&domino.service, user.caller(), user.mailbox())?;
         let mut share = domino.set_aside.share(user.mailbox());
-        set_aside(domino, &mut share, announced.unwrap_or_default())?;
+        if !share.grow(announced.unwrap_or_default(), owner_room) {
+            return Err(no_room().into());
+        }
         let buffers = &domino.streams.incoming;
         Ok(Self {
             domino: domino.clone(),
@@ -178,6 +184,7 @@ impl Inbox {
             announced,
             room: domino.attachment_bytes,
             share,
+            owner_room,
             open: None,
             files: Vec::new(),
             place: place.clone(),
@@ -250,7 +257,8 @@ impl Inbox {
         let left = self.room.checked_sub(count as u64);
         self.room = left.ok_or_else(|| too_large(self.domino.attachment_bytes))?;
         if self.announced.is_none() {
-            set_aside(&self.domino, &mut self.share, count as u64)?;
+            let has_room = self.share.grow(count as u64, self.owner_room);
+            has_room.then_some(()).ok_or_else(no_room)?;
         }
         let Some((name, media_type, mut whole)) = self.open.take() else {
             return Ok(buffer);
@@ -302,20 +310,6 @@ impl Inbox {
             documents::attachment_path(user.mailbox(), place, first),
             all_new,
         ))
-    }
-}
-
-/// Sets more bytes aside, if the owner has room for them.
-fn set_aside(domino: &Domino, share: &mut Share, bytes: u64) -> Result<(), Failure> {
-    let (store, quota_bytes) = (
-        domino.service.store(),
-        domino.service.settings().quota_bytes,
-    );
-    let owner = Arc::clone(share.owner());
-    let room = || store.read(|snapshot| documents::room(snapshot, &owner, quota_bytes));
-    match share.grow(bytes, room)? {
-        true => Ok(()),
-        false => Err(no_room().into()),
     }
 }
 

@@ -1,0 +1,253 @@
+//! What users store, over all services, and what anybody puts into others' mailboxes.
+//!
+//! A user's share of the disk is one: messages, meetings, documents, and uploads count in it together.
+//! What a mailbox holds is counted when it changes first and then kept up to date by what is added; it is
+//! counted anew where the share seems to be used up, and now and then. Whoever is trusted, as a study's
+//! generator is, is not counted.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use groupware_net::Source;
+use groupware_store::{Batch, Op, Snapshot, StoreError};
+
+use crate::caller::Caller;
+use crate::limit::Limiter;
+
+/// Mailboxes whose counts are kept; beyond, all are counted anew.
+const KEPT: usize = 16_384;
+/// How long a count is kept, for what was removed meanwhile.
+const KEPT_FOR: Duration = Duration::from_secs(600);
+/// How long a mailbox that was found to be full is taken to be so: counting takes time.
+const FULL_FOR: Duration = Duration::from_secs(10);
+/// KiB that one source may put into others' mailboxes at once: 256 MiB, …
+const DELIVERED_KIB: u32 = 256 << 10;
+/// … and again in an hour.
+const DELIVERED_WITHIN: Duration = Duration::from_secs(3600);
+/// What a record takes besides its key and value, about.
+const RECORD_BYTES: u64 = 200;
+
+/// Why something isn't stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoRoom {
+    /// The share of this mailbox's owner is used up.
+    Full(Arc<str>),
+    /// The sender has put so much into others' mailboxes that it has to wait.
+    TooMuch(Duration),
+}
+
+impl NoRoom {
+    /// A sentence for the user with this mailbox.
+    pub(crate) fn message(&self, own: &str) -> String {
+        match self {
+            Self::Full(mailbox) if **mailbox == *own => {
+                "This would take more than your share of the disk.".to_owned()
+            }
+            Self::Full(mailbox) => format!("The mailbox of {mailbox} is full."),
+            Self::TooMuch(wait) => {
+                let seconds = wait.as_secs() + 1;
+                format!("You have sent very much. Try again in {seconds} seconds.")
+            }
+        }
+    }
+}
+
+/// The counts.
+#[derive(Debug)]
+pub(crate) struct Quotas {
+    quota_bytes: u64,
+    counts: Mutex<HashMap<Arc<str>, Count>>,
+    delivered: Limiter<Source>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Count {
+    bytes: u64,
+    counted: Duration,
+}
+
+impl Quotas {
+    pub(crate) fn new(quota_bytes: u64) -> Self {
+        Self {
+            quota_bytes,
+            counts: Mutex::default(),
+            delivered: Limiter::new(DELIVERED_KIB, DELIVERED_WITHIN / DELIVERED_KIB),
+        }
+    }
+
+    /// Looks whether a caller's batch may be stored: whether those whose mailboxes grow by it have room,
+    /// and the caller may put so much into others'. `own` is the caller's mailbox.
+    pub(crate) fn check(
+        &self,
+        (caller, own): (&Caller, &str),
+        snapshot: &dyn Snapshot,
+        batch: &Batch,
+        now: Duration,
+    ) -> Result<Result<(), NoRoom>, StoreError> {
+        let source = caller.source();
+        if source == Source::Trusted {
+            return Ok(Ok(()));
+        }
+        let (added, delivered) = added(batch, own);
+        for (mailbox, bytes) in added {
+            if !self.fits(snapshot, (mailbox, bytes), now)? {
+                return Ok(Err(NoRoom::Full(Arc::clone(mailbox))));
+            }
+        }
+        if delivered == 0 {
+            return Ok(Ok(()));
+        }
+        let kib = u32::try_from(delivered.div_ceil(1 << 10)).unwrap_or(u32::MAX);
+        Ok(self
+            .delivered
+            .admit(source, kib, now)
+            .map_err(NoRoom::TooMuch))
+    }
+
+    /// The bytes that a user may still store.
+    pub(crate) fn room(&self, snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, StoreError> {
+        Ok(self
+            .quota_bytes
+            .saturating_sub(used_bytes(snapshot, mailbox)?))
+    }
+
+    fn fits(
+        &self,
+        snapshot: &dyn Snapshot,
+        (mailbox, added): (&Arc<str>, u64),
+        now: Duration,
+    ) -> Result<bool, StoreError> {
+        let known = self.lock().get(mailbox).copied();
+        let is_fresh = |count: &Count| now < count.counted + KEPT_FOR;
+        if let Some(count) = known.filter(is_fresh) {
+            let bytes = count.bytes.saturating_add(added);
+            if bytes <= self.quota_bytes {
+                self.note(mailbox, Count { bytes, ..count });
+                return Ok(true);
+            }
+            if now < count.counted + FULL_FOR {
+                return Ok(false);
+            }
+        }
+        let bytes = used_bytes(snapshot, mailbox)?;
+        let fits = bytes.saturating_add(added) <= self.quota_bytes;
+        let bytes = if fits { bytes + added } else { bytes };
+        let counted = now;
+        self.note(mailbox, Count { bytes, counted });
+        Ok(fits)
+    }
+
+    fn note(&self, mailbox: &Arc<str>, count: Count) {
+        let mut counts = self.lock();
+        if counts.len() >= KEPT && !counts.contains_key(mailbox) {
+            counts.clear();
+        }
+        counts.insert(Arc::clone(mailbox), count);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Count>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a batch adds to each mailbox, and to others than this one in all. What is replaced is not taken
+/// off; a share that is used up is counted anew.
+fn added<'a>(batch: &'a Batch, own: &str) -> (HashMap<&'a Arc<str>, u64>, u64) {
+    let (mut by_mailbox, mut delivered) = (HashMap::new(), 0);
+    for op in &batch.ops {
+        let Op::Put {
+            partition,
+            key,
+            value,
+        } = op
+        else {
+            continue;
+        };
+        let bytes = (key.len() + value.len()) as u64 + RECORD_BYTES;
+        if **partition != *own {
+            delivered += bytes;
+        }
+        // The server's own partitions are nobody's.
+        if !partition.starts_with('$') {
+            *by_mailbox.entry(partition).or_default() += bytes;
+        }
+    }
+    (by_mailbox, delivered)
+}
+
+/// What a mailbox takes: messages as their folders count them, documents and uploads as their usage says,
+/// meetings as they are.
+fn used_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, StoreError> {
+    let mut bytes = groupware_mail::stored_bytes(snapshot, mailbox)?;
+    bytes += groupware_documents::stored_bytes(snapshot, mailbox)?;
+    let (from, to) = groupware_calendar::ALL;
+    snapshot.measure(mailbox, from, Some(to), usize::MAX, &mut |key, size| {
+        bytes += key.len() as u64 + size + RECORD_BYTES;
+        ControlFlow::Continue(())
+    })?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use groupware_store::{Store, StoreOptions};
+
+    use super::*;
+
+    const START: Duration = Duration::from_secs(1000);
+
+    fn put(mailbox: &str, key: &str, bytes: usize) -> Batch {
+        let mut batch = Batch::new();
+        batch.put(mailbox, key, vec![7; bytes]);
+        batch
+    }
+
+    fn check(store: &Store, quotas: &Quotas, batch: &Batch, now: Duration) -> Result<(), NoRoom> {
+        let ada = Caller::at([192, 0, 2, 1].into());
+        let checked = store.read(|snapshot| quotas.check((&ada, "ada"), snapshot, batch, now));
+        checked.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_share_is_one_over_all_services() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let quotas = Quotas::new(100_000);
+        store.commit(put("ada", "c/e/1", 60_000)).await.unwrap();
+        let mut mail = Batch::new();
+        mail.add("ada", "m/c/inbox", [1, 1, 30_000]);
+        store.commit(mail).await.unwrap();
+        let more = |bytes| put("ada", "c/e/2", bytes);
+        assert_eq!(check(&store, &quotas, &more(9_000), START), Ok(()));
+        let full = Err(NoRoom::Full("ada".into()));
+        assert_eq!(check(&store, &quotas, &more(1_000), START), full);
+        // What wasn't stored after all, and what was removed, is noticed after a while.
+        let later = START + FULL_FOR;
+        assert_eq!(check(&store, &quotas, &more(1_000), later), Ok(()));
+        let mut removal = Batch::new();
+        removal.delete("ada", "c/e/1");
+        store.commit(removal).await.unwrap();
+        let later = later + FULL_FOR;
+        assert_eq!(check(&store, &quotas, &more(60_000), later), Ok(()));
+        let trusted = Caller::internal();
+        let huge = more(200_000);
+        let checked = store.read(|snapshot| quotas.check((&trusted, ""), snapshot, &huge, later));
+        assert_eq!(checked.unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_put_into_others_mailboxes_has_a_rate() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let quotas = Quotas::new(u64::MAX);
+        let meeting = put("bob", "c/e/1", 64 << 20);
+        let sent = (0..9).take_while(|_| check(&store, &quotas, &meeting, START).is_ok());
+        assert_eq!(sent.count(), 3);
+        let own = put("ada", "c/e/1", 64 << 20);
+        assert_eq!(check(&store, &quotas, &own, START), Ok(()));
+        let refused = check(&store, &quotas, &meeting, START);
+        assert!(matches!(refused, Err(NoRoom::TooMuch(_))), "{refused:?}");
+        let later = START + DELIVERED_WITHIN;
+        assert_eq!(check(&store, &quotas, &meeting, later), Ok(()));
+    }
+}
