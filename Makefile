@@ -6,7 +6,7 @@ TIMES ?= 10
 DUTY ?= 60
 SEED ?= 1
 
-.PHONY: browser test test-disturbed fmt lint docs tests measure bench crashes demo deny fuzz help
+.PHONY: abuse browser test test-disturbed fmt lint docs tests measure bench crashes demo deny fuzz help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -34,6 +34,9 @@ test-disturbed: ## the tests, TIMES times, while DUTY % of each core is taken fr
 	$(CARGO) test --workspace --locked --no-run
 	$(CARGO) build --locked --package plimsoll-tests --bin disturbed
 	target/debug/disturbed --times $(TIMES) --duty $(DUTY) $(CARGO) test --workspace --locked --quiet
+
+abuse: ## all abuse in full on the released program, the neighbour's times judged: minutes, a quiet machine
+	$(CARGO) test --release --locked --package plimsoll-tests --test abuse -- --full
 
 browser: ## install the browser that tests of the pages drive, where that is possible
 	@tests/browser.sh

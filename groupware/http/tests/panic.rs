@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::routing::get;
-use groupware_http::{BodyLimits, Gate, Hosts, Metrics, REQUEST_ID, RequestLog};
+use groupware_http::{BodyLimits, Gate, Hosts, Metrics, REQUEST_ID, RequestLog, Streams};
 use groupware_service::{Service, Settings};
 use groupware_store::{Store, StoreOptions};
 use http::{Request, StatusCode};
@@ -45,7 +45,8 @@ fn gate(metrics: &Arc<Metrics>, store: Store) -> Gate {
         work_within: Duration::from_secs(60),
     };
     let log = Arc::new(RequestLog::new(false, Duration::from_secs(3600), 7));
-    Gate::new(service, limits, 1, Arc::clone(metrics), log, Hosts::any())
+    let waiting = (Arc::new(Streams::new()), std::env::temp_dir());
+    Gate::new(service, limits, 1, waiting, Arc::clone(metrics), log, Hosts::any())
 }
 
 #[tokio::test]

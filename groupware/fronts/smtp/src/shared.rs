@@ -12,6 +12,9 @@ use tokio_rustls::TlsAcceptor;
 /// What the memory of messages is counted in.
 const UNIT_BYTES: usize = 1 << 10;
 
+/// So many times as much as others have those who are trusted.
+const TRUSTED_TIMES: usize = 4;
+
 /// What a listener is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -89,7 +92,8 @@ impl Smtp {
             service,
             tls,
             allow_plain_exposed,
-            memory: Pool::new(limits.memory_bytes / UNIT_BYTES),
+            memory: Pool::new(limits.memory_bytes / UNIT_BYTES)
+                .with_trusted(limits.memory_bytes / UNIT_BYTES * TRUSTED_TIMES),
             admission: Arc::new(
                 Admission::new(limits.connections, trusted)
                     .with_most_of_client(limits.connections_per_client),
