@@ -46,7 +46,15 @@ fn gate(metrics: &Arc<Metrics>, store: Store) -> Gate {
     };
     let log = Arc::new(RequestLog::new(false, Duration::from_secs(3600), 7));
     let waiting = (Arc::new(Streams::new()), std::env::temp_dir());
-    Gate::new(service, limits, 1, waiting, Arc::clone(metrics), log, Hosts::any())
+    Gate::new(
+        service,
+        limits,
+        1,
+        waiting,
+        Arc::clone(metrics),
+        log,
+        Hosts::any(),
+    )
 }
 
 #[tokio::test]

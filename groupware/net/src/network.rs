@@ -23,7 +23,7 @@ pub fn client_of(address: IpAddr) -> IpAddr {
 pub struct Network(IpNet);
 
 /// Networks, of which an address is in any or in none.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Networks(Vec<Network>);
 
 /// Why a text is no network.

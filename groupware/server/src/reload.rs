@@ -56,6 +56,8 @@ impl Reloaded {
                     old.allow_plain_exposed != new.allow_plain_exposed,
                 ),
                 ("host", old.hosts != new.hosts),
+                ("trust-client", old.trusted != new.trusted),
+                ("proxy", old.proxies != new.proxies),
             ]),
         }
     }

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -57,7 +58,7 @@ impl NoRoom {
 /// The counts.
 #[derive(Debug)]
 pub(crate) struct Quotas {
-    quota_bytes: u64,
+    quota_bytes: AtomicU64,
     counts: Mutex<HashMap<Arc<str>, Count>>,
     delivered: Limiter<Source>,
 }
@@ -71,10 +72,15 @@ struct Count {
 impl Quotas {
     pub(crate) fn new(quota_bytes: u64) -> Self {
         Self {
-            quota_bytes,
+            quota_bytes: AtomicU64::new(quota_bytes),
             counts: Mutex::default(),
             delivered: Limiter::new(DELIVERED_KIB, DELIVERED_WITHIN / DELIVERED_KIB),
         }
+    }
+
+    /// Has users store so many bytes from now on.
+    pub(crate) fn set(&self, quota_bytes: u64) {
+        self.quota_bytes.store(quota_bytes, Relaxed);
     }
 
     /// Looks whether a caller's batch may be stored: whether those whose mailboxes grow by it have room,
@@ -110,6 +116,7 @@ impl Quotas {
     pub(crate) fn room(&self, snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, StoreError> {
         Ok(self
             .quota_bytes
+            .load(Relaxed)
             .saturating_sub(used_bytes(snapshot, mailbox)?))
     }
 
@@ -123,7 +130,7 @@ impl Quotas {
         let is_fresh = |count: &Count| now < count.counted + KEPT_FOR;
         if let Some(count) = known.filter(is_fresh) {
             let bytes = count.bytes.saturating_add(added);
-            if bytes <= self.quota_bytes {
+            if bytes <= self.quota_bytes.load(Relaxed) {
                 self.note(mailbox, Count { bytes, ..count });
                 return Ok(true);
             }
@@ -132,7 +139,7 @@ impl Quotas {
             }
         }
         let bytes = used_bytes(snapshot, mailbox)?;
-        let fits = bytes.saturating_add(added) <= self.quota_bytes;
+        let fits = bytes.saturating_add(added) <= self.quota_bytes.load(Relaxed);
         let bytes = if fits { bytes + added } else { bytes };
         let counted = now;
         self.note(mailbox, Count { bytes, counted });

@@ -119,6 +119,7 @@ impl Service {
 
     /// Has other quotas hold from now on: for a user's documents, and for the messages of a mailbox.
     pub fn set_quotas(&self, quota_bytes: u64, mail_quota_bytes: Option<u64>) {
+        self.0.quotas.set(quota_bytes);
         let settings = self.0.settings.write();
         let mut settings = settings.unwrap_or_else(PoisonError::into_inner);
         *settings = Arc::new(Settings {
