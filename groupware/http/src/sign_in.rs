@@ -85,6 +85,7 @@ impl Cookies {
         self,
         service: &Service,
         caller: &Caller,
+        headers: &HeaderMap,
         (username, password): (&str, &str),
     ) -> Result<(Arc<Account>, HeaderValue), ApiError> {
         let client = client(caller);

@@ -43,7 +43,7 @@ async fn log_in(
     let LogIn { username, password } = read_log_in(&headers, &body)?;
     let (account, cookie) = domino
         .cookies
-        .sign_in(&domino.service, &caller, (&username, &password))
+        .sign_in(&domino.service, &caller, &headers, (&username, &password))
         .await?;
     let body = Json(SignedIn {
         user: account.name.spelling(),

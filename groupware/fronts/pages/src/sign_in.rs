@@ -84,6 +84,7 @@ impl Form<'_> {
 pub(crate) async fn submit(
     State(pages): State<Pages>,
     Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
     fields: Fields,
 ) -> Result<Response, PageError> {
     let (username, password) = (fields.trimmed("username"), fields.get("password"));
@@ -104,7 +105,7 @@ pub(crate) async fn submit(
     }
     let signed_in = pages
         .cookies
-        .sign_in(&pages.service, &caller, (username, password));
+        .sign_in(&pages.service, &caller, &headers, (username, password));
     match signed_in.await {
         Ok((account, cookie)) => {
             let mailbox = account.name.key();
