@@ -179,12 +179,11 @@ fn session_list(visitor: &Visitor, sessions: &[SessionLine]) -> Markup {
 /// Whether the password is the user's: the one that was chosen, where there is one.
 async fn prove(
     pages: &Pages,
-    headers: &HeaderMap,
     visitor: &Visitor,
     password: &str,
 ) -> Result<Option<String>, PageError> {
     let (service, caller) = (&pages.service, visitor.owner.caller());
-    let client = client(caller, headers);
+    let client = client(caller);
     let proven = service
         .verify(caller, client, visitor.mailbox(), password)
         .await;
@@ -222,7 +221,7 @@ pub(crate) async fn change_password(
             .add("again", "These are two different passwords.");
     }
     if shown.wrong.is_empty()
-        && let Some(wrong) = prove(&pages, &headers, visitor, fields.get("current")).await?
+        && let Some(wrong) = prove(&pages, visitor, fields.get("current")).await?
     {
         shown.wrong.add("current", wrong);
     }
@@ -266,9 +265,7 @@ pub(crate) async fn add_app_password(
     let (mut shown, label) = (Shown::default(), fields.trimmed("label"));
     if label.is_empty() || label.len() > LABEL_BYTES || label.contains(char::is_control) {
         shown.wrong.add("label", "Give the program a name.");
-    } else if let Some(wrong) =
-        prove(&pages, &headers, visitor, fields.get("proof-password")).await?
-    {
+    } else if let Some(wrong) = prove(&pages, visitor, fields.get("proof-password")).await? {
         shown.wrong.add("proof-password", wrong);
     }
     if shown.wrong.is_empty() {
