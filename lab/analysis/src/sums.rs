@@ -189,6 +189,8 @@ pub(crate) struct Sums {
     pub(crate) failed: Histogram<u64>,
     pub(crate) probe: Option<Histogram<u64>>,
     pub(crate) lateness: Histogram<u64>,
+    /// Lag of the generator's loop in the hold; empty where it wasn't sampled.
+    pub(crate) loop_lag: Histogram<u64>,
     /// Times of a sequence's sessions.
     pub(crate) sessions: Histogram<u64>,
     /// Answered requests in all histograms of the trial, the probe's left out: ok, error.
@@ -351,6 +353,7 @@ struct Merge {
     failed: Merger,
     probe: Option<Merger>,
     lateness: Merger,
+    loop_lag: Merger,
     sessions: Merger,
     recorded: (u64, u64),
     answered_s: f64,
@@ -380,8 +383,9 @@ impl Merge {
                 kind,
             } => (step, outcome, kind),
             Series::Lateness if in_hold => return self.lateness.add(histogram),
+            Series::Loop if in_hold => return self.loop_lag.add(histogram),
             Series::Session => return self.sessions.add(histogram),
-            Series::Lateness => return Ok(()),
+            Series::Lateness | Series::Loop => return Ok(()),
         };
         if names.is_probe(step) {
             let ok = in_hold && outcome == Outcome::Ok && kind == Kind::Response;
@@ -446,6 +450,7 @@ impl Merge {
             failed: self.failed.into_merged(),
             probe: self.probe.map(Merger::into_merged),
             lateness: self.lateness.into_merged(),
+            loop_lag: self.loop_lag.into_merged(),
             sessions: self.sessions.into_merged(),
             recorded: self.recorded,
             answered_s: self.answered_s,

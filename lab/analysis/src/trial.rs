@@ -201,6 +201,7 @@ impl Measured<'_> {
             }),
             transfer: transfer_of(input, sums),
             lateness_ms: Lateness::of(&sums.lateness),
+            loop_lag_ms: (!sums.loop_lag.is_empty()).then(|| Lateness::of(&sums.loop_lag)),
             system: with_demand(self.monitored.system, throughput_per_s),
             host: with_transfers(self.monitored.host, throughput_per_s),
             generator: Generator {

@@ -17,6 +17,9 @@ pub enum Series {
     },
     /// How much later than meant requests were sent: `lateness`.
     Lateness,
+    /// How much later than it became readable something was read: `loop`. Absent in archives of
+    /// generators that didn't sample it.
+    Loop,
     /// How long sessions of a sequence took, those in which a request failed left out: `session`.
     Session,
 }
@@ -43,6 +46,7 @@ impl fmt::Display for Series {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (step, outcome, kind) = match self {
             Self::Lateness => return f.write_str("lateness"),
+            Self::Loop => return f.write_str("loop"),
             Self::Session => return f.write_str("session"),
             Self::Step {
                 step,
@@ -78,6 +82,7 @@ impl FromStr for Series {
 fn parse(tag: &str) -> Option<Series> {
     match tag {
         "lateness" => return Some(Series::Lateness),
+        "loop" => return Some(Series::Loop),
         "session" => return Some(Series::Session),
         _ => {}
     }
@@ -121,7 +126,7 @@ mod tests {
                 }
             }
         }
-        for series in [Series::Lateness, Series::Session] {
+        for series in [Series::Lateness, Series::Loop, Series::Session] {
             assert_eq!(series.to_string().parse(), Ok(series));
         }
         let first = Series::Step {

@@ -26,6 +26,7 @@ pub(crate) fn write(writer: &mut TrialWriter, window: &Window) -> Result<(), Arc
         }
     }
     writer.histogram(Series::Lateness, start, end, &window.lateness)?;
+    writer.histogram(Series::Loop, start, end, &window.loop_lag)?;
     writer.histogram(Series::Session, start, end, &window.sessions)?;
     writer.window(&line(window))
 }
@@ -126,6 +127,7 @@ mod tests {
             dropped: 1,
             unanswered: lab_driver::Unanswered::default(),
             lateness,
+            loop_lag: new_histogram(),
             sessions: new_histogram(),
             steps: vec![StepWindow::empty(), busy, StepWindow::empty()],
         };

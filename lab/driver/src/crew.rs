@@ -16,6 +16,7 @@ use crate::drive::{BaseUrl, Drive};
 use crate::error::DriverError;
 use crate::http::HttpClient;
 use crate::http::tls_config;
+use crate::load::SharedPool;
 use crate::report::{Outbox, Report, WorkerWindow};
 use crate::script::Script;
 use crate::timers::Timers;
@@ -58,8 +59,10 @@ impl Crew {
             emptied: Vec::new(),
             started,
         };
+        let pool = pool(drive);
         for number in 0..count {
-            let (worker, give_back) = hire(number, drive, script, clock, control, queue);
+            let with = (script, &pool);
+            let (worker, give_back) = hire(number, drive, with, clock, control, queue);
             crew.emptied.push(give_back);
             let (make, ready, drive) = (make.clone(), ready.clone(), Arc::clone(drive));
             let run = move || worker.run(move |timers: &Timers| make(&drive, timers), ready);
@@ -75,11 +78,17 @@ impl Crew {
     }
 }
 
+/// Where the sessions of this program's workers wait for a connection: its part of those that may.
+pub(crate) fn pool(drive: &Drive) -> SharedPool {
+    let most = drive.limits.max_waiting.div_ceil(drive.part.of.max(1));
+    SharedPool::new(drive.workers(), most as usize)
+}
+
 /// A worker, not yet at work, and where it gets its emptied windows back.
 pub(crate) fn hire(
     number: usize,
     drive: &Arc<Drive>,
-    script: &Arc<Script>,
+    (script, pool): (&Arc<Script>, &SharedPool),
     clock: Clock,
     control: &Control,
     queue: &SyncSender<(usize, Report)>,
@@ -91,6 +100,7 @@ pub(crate) fn hire(
         workers: drive.part.of * drive.workers() as u32,
         drive: Arc::clone(drive),
         script: Arc::clone(script),
+        pool: pool.clone(),
         clock,
         orders: control.subscribe(),
         outbox: Outbox {
@@ -113,7 +123,7 @@ pub(crate) fn http(
     let tls = tls_config(&drive.tls).map_err(DriverError::Tls)?;
     Ok(move |drive: &Arc<Drive>, timers: &Timers| {
         let (addresses, tls) = (Arc::clone(&addresses), Arc::clone(&tls));
-        Ok(HttpClient::new(drive, addresses, tls, timers.clock()))
+        Ok(HttpClient::new(drive, addresses, tls, timers.clone()))
     })
 }
 

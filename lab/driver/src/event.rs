@@ -141,6 +141,9 @@ pub struct Window {
     pub unanswered: Unanswered,
     /// How much later than meant requests were sent, µs (0 counts as 1).
     pub lateness: Histogram<u64>,
+    /// How much later than it became readable something was read, µs: what the generator adds to
+    /// each answer's time. Sampled by a timer of each worker, a hundred times a second.
+    pub loop_lag: Histogram<u64>,
     /// Of a sequence: how long sessions took that ended here and in which no request failed, µs.
     /// Empty for other loads.
     pub sessions: Histogram<u64>,
@@ -207,6 +210,7 @@ impl Window {
             stale_retries: 0,
             unanswered: Unanswered::default(),
             lateness: new_histogram(),
+            loop_lag: new_histogram(),
             sessions: new_histogram(),
             steps: (0..steps).map(|_| StepWindow::empty()).collect(),
         }

@@ -285,6 +285,7 @@ impl Window {
         self.stale_retries += part.client.stale_retries;
         self.unanswered.add(part.unanswered);
         add(&mut self.lateness, &part.lateness);
+        add(&mut self.loop_lag, &part.loop_lag);
         add(&mut self.sessions, &part.sessions);
         for (sum, step) in self.steps.iter_mut().zip(&part.steps) {
             add(&mut sum.ok, &step.ok);

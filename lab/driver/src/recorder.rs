@@ -118,6 +118,13 @@ impl Recorder {
         self.waiting = waiting as u64;
     }
 
+    /// What became readable `lag` ago was read now.
+    pub(crate) fn loop_lag(&mut self, now: Nanos, lag: Nanos) {
+        if let Some(window) = self.at(now) {
+            record(&mut window.loop_lag, lag);
+        }
+    }
+
     /// A cycle began.
     pub(crate) fn cycle(&mut self, now: Nanos) {
         if let Some(window) = self.at(now) {

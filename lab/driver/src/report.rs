@@ -66,6 +66,7 @@ pub(crate) struct WorkerWindow {
     pub(crate) client: ClientCounts,
     pub(crate) unanswered: Unanswered,
     pub(crate) lateness: Histogram<u64>,
+    pub(crate) loop_lag: Histogram<u64>,
     pub(crate) sessions: Histogram<u64>,
     pub(crate) steps: Vec<StepWindow>,
 }
@@ -107,6 +108,7 @@ impl WorkerWindow {
             client: ClientCounts::default(),
             unanswered: Unanswered::default(),
             lateness: new_histogram(),
+            loop_lag: new_histogram(),
             sessions: new_histogram(),
             steps: (0..steps).map(|_| StepWindow::empty()).collect(),
         }
@@ -123,6 +125,7 @@ impl WorkerWindow {
         self.client = ClientCounts::default();
         self.unanswered = Unanswered::default();
         reset(&mut self.lateness);
+        reset(&mut self.loop_lag);
         reset(&mut self.sessions);
         self.steps.iter_mut().for_each(StepWindow::reset);
     }

@@ -12,7 +12,7 @@ use lab_workload::timing::{SessionChoice, TimingStream};
 use crate::client::{Client, Exchange, RequestId};
 use crate::clock::{Clock, Nanos, nanos};
 use crate::event::{ErrorClass, Unanswered};
-use crate::load::Pool;
+use crate::load::SharedPool;
 use crate::recorder::{Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::timers::{Timer, Timers};
@@ -33,7 +33,9 @@ pub(crate) struct Shared<C> {
     /// Whether sessions arrive: then service times are kept apart from response times.
     pub(crate) open: bool,
     /// Where sessions that arrive meet connections; without use for other loads.
-    pub(crate) pool: RefCell<Pool>,
+    pub(crate) pool: SharedPool,
+    /// The worker's number in this program.
+    pub(crate) worker: usize,
     /// Number of workers, over all generators: user i has place i ÷ workers on its own.
     pub(crate) workers: usize,
 }
@@ -48,11 +50,21 @@ impl<C> Shared<C> {
         user as usize / self.workers
     }
 
+    /// How many sessions wait for a connection, as this worker's windows tell it: the first one's tell
+    /// for all of the program.
+    pub(crate) fn waiting(&self) -> usize {
+        match self.worker {
+            0 => self.pool.lock().waiting(),
+            _ => 0,
+        }
+    }
+
     /// The requests that had no answer at the cut, and the sessions that waited for a connection.
     pub(crate) fn unanswered(&self, cut: Nanos) -> Unanswered {
         let sent = self.under_way.iter().map(Cell::get);
-        let pool = self.pool.borrow();
-        let meant = sent.filter(|meant| *meant > 0).chain(pool.arrivals());
+        let pool = self.pool.lock();
+        let arrived = pool.arrivals(self.worker);
+        let meant = sent.filter(|meant| *meant > 0).chain(arrived);
         let before = meant.filter(|meant| *meant < cut);
         before.fold(Unanswered::default(), |mut sum, meant| {
             sum.add(Unanswered {

@@ -21,7 +21,9 @@ use crate::control::Order;
 use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::ErrorClass;
-use crate::load::{Pool, Source, run_arrivals, run_probe, run_session, run_slot, start_offset};
+use crate::load::{
+    SharedPool, Source, run_arrivals, run_probe, run_session, run_slot, start_offset,
+};
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts, WorkerWindow};
 use crate::script::Script;
@@ -41,6 +43,8 @@ pub(crate) struct Worker {
     pub(crate) workers: u32,
     pub(crate) drive: Arc<Drive>,
     pub(crate) script: Arc<Script>,
+    /// Of all workers in this program.
+    pub(crate) pool: SharedPool,
     pub(crate) clock: Clock,
     pub(crate) orders: watch::Receiver<Order>,
     pub(crate) outbox: Outbox,
@@ -138,9 +142,10 @@ impl Worker {
         let emptied = std::mem::replace(&mut self.emptied, nothing_yet);
         let recorder = Recorder::new(self.script.recorded_steps(), self.outbox.clone(), emptied);
         let mine = (self.first..self.drive.users).step_by(self.workers as usize);
-        let waiting = self.drive.limits.max_waiting.div_ceil(self.workers);
         let open = matches!(self.drive.kind, LoadKind::Arrival { .. });
-        let slots = if open { mine.len() } else { 0 };
+        if open {
+            self.pool.lock().add(self.number, mine.len());
+        }
         let shared = Rc::new(Shared {
             client,
             script: Arc::clone(&self.script),
@@ -151,7 +156,8 @@ impl Worker {
             timeout_ends_step: self.drive.limits.timeout_ends_step,
             under_way: mine.clone().map(|_| Cell::new(0)).collect(),
             open,
-            pool: RefCell::new(Pool::new(slots, waiting as usize)),
+            pool: self.pool.clone(),
+            worker: self.number,
             workers: self.workers as usize,
         });
         let users: Result<Vec<_>, _> = mine
@@ -245,6 +251,7 @@ impl Worker {
         let mut sessions = JoinSet::new();
         self.spawn_probe(shared, users, zero, &mut sessions);
         self.spawn_load(shared, users, zero, &mut sessions);
+        sessions.spawn_local(watch_loop(Rc::clone(shared), zero));
         let over = async {
             loop {
                 let end = shared.recorder.borrow().window_end();
@@ -342,6 +349,26 @@ impl Worker {
             session: shared.client.sibling(&first.session),
         });
         tasks.spawn_local(run_probe(Rc::clone(shared), user, probe, zero));
+    }
+}
+
+/// How far apart the samples of the loop's lag are: in no simple ratio to a workload's times.
+const LOOP_LAG_EVERY: u64 = 9_973_000;
+
+/// Samples how long something that became readable waits until it is read, until the task is dropped:
+/// a timer becomes readable at a moment that is known, and is read by the loop like any answer. An
+/// answer's own moment only the kernel knows.
+async fn watch_loop<C: Client>(shared: Rc<Shared<C>>, zero: u64) {
+    let timer = shared.timers.timer();
+    let mut at = zero;
+    loop {
+        at = at.saturating_add(LOOP_LAG_EVERY);
+        timer.sleep_until(at).await;
+        let now = shared.clock.nanos();
+        let lag = now.saturating_sub(at);
+        shared.recorder.borrow_mut().loop_lag(now, lag);
+        // A loop that was held up is sampled once for it, not for every sample that it missed.
+        at += lag / LOOP_LAG_EVERY * LOOP_LAG_EVERY;
     }
 }
 

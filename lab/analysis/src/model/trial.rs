@@ -103,6 +103,10 @@ pub struct TrialAnalysis {
     pub transfer: Option<Transfer>,
     /// How much later than meant the generator sent.
     pub lateness_ms: Lateness,
+    /// How much later than it became readable the generator read something: in every time of a
+    /// request. `None` where it wasn't sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loop_lag_ms: Option<Lateness>,
     /// Counters of the system's processes.
     pub system: Counters,
     /// Counters of the host.

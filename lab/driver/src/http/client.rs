@@ -25,7 +25,7 @@ use crate::client::{Client, ClientCounts, Exchange, Failure, RequestId};
 use crate::clock::{Clock, Nanos, nanos};
 use crate::drive::{BaseUrl, Drive, Limits};
 use crate::event::{ErrorClass, MAX_ERROR_EXAMPLES};
-use crate::timers::Timer;
+use crate::timers::{Timer, Timers};
 
 /// Size of the one buffer that all connections of a worker read into.
 const READ_BYTES: usize = 64 << 10;
@@ -48,6 +48,7 @@ pub(crate) struct HttpClient {
     connect_timeout: Nanos,
     idle_limit: Nanos,
     clock: Clock,
+    timers: Timers,
     counts: Cell<ClientCounts>,
     details_left: Cell<usize>,
     read: RefCell<Box<[u8]>>,
@@ -76,12 +77,20 @@ enum Answer {
     Failed(ErrorClass, String),
 }
 
+/// What came of a turn of writing.
+enum Turn {
+    /// It ended so.
+    Wrote(io::Result<()>),
+    /// The answer was whole before the message was, or the connection ended.
+    Answered(Answer),
+}
+
 impl HttpClient {
     pub(crate) fn new(
         drive: &Drive,
         addresses: Arc<[SocketAddr]>,
         tls: Arc<ClientConfig>,
-        clock: Clock,
+        timers: Timers,
     ) -> Self {
         let base = drive.base.clone();
         let limits = drive.limits.clone();
@@ -101,7 +110,8 @@ impl HttpClient {
             connect_timeout: nanos(limits.connect_timeout),
             idle_limit: nanos(limits.keep_alive_idle),
             limits,
-            clock,
+            clock: timers.clock(),
+            timers,
             counts: Cell::default(),
             // Enough for the examples of setup and of the trial.
             details_left: Cell::new(2 * MAX_ERROR_EXAMPLES),
@@ -192,7 +202,7 @@ impl HttpClient {
                     tls: secure(server, &self.tls)?,
                 },
             };
-            Connection::open(&route, other.clone()).await
+            Connection::open(&route, other.clone(), &self.timers).await
         };
         let opened = within(call.deadline, open).await;
         call.deadline.set(request_ends);
@@ -214,14 +224,22 @@ impl HttpClient {
         jar: &RefCell<Jar>,
         call: &mut Call<'_>,
     ) -> Answer {
-        let mut written = 0;
+        let (mut written, mut reader) = (0, None);
         let sent = loop {
             let turn = poll_fn(|cx| {
                 let wrote = connection.poll_write_turn(cx, call.message.as_bytes(), &mut written);
-                or_late(call.deadline, cx, wrote)
+                if wrote.is_pending() {
+                    // A server that answers while it reads may read no further until its answer
+                    // is taken.
+                    let answer = self.poll_answer(cx, connection, jar, call, &mut reader);
+                    if let Poll::Ready(answer) = answer {
+                        return Poll::Ready(Some(Turn::Answered(answer)));
+                    }
+                }
+                or_late(call.deadline, cx, wrote.map(Turn::Wrote))
             });
             let turn = turn.await;
-            if written == call.message.len() || !matches!(turn, Some(Ok(()))) {
+            if written == call.message.len() || !matches!(turn, Some(Turn::Wrote(Ok(())))) {
                 break turn;
             }
             // Behind the other users, their timers, and their answers.
@@ -229,10 +247,14 @@ impl HttpClient {
         };
         // A server may answer and close before it has read everything: the answer counts then.
         let write_error = match sent {
-            Some(result) => result.err(),
+            Some(Turn::Wrote(result)) => result.err(),
+            Some(Turn::Answered(answer)) => {
+                // The rest of the message would be taken for the next one.
+                call.reusable = false;
+                return answer;
+            }
             None => return Answer::Failed(ErrorClass::Timeout, timeout_text(call)),
         };
-        let mut reader = None;
         let answer = poll_fn(|cx| {
             let answer = self.poll_answer(cx, connection, jar, call, &mut reader);
             or_late(call.deadline, cx, answer)

@@ -1,6 +1,6 @@
 //! A connection to a server: opened, written, read. It knows nothing of HTTP.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -16,6 +16,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::clock::Nanos;
 use crate::drive::BaseUrl;
+use crate::timers::Timers;
 
 /// What one user writes before the others have a turn: some 50 us of work. A server that reads as fast
 /// as it is written to would let a large message hold the worker until its end.
@@ -40,7 +41,7 @@ enum Stream {
 /// How to reach a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
-    /// Tried in order.
+    /// All that its name stands for.
     pub(crate) addresses: Arc<[SocketAddr]>,
     /// Its name, if it speaks TLS.
     pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
@@ -58,32 +59,83 @@ pub(crate) fn server_name(server: &BaseUrl) -> io::Result<ServerName<'static>> {
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
 }
 
-impl Connection {
-    /// Opens a connection to the first address that takes it.
-    pub(crate) async fn open(route: &Route, other: Option<Box<BaseUrl>>) -> io::Result<Self> {
-        let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for address in route.addresses.iter() {
-            match TcpStream::connect(address).await {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    let stream = match &route.tls {
-                        None => Stream::Plain(stream),
-                        Some((config, name)) => {
-                            let connector = TlsConnector::from(Arc::clone(config));
-                            let stream = connector.connect(name.clone(), stream).await?;
-                            Stream::Tls(Box::new(stream))
-                        }
-                    };
-                    return Ok(Self {
-                        stream,
-                        other,
-                        idle_since: None,
-                    });
-                }
-                Err(error) => last = error,
-            }
+/// When the next address is tried while the ones before say nothing (RFC 8305, section 5).
+const NEXT_ADDRESS_AFTER: Nanos = 250_000_000;
+
+/// Connects to one of a server's addresses: each is tried as soon as the one before has failed, or has
+/// said nothing for a quarter of a second, and the first that connects is taken (Happy Eyeballs, RFC
+/// 8305, in a simple form). No server needs all of its addresses to be up.
+async fn connect(addresses: &[SocketAddr], timers: &Timers) -> io::Result<TcpStream> {
+    if let [only] = addresses {
+        return TcpStream::connect(only).await;
+    }
+    let timer = timers.timer();
+    let mut left = alternating(addresses).into_iter();
+    let mut under_way: Vec<Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>> = Vec::new();
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    loop {
+        if let Some(address) = left.next() {
+            under_way.push(Box::pin(TcpStream::connect(address)));
+            timer.set(timers.clock().nanos().saturating_add(NEXT_ADDRESS_AFTER));
+        } else if under_way.is_empty() {
+            return Err(last);
         }
-        Err(last)
+        let came = poll_fn(|cx| {
+            for at in 0..under_way.len() {
+                if let Poll::Ready(result) = under_way[at].as_mut().poll(cx) {
+                    drop(under_way.swap_remove(at));
+                    return Poll::Ready(Some(result));
+                }
+            }
+            match left.len() {
+                0 => Poll::Pending,
+                _ => timer.poll_fired(cx).map(|()| None),
+            }
+        });
+        match came.await {
+            Some(Ok(stream)) => return Ok(stream),
+            Some(Err(error)) => last = error,
+            None => {}
+        }
+    }
+}
+
+/// The families in turn, beginning with the first address's (RFC 8305, section 4).
+fn alternating(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+    let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
+    let (a, b): (Vec<SocketAddr>, Vec<SocketAddr>) = addresses
+        .iter()
+        .partition(|address| address.is_ipv6() == first_is_v6);
+    let (mut a, mut b) = (a.into_iter(), b.into_iter());
+    let mut all = Vec::with_capacity(addresses.len());
+    while a.len() + b.len() > 0 {
+        all.extend(a.next());
+        all.extend(b.next());
+    }
+    all
+}
+
+impl Connection {
+    /// Opens a connection to the address that takes it first; see [`connect`].
+    pub(crate) async fn open(
+        route: &Route,
+        other: Option<Box<BaseUrl>>,
+        timers: &Timers,
+    ) -> io::Result<Self> {
+        let stream = connect(&route.addresses, timers).await?;
+        stream.set_nodelay(true)?;
+        let stream = match &route.tls {
+            None => Stream::Plain(stream),
+            Some((config, name)) => {
+                let connector = TlsConnector::from(Arc::clone(config));
+                Stream::Tls(Box::new(connector.connect(name.clone(), stream).await?))
+            }
+        };
+        Ok(Self {
+            stream,
+            other,
+            idle_since: None,
+        })
     }
 
     /// Reads what is there into `space`; 0 bytes mean the end.
@@ -132,5 +184,67 @@ impl Connection {
     /// system call while nothing has come.
     pub(crate) async fn is_stale(&mut self) -> bool {
         poll_fn(|cx| Poll::Ready(self.poll_read(cx, &mut [0; 1]).is_ready())).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use socket2::{Domain, Socket, Type};
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn families_take_turns() {
+        let all = ["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1", "2.2.2.2:1"].map(address);
+        let turns = ["[::1]:1", "1.1.1.1:1", "[::2]:1", "2.2.2.2:1", "[::3]:1"].map(address);
+        assert_eq!(alternating(&all), turns);
+        assert_eq!(alternating(&[]), []);
+    }
+
+    fn connected(addresses: &[SocketAddr]) -> io::Result<SocketAddr> {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_io().build().unwrap();
+        let local = tokio::task::LocalSet::new();
+        local.block_on(&runtime, async {
+            let timers = Timers::new(Clock::start()).unwrap();
+            let serving = timers.clone();
+            tokio::task::spawn_local(async move { serving.serve().await });
+            connect(addresses, &timers).await?.peer_addr()
+        })
+    }
+
+    #[test]
+    fn an_address_that_refuses_or_says_nothing_holds_nobody_up() {
+        let good = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let good_at = good.local_addr().unwrap();
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let closed_at = closed.local_addr().unwrap();
+        drop(closed);
+        // Nobody accepts and its queue is full: the kernel leaves further connections unanswered.
+        let silent = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        silent.bind(&address("127.0.0.1:0").into()).unwrap();
+        silent.listen(0).unwrap();
+        let silent_at = silent.local_addr().unwrap().as_socket().unwrap();
+        let filling: Vec<Socket> = (0..4)
+            .map(|_| {
+                let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+                socket.set_nonblocking(true).unwrap();
+                let _in_progress = socket.connect(&silent_at.into());
+                socket
+            })
+            .collect();
+        assert_eq!(connected(&[closed_at, good_at]).unwrap(), good_at);
+        assert_eq!(
+            connected(&[silent_at, closed_at, good_at]).unwrap(),
+            good_at
+        );
+        assert_eq!(connected(&[good_at, silent_at]).unwrap(), good_at);
+        let refused = connected(&[closed_at, closed_at]).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        drop(filling);
     }
 }

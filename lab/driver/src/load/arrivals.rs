@@ -41,8 +41,10 @@ pub(crate) async fn run_arrivals<C: Client>(
             std::future::pending::<()>().await;
         }
         let number = arrival.number;
-        let fate = shared.pool.borrow_mut().arrive(Arrived { number, at });
-        let waiting = shared.pool.borrow().waiting();
+        let worker = shared.worker;
+        let arrived = Arrived { number, at, worker };
+        let fate = shared.pool.lock().arrive(arrived);
+        let waiting = shared.waiting();
         let mut recorder = shared.recorder.borrow_mut();
         recorder.arrived(at, waiting);
         if fate == Fate::Dropped {
@@ -58,18 +60,20 @@ pub(crate) async fn run_slot<C: Client>(
     source: Source,
 ) {
     let clocks = Clocks::new(&shared.timers);
-    let slot = shared.place(user.index);
+    let slot = (shared.worker, shared.place(user.index));
     let mut state = Progress::from(0);
     loop {
-        shared.pool.borrow_mut().release(slot);
-        let waiting = shared.pool.borrow().waiting();
+        shared.pool.lock().release(slot);
+        let waiting = shared.waiting();
         shared.recorder.borrow_mut().waiting(waiting);
-        let given = poll_fn(|cx| shared.pool.borrow_mut().poll_session(slot, cx));
-        let Arrived { number, at } = given.await;
+        let given = poll_fn(|cx| shared.pool.lock().poll_session(slot, cx));
+        let Arrived { number, at, .. } = given.await;
         user.timing = TimingStream::of_session(source.seed, source.block, number);
         let choice = ChoiceStream::of_session(source.seed, source.block, number);
         user.scope.begin_session(choice);
         state.at = state.at.max(at);
+        // The pause after another session's failure isn't this one's: arrivals bound the rate.
+        state.not_before = 0;
         state.arrived = Some(at);
         state.moved = false;
         {

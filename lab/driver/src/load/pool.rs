@@ -1,7 +1,10 @@
-//! Where sessions that arrive meet connections: the one that has been free for longest takes the one
-//! that has waited for longest. Pure; time is in the arrivals.
+//! Where sessions that arrive meet connections: one pool over all workers of a generator, so that
+//! none waits while a connection of another worker is free. Of the free ones the arrival's own worker
+//! has the first choice, and there the one that has been free for longest; it is the session that has
+//! waited for longest that gets the next one. It knows no time but the arrivals'.
 
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::clock::Nanos;
@@ -13,6 +16,8 @@ pub(crate) struct Arrived {
     pub(crate) number: u64,
     /// When, on the worker's clock.
     pub(crate) at: Nanos,
+    /// The worker that it came to.
+    pub(crate) worker: usize,
 }
 
 /// What became of an arrival.
@@ -26,13 +31,45 @@ pub(crate) enum Fate {
     Dropped,
 }
 
-/// The slots of a worker and the sessions that wait for one.
+/// A slot by its worker and its place there.
+pub(crate) type Place = (usize, usize);
+
+/// The pool as its workers share it: taken when a session arrives and when one is over, never for
+/// recording a request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SharedPool(Arc<Mutex<Pool>>);
+
+impl SharedPool {
+    /// A pool for so many workers, without slots yet.
+    pub(crate) fn new(workers: usize, max_waiting: usize) -> Self {
+        Self(Arc::new(Mutex::new(Pool {
+            workers: std::iter::repeat_with(Slots::default)
+                .take(workers)
+                .collect(),
+            waiting: VecDeque::new(),
+            max_waiting,
+        })))
+    }
+
+    /// No worker panics within; one that panics elsewhere ends the drive anyway.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Pool> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The slots of all workers and the sessions that wait for one.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    slots: Vec<Slot>,
-    free: VecDeque<usize>,
+    workers: Vec<Slots>,
     waiting: VecDeque<Arrived>,
     max_waiting: usize,
+}
+
+/// The slots of a worker.
+#[derive(Debug, Default)]
+struct Slots {
+    slots: Vec<Slot>,
+    free: VecDeque<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -42,20 +79,17 @@ struct Slot {
 }
 
 impl Pool {
-    /// A pool of slots none of which is free yet.
-    pub(crate) fn new(slots: usize, max_waiting: usize) -> Self {
-        Self {
-            slots: std::iter::repeat_with(Slot::default).take(slots).collect(),
-            free: VecDeque::with_capacity(slots),
-            waiting: VecDeque::new(),
-            max_waiting,
-        }
+    /// Gives a worker so many slots, none of which is free yet.
+    pub(crate) fn add(&mut self, worker: usize, slots: usize) {
+        let own = &mut self.workers[worker];
+        own.slots.resize_with(slots, Slot::default);
+        own.free.reserve(slots);
     }
 
     /// Takes in a session that arrives.
     pub(crate) fn arrive(&mut self, session: Arrived) -> Fate {
-        if let Some(slot) = self.free.pop_front() {
-            let slot = &mut self.slots[slot];
+        if let Some((worker, place)) = self.free(session.worker) {
+            let slot = &mut self.workers[worker].slots[place];
             slot.session = Some(session);
             if let Some(waker) = slot.waker.take() {
                 waker.wake();
@@ -69,17 +103,31 @@ impl Pool {
         }
     }
 
+    /// A free slot, the worker's own before others'.
+    fn free(&mut self, worker: usize) -> Option<Place> {
+        let count = self.workers.len();
+        (worker..count).chain(0..worker).find_map(|worker| {
+            let place = self.workers[worker].free.pop_front()?;
+            Some((worker, place))
+        })
+    }
+
     /// The slot's last session is over: it takes the one that waits for longest, or becomes free.
-    pub(crate) fn release(&mut self, slot: usize) {
-        self.slots[slot].session = self.waiting.pop_front();
-        if self.slots[slot].session.is_none() {
-            self.free.push_back(slot);
+    pub(crate) fn release(&mut self, (worker, place): Place) {
+        let own = &mut self.workers[worker];
+        own.slots[place].session = self.waiting.pop_front();
+        if own.slots[place].session.is_none() {
+            own.free.push_back(place);
         }
     }
 
     /// The session that the slot has been given; else its task is woken when it is given one.
-    pub(crate) fn poll_session(&mut self, slot: usize, cx: &Context<'_>) -> Poll<Arrived> {
-        let slot = &mut self.slots[slot];
+    pub(crate) fn poll_session(
+        &mut self,
+        (worker, place): Place,
+        cx: &Context<'_>,
+    ) -> Poll<Arrived> {
+        let slot = &mut self.workers[worker].slots[place];
         match slot.session.take() {
             Some(session) => Poll::Ready(session),
             None => {
@@ -94,10 +142,13 @@ impl Pool {
         self.waiting.len()
     }
 
-    /// When those arrived that no slot has begun.
-    pub(crate) fn arrivals(&self) -> impl Iterator<Item = Nanos> {
-        let given = self.slots.iter().filter_map(|slot| slot.session.as_ref());
-        given.chain(&self.waiting).map(|session| session.at)
+    /// When those came to a worker that no slot has begun.
+    pub(crate) fn arrivals(&self, worker: usize) -> impl Iterator<Item = Nanos> {
+        let slots = self.workers.iter().flat_map(|worker| &worker.slots);
+        let given = slots.filter_map(|slot| slot.session.as_ref());
+        let all = given.chain(&self.waiting);
+        all.filter(move |session| session.worker == worker)
+            .map(|session| session.at)
     }
 }
 
@@ -109,11 +160,24 @@ mod tests {
         Arrived {
             number,
             at: 10 * number,
+            worker: 0,
         }
     }
 
+    fn pool(slots: &[usize], max_waiting: usize) -> SharedPool {
+        let pool = SharedPool::new(slots.len(), max_waiting);
+        for (worker, slots) in slots.iter().enumerate() {
+            pool.lock().add(worker, *slots);
+        }
+        pool
+    }
+
     fn take(pool: &mut Pool, slot: usize) -> Option<u64> {
-        match pool.poll_session(slot, &Context::from_waker(Waker::noop())) {
+        take_of(pool, (0, slot))
+    }
+
+    fn take_of(pool: &mut Pool, place: Place) -> Option<u64> {
+        match pool.poll_session(place, &Context::from_waker(Waker::noop())) {
             Poll::Ready(session) => Some(session.number),
             Poll::Pending => None,
         }
@@ -121,37 +185,61 @@ mod tests {
 
     #[test]
     fn the_slot_that_is_free_for_longest_comes_first() {
-        let mut pool = Pool::new(3, 9);
+        let pool = pool(&[3], 9);
+        let pool = &mut pool.lock();
         for slot in [2, 0, 1] {
-            pool.release(slot);
+            pool.release((0, slot));
         }
-        assert_eq!(take(&mut pool, 2), None);
+        assert_eq!(take(pool, 2), None);
         for (number, slot) in [(0, 2), (1, 0)] {
             assert_eq!(pool.arrive(session(number)), Fate::Begun);
-            assert_eq!(take(&mut pool, slot), Some(number));
+            assert_eq!(take(pool, slot), Some(number));
         }
-        pool.release(2);
+        pool.release((0, 2));
         pool.arrive(session(2));
-        assert_eq!((take(&mut pool, 2), take(&mut pool, 1)), (None, Some(2)));
+        assert_eq!((take(pool, 2), take(pool, 1)), (None, Some(2)));
     }
 
     #[test]
     fn sessions_wait_in_order_and_none_is_lost_unseen() {
-        let mut pool = Pool::new(1, 2);
-        pool.release(0);
+        let pool = pool(&[1], 2);
+        let pool = &mut pool.lock();
+        pool.release((0, 0));
         let fates = [0, 1, 2, 3].map(|number| pool.arrive(session(number)));
         assert_eq!(
             fates,
             [Fate::Begun, Fate::Waits, Fate::Waits, Fate::Dropped]
         );
         // Session 0 is given but not begun: it counts as one that has no answer.
-        assert_eq!(pool.arrivals().collect::<Vec<_>>(), [0, 10, 20]);
-        assert_eq!(take(&mut pool, 0), Some(0));
-        pool.release(0);
-        assert_eq!((take(&mut pool, 0), pool.waiting()), (Some(1), 1));
-        pool.release(0);
-        assert_eq!((take(&mut pool, 0), pool.waiting()), (Some(2), 0));
-        pool.release(0);
+        assert_eq!(pool.arrivals(0).collect::<Vec<_>>(), [0, 10, 20]);
+        assert_eq!(take(pool, 0), Some(0));
+        pool.release((0, 0));
+        assert_eq!((take(pool, 0), pool.waiting()), (Some(1), 1));
+        pool.release((0, 0));
+        assert_eq!((take(pool, 0), pool.waiting()), (Some(2), 0));
+        pool.release((0, 0));
         assert_eq!(pool.arrive(session(4)), Fate::Begun);
+    }
+
+    #[test]
+    fn no_session_waits_while_another_worker_has_a_free_slot() {
+        let pool = pool(&[1, 2], 9);
+        let pool = &mut pool.lock();
+        for place in [(0, 0), (1, 0), (1, 1)] {
+            pool.release(place);
+        }
+        let fates = [0, 1, 2, 3].map(|number| pool.arrive(session(number)));
+        assert_eq!(fates, [Fate::Begun, Fate::Begun, Fate::Begun, Fate::Waits]);
+        assert_eq!(take_of(pool, (0, 0)), Some(0), "its own worker's first");
+        assert_eq!(take_of(pool, (1, 0)), Some(1));
+        // All four came to the first worker: it alone tells of those that nobody has begun.
+        assert_eq!(pool.arrivals(0).count(), 2);
+        assert_eq!(pool.arrivals(1).count(), 0);
+        pool.release((1, 0));
+        assert_eq!(
+            take_of(pool, (1, 0)),
+            Some(3),
+            "handed on to the next slot that is free"
+        );
     }
 }

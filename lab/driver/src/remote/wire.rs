@@ -47,6 +47,7 @@ pub(crate) struct WireWindow {
     client: ClientCounts,
     unanswered: Unanswered,
     lateness: WireHistogram,
+    loop_lag: WireHistogram,
     sessions: WireHistogram,
     steps: Vec<WireStep>,
 }
@@ -179,6 +180,7 @@ impl WireWindow {
             client: window.client,
             unanswered: window.unanswered,
             lateness: WireHistogram::new(&window.lateness),
+            loop_lag: WireHistogram::new(&window.loop_lag),
             sessions: WireHistogram::new(&window.sessions),
             steps: window.steps.iter().map(step).collect(),
         }
@@ -207,6 +209,7 @@ impl WireWindow {
             client: self.client,
             unanswered: self.unanswered,
             lateness: self.lateness.read()?,
+            loop_lag: self.loop_lag.read()?,
             sessions: self.sessions.read()?,
             steps: self
                 .steps
@@ -285,6 +288,7 @@ mod tests {
         window.unanswered.count = 9;
         window.unanswered.oldest = std::time::Duration::from_nanos(10);
         window.sessions.record(15).unwrap();
+        window.loop_lag.record(16).unwrap();
         let step = &mut window.steps[1];
         (step.errors, step.skipped) = ([1, 2, 3, 4, 5], 11);
         (step.waits, step.wait_sum_us, step.bytes) = (12, 13, 14);

@@ -11,6 +11,7 @@ use lab_workload::{LoadKind, Spacing};
 
 use super::{Answer, Told, drive, histogram, ms, simulate, step};
 use crate::drive::Drive;
+use crate::event::ErrorClass;
 
 /// Single requests that arrive.
 fn arrivals(rate_per_s: f64, spacing: Spacing, slots: u32) -> Drive {
@@ -111,6 +112,88 @@ fn responses_of_a_single_worker_are_those_of_lindleys_recursion() {
         assert_eq!(left.oldest, oldest.unwrap_or_default());
         assert_eq!(told.lateness().max(), 1, "nothing is late");
     }
+}
+
+/// The same for c servers (Kiefer & Wolfowitz, 1955): whoever comes next has the one that is free
+/// first.
+fn kiefer_wolfowitz(arrivals: &[Duration], services: &[Duration], servers: usize) -> Vec<Duration> {
+    let mut free_from = vec![Duration::ZERO; servers];
+    let answers = arrivals.iter().zip(services).map(|(at, service)| {
+        let first = free_from.iter_mut().min().unwrap();
+        *first = (*first).max(*at) + *service;
+        *first
+    });
+    answers.collect()
+}
+
+/// Erlang's C formula (1917): the mean wait for one of `c` servers that are busy for the part `busy`.
+fn mean_wait_of_erlang(c: u32, busy: f64, service: Duration) -> Duration {
+    let offered = busy * f64::from(c);
+    let mut term = 1.0;
+    let mut below = 0.0;
+    for k in 0..c {
+        below += term;
+        term *= offered / f64::from(k + 1);
+    }
+    let all_busy = term / (1.0 - busy);
+    let waits = all_busy / (below + all_busy);
+    service.mul_f64(waits / (f64::from(c) * (1.0 - busy)))
+}
+
+#[test]
+fn waits_for_a_connection_are_those_of_theory_with_any_number_of_workers() {
+    let (connections, busy) = (16, 0.8);
+    let service = Wait::Exponential(ms(10));
+    for workers in [1, 4] {
+        let rate_per_s = busy * f64::from(connections) / 0.01;
+        let mut drive = arrivals(rate_per_s, Spacing::Poisson, connections);
+        (drive.hold, drive.window, drive.cores) = (ms(30_000), ms(1000), (0..workers).collect());
+        let (hold, arrivals) = (drive.hold, planned(&drive));
+        let mut draws = TimingStream::new(20, 0, 0);
+        let services: Vec<_> = arrivals.iter().map(|_| draws.next_wait(&service)).collect();
+        let answers = kiefer_wolfowitz(&arrivals, &services, connections as usize);
+        let mut served = services.clone().into_iter();
+        let told = simulate(drive, move |_| Answer::After(served.next().unwrap()));
+        let in_time = arrivals
+            .iter()
+            .zip(&answers)
+            .filter(|(_, answer)| **answer < hold);
+        let responses: Vec<Duration> = in_time.map(|(at, answer)| *answer - *at).collect();
+        assert_eq!(
+            told.times(0),
+            histogram(responses.iter().copied()),
+            "{workers} workers: not one session waits while a connection is free"
+        );
+        let waits = responses
+            .iter()
+            .zip(&services)
+            .map(|(response, service)| response.saturating_sub(*service));
+        let mean = waits.sum::<Duration>().as_secs_f64() / responses.len() as f64;
+        let theory = mean_wait_of_erlang(connections, busy, ms(10)).as_secs_f64();
+        // 38,000 sessions of one seed, neighbours alike: their mean is that near.
+        assert!(
+            (mean / theory - 1.0).abs() < 0.2,
+            "{mean} s, by Erlang {theory} s"
+        );
+    }
+}
+
+#[test]
+fn a_session_never_waits_for_the_pause_after_anothers_failure() {
+    let mut drive = constant(200.0, 4);
+    (drive.hold, drive.limits.failure_pause) = (ms(1002), ms(100));
+    let planned = planned(&drive);
+    let mut asked = 0;
+    let told = simulate(drive, move |_| {
+        asked += 1;
+        match asked % 20 {
+            0 => Answer::Fails(ErrorClass::Reset, ms(1)),
+            _ => Answer::After(ms(1)),
+        }
+    });
+    assert_eq!(sends(&told), planned, "each goes out when it arrives");
+    assert_eq!(told.times(0).max(), histogram([ms(1)]).max());
+    assert_eq!(told.summary.errors, planned.len() as u64 / 20);
 }
 
 #[test]

@@ -28,7 +28,7 @@ use tokio::task::LocalSet;
 use crate::client::{Client, ClientCounts, Exchange, Failure, RequestId};
 use crate::clock::{Clock, nanos};
 use crate::control::Control;
-use crate::crew::hire;
+use crate::crew::{hire, pool};
 use crate::drive::Drive;
 use crate::event::{DriveSummary, DriverEvent, ErrorClass, StepWindow, Window, new_histogram};
 use crate::merger::Merger;
@@ -274,8 +274,9 @@ pub(crate) fn simulate(drive: Drive, server: impl FnMut(Asked) -> Answer + 'stat
     let script = Arc::new(Script::new(&drive.workload));
     let drive = Arc::new(drive);
     let (clock, control) = (Clock::start(), Arc::new(Control::new()));
-    let hired =
-        (0..drive.workers()).map(|number| hire(number, &drive, &script, clock, &control, &queue));
+    let pool = pool(&drive);
+    let hired = (0..drive.workers())
+        .map(|number| hire(number, &drive, (&script, &pool), clock, &control, &queue));
     let (workers, emptied): (Vec<Worker>, Vec<_>) = hired.unzip();
     let workers = workers.into_iter().map(|worker| {
         let client = Simulated {

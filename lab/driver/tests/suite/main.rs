@@ -10,3 +10,4 @@ mod parser;
 mod schedule;
 mod session;
 mod tls;
+mod truth;

@@ -1,0 +1,240 @@
+//! A server that does a known number of everything: what is counted is what it did, to the request.
+
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lab_driver::ErrorClass;
+use lab_workload::{Body, LoadKind, Wait};
+
+use crate::common::{Make, Peer, Server, Told, ms, ok, pass, run};
+
+/// Sessions of one request each.
+const SESSIONS: u32 = 500;
+/// What a slow answer takes at least.
+const SLOW: Duration = ms(20);
+
+/// What the server did.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct Truth {
+    requests: u64,
+    well: u64,
+    slow: u64,
+    refused: u64,
+    cut_short: u64,
+    silent: u64,
+    /// Connections reset after a request, by whether it was the connection's first.
+    reset_first: u64,
+    reset_later: u64,
+    closed_after: u64,
+}
+
+/// A body in chunks of one, two, three … bytes, with an extension and a trailer.
+fn oddly_chunked(body: &str) -> String {
+    let mut text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned();
+    let (mut rest, mut size) = (body, 1);
+    while !rest.is_empty() {
+        let (chunk, left) = rest.split_at(size.min(rest.len()));
+        text += &format!("{:x};n=\"{size}\"\r\n{chunk}\r\n", chunk.len());
+        (rest, size) = (left, size + 1);
+    }
+    text + "0\r\nX-Trailer: end\r\n\r\n"
+}
+
+/// Answers request `number`, the connection's `nth`, and notes what it did. False when the
+/// connection is over.
+fn answer<S: Read + Write>(
+    peer: &mut Peer<S>,
+    (number, nth): (u64, u64),
+    truth: &Mutex<Truth>,
+    reset: impl Fn(&S),
+) -> bool {
+    let did = |what: fn(&mut Truth) -> &mut u64| *what(&mut truth.lock().unwrap()) += 1;
+    did(|truth| &mut truth.requests);
+    let body = "Known to the request";
+    if number % 211 == 0 {
+        did(|truth| &mut truth.silent);
+        // Until the client gives up.
+        assert!(peer.request().is_none());
+        return false;
+    }
+    if number % 100 == 0 {
+        match nth {
+            1 => did(|truth| &mut truth.reset_first),
+            _ => did(|truth| &mut truth.reset_later),
+        }
+        reset(&peer.stream);
+        return false;
+    }
+    if number % 101 == 0 {
+        did(|truth| &mut truth.cut_short);
+        peer.send(format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{body}"
+        ));
+        return false;
+    }
+    if number % 50 == 0 {
+        did(|truth| &mut truth.refused);
+        return peer.send("HTTP/1.1 500 Broken\r\nContent-Length: 4\r\n\r\nsad\n");
+    }
+    did(|truth| &mut truth.well);
+    if number % 10 == 3 || number <= 20 {
+        did(|truth| &mut truth.slow);
+        pass(SLOW);
+    }
+    match number % 7 {
+        0 => {
+            did(|truth| &mut truth.closed_after);
+            let text = ok(body).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+            peer.send(text);
+            false
+        }
+        1 => peer.send(oddly_chunked(body)),
+        // It drips.
+        2 => ok(body).bytes().all(|byte| peer.send([byte])),
+        _ => peer.ok(body),
+    }
+}
+
+fn served(method: &str) -> (Truth, Told) {
+    let truth = Arc::new(Mutex::new(Truth::default()));
+    let (noted, requests) = (Arc::clone(&truth), AtomicU64::new(0));
+    let server = Server::start(move |mut peer| {
+        let mut nth = 0;
+        while peer.request().is_some() {
+            nth += 1;
+            let number = requests.fetch_add(1, Ordering::SeqCst) + 1;
+            let reset = |stream: &std::net::TcpStream| {
+                let socket = socket2::SockRef::from(stream);
+                socket.set_linger(Some(Duration::ZERO)).unwrap();
+            };
+            if !answer(&mut peer, (number, nth), &noted, reset) {
+                return;
+            }
+        }
+    });
+    let make = Make::new(&[]).step(Wait::None, &format!("{method} /"));
+    let mut drive = make.drive(&server.base());
+    drive.kind = LoadKind::Sequence { sessions: SESSIONS };
+    drive.limits.request_timeout = Duration::from_secs(5);
+    drive.limits.failure_pause = ms(1);
+    let told = run(drive);
+    let truth = truth.lock().unwrap().clone();
+    (truth, told)
+}
+
+#[test]
+fn every_class_of_failure_is_counted_to_the_request() {
+    for method in ["GET", "POST"] {
+        let (truth, told) = served(method);
+        let sum = &told.summary;
+        assert!(
+            truth.refused >= 4 && truth.cut_short >= 3 && truth.silent >= 2,
+            "{truth:?}"
+        );
+        assert!(truth.reset_later >= 3, "{truth:?}");
+        assert_eq!(sum.transactions, truth.well, "{method}: {truth:?}");
+        assert_eq!(told.errors(ErrorClass::Status), truth.refused);
+        assert_eq!(told.errors(ErrorClass::Timeout), truth.silent);
+        // Only what may be done twice goes out a second time, and then it is counted.
+        let (resent, reset) = match method {
+            "GET" => (truth.reset_later, truth.reset_first),
+            _ => (0, truth.reset_later + truth.reset_first),
+        };
+        assert_eq!(sum.stale_retries, resent, "{method}: {truth:?}");
+        assert_eq!(told.errors(ErrorClass::Reset), truth.cut_short + reset);
+        assert_eq!(
+            told.errors(ErrorClass::Connect) + told.errors(ErrorClass::Check),
+            0
+        );
+        assert_eq!(sum.transactions + sum.errors, u64::from(SESSIONS));
+        assert_eq!(
+            sum.transactions + sum.errors + sum.stale_retries,
+            truth.requests
+        );
+        // Each end of a connection that more followed cost a new one.
+        let ends = truth.closed_after + truth.cut_short + truth.silent;
+        let ends = ends + truth.reset_first + truth.reset_later;
+        assert!(
+            (ends..=ends + 1).contains(&sum.connects),
+            "{} of {ends}",
+            sum.connects
+        );
+        // Two modes: none of the slow ones is told as a quick one.
+        let times = told.times(0);
+        let slow_us = SLOW.as_micros() as u64;
+        assert!(times.len() - times.count_between(0, slow_us - 100) >= truth.slow);
+    }
+}
+
+/// The body comes back while it is still being sent: neither side's buffers hold it.
+#[test]
+fn an_answer_that_begins_before_the_request_is_sent_is_read_meanwhile() {
+    const BYTES: usize = 8 << 20;
+    let server = Server::start(|mut peer| {
+        let stream = &mut peer.stream;
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {BYTES}\r\n\r\n");
+        stream.write_all(answer.as_bytes()).unwrap();
+        let (mut left, mut space) = (BYTES, vec![0; 16 << 10]);
+        while left > 0 {
+            let count = stream.read(&mut space).unwrap();
+            // It reads no further before this is taken.
+            if count == 0 || stream.write_all(&space[..count]).is_err() {
+                return;
+            }
+            left -= count;
+        }
+    });
+    let make = Make::new(&[]).step_with(Wait::None, "POST /", |mut request, make| {
+        request.body = Body::Text(make.template(&"x".repeat(BYTES)));
+        request
+    });
+    let mut drive = make.drive(&server.base());
+    drive.kind = LoadKind::Sequence { sessions: 1 };
+    drive.limits.request_timeout = Duration::from_secs(120);
+    let told = run(drive);
+    assert_eq!(
+        (told.summary.transactions, told.summary.errors),
+        (1, 0),
+        "{:?}",
+        told.examples
+    );
+    let bytes: u64 = told
+        .windows
+        .iter()
+        .map(|window| window.steps[0].bytes)
+        .sum();
+    assert_eq!(bytes, BYTES as u64);
+}
+
+/// A server that has heard enough: its answer counts, and its connection isn't used again.
+#[test]
+fn an_answer_to_half_a_request_counts() {
+    // It keeps the connections and reads nothing more.
+    let held = Mutex::new(Vec::new());
+    let server = Server::start(move |mut peer| {
+        let mut head = [0; 64];
+        if peer.stream.read_exact(&mut head).is_ok() {
+            peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+            held.lock().unwrap().push(peer.stream.try_clone().unwrap());
+        }
+    });
+    let make = Make::new(&[]).step_with(Wait::None, "PUT /", |mut request, make| {
+        request.body = Body::Text(make.template(&"x".repeat(32 << 20)));
+        request
+    });
+    let mut drive = make.drive(&server.base());
+    drive.kind = LoadKind::Sequence { sessions: 2 };
+    drive.limits.request_timeout = Duration::from_secs(120);
+    drive.limits.failure_pause = ms(1);
+    let told = run(drive);
+    assert_eq!(told.errors(ErrorClass::Status), 2, "{:?}", told.examples);
+    assert_eq!(told.summary.connects, 2);
+}
