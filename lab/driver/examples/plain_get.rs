@@ -119,6 +119,7 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         body: Body::Empty,
         basic_auth: None,
         expect: vec![200..=299],
+        answer: Vec::new(),
         captures: Vec::new(),
     };
     let step = Step {

@@ -387,6 +387,31 @@ fn faults_of_a_workload() {
             "/href/",
         ),
         ("unknown status", "form: {", "expect: OK\n      form: {"),
+        (
+            "unknown key of an expectation",
+            "form: {",
+            "expect: { status: 200, contain: Welcome }\n      form: {",
+        ),
+        (
+            "expectation without a path",
+            "form: {",
+            "expect: { json: { state: open } }\n      form: {",
+        ),
+        (
+            "expectation with a broken path",
+            "form: {",
+            "expect: { json: { \"$.items[\": open } }\n      form: {",
+        ),
+        (
+            "expectation of no header",
+            "form: {",
+            "expect: { header: { \"Content Type\": json } }\n      form: {",
+        ),
+        (
+            "expectation with an unknown variable",
+            "form: {",
+            "expect: { contains: \"{{ nam }}\" }\n      form: {",
+        ),
         ("two bodies", "form: {", "text: hello\n      form: {"),
         (
             "header of the driver's",

@@ -61,6 +61,14 @@ impl JsonPath {
     }
 }
 
+impl JsonPath {
+    /// As it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
 impl Deref for JsonPath {
     type Target = serde_json_path::JsonPath;
 

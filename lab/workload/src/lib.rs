@@ -22,7 +22,7 @@ pub use capture::{Capture, CaptureSource, JsonPath, Pattern, PatternError};
 pub use level::{Level, Parameters};
 pub use load::{LoadKind, LoadSpec, Spacing, TIMEOUT_MS};
 pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
-pub use model::{Body, Probe, Request, Session, Step, Transfer, Workload};
+pub use model::{Body, Expectation, Probe, Request, Session, Step, Transfer, Workload};
 pub use predict::{Arrivals, Prediction, StepPrediction, predict};
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::capture::Capture;
+use crate::capture::{Capture, JsonPath};
 use crate::level::Parameters;
 use crate::scope::Slot;
 use crate::template::Template;
@@ -82,8 +82,33 @@ pub struct Request<T = Template> {
     pub basic_auth: Option<(T, T)>,
     /// Accepted statuses; never empty (200..=299 unless said).
     pub expect: Vec<RangeInclusive<u16>>,
+    /// What else an answer must have; one that lacks it is an error.
+    #[serde(default = "Vec::new")]
+    pub answer: Vec<Expectation<T>>,
     /// Values kept for later requests of this user.
     pub captures: Vec<Capture<T>>,
+}
+
+/// What an answer must have besides its status.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expectation<T = Template> {
+    /// One of the values that a JSON path finds in the body, as text, is this.
+    Json {
+        /// Where it stands.
+        path: Box<JsonPath>,
+        /// What it is: of a text the text itself, of all else its JSON.
+        value: T,
+    },
+    /// The body holds this text.
+    Contains(T),
+    /// A header of this lower-case name is there, and holds this text.
+    Header {
+        /// Its name.
+        name: String,
+        /// What it holds; empty where being there is enough.
+        text: T,
+    },
 }
 
 /// A request body.
@@ -196,15 +221,33 @@ impl<T> Request<T> {
             Body::Form(fields) => Body::Form(named(fields, map)?),
             Body::Text(text) => Body::Text(map(text)?),
         };
-        let captures = self.captures.iter().map(|capture| capture.try_map(map));
+        let captures: Result<_, E> = self.captures.iter().map(|one| one.try_map(map)).collect();
+        let answer: Result<_, E> = self.answer.iter().map(|one| one.try_map(map)).collect();
         Ok(Request {
             method: self.method.clone(),
-            captures: captures.collect::<Result<_, E>>()?,
+            captures: captures?,
+            answer: answer?,
             target: map(&self.target)?,
             headers: named(&self.headers, map)?,
             body,
             basic_auth,
             expect: self.expect.clone(),
+        })
+    }
+}
+
+impl<T> Expectation<T> {
+    fn try_map<U, E>(&self, map: &mut impl FnMut(&T) -> Result<U, E>) -> Result<Expectation<U>, E> {
+        Ok(match self {
+            Self::Json { path, value } => Expectation::Json {
+                path: path.clone(),
+                value: map(value)?,
+            },
+            Self::Contains(text) => Expectation::Contains(map(text)?),
+            Self::Header { name, text } => Expectation::Header {
+                name: name.clone(),
+                text: map(text)?,
+            },
         })
     }
 }

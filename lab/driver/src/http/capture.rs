@@ -1,22 +1,35 @@
-//! Keeps values of an answer for later requests of its user.
+//! What is read of an answer besides its status: whether it has what the workload expects, and the
+//! values that are kept for later requests of its user.
 
-use lab_workload::UserScope;
-use lab_workload::{Capture, CaptureSource};
+use lab_workload::{Capture, CaptureSource, Expectation, Template, UserScope};
 use serde_json::Value;
 
-use super::request::path_of;
+use super::request::{Prepared, path_of};
 
-/// What of an answer's headers the captures of its request want, found while the head is read.
+/// How much of what came instead an error shows.
+const SHOWN: usize = 80;
+
+/// What of an answer's headers its request wants, found while the head is read: captures by their
+/// index, then expectations.
 #[derive(Debug, Default)]
 pub(crate) struct HeaderFinds(Vec<(usize, Box<str>)>);
 
 impl HeaderFinds {
     /// A header of the answer; the first of its name counts.
-    pub(crate) fn header(&mut self, captures: &[Capture], name: &str, value: &[u8]) {
-        for (index, capture) in captures.iter().enumerate() {
-            if let CaptureSource::Header(wanted) = &capture.source
-                && name.eq_ignore_ascii_case(wanted)
-            {
+    pub(crate) fn header(&mut self, request: &Prepared, name: &str, value: &[u8]) {
+        let captured = request
+            .captures
+            .iter()
+            .map(|capture| match &capture.source {
+                CaptureSource::Header(wanted) => Some(wanted),
+                _ => None,
+            });
+        let expected = request.answer.iter().map(|expectation| match expectation {
+            Expectation::Header { name, .. } => Some(name),
+            _ => None,
+        });
+        for (index, wanted) in captured.chain(expected).enumerate() {
+            if wanted.is_some_and(|wanted| name.eq_ignore_ascii_case(wanted)) {
                 self.add(index, String::from_utf8_lossy(value).trim());
             }
         }
@@ -45,22 +58,96 @@ impl HeaderFinds {
     }
 }
 
-/// Sets the variables that `captures` name.
+/// Judges the answer to a request by what is expected of it, and sets the variables that its captures
+/// name.
 ///
 /// # Errors
-/// In words, when the answer lacks what a capture needs.
-pub(crate) fn capture(
-    captures: &[Capture],
+/// In words, when the answer lacks what is expected or what a capture needs.
+pub(crate) fn read_answer(
+    request: &Prepared,
     body: &[u8],
     finds: &HeaderFinds,
     message: &str,
     scope: &mut UserScope,
 ) -> Result<(), String> {
     let mut json = None;
+    for (index, expectation) in request.answer.iter().enumerate() {
+        let found = finds.get(request.captures.len() + index);
+        expect(expectation, body, &mut json, found, scope)?;
+    }
+    capture(&request.captures, body, &mut json, finds, message, scope)
+}
+
+/// What the answer has instead, as far as it fits.
+fn shown(text: &str) -> String {
+    let start: String = text.chars().take(SHOWN).collect();
+    let more = if start.len() < text.len() { "…" } else { "" };
+    format!("`{start}{more}`")
+}
+
+fn expect(
+    expectation: &Expectation,
+    body: &[u8],
+    json: &mut Option<Value>,
+    header: Option<&str>,
+    scope: &mut UserScope,
+) -> Result<(), String> {
+    let mut rendered = |template: &Template| {
+        let mut text = String::new();
+        let done = template.render(scope, &mut text);
+        done.map(|()| text).map_err(|error| error.to_string())
+    };
+    match expectation {
+        Expectation::Json { path, value } => {
+            let wanted = rendered(value)?;
+            let found = query(parse(json, body)?, path);
+            if found.contains(&wanted) {
+                return Ok(());
+            }
+            let instead = match found.as_slice() {
+                [] => "nothing".to_owned(),
+                [one] => shown(one),
+                [one, more @ ..] => format!("{} and {} more", shown(one), more.len()),
+            };
+            let wanted = shown(&wanted);
+            Err(format!("`{}` is {instead}, not {wanted}", path.as_str()))
+        }
+        Expectation::Contains(text) => {
+            let wanted = rendered(text)?;
+            let body = String::from_utf8_lossy(body);
+            let holds = body.contains(&wanted);
+            holds
+                .then_some(())
+                .ok_or_else(|| format!("the body doesn't contain {}", shown(&wanted)))
+        }
+        Expectation::Header { name, text } => {
+            let value = header.ok_or_else(|| format!("no header `{name}`"))?;
+            let wanted = rendered(text)?;
+            let holds = value.contains(&wanted);
+            holds.then_some(()).ok_or_else(|| {
+                format!(
+                    "header `{name}` is {}, without {}",
+                    shown(value),
+                    shown(&wanted)
+                )
+            })
+        }
+    }
+}
+
+/// Sets the variables that `captures` name.
+fn capture(
+    captures: &[Capture],
+    body: &[u8],
+    json: &mut Option<Value>,
+    finds: &HeaderFinds,
+    message: &str,
+    scope: &mut UserScope,
+) -> Result<(), String> {
     for (index, capture) in captures.iter().enumerate() {
         match &capture.source {
             CaptureSource::JsonPath(path) => {
-                let values = query(parse(&mut json, body)?, path);
+                let values = query(parse(json, body)?, path);
                 scope.set_list(capture.slot, &values);
             }
             CaptureSource::JsonPathTemplate(template) => {
@@ -70,7 +157,7 @@ pub(crate) fn capture(
                     .map_err(|error| error.to_string())?;
                 let path = serde_json_path::JsonPath::parse(&text)
                     .map_err(|error| format!("capture `{}`: {error}", capture.variable))?;
-                let values = query(parse(&mut json, body)?, &path);
+                let values = query(parse(json, body)?, &path);
                 scope.set_list(capture.slot, &values);
             }
             CaptureSource::Header(name) => {

@@ -15,7 +15,7 @@ use lab_workload::UserScope;
 use rustls::ClientConfig;
 
 use super::POOLED_BYTES;
-use super::capture::{HeaderFinds, capture};
+use super::capture::{HeaderFinds, read_answer};
 use super::connection::{Connection, Route, look_up, server_name};
 use super::cookie::Jar;
 use super::head::Fault;
@@ -336,7 +336,7 @@ impl HttpClient {
         } = call;
         reader.feed(input, keep, &mut |name, value| {
             if prepared.reads_headers {
-                finds.header(&prepared.captures, name, value);
+                finds.header(prepared, name, value);
             }
             if name.len() == 10 && name.eq_ignore_ascii_case("set-cookie") {
                 let Ok(value) = std::str::from_utf8(value) else {
@@ -360,17 +360,10 @@ impl HttpClient {
         let prepared = call.prepared;
         let result = if !prepared.expects(complete.status) {
             Err(self.failure(ErrorClass::Status, || status_text(complete.status, body)))
-        } else if prepared.captures.is_empty() {
+        } else if prepared.captures.is_empty() && prepared.answer.is_empty() {
             Ok(())
         } else {
-            capture(
-                &prepared.captures,
-                body,
-                &call.finds,
-                call.message,
-                call.scope,
-            )
-            .map_err(|cause| {
+            read_answer(prepared, body, &call.finds, call.message, call.scope).map_err(|cause| {
                 self.failure(ErrorClass::Check, || {
                     format!("{cause}; {}", status_text(complete.status, body))
                 })

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lab_workload::{Body, Capture, CaptureSource, Request};
+use lab_workload::{Body, Capture, CaptureSource, Expectation, Request};
 use lab_workload::{RenderError, Template, UserScope};
 
 use super::cookie::Jar;
@@ -35,6 +35,7 @@ pub(crate) struct Prepared {
     /// The whole message without its final empty line, where nothing varies but cookies.
     constant: Option<Box<str>>,
     pub(crate) expect: Vec<RangeInclusive<u16>>,
+    pub(crate) answer: Vec<Expectation>,
     pub(crate) captures: Vec<Capture>,
     pub(crate) keeps_body: bool,
     pub(crate) reads_headers: bool,
@@ -124,6 +125,7 @@ impl Prepared {
                 CaptureSource::Header(_) | CaptureSource::Cookie(_)
             )
         };
+        let in_headers = |e: &Expectation| matches!(e, Expectation::Header { .. });
         let mut prepared = Self {
             idempotent: !matches!(request.method.as_str(), "POST" | "PATCH"),
             method: request.method.as_str().into(),
@@ -134,9 +136,12 @@ impl Prepared {
             body: request.body.clone(),
             constant: None,
             expect: request.expect.clone(),
+            keeps_body: request.captures.iter().any(from_body)
+                || !request.answer.iter().all(in_headers),
+            reads_headers: request.captures.iter().any(from_headers)
+                || request.answer.iter().any(in_headers),
+            answer: request.answer.clone(),
             captures: request.captures.clone(),
-            keeps_body: request.captures.iter().any(from_body),
-            reads_headers: request.captures.iter().any(from_headers),
         };
         prepared.constant = prepared.constant(base);
         prepared

@@ -21,6 +21,7 @@ fn request() -> Request {
         body: Body::Empty,
         basic_auth: None,
         expect: vec![200..=200],
+        answer: Vec::new(),
         captures: Vec::new(),
     }
 }

@@ -265,6 +265,7 @@ impl Make {
             body: Body::Empty,
             basic_auth: None,
             expect: vec![200..=299],
+            answer: Vec::new(),
             captures: Vec::new(),
         }
     }

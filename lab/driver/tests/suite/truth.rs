@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lab_driver::ErrorClass;
-use lab_workload::{Body, LoadKind, Wait};
+use lab_workload::{Body, Expectation, LoadKind, Wait};
 
 use crate::common::{Make, Peer, Server, Told, ms, ok, pass, run};
 
@@ -237,4 +237,102 @@ fn an_answer_to_half_a_request_counts() {
     let told = run(drive);
     assert_eq!(told.errors(ErrorClass::Status), 2, "{:?}", told.examples);
     assert_eq!(told.summary.connects, 2);
+}
+
+/// What an answer lacks makes it a failure, and the example says what came instead.
+#[test]
+fn an_answer_without_what_is_expected_is_a_failure() {
+    let answer = |body: &str| ok(body).replace("\r\n\r\n", "\r\nX-Kind: plain text\r\n\r\n");
+    let server = Server::answering(move |seen| {
+        answer(match seen.line.as_str() {
+            "GET /well" => r#"{"state":"open","items":[{"n":1},{"n":2}]}"#,
+            "GET /else" => r#"{"state":"shut","items":[]}"#,
+            _ => "not JSON, but welcome",
+        })
+    });
+    let json = |path: &str, value: &str, make: &Make| Expectation::Json {
+        path: Box::new(lab_workload::JsonPath::parse(path).unwrap()),
+        value: make.template(value),
+    };
+    let header = |name: &str, text: &str, make: &Make| Expectation::Header {
+        name: name.to_owned(),
+        text: make.template(text),
+    };
+    type Expects<'a> = Box<dyn Fn(&Make) -> Expectation + 'a>;
+    let cases: Vec<(&str, Expects<'_>, Option<&str>)> = vec![
+        ("well", Box::new(|make| json("$.state", "open", make)), None),
+        (
+            "well",
+            Box::new(|make| json("$.items[*].n", "2", make)),
+            None,
+        ),
+        (
+            "well",
+            Box::new(|make| json("$.state", "{{ wanted }}", make)),
+            None,
+        ),
+        (
+            "well",
+            Box::new(|make| header("x-kind", "plain", make)),
+            None,
+        ),
+        ("well", Box::new(|make| header("x-kind", "", make)), None),
+        (
+            "text",
+            Box::new(|make| Expectation::Contains(make.template("welcome"))),
+            None,
+        ),
+        (
+            "else",
+            Box::new(|make| json("$.state", "open", make)),
+            Some("`$.state` is `shut`, not `open`; status 200: {\"state\":\"shut\""),
+        ),
+        (
+            "else",
+            Box::new(|make| json("$.items[*].n", "2", make)),
+            Some("`$.items[*].n` is nothing, not `2`"),
+        ),
+        (
+            "text",
+            Box::new(|make| json("$.state", "open", make)),
+            Some("not JSON: "),
+        ),
+        (
+            "well",
+            Box::new(|make| Expectation::Contains(make.template("closed"))),
+            Some("the body doesn't contain `closed`"),
+        ),
+        (
+            "well",
+            Box::new(|make| header("x-kind", "html", make)),
+            Some("header `x-kind` is `plain text`, without `html`"),
+        ),
+        (
+            "well",
+            Box::new(|make| header("x-none", "", make)),
+            Some("no header `x-none`"),
+        ),
+    ];
+    for (path, expects, fails) in cases {
+        let make = Make::new(&["wanted"]).user("wanted", "open").step_with(
+            Wait::None,
+            &format!("GET /{path}"),
+            |mut request, make| {
+                request.answer = vec![expects(make)];
+                request
+            },
+        );
+        let mut drive = make.drive(&server.base());
+        drive.kind = LoadKind::Sequence { sessions: 2 };
+        let told = run(drive);
+        let failed = told.errors(ErrorClass::Check);
+        assert_eq!(told.summary.transactions + failed, 2, "{:?}", told.examples);
+        match fails {
+            None => assert_eq!(failed, 0, "{path}: {:?}", told.examples),
+            Some(text) => {
+                assert_eq!(failed, 2, "{path}: {text}");
+                assert!(told.examples[0].1.contains(text), "{:?}", told.examples);
+            }
+        }
+    }
 }

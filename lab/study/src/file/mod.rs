@@ -22,12 +22,12 @@ pub(crate) use command::CommandFile;
 pub(crate) use decode::Decode;
 pub(crate) use find::FindFile;
 pub(crate) use matrix::{CellFile, MatrixFile};
-pub(crate) use parts::{At, Json, Scalar, Table};
+pub(crate) use parts::{At, Json, OneOrMany, Scalar, Table};
 pub(crate) use preparation::{ActionFile, KeepFile};
 pub(crate) use study::StudyFile;
 pub(crate) use system::{GroupwareFile, SystemFile};
 pub(crate) use workload::{
-    ProbeFile, RequestFile, RequestItem, StepFile, TransferFile, WorkloadFile,
+    ExpectFile, ProbeFile, RequestFile, RequestItem, StepFile, TransferFile, WorkloadFile,
 };
 
 /// The JSON Schema of study files.

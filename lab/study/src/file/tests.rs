@@ -11,7 +11,7 @@ use super::find::{FindFile, UsersFile};
 use super::load::{ArrivalFile, LoadFile, SequenceFile};
 use super::parts::OneOrMany;
 use super::system::{GroupwareFile, MailFile, SystemFile};
-use super::workload::{BasicFile, SessionFile};
+use super::workload::{AnswerFile, BasicFile, SessionFile};
 use super::*;
 use crate::error::Problems;
 use crate::node;
@@ -145,6 +145,25 @@ fn basic() -> impl Strategy<Value = BasicFile> {
     (scalar(), scalar()).prop_map(|(username, password)| BasicFile { username, password })
 }
 
+fn expect() -> impl Strategy<Value = ExpectFile> {
+    let answer = (
+        option::of(one_or_many()),
+        table(scalar()),
+        option::of(one_or_many()),
+        table(scalar()),
+    );
+    let answer = answer.prop_map(|(status, json, contains, header)| AnswerFile {
+        status,
+        json,
+        contains,
+        header,
+    });
+    prop_oneof![
+        one_or_many().prop_map(ExpectFile::Status),
+        answer.prop_map(|answer| ExpectFile::Answer(Box::new(answer))),
+    ]
+}
+
 prop_compose! {
     fn request()(
         request in option::of(scalar()),
@@ -153,7 +172,7 @@ prop_compose! {
         form in option::of(table(scalar()).prop_map(at)),
         (bytes, xml, text) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
         basic_auth in option::of(basic()),
-        expect in option::of(one_or_many()),
+        expect in option::of(expect()),
         capture in table(scalar()),
     ) -> RequestFile {
         RequestFile { request, headers, json, form, bytes, xml, text, basic_auth, expect, capture }

@@ -180,14 +180,47 @@ pub(crate) struct RequestFile {
     /// HTTP Basic credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) basic_auth: Option<BasicFile>,
-    /// Accepted statuses: `200`, `2xx`, `200..204`, or a list; `2xx` unless said.
+    /// What makes an answer a good one; any other is an error. Accepted statuses: `200`, `2xx`,
+    /// `200..204`, or a list; `2xx` unless said. Or a mapping that also says what the answer must have:
+    /// `{ status: 200, json: { "$.state": ok }, contains: Welcome, header: { Content-Type: json } }`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) expect: Option<OneOrMany>,
+    pub(crate) expect: Option<ExpectFile>,
     /// Values kept for later: a JSON path `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, or
     /// `request.path`.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) capture: Table<At<Scalar>>,
+}
+
+/// What is expected of an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum ExpectFile {
+    /// Its status.
+    Status(OneOrMany),
+    /// What else it has.
+    Answer(Box<AnswerFile>),
+}
+
+/// What an answer must have. Texts may name variables: `{{ name }}`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct AnswerFile {
+    /// Accepted statuses, as under `expect` itself; `2xx` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<OneOrMany>,
+    /// By JSON path what stands there in the body: `{ "$.items[0].state": open }`. Of a path that finds
+    /// several values, one of them.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) json: Table<At<Scalar>>,
+    /// Text that the body holds, or a list of such texts, all of which it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) contains: Option<OneOrMany>,
+    /// By name a text that the header holds; an empty text asks that the header is there.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default)]
+    pub(crate) header: Table<At<Scalar>>,
 }
 
 /// HTTP Basic credentials.
@@ -311,6 +344,31 @@ impl RequestFile {
     /// True when a step says nothing of a request of its own.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl Decode for ExpectFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        match &node.value {
+            Value::Map(_) => AnswerFile::decode(node, problems)
+                .map(Box::new)
+                .map(Self::Answer),
+            _ => OneOrMany::decode(node, problems).map(Self::Status),
+        }
+    }
+}
+
+impl Decode for AnswerFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "what is expected of an answer", problems)?;
+        let file = Self {
+            status: fields.optional("status", problems),
+            json: fields.optional("json", problems).unwrap_or_default(),
+            contains: fields.optional("contains", problems),
+            header: fields.optional("header", problems).unwrap_or_default(),
+        };
+        fields.finish(problems);
+        Some(file)
     }
 }
 

@@ -43,6 +43,26 @@ pub(super) fn is_token(name: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
+/// The JSON path of an expectation, which names no variables.
+pub(super) fn literal_path(text: &str) -> Result<JsonPath, TextError> {
+    let trimmed = text.trim();
+    if !trimmed.starts_with('$') {
+        let message = format!("`{trimmed}` is not a JSON path");
+        let help = format!("a path begins with `$`: `$.{trimmed}`");
+        return Err(TextError::new(message, 0..text.len()).help(help));
+    }
+    JsonPath::parse(trimmed).map_err(|error| path_error(text, &error))
+}
+
+/// The lower-case name of a header that is expected.
+pub(super) fn header_name(text: &str) -> Result<String, TextError> {
+    if is_token(text) {
+        return Ok(text.to_ascii_lowercase());
+    }
+    let message = format!("`{text}` is not the name of a header");
+    Err(TextError::new(message, 0..text.len()).help("write `Content-Type: json`"))
+}
+
 fn json_path(text: &str, path: &str, symbols: Symbols<'_>) -> Result<CaptureSource, TextError> {
     let template = Template::parse_with(path, symbols, Escape::None)?;
     let Some(literal) = template.as_literal() else {

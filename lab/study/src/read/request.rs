@@ -1,12 +1,12 @@
-//! Requests: method and target, headers, body, accepted statuses, captures.
+//! Requests: method and target, headers, body, what is expected of the answer, captures.
 
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
-use lab_workload::{Body, Capture, Request, Slot, Template};
+use lab_workload::{Body, Capture, Expectation, Request, Slot, Template};
 
 use super::names::unknown_name;
 use super::{body, capture};
 use crate::error::{Problem, Problems};
-use crate::file::{At, RequestFile, Scalar, Table};
+use crate::file::{At, ExpectFile, OneOrMany, RequestFile, Scalar, Table};
 use crate::model::Cell;
 use crate::setting::Setting;
 use crate::source::Span;
@@ -121,7 +121,8 @@ impl Compiler<'_> {
             }
             None => Some(None),
         };
-        let expect = self.expect(file);
+        let expect = self.statuses(file);
+        let answer = self.answer(file);
         let captures = self.captures(&file.capture);
         let (method, target) = start?;
         Some(Request {
@@ -131,6 +132,7 @@ impl Compiler<'_> {
             body: body?,
             basic_auth: basic_auth?,
             expect: expect?,
+            answer: answer?,
             captures: captures?,
         })
     }
@@ -244,8 +246,13 @@ impl Compiler<'_> {
         compiled
     }
 
-    fn expect(&mut self, file: &RequestFile) -> Option<Vec<std::ops::RangeInclusive<u16>>> {
-        let Some(expect) = &file.expect else {
+    fn statuses(&mut self, file: &RequestFile) -> Option<Vec<std::ops::RangeInclusive<u16>>> {
+        let expect = match &file.expect {
+            Some(ExpectFile::Status(statuses)) => Some(statuses),
+            Some(ExpectFile::Answer(answer)) => answer.status.as_ref(),
+            None => None,
+        };
+        let Some(expect) = expect else {
             return Some(vec![200..=299]);
         };
         let parse = |status: &At<Scalar>| {
@@ -257,6 +264,38 @@ impl Compiler<'_> {
         let ranges: Option<Vec<_>> = ranges.into_iter().collect();
         // An empty list would refuse every answer, so it means what leaving it out means.
         ranges.map(|r| if r.is_empty() { vec![200..=299] } else { r })
+    }
+
+    /// What is expected besides the status.
+    fn answer(&mut self, file: &RequestFile) -> Option<Vec<Expectation>> {
+        let Some(ExpectFile::Answer(answer)) = &file.expect else {
+            return Some(Vec::new());
+        };
+        let mut all = Vec::new();
+        for (path, value) in answer.json.iter() {
+            let text = &path.value;
+            let compiled = self.note("expect", &path.span, text, capture::literal_path(text));
+            let value = self.template("expect", value, Escape::None);
+            all.push(compiled.zip(value).map(|(path, value)| {
+                let path = Box::new(path);
+                Expectation::Json { path, value }
+            }));
+        }
+        for text in answer.contains.iter().flat_map(OneOrMany::as_slice) {
+            let text = self.template("expect", text, Escape::None);
+            all.push(text.map(Expectation::Contains));
+        }
+        for (name, text) in answer.header.iter() {
+            let text = self.template("expect", text, Escape::None);
+            let token = capture::header_name(&name.value);
+            let found = self.note("expect", &name.span, &name.value, token);
+            all.push(
+                found
+                    .zip(text)
+                    .map(|(name, text)| Expectation::Header { name, text }),
+            );
+        }
+        all.into_iter().collect()
     }
 
     fn captures(&mut self, captures: &Table<At<Scalar>>) -> Option<Vec<Capture>> {
