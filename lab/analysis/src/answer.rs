@@ -9,7 +9,7 @@
 use lab_plan::Question;
 use lab_stats::verdict::LEAST_BLOCKS;
 
-use crate::format::{list, plural, ratio_or_percent, times};
+use crate::format::{list, plural, times};
 use crate::model::{
     Analysis, Answer, Comparison, Decision, Difference, Measure, TrialAnalysis, Verdict,
 };
@@ -46,8 +46,10 @@ impl Deciding {
             Measure::Throughput if has_any(Measure::Transfer) => Measure::Transfer,
             usual => usual,
         });
+        // A release that fails more often is worse, however quick its answers are.
+        let fails = valid().any(|trial| Measure::ErrorRate.of(trial) > Some(0.0));
         Self {
-            measures: usual.collect(),
+            measures: usual.chain(fails.then_some(Measure::ErrorRate)).collect(),
             named: false,
         }
     }
@@ -145,9 +147,9 @@ fn has_verdicts(pair: &Asked<'_>, deciding: &Deciding, decide: &[&Comparison]) -
     deciding.measures.iter().all(|measure| {
         let mut of_pair = decide.iter().filter(of_pair);
         let found = of_pair.find(|one| one.metric == *measure);
-        found.map_or(!pair.same_users && *measure == Measure::Throughput, |one| {
-            one.verdict.is_some()
-        })
+        // Two cells without a failure have no rates that could differ.
+        let needless = measure.is_rate() || (!pair.same_users && *measure == Measure::Throughput);
+        found.map_or(needless, |one| one.verdict.is_some())
     })
 }
 
@@ -193,7 +195,9 @@ pub(crate) fn sentence(decision: Decision, decide: &[&Comparison], sides: &Sides
     let of = |wanted: &dyn Fn(Difference) -> bool| -> Vec<&Comparison> {
         let is = |one: &&&Comparison| one.verdict.is_some_and(wanted);
         let mut found: Vec<&Comparison> = decide.iter().filter(is).copied().collect();
-        found.sort_by(|x, y| y.ratio.ln().abs().total_cmp(&x.ratio.ln().abs()));
+        // By how many times what matters.
+        let far = |one: &Comparison| one.ratio.ln().abs() / one.matters.max(f64::MIN_POSITIVE);
+        found.sort_by(|x, y| far(y).total_cmp(&far(x)));
         found
     };
     let worst = |found: &[&Comparison], words: &str| {
@@ -213,13 +217,9 @@ pub(crate) fn sentence(decision: Decision, decide: &[&Comparison], sides: &Sides
         Decision::CouldNotTell => {
             let is_open = |v: Difference| !v.is_shown() && v != Difference::Equal;
             let open = of(&is_open);
-            let matters = open.first().map_or(0.0, |one| one.matters * 100.0);
-            worst(&open, "beside").map(|text| {
-                format!(
-                    "Could not tell: {text}. From {} % on it matters",
-                    times(matters)
-                )
-            })
+            let matters = open.first().map_or_else(String::new, |one| matters(one));
+            worst(&open, "beside")
+                .map(|text| format!("Could not tell: {text}. From {matters} on it matters"))
         }
         Decision::Equal => worst(&of(&|_| true), "and"),
         Decision::NotWorse => worst(&of(&Difference::is_good), "is not worse than"),
@@ -258,20 +258,26 @@ fn figures(one: &Comparison) -> String {
     let sure = one.interval.map_or_else(
         || "unbounded".to_owned(),
         |(low, high)| {
-            let (low, high) = (ratio_or_percent(low), ratio_or_percent(high));
+            let (low, high) = (one.metric.change(low), one.metric.change(high));
             format!("95 % sure: {low} to {high}")
         },
     );
-    format!("{name} {} ({sure})", ratio_or_percent(one.ratio))
+    format!("{name} {} ({sure})", one.metric.change(one.ratio))
+}
+
+/// The smallest difference that matters: `2 %`, of a rate `0.1 points`.
+fn matters(one: &Comparison) -> String {
+    let unit = if one.metric.is_rate() { "points" } else { "%" };
+    format!("{} {unit}", times(one.matters * 100.0))
 }
 
 /// The verdict with what it leaves open: `equal within 2 %`.
 #[must_use]
 pub fn verdict_words(one: &Comparison) -> String {
-    let within = || times(one.matters * 100.0);
+    let within = || matters(one);
     match one.verdict {
-        Some(Difference::Equal) => format!("equal within {} %", within()),
-        Some(Difference::NotWorse) => format!("not worse by {} %", within()),
+        Some(Difference::Equal) => format!("equal within {}", within()),
+        Some(Difference::NotWorse) => format!("not worse by {}", within()),
         Some(verdict) => verdict.name().to_owned(),
         None => "no verdict".to_owned(),
     }

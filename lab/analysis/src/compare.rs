@@ -6,7 +6,7 @@
 //! others, and all main effects: the p of each of these families are joint.
 
 use lab_plan::{Cell, Factor, Level, Plan, VARIANT};
-use lab_stats::paired::{Bounds, interval, log_ratio, max_t, mean};
+use lab_stats::paired::{Bounds, interval, max_t, mean};
 use lab_stats::verdict::{ALPHA, Compared, LEAST_BLOCKS, Margins, verdict};
 
 use crate::answer::{self, Asked, Deciding};
@@ -38,7 +38,7 @@ pub(crate) fn compare(plan: &Plan, trials: &[TrialAnalysis], cells: &[CellSummar
     let smallest = study.smallest_difference;
     let control = judge(
         control(cells, &all),
-        &|_| Margins::of(smallest),
+        &|measure| Margins::of(measure.matters(smallest)),
         &|_| false,
         seed,
     );
@@ -46,8 +46,8 @@ pub(crate) fn compare(plan: &Plan, trials: &[TrialAnalysis], cells: &[CellSummar
     let margins = |measure: Measure| {
         let claim = claims.iter().find(|claim| claim.metric == measure);
         Margins {
-            matters: smallest,
-            claims: claim.map_or(smallest, |claim| claim.smallest_difference),
+            matters: measure.matters(smallest),
+            claims: claim.map_or(measure.matters(smallest), |claim| claim.smallest_difference),
         }
     };
     let mut pairs = pairs(plan, cells);
@@ -114,7 +114,7 @@ fn control(cells: &[CellSummary], trials: &Trials<'_>) -> Vec<Draft> {
         trials.draft_of(names, measure, |block| {
             let a = trials.value(cell, block, measure)?;
             let b = trials.of_control(&cell.cell, block, measure)?;
-            Some(vec![(a, b, log_ratio(a, b)?)])
+            Some(vec![(a, b, measure.scaled(b)? - measure.scaled(a)?)])
         })
     });
     drafts.collect()
@@ -132,7 +132,7 @@ fn claims(smallest: f64, control: &[Comparison]) -> Vec<Claim> {
         .filter_map(|one| {
             Some(Claim {
                 metric: one.metric,
-                smallest_difference: smallest.max(far(one)?),
+                smallest_difference: one.metric.matters(smallest).max(far(one)?),
             })
         })
         .collect()
@@ -304,7 +304,7 @@ impl<'a> Trials<'a> {
                 .map(|pair| {
                     let a = self.value(pair.a, block, measure)?;
                     let b = self.value(pair.b, block, measure)?;
-                    Some((a, b, log_ratio(a, b)?))
+                    Some((a, b, measure.scaled(b)? - measure.scaled(a)?))
                 })
                 .collect()
         })
@@ -332,7 +332,9 @@ impl<'a> Trials<'a> {
                 values.iter().map(|v| v.2).sum::<f64>() / n
             }));
         }
-        (draft.blocks() > 0).then_some(draft)
+        // Where nothing fails there is nothing to compare.
+        let nothing = measure.is_rate() && draft.sums == (0.0, 0.0);
+        (draft.blocks() > 0 && !nothing).then_some(draft)
     }
 }
 
@@ -414,10 +416,12 @@ fn comparison(draft: Draft, p: Option<(f64, f64)>, margins: Margins, seed: u64) 
         mean_a,
         mean_b,
         difference: mean_b - mean_a,
-        ratio: log_ratio.exp(),
-        interval: bounds
-            .is_bounded()
-            .then(|| (bounds.low.exp(), bounds.high.exp())),
+        ratio: draft.measure.ratio(log_ratio),
+        interval: bounds.is_bounded().then(|| {
+            [bounds.low, bounds.high]
+                .map(|end| draft.measure.ratio(end))
+                .into()
+        }),
         p: p.map(|p| p.0),
         p_single: p.map(|p| p.1),
         smallest_difference: margins.claims,

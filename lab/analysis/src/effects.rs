@@ -116,7 +116,13 @@ fn sentence(mean: &Comparison, all: &[Comparison]) -> String {
         .iter()
         .filter(|other| (&other.a, &other.b) == (&mean.a, &mean.b) && other.is_shown())
         .filter(|other| other.metric != Measure::Mean)
-        .map(|other| format!("{} {}", other.metric.name(), ratio_or_percent(other.ratio)))
+        .map(|other| {
+            format!(
+                "{} {}",
+                other.metric.name(),
+                other.metric.change(other.ratio)
+            )
+        })
         .collect();
     let others = if others.is_empty() {
         String::new()

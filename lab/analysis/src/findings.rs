@@ -6,8 +6,8 @@ use lab_stats::{WeightedMean, ratio};
 
 use crate::capacity;
 use crate::format::{
-    bound, count, figure, list, ms, part_of_load, percent, plural, ratio as ratio_text,
-    times as times_text,
+    bound, count, figure, list, ms, part_of_load, percent, plural, plural_count,
+    ratio as ratio_text, times as times_text,
 };
 use crate::model::{
     CellSummary, Entry, Outcome, PublishedTable, StudyFacts, Summary, TrialAnalysis, Verdict,
@@ -181,6 +181,7 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<String> {
     findings.extend(invalid_trials(trials));
     findings.extend(incomplete(summary));
     findings.extend(errors(cells));
+    findings.extend(resends(trials));
     findings.extend(over_limit(cells));
     findings.extend(transfer::sentence(cells));
     findings.extend(growth(cells));
@@ -234,6 +235,26 @@ fn errors(cells: &[CellSummary]) -> Option<String> {
 }
 
 /// What took longer than the time limit; the first few by name.
+/// Requests sent twice are no errors, and no sign of health: a server that closes or resets each
+/// fiftieth connection must not look flawless.
+fn resends(trials: &[TrialAnalysis]) -> Option<String> {
+    /// As a part of all requests.
+    const TOLD: f64 = 0.001;
+    let resent: u64 = trials.iter().map(|trial| trial.stale_retries).sum();
+    let all = trials.iter();
+    let requests: u64 = all.map(|trial| trial.transactions + trial.errors).sum();
+    let part = lab_stats::ratio(as_f64(resent), as_f64(requests))?;
+    (part > TOLD).then(|| {
+        format!(
+            "{} of {} ({}) had to be sent again: the server closed or reset the connection before it \
+             answered them.",
+            count(resent),
+            plural_count(requests, "request"),
+            percent(part * 100.0)
+        )
+    })
+}
+
 fn over_limit(cells: &[CellSummary]) -> Option<String> {
     let all: Vec<String> = cells
         .iter()

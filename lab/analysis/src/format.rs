@@ -186,6 +186,7 @@ pub fn threshold(metric: Metric, text: &str) -> String {
         Metric::ResponseTime => "response time",
         Metric::ServiceTime => "service time",
         Metric::ErrorRate => "error rate",
+        Metric::Resends => "resends",
         Metric::Throughput => "throughput",
     };
     let text = text.trim();

@@ -164,7 +164,7 @@ fn claims(a: &Analysis, b: &Analysis, relevant: f64) -> Vec<Claim> {
         let largest = of_metric.map(|claim| claim.smallest_difference);
         Some(Claim {
             metric,
-            smallest_difference: largest.reduce(f64::max)?.max(relevant),
+            smallest_difference: largest.reduce(f64::max)?.max(metric.matters(relevant)),
         })
     };
     Measure::ALL.into_iter().filter_map(claim).collect()
@@ -227,14 +227,19 @@ fn draft(
         let some: Vec<f64> = of.iter().flatten().copied().collect();
         lab_stats::ratio(some.iter().sum(), as_f64(some.len() as u64))
     };
+    let means = (mean(&of_a)?, mean(&of_b)?);
+    // Where nothing fails there is nothing to compare.
+    if measure.is_rate() && means == (0.0, 0.0) {
+        return None;
+    }
     Some(Draft {
         label: cells.0.label.clone(),
         measure,
-        means: (mean(&of_a)?, mean(&of_b)?),
+        means,
         row: of_a
             .into_iter()
             .chain(of_b)
-            .map(|value| value.map(f64::ln))
+            .map(|value| measure.scaled(value?))
             .collect(),
     })
 }
@@ -245,9 +250,8 @@ fn by_block(of: &Analysis, cell: &CellSummary, measure: Measure) -> Vec<Option<f
     (0..blocks(of))
         .map(|block| {
             let trial = trials.iter().find(|trial| trial.block as usize == block)?;
-            measure
-                .of(trial)
-                .filter(|value| value.is_finite() && *value > 0.0)
+            let value = measure.of(trial)?;
+            measure.scaled(value).map(|_| value)
         })
         .collect()
 }
@@ -264,8 +268,10 @@ impl Rule<'_> {
     fn margins(&self, measure: Measure) -> Margins {
         let claim = self.claims.iter().find(|claim| claim.metric == measure);
         Margins {
-            matters: self.relevant,
-            claims: claim.map_or(self.relevant, |claim| claim.smallest_difference),
+            matters: measure.matters(self.relevant),
+            claims: claim.map_or(measure.matters(self.relevant), |claim| {
+                claim.smallest_difference
+            }),
         }
     }
 }
@@ -326,10 +332,12 @@ fn comparison(draft: &Draft, units: usize, p: Option<(f64, f64)>, rule: &Rule<'_
         mean_a: draft.means.0,
         mean_b: draft.means.1,
         difference: draft.means.1 - draft.means.0,
-        ratio: log_ratio.exp(),
-        interval: bounds
-            .is_bounded()
-            .then(|| (bounds.low.exp(), bounds.high.exp())),
+        ratio: draft.measure.ratio(log_ratio),
+        interval: bounds.is_bounded().then(|| {
+            [bounds.low, bounds.high]
+                .map(|end| draft.measure.ratio(end))
+                .into()
+        }),
         smallest_difference: margins.claims,
         matters: margins.matters,
         decides: false,

@@ -167,6 +167,11 @@ fn measured(threshold: &Threshold, of: &Measured<'_>) -> Result<f64, String> {
             time(threshold, &attempts_of(threshold, sums), of.timeout_ms)
         }
         Metric::ErrorRate => error_rate(threshold, sums),
+        Metric::Resends => {
+            let (resent, requests) = (sums.whole.stale_retries, sums.whole.sent());
+            let rate = lab_stats::ratio(as_f64(resent), as_f64(requests));
+            rate.ok_or_else(|| "no requests".to_owned())
+        }
         Metric::Throughput => throughput(threshold, sums, of.throughput_per_s),
     }
 }

@@ -2,8 +2,11 @@
 
 mod support;
 
-use lab_analysis::model::{Attempt, Outcome, ThresholdResult, TrialAnalysis};
-use lab_analysis::{Analysis, judge_trial};
+use lab_analysis::model::{
+    Attempt, Comparison, Difference, Measure, Outcome, RunComparison, RunOutcome, ThresholdResult,
+    TrialAnalysis,
+};
+use lab_analysis::{Analysis, compare_runs, judge_trial};
 use lab_archive::ErrorClass;
 use lab_plan::Metric;
 use lab_stats::search::Judgement;
@@ -169,4 +172,102 @@ fn a_search_does_not_call_refusals_carried() {
         Judgement::NotCarried,
         "0.2 % are above what a search allows"
     );
+}
+
+/// Four blocks of one cell, each of which fails every so many requests and sends some again.
+fn run(fails: [u64; 4], resent: u64) -> Analysis {
+    let study = STUDY
+        .replace("[100, 200]", "[100]")
+        .replace("published: [load.csv, steps.csv]\n", "trials: 4\n");
+    let shape = |fails_every| Shape {
+        fails_every,
+        stale_retries: resent,
+        ..Shape::default()
+    };
+    Made {
+        study,
+        shapes: fails.map(shape).to_vec(),
+        ..Made::default()
+    }
+    .analysis()
+}
+
+fn of(compared: &RunComparison, measure: Measure) -> Option<&Comparison> {
+    let mut all = compared.comparisons.iter();
+    all.find(|one| one.metric == measure)
+}
+
+#[test]
+fn a_release_that_fails_more_often_is_a_regression() {
+    let (well, fails) = (run([0; 4], 0), run([48, 50, 52, 54], 0));
+    let worse = compare_runs(&well, &fails).unwrap();
+    assert_eq!(worse.outcome, RunOutcome::Regression, "{}", worse.headline);
+    assert!(
+        worse.headline.contains("error rate +"),
+        "{}",
+        worse.headline
+    );
+    assert!(worse.headline.contains(" points"), "{}", worse.headline);
+    let rate = of(&worse, Measure::ErrorRate).unwrap();
+    assert_eq!(rate.verdict, Some(Difference::FailsMore));
+    assert!(
+        rate.mean_a.abs() < 1e-12 && (1.8..2.2).contains(&rate.mean_b),
+        "{rate:?}"
+    );
+    // 1 and the difference: two percentage points.
+    assert!(
+        (rate.ratio - 1.0 - rate.difference / 100.0).abs() < 1e-9,
+        "{rate:?}"
+    );
+    let (low, high) = rate.interval.unwrap();
+    assert!(low > 1.018 && high < 1.022, "{rate:?}");
+
+    let better = compare_runs(&fails, &well).unwrap();
+    let rate = of(&better, Measure::ErrorRate).unwrap();
+    assert_eq!(rate.verdict, Some(Difference::FailsLess));
+    assert_eq!(
+        of(&better, Measure::Timeouts),
+        None,
+        "nothing timed out in either"
+    );
+
+    let even = run([50; 4], 0);
+    let same = compare_runs(&even, &even).unwrap();
+    assert_eq!(same.outcome, RunOutcome::Ok, "{}", same.headline);
+    let none = compare_runs(&well, &well).unwrap();
+    assert_eq!(
+        (none.outcome, of(&none, Measure::ErrorRate)),
+        (RunOutcome::Ok, None)
+    );
+}
+
+#[test]
+fn requests_sent_again_are_told_and_judged() {
+    let analysis = run([0; 4], 9);
+    let told = |analysis: &Analysis| {
+        let mut findings = analysis.findings.iter();
+        findings.any(|one| one.contains("had to be sent again"))
+    };
+    assert!(told(&analysis), "{:?}", analysis.findings);
+    assert!(!told(&run([0; 4], 1)), "below a tenth of a per cent");
+    let compared = compare_runs(&run([0; 4], 0), &analysis).unwrap();
+    let resends = of(&compared, Measure::Resends).unwrap();
+    assert_eq!(resends.verdict, Some(Difference::FailsMore), "{resends:?}");
+
+    let judged = |limit: &str| {
+        let thresholds = format!("thresholds:\n  resends: [\"rate < {limit}\"]\n");
+        let shape = Shape {
+            stale_retries: 9,
+            ..Shape::default()
+        };
+        let study = STUDY.replace(LIMITS, &thresholds);
+        let made = Made {
+            study,
+            ..Made::both(&shape)
+        };
+        made.analysis().trials[0].thresholds[0].clone()
+    };
+    let missed = judged("0.1%");
+    assert!(!missed.holds && missed.value > Some(0.001), "{missed:?}");
+    assert!(judged("1%").holds);
 }

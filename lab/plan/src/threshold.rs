@@ -60,6 +60,8 @@ pub enum Metric {
     ServiceTime,
     /// Errors ÷ (transactions + errors).
     ErrorRate,
+    /// Requests sent again because the server had closed the connection ÷ (transactions + errors).
+    Resends,
     /// Transactions per second in the hold.
     Throughput,
 }

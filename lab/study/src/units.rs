@@ -395,7 +395,7 @@ pub(crate) fn threshold(
 fn example(metric: Metric) -> &'static str {
     match metric {
         Metric::ResponseTime | Metric::ServiceTime => "write `p(95) < 300ms` or `avg < 100ms`",
-        Metric::ErrorRate => "write `rate < 0.1%` or `rate < 0.001`",
+        Metric::ErrorRate | Metric::Resends => "write `rate < 0.1%` or `rate < 0.001`",
         Metric::Throughput => "write `rate > 1000/s`",
     }
 }
@@ -403,7 +403,10 @@ fn example(metric: Metric) -> &'static str {
 fn aggregate(metric: Metric, text: &str) -> Result<Aggregate, TextError> {
     let trimmed = text.trim();
     let bad = |message: String| TextError::new(message, whole(text)).help(example(metric));
-    if matches!(metric, Metric::ErrorRate | Metric::Throughput) {
+    if matches!(
+        metric,
+        Metric::ErrorRate | Metric::Resends | Metric::Throughput
+    ) {
         return match trimmed {
             "rate" => Ok(Aggregate::Rate),
             other => Err(bad(format!("`{other}` is not a figure of this metric"))),
@@ -441,7 +444,7 @@ fn limit(metric: Metric, text: &str) -> Result<f64, TextError> {
             Some(ms) => Ok(ms),
             None => duration(text, MAX_WAIT).map(|d| d.as_secs_f64() * 1e3),
         },
-        Metric::ErrorRate => {
+        Metric::ErrorRate | Metric::Resends => {
             let (part, scale) = trimmed
                 .strip_suffix('%')
                 .map_or((trimmed, 1.0), |p| (p, 100.0));

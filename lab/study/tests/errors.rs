@@ -69,6 +69,11 @@ fn faults_of_a_study() {
         ),
         ("unclosed template", "{{ users }}", "{{ users"),
         ("unknown metric", "response_time:", "response_tme:"),
+        (
+            "resends of one step",
+            "response_time: [\"p(95) < 300ms\"]",
+            "resends{step:Open a page}: [\"rate < 1%\"]",
+        ),
         ("unknown figure", "p(95) < 300ms", "p95 < 300ms"),
         ("no comparison", "p(95) < 300ms", "p(95) 300ms"),
         ("bad limit", "p(95) < 300ms", "p(95) < fast"),

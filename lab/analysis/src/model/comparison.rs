@@ -1,9 +1,11 @@
 //! What is said of two cells, or of two levels of a factor: one measure of *b* beside that of *a*.
 
+use lab_archive::ErrorClass;
 use lab_stats::verdict::Better;
 use serde::Serialize;
 
 use super::trial::TrialAnalysis;
+use crate::number::as_f64;
 
 /// By which rule differences are judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -55,7 +57,8 @@ pub struct Comparison {
     pub mean_b: f64,
     /// Mean of *b* less mean of *a*.
     pub difference: f64,
-    /// Geometric mean of b ÷ a over these blocks.
+    /// Geometric mean of b ÷ a over these blocks; of a rate, 1 and the mean difference: 1.01 is one
+    /// percentage point more.
     pub ratio: f64,
     /// Interval of the ratio; `None` where too few blocks bound it.
     pub interval: Option<(f64, f64)>,
@@ -105,6 +108,12 @@ pub enum Difference {
     /// Of a cost: *b* needs more.
     #[serde(rename = "uses more")]
     UsesMore,
+    /// Of a rate of failures: *b* has fewer.
+    #[serde(rename = "fails less")]
+    FailsLess,
+    /// Of a rate of failures: *b* has more.
+    #[serde(rename = "fails more")]
+    FailsMore,
 }
 
 impl Difference {
@@ -112,6 +121,8 @@ impl Difference {
     #[must_use]
     pub fn of(verdict: lab_stats::Verdict, measure: Measure) -> Self {
         match (verdict, measure.is_cost()) {
+            (lab_stats::Verdict::Faster, _) if measure.is_rate() => Self::FailsLess,
+            (lab_stats::Verdict::Slower, _) if measure.is_rate() => Self::FailsMore,
             (lab_stats::Verdict::Faster, false) => Self::Faster,
             (lab_stats::Verdict::Faster, true) => Self::UsesLess,
             (lab_stats::Verdict::Slower, false) => Self::Slower,
@@ -131,13 +142,13 @@ impl Difference {
     /// Whether *b* is called better.
     #[must_use]
     pub fn is_better(self) -> bool {
-        matches!(self, Self::Faster | Self::UsesLess)
+        matches!(self, Self::Faster | Self::UsesLess | Self::FailsLess)
     }
 
     /// Whether *b* is called worse.
     #[must_use]
     pub fn is_worse(self) -> bool {
-        matches!(self, Self::Slower | Self::UsesMore)
+        matches!(self, Self::Slower | Self::UsesMore | Self::FailsMore)
     }
 
     /// Whether it speaks against *b* neither by a difference nor by noise.
@@ -154,6 +165,8 @@ impl Difference {
             Self::Slower => "slower",
             Self::UsesLess => "uses less",
             Self::UsesMore => "uses more",
+            Self::FailsLess => "fails less",
+            Self::FailsMore => "fails more",
             Self::Equal => "equal",
             Self::NotWorse => "not worse",
             Self::CouldNotTell => "could not tell",
@@ -191,11 +204,24 @@ pub enum Measure {
     /// Peak resident memory of the system.
     #[serde(rename = "rss_mb_max")]
     Memory,
+    /// Failed requests, % of all.
+    #[serde(rename = "error_rate_percent")]
+    ErrorRate,
+    /// Requests without a whole answer in time, % of all.
+    #[serde(rename = "timeouts_percent")]
+    Timeouts,
+    /// Requests sent again because the server had closed the connection, % of all.
+    #[serde(rename = "resends_percent")]
+    Resends,
 }
+
+/// Rates that differ by less, as a part of all requests, are alike: a tenth of a percentage point, as
+/// much as a search allows to fail at all.
+const RATE_MATTERS: f64 = 0.001;
 
 impl Measure {
     /// All, in the order that reports show.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Throughput,
         Self::Mean,
         Self::P50,
@@ -205,6 +231,9 @@ impl Measure {
         Self::Probe,
         Self::Cpu,
         Self::Memory,
+        Self::ErrorRate,
+        Self::Timeouts,
+        Self::Resends,
     ];
 
     /// What decides unless a study names a measure: what users feel, and how much is carried. A
@@ -224,6 +253,9 @@ impl Measure {
             Self::Probe => "mean probe response",
             Self::Cpu => "CPU per transaction",
             Self::Memory => "peak memory",
+            Self::ErrorRate => "error rate",
+            Self::Timeouts => "timeouts",
+            Self::Resends => "resends",
         }
     }
 
@@ -235,6 +267,7 @@ impl Measure {
             Self::Mean | Self::P50 | Self::P95 | Self::P99 | Self::Probe | Self::Cpu => "ms",
             Self::Transfer => "MB/s",
             Self::Memory => "MB",
+            Self::ErrorRate | Self::Timeouts | Self::Resends => "%",
         }
     }
 
@@ -242,6 +275,52 @@ impl Measure {
     #[must_use]
     pub fn is_cost(self) -> bool {
         matches!(self, Self::Cpu | Self::Memory)
+    }
+
+    /// Whether it is a rate that may be 0: its differences are in percentage points.
+    #[must_use]
+    pub fn is_rate(self) -> bool {
+        matches!(self, Self::ErrorRate | Self::Timeouts | Self::Resends)
+    }
+
+    /// A value on the scale on which differences are judged: its logarithm, or of a rate its part of
+    /// all requests. `None` where it has no place there.
+    #[must_use]
+    pub(crate) fn scaled(self, value: f64) -> Option<f64> {
+        match self.is_rate() {
+            true => (value.is_finite() && value >= 0.0).then_some(value / 100.0),
+            false => (value.is_finite() && value > 0.0).then(|| value.ln()),
+        }
+    }
+
+    /// What a difference on that scale comes to: see [`Comparison::ratio`].
+    #[must_use]
+    pub(crate) fn ratio(self, difference: f64) -> f64 {
+        match self.is_rate() {
+            true => 1.0 + difference,
+            false => difference.exp(),
+        }
+    }
+
+    /// The smallest difference that matters, where `smallest` does for what has a ratio.
+    #[must_use]
+    pub(crate) fn matters(self, smallest: f64) -> f64 {
+        match self.is_rate() {
+            true => RATE_MATTERS,
+            false => smallest,
+        }
+    }
+
+    /// A [`Comparison::ratio`] in words: `+12.5 %`, `×3.60`, or of a rate `+1.2 points`.
+    #[must_use]
+    pub fn change(self, ratio: f64) -> String {
+        if !self.is_rate() {
+            return crate::format::ratio_or_percent(ratio);
+        }
+        let points = (ratio - 1.0) * 100.0;
+        // An interval's end that is hundredths of a point is no zero.
+        let sign = if points < -0.005 { "−" } else { "+" };
+        format!("{sign}{:.2} points", points.abs())
     }
 
     /// Which way it is better.
@@ -264,6 +343,17 @@ impl Measure {
     /// A trial's value.
     #[must_use]
     pub fn of(self, trial: &TrialAnalysis) -> Option<f64> {
+        let percent = |n: u64| {
+            let requests = trial.transactions + trial.errors;
+            lab_stats::ratio(as_f64(n) * 100.0, as_f64(requests))
+        };
+        let class = |class| {
+            trial
+                .errors_by_class
+                .get(&class)
+                .copied()
+                .unwrap_or_default()
+        };
         let counter = |name: &str| trial.system.get(name).copied().flatten();
         match self {
             Self::Throughput => trial.throughput_per_s,
@@ -275,6 +365,9 @@ impl Measure {
             Self::Probe => trial.probe_ms?.mean,
             Self::Cpu => counter("cpu_ms_per_transaction"),
             Self::Memory => counter("rss_mb_max"),
+            Self::ErrorRate => percent(trial.errors),
+            Self::Timeouts => percent(class(ErrorClass::Timeout)),
+            Self::Resends => percent(trial.stale_retries),
         }
     }
 }

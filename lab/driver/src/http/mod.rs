@@ -8,6 +8,8 @@
 //!   (an absolute URL) takes the connection along; cookies stay behind.
 //! - Response time runs from just before the send to the last byte. A connection that must be
 //!   opened first, TLS included, is part of it: the user waits for it too.
+//! - All addresses of a server's name are tried, a quarter of a second apart; the first that connects
+//!   is taken. An answer is read while its request still goes out, if the server is that early.
 //! - Redirects are answers like any other. No answer is asked for or taken compressed.
 //! - **A stale connection.** A server may close a kept connection just when it is used again. If a
 //!   request of an idempotent method (RFC 9110, 9.2.2) went out on a *reused* connection that then
@@ -16,7 +18,7 @@
 //!   response time spans both. Whatever else breaks is an error: nothing else is ever sent twice.
 //! - Classes of errors: no connection (refused, unreachable, TLS, connect timeout) is *connect*; no
 //!   whole answer in time is *timeout*; a connection that ends after sending began is *reset*; an
-//!   answer that breaks HTTP or a limit, or lacks what a capture needs, is *check*; an answer with
+//!   answer that breaks HTTP or a limit, or lacks what is expected or captured, is *check*; an answer with
 //!   another status than expected is *status*.
 //!
 //! It knows no schedule.

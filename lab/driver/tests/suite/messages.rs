@@ -19,7 +19,7 @@ fn window(histogram: &str) -> String {
         r#"{{"report":{{"worker":0,"report":{{"window":{{"index":0,"end":1,"handed_over":2,"window":
         {{"users":0,"cycles":0,"overruns":0,"arrived":0,"waiting":0,"dropped":0,
         "client":{{"connects":0,"stale_retries":0}},
-        "unanswered":{{"count":0,"oldest":{{"secs":0,"nanos":0}}}},"lateness":"","sessions":"","steps":[{step}]}}}}}}}}}}"#
+        "unanswered":{{"count":0,"oldest":{{"secs":0,"nanos":0}}}},"lateness":"","loop_lag":"","sessions":"","steps":[{step}]}}}}}}}}}}"#
     )
 }
 

@@ -5,7 +5,7 @@ use crate::chart::{Chart, Interval, Intervals, Mark};
 use crate::document::{
     Block, Card, Cell, Charts, Column, Content, Group, Heading, Kind, Row, Section, Table, Tone,
 };
-use crate::format::{NONE, figure, plural, ratio_or_percent, times};
+use crate::format::{NONE, figure, plural, times};
 use crate::model::{Comparison, Difference};
 use lab_analysis::verdict_words;
 
@@ -35,11 +35,11 @@ pub(crate) fn texts(one: &Comparison) -> Texts {
         a: figure(one.mean_a),
         b: figure(one.mean_b),
         difference: format!("{sign}{}", figure(one.difference)),
-        relative: ratio_or_percent(one.ratio),
+        relative: one.metric.change(one.ratio),
         interval: one.interval.map_or_else(
             || NONE.to_owned(),
             |(low, high)| {
-                let (low, high) = (ratio_or_percent(low), ratio_or_percent(high));
+                let (low, high) = (one.metric.change(low), one.metric.change(high));
                 if low == high {
                     low
                 } else {

@@ -78,7 +78,9 @@ pub(crate) fn threshold_value(threshold: &ThresholdResult) -> String {
         (None, Metric::ResponseTime | Metric::ServiceTime) => {
             or_none(value, |ms| format!("{} ms", figure(ms)))
         }
-        (None, Metric::ErrorRate) => or_none(value, |rate| crate::format::percent(rate * 100.0)),
+        (None, Metric::ErrorRate | Metric::Resends) => {
+            or_none(value, |rate| crate::format::percent(rate * 100.0))
+        }
         (None, Metric::Throughput) => or_none(value, |rate| format!("{} per s", figure(rate))),
     }
 }

@@ -48,7 +48,13 @@ fn threshold_key(
     workload: &Workload,
     problems: &mut Problems,
 ) -> Option<(Metric, Option<String>)> {
-    const METRICS: &[&str] = &["response_time", "service_time", "error_rate", "throughput"];
+    const METRICS: &[&str] = &[
+        "response_time",
+        "service_time",
+        "error_rate",
+        "resends",
+        "throughput",
+    ];
     let (name, rest) = match key.value.split_once('{') {
         Some((name, rest)) => (name, Some(rest)),
         None => (key.value.as_str(), None),
@@ -57,6 +63,7 @@ fn threshold_key(
         "response_time" => Metric::ResponseTime,
         "service_time" => Metric::ServiceTime,
         "error_rate" => Metric::ErrorRate,
+        "resends" => Metric::Resends,
         "throughput" => Metric::Throughput,
         other => {
             let (message, help) = unknown_name("metric", other, METRICS);
@@ -68,6 +75,15 @@ fn threshold_key(
     let Some(rest) = rest else {
         return Some((metric, None));
     };
+    if metric == Metric::Resends {
+        let error = TextError::new(
+            "resends are counted for all steps together",
+            0..key.value.len(),
+        )
+        .help("write `resends`");
+        problems.push(key.span.text_problem("threshold", &key.value, &error));
+        return None;
+    }
     let step = rest
         .strip_suffix('}')
         .and_then(|r| r.trim().strip_prefix("step:"));
