@@ -226,6 +226,21 @@ pub const LATENESS_TAIL: Limit = ms(
     Some(100.0),
     Some(100.0),
 );
+/// Where response times count from the plan, lateness is part of them: it must be small beside the
+/// service time that is measured. Of a millisecond no limit speaks: that is what machines do.
+pub const LATENESS_OF_SERVICE: Limit = percent(
+    "lateness_of_service",
+    "of arrivals: lateness of sends, p99, of the median service time (0 up to 1 ms late)",
+    Some(10.0),
+    Some(100.0),
+);
+/// How late the generator reads is part of every time that it measures.
+pub const LOOP_LAG: Limit = percent(
+    "loop_lag",
+    "time from readable to read, p99, of the median service time (0 up to 1 ms)",
+    Some(10.0),
+    Some(100.0),
+);
 /// Part of the time that worker threads waited for a CPU (`/proc/PID/task/TID/schedstat`).
 pub const RUN_QUEUE_DELAY: Limit = percent(
     "run_queue_delay",
@@ -427,7 +442,13 @@ pub const CHECKS: &[Check] = &[
         "lateness of sends",
         "Were requests sent when they were meant to be?",
         Cause::Generator,
-        &[&LATENESS, &LATENESS_TAIL],
+        &[&LATENESS, &LATENESS_TAIL, &LATENESS_OF_SERVICE],
+    ),
+    asks(
+        "loop lag",
+        "Did the generator read answers as soon as they were there?",
+        Cause::Generator,
+        &[&LOOP_LAG],
     ),
     asks(
         "run-queue delay",

@@ -1,7 +1,9 @@
 //! Was the generator healthy? Lateness of its sends, its wait for a CPU, its use of CPU.
 
 use lab_plan::LoadKind;
-use lab_plan::checks::{GENERATOR_CPU, LATENESS, LATENESS_TAIL, RUN_QUEUE_DELAY};
+use lab_plan::checks::{
+    GENERATOR_CPU, LATENESS, LATENESS_OF_SERVICE, LATENESS_TAIL, LOOP_LAG, RUN_QUEUE_DELAY,
+};
 use lab_stats::histogram::max;
 use lab_stats::{little, quantile};
 
@@ -15,6 +17,9 @@ const UNKNOWN: &str = "not judged: the kernel tells no scheduling times";
 const UNKNOWN_ADVICE: &str = "Nothing shows whether the generator had the CPU it needed: a kernel \
                               with schedstat would tell.";
 
+/// A delay that any machine makes: up to here it isn't held against the service time.
+const USUAL_DELAY_MS: f64 = 1.0;
+
 /// A user whose send is late is late with all that follows. Where late sends took less of the users' time
 /// than this, they lost no more of the load than may be missing anyway.
 const LATE_LOAD: f64 = 0.01;
@@ -24,6 +29,8 @@ const LATE_LOAD: f64 = 0.01;
 /// wait for a CPU that makes no send late loses none either; and it had CPU to spare.
 pub(super) struct Health {
     pub(super) checks: [Check; 3],
+    /// Of archives that have it.
+    pub(super) loop_lag: Option<Check>,
     pub(super) healthy: bool,
 }
 
@@ -35,7 +42,11 @@ pub(super) fn health(facts: &Facts<'_>) -> Health {
     let healthy = in_time
         && matches!(queue.outcome, CheckOutcome::Pass | CheckOutcome::Warn)
         && cpu.outcome == CheckOutcome::Pass;
-    Health { checks, healthy }
+    Health {
+        checks,
+        loop_lag: loop_lag(facts),
+        healthy,
+    }
 }
 
 /// p99 where the sample supports it, else the latest of all. A p99 hides a stall that hit less than
@@ -59,10 +70,16 @@ fn lateness(facts: &Facts<'_>) -> (Check, bool) {
         (Some(p99), None) => format!("p99 {} ms, latest {} ms", ms(p99), ms(latest)),
         (None, _) => format!("latest {} ms of {} sends", ms(latest), histogram.len()),
     };
-    let figures = vec![
+    let mut figures = vec![
         facts.held(p99.unwrap_or(latest), &LATENESS),
         facts.held(p999.unwrap_or_default(), &LATENESS_TAIL),
     ];
+    // Only where times count from the plan is lateness in them.
+    if matches!(facts.planned.load.kind, LoadKind::Arrival { .. }) {
+        let part = p99.zip(median_service_ms(facts));
+        let part = part.map(|(late, service)| part_of_service(late, service));
+        figures.extend(part.map(|part| facts.held(part, &LATENESS_OF_SERVICE)));
+    }
     let most = figures.iter().map(Figure::outcome).max();
     let most = most.unwrap_or(CheckOutcome::Pass);
     let single = latest > facts.limit(&LATENESS_TAIL).warn;
@@ -75,6 +92,44 @@ fn lateness(facts: &Facts<'_>) -> (Check, bool) {
                   machine, or fewer users.";
     let judged = check(name, outcome, evidence, advice).by(figures);
     (judged, most == CheckOutcome::Pass)
+}
+
+/// The median of what answers took from their actual send.
+fn median_service_ms(facts: &Facts<'_>) -> Option<f64> {
+    let times = facts.sums.service.as_ref().unwrap_or(&facts.sums.response);
+    quantile(times, 0.5).map(us_as_ms)
+}
+
+/// A delay of the generator's own beside the service time, %.
+fn part_of_service(delay_ms: f64, service_ms: f64) -> f64 {
+    if delay_ms <= USUAL_DELAY_MS {
+        return 0.0;
+    }
+    lab_stats::ratio(delay_ms * 100.0, service_ms).unwrap_or(f64::INFINITY)
+}
+
+/// How long answers lay there before they were read; `None` where that wasn't sampled.
+fn loop_lag(facts: &Facts<'_>) -> Option<Check> {
+    let lag = &facts.sums.loop_lag;
+    let latest = us_as_ms(max(lag)?);
+    let name = "loop lag";
+    let p50 = quantile(lag, 0.5).map(us_as_ms);
+    let p99 = quantile(lag, 0.99).map(us_as_ms);
+    let Some(((p50, p99), service)) = p50.zip(p99).zip(median_service_ms(facts)) else {
+        return Some(not_judged(name, "too few samples, or no answers"));
+    };
+    let evidence = format!(
+        "answers were read p50 {} ms, p99 {} ms, at the latest {} ms after they were there; they took \
+         {} ms (median)",
+        ms(p50),
+        ms(p99),
+        ms(latest),
+        ms(service)
+    );
+    let advice = "What is measured is the generator's own delay as well: give it more cores or a \
+                  quieter machine, or fewer users.";
+    let figure = facts.held(part_of_service(p99, service), &LOOP_LAG);
+    Some(judged(name, vec![figure], evidence, advice))
 }
 
 /// The part of the users' time that late sends took; `None` where sends don't wait for each other.

@@ -64,7 +64,10 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
     if kind == LoadKind::Users {
         checks.extend(waits::bound(facts));
     }
-    checks.extend(health.checks);
+    let [lateness, rest @ ..] = health.checks;
+    checks.push(lateness);
+    checks.extend(health.loop_lag);
+    checks.extend(rest);
     checks.extend(circumstances::all(facts));
     checks.extend([
         steady::tail(facts),

@@ -121,6 +121,8 @@ pub(crate) struct Shape {
     pub(crate) turned_away: u64,
     /// Service time ÷ response time, where the two differ.
     pub(crate) service: Option<f64>,
+    /// Lag of the generator's loop (µs), where it is sampled.
+    pub(crate) loop_lag_us: Option<u64>,
     /// What surrounded the trial.
     pub(crate) circumstances: lab_archive::Circumstances,
 }
@@ -161,6 +163,7 @@ impl Default for Shape {
             began: 1.0,
             turned_away: 0,
             service: None,
+            loop_lag_us: None,
             circumstances: Default::default(),
         }
     }
@@ -410,6 +413,12 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
         // The hold has four cycles.
         let begun = cycles.round();
         cycles += f64::from(users) * span / (hold as f64 / 4.0);
+        if let Some(lag) = shape.loop_lag_us {
+            let mut lags = Histogram::<u64>::new(3).unwrap();
+            lags.record_n(lag, 20).unwrap();
+            out.histogram(Series::Loop, ms(start), ms(end), &lags)
+                .unwrap();
+        }
         let mut line = WindowLine {
             start_ms: start as f64,
             end_ms: end as f64,

@@ -1,0 +1,91 @@
+//! The generator's own delay: held against the service time that it measures.
+
+mod support;
+
+use lab_analysis::model::{Check, CheckOutcome, TrialAnalysis};
+use support::{Made, STUDY, Shape, WORKLOAD};
+
+fn check<'a>(trial: &'a TrialAnalysis, name: &str) -> Option<&'a Check> {
+    trial.checks.iter().find(|check| check.name == name)
+}
+
+/// Answers take 40 ms in the first step, and two and three times as long in the others.
+fn lagging(loop_lag_us: Option<u64>) -> TrialAnalysis {
+    let shape = Shape {
+        response_us: 40_000,
+        loop_lag_us,
+        ..Shape::default()
+    };
+    Made::both(&shape).analysis().trials[0].clone()
+}
+
+#[test]
+fn time_from_readable_to_read_is_judged_by_the_service_time() {
+    assert_eq!(
+        check(&lagging(None), "loop lag"),
+        None,
+        "archives without it"
+    );
+    for (lag_us, outcome) in [
+        (200, CheckOutcome::Pass),
+        (1_000, CheckOutcome::Pass),
+        (7_000, CheckOutcome::Pass),
+        (12_000, CheckOutcome::Warn),
+        (130_000, CheckOutcome::Invalid),
+    ] {
+        let trial = lagging(Some(lag_us));
+        let found = check(&trial, "loop lag").unwrap();
+        assert_eq!(found.outcome, outcome, "{lag_us} us: {found:?}");
+        let told = trial.loop_lag_ms.unwrap();
+        assert!((told.p99.unwrap() * 1000.0 - lag_us as f64).abs() <= lag_us as f64 / 500.0);
+    }
+}
+
+#[test]
+fn a_quick_server_is_not_judged_below_a_millisecond() {
+    let quick = |lag_us| {
+        let shape = Shape {
+            response_us: 100,
+            loop_lag_us: Some(lag_us),
+            ..Shape::default()
+        };
+        let trial = Made::both(&shape).analysis().trials[0].clone();
+        check(&trial, "loop lag").unwrap().outcome
+    };
+    assert_eq!(quick(900), CheckOutcome::Pass);
+    assert_eq!(quick(1_500), CheckOutcome::Warn);
+    assert_eq!(
+        quick(9_000),
+        CheckOutcome::Invalid,
+        "longer than answers take"
+    );
+}
+
+/// Of users who think, a late send is in no time; of arrivals it is in every response.
+#[test]
+fn lateness_of_arrivals_is_judged_by_the_service_time() {
+    let late = |late_us, arrives: bool| {
+        let shape = Shape {
+            response_us: 2_000,
+            service: arrives.then_some(0.9),
+            late_us,
+            ..Shape::default()
+        };
+        let mut made = Made::both(&shape);
+        if arrives {
+            made.study = STUDY
+                .replace(
+                    "users: \"{{ users }}\", ramp: 6s, hold: 4 cycles",
+                    "arrival: { rate: 20/s, connections: \"{{ users }}\" }, ramp: 6s, hold: 24s",
+                )
+                .replace("published: [load.csv, steps.csv]\n", "");
+            made.workload = WORKLOAD.replace("  pace: 6s\n", "");
+        }
+        let trial = made.analysis().trials[0].clone();
+        check(&trial, "lateness of sends").unwrap().outcome
+    };
+    assert_eq!(late(900, true), CheckOutcome::Pass);
+    assert_eq!(late(2_000, true), CheckOutcome::Warn);
+    assert_eq!(late(6_000, true), CheckOutcome::Invalid);
+    assert_eq!(late(6_000, false), CheckOutcome::Pass);
+}
