@@ -78,8 +78,8 @@ impl Server {
         let mut jobs = Jobs::default();
         jobs.start(parts.content_sweep(&config))
             .map_err(ServeError::System)?;
-        let departures = Departures::new(parts.service.clone());
-        jobs.start(departures).map_err(ServeError::System)?;
+        jobs.start(Departures::new(parts.service.clone()))
+            .map_err(ServeError::System)?;
         let http = http_server(&parts, &config);
         let router = http.router.clone();
         let (listeners, address) =
@@ -90,8 +90,8 @@ impl Server {
         let connections = config.limits.connections.unwrap_or_else(|| {
             descriptors(RESERVED_DESCRIPTORS, DESCRIPTORS_OF_THREAD, thread_count)
         });
-        let admission = Admission::new(connections, config.trusted.clone());
-        let accepting = Accepting::new(http, Arc::new(admission))
+        let admission = Arc::new(Admission::new(connections, config.trusted.clone()));
+        let accepting = Accepting::new(http, admission)
             .tls(tls, config.limits.head_timeout)
             .shutdown_timeout(config.limits.shutdown_timeout);
         let (stop, _) = watch::channel(false);
@@ -118,10 +118,15 @@ impl Server {
                 .map_err(ServeError::System)?;
         }
         server.jobs = Some(jobs);
-        let limits = config.smtp_limits.clone();
-        let service = server.service.clone();
-        let (is_exposed, trusted) = (config.allow_plain_exposed, config.trusted.clone());
-        let smtp = Smtp::new(service, smtp_tls, limits, is_exposed, trusted);
+        let (service, limits) = (server.service.clone(), config.smtp_limits.clone());
+        let trusted = config.trusted.clone();
+        let smtp = Smtp::new(
+            service,
+            smtp_tls,
+            limits,
+            config.allow_plain_exposed,
+            trusted,
+        );
         server.spawn_smtp(&config, smtp)?;
         if let Some(file) = &config.port_file {
             write_port_file(file, address).map_err(|source| ServeError::PortFile {
