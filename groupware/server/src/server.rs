@@ -75,11 +75,7 @@ impl Server {
         let stored = open(&config)?;
         let admin_token = admin_token::find_or_make(&config).map_err(ServeError::AdminToken)?;
         let parts = Parts::new(&config, stored, &admin_token.text, cores)?;
-        let mut jobs = Jobs::default();
-        jobs.start(parts.content_sweep(&config))
-            .map_err(ServeError::System)?;
-        jobs.start(Departures::new(parts.service.clone()))
-            .map_err(ServeError::System)?;
+        let mut jobs = start_jobs(&parts, &config)?;
         let http = http_server(&parts, &config);
         let router = http.router.clone();
         let (listeners, address) =
@@ -256,6 +252,16 @@ impl std::fmt::Debug for Server {
             .field("address", &self.address)
             .finish_non_exhaustive()
     }
+}
+
+/// The work that goes on beside requests, whatever the configuration.
+fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
+    let mut jobs = Jobs::default();
+    jobs.start(parts.content_sweep(config))
+        .map_err(ServeError::System)?;
+    jobs.start(Departures::new(parts.service.clone()))
+        .map_err(ServeError::System)?;
+    Ok(jobs)
 }
 
 /// Refuses what can't be meant, before anything is started.
