@@ -249,7 +249,7 @@ fn stars_for_words(text: &str) -> String {
     while !rest.is_empty() {
         let end = rest.find(|letter| !is_word(letter)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
-        match is_identifier(word) || is_moment(word) {
+        match is_identifier(word) || is_moment(word) || is_second(word) {
             true => out += &"*".repeat(word.len()),
             false => out += word,
         }
@@ -260,7 +260,16 @@ fn stars_for_words(text: &str) -> String {
     out
 }
 
-/// 32 hexadecimal digits, or 12 in the name of a style sheet or script.
+/// Seconds since 1970, in the years of runs: ten digits.
+fn is_second(word: &str) -> bool {
+    let word = word.trim_start_matches(':');
+    word.len() == 10
+        && word
+            .parse()
+            .is_ok_and(|second| (1_700_000_000..2_840_000_000_u64).contains(&second))
+}
+
+/// 32 or 16 hexadecimal digits, or 12 in the name of a style sheet or script.
 fn is_identifier(word: &str) -> bool {
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_asset = ["style-", "script-", "icon-"].iter().any(|name| {
@@ -269,7 +278,9 @@ fn is_identifier(word: &str) -> bool {
     });
     let groups: Vec<&str> = word.split('-').collect();
     let is_uuid = groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]);
-    is_asset || (word.len() == 32 && is_hex(word)) || is_uuid && is_hex(&groups.concat())
+    is_asset
+        || (matches!(word.len(), 16 | 32) && is_hex(word))
+        || is_uuid && is_hex(&groups.concat())
 }
 
 /// `2026-11-22T05:09:00Z`, or without the `Z` where a fraction follows.
