@@ -20,7 +20,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 use crate::failure::UploadFailure;
 use crate::front::Tus;
-use crate::headers::{DEFER_LENGTH, EXPIRES, LENGTH, METADATA, OFFSET, RESUMABLE};
+use crate::headers::{CONCAT, DEFER_LENGTH, EXPIRES, LENGTH, METADATA, OFFSET, RESUMABLE};
 use crate::open::{Claimed, key};
 use crate::receive::{Outcome, finish, receive};
 
@@ -144,6 +144,10 @@ fn new_upload(
     headers: &HeaderMap,
     (params, id): (&Params, &UploadId),
 ) -> Result<NewUpload, UploadFailure> {
+    // Parts that are never joined would each become an attachment.
+    if headers.contains_key(CONCAT) {
+        return Err(ApiError::bad_request("Uploads in parts are not joined here.").into());
+    }
     if headers.contains_key(DEFER_LENGTH) {
         return Err(ApiError::bad_request("Upload-Length must be known.").into());
     }

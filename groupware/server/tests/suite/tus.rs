@@ -287,6 +287,10 @@ fn what_does_not_fit_is_refused() {
         &ada.send("POST", &ada.creation(), &[VERSION, METADATA], b""),
         400,
     );
+    for part in ["partial", "final;/tus/ada/x"] {
+        let headers = [("upload-concat", part)];
+        assert_error(&ada.create("3", &headers, b""), 400);
+    }
     let named = |name: &str| {
         let metadata = format!("filename {}", BASE64_STANDARD.encode(name));
         let headers = [
