@@ -83,11 +83,7 @@ impl Server {
                 address: config.listen,
                 source,
             })?;
-        let connections = config.limits.connections.unwrap_or_else(|| {
-            descriptors(RESERVED_DESCRIPTORS, DESCRIPTORS_OF_THREAD, thread_count)
-        });
-        let admission = Arc::new(Admission::new(connections, config.trusted.clone()));
-        let accepting = Accepting::new(http, admission)
+        let accepting = Accepting::new(http, admission(&config, thread_count))
             .tls(tls, config.limits.head_timeout)
             .shutdown_timeout(config.limits.shutdown_timeout);
         let (stop, _) = watch::channel(false);
@@ -252,6 +248,15 @@ impl std::fmt::Debug for Server {
             .field("address", &self.address)
             .finish_non_exhaustive()
     }
+}
+
+/// As many connections as the configuration says, or as there are descriptors for.
+fn admission(config: &Config, thread_count: usize) -> Arc<Admission> {
+    let connections = config
+        .limits
+        .connections
+        .unwrap_or_else(|| descriptors(RESERVED_DESCRIPTORS, DESCRIPTORS_OF_THREAD, thread_count));
+    Arc::new(Admission::new(connections, config.trusted.clone()))
 }
 
 /// The work that goes on beside requests, whatever the configuration.
