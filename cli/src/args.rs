@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use groupware_server::{LookupAccess, Networks};
+use lab_conduct::Patience;
 
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, UsersArgs};
 
@@ -93,7 +94,8 @@ pub(crate) struct StudyArgs {
 Examples:
   plimsoll run studies/calendar.study.yaml --speed 60
   plimsoll run studies/calendar.study.yaml --speed 60 --set matrix.users=[500]
-  plimsoll run studies/calendar.study.yaml --resume      go on with the newest unfinished run
+  plimsoll run studies/calendar.study.yaml --resume      go on with the newest unfinished run, and
+                                                         repeat what was disturbed
 
 A study with variants and six blocks or more asks for an answer. Exit code 0:
 each variant is shown to be better than the first, or equal within the smallest
@@ -106,9 +108,20 @@ pub(crate) struct RunArgs {
     /// Folder of the archive; `runs/STUDY-TIME` unless given
     #[arg(long, env = "PLIMSOLL_OUT", value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Go on with an interrupted run: the one in --out, or the newest of this study
+    /// Go on with an interrupted run, or repeat trials that were disturbed: the run in --out, or the
+    /// newest of this study
     #[arg(long)]
     pub(crate) resume: bool,
+    /// How long to wait for a quiet machine before a trial, at most, and over the whole run; 0 looks
+    /// at nothing and waits for nothing
+    #[arg(
+        long,
+        env = "PLIMSOLL_PATIENCE",
+        value_name = "TRIAL[,RUN]",
+        default_value = "2m,15m",
+        value_parser = patience
+    )]
+    pub(crate) patience: Patience,
     /// Plan and check everything, start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -406,6 +419,26 @@ fn duration(text: &str) -> Result<Duration, String> {
         .parse()
         .map_err(|_| "a time, such as 250ms or 2s".to_owned())?;
     Duration::try_from(signed).map_err(|_| "a time that isn't negative".to_owned())
+}
+
+fn patience(text: &str) -> Result<Patience, String> {
+    const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+    let length = |text: &str| match text.trim() {
+        "0" => Ok(Duration::ZERO),
+        other => lab_study::duration(other, LONGEST)
+            .map_err(|error| format!("{error}; write 2m, or 2m,15m")),
+    };
+    let usual = Patience::default();
+    match text.split_once(',') {
+        Some((trial, run)) => Ok(Patience {
+            trial: length(trial)?,
+            run: length(run)?,
+        }),
+        None => length(text).map(|trial| Patience {
+            trial,
+            run: usual.run.max(trial),
+        }),
+    }
 }
 
 fn speed(text: &str) -> Result<f64, String> {

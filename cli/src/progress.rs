@@ -4,8 +4,8 @@ use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use lab_archive::TrialEnd;
-use lab_conduct::{Event, Phase, Progress};
+use lab_archive::{OtherProgram, TrialEnd};
+use lab_conduct::{Event, Judged, Phase, Progress};
 use lab_study::plan::{LoadKind, LoadSpec};
 
 use crate::talk::say;
@@ -22,6 +22,8 @@ pub(crate) struct Display {
     phase: &'static str,
     last_line: Option<Duration>,
     setup_step: Option<u32>,
+    /// Looks at a machine that wasn't quiet, before this trial.
+    waiting: u32,
 }
 
 impl Display {
@@ -42,6 +44,7 @@ impl Display {
             phase: "",
             last_line: None,
             setup_step: None,
+            waiting: 0,
         }
     }
 
@@ -67,6 +70,7 @@ impl Display {
             }
             Event::TrialStarted {
                 id,
+                attempt_of,
                 of,
                 cell,
                 control,
@@ -81,9 +85,17 @@ impl Display {
                     cell.push_str(" (control)");
                 }
                 self.kind = load.kind;
-                self.trial = format!("trial {id}/{of}, {cell}");
-                (self.last_line, self.setup_step) = (None, None);
+                self.trial = match attempt_of {
+                    None => format!("trial {id}/{of}, {cell}"),
+                    Some(first) => format!("trial {first}/{of} again (as {id}), {cell}"),
+                };
+                (self.last_line, self.setup_step, self.waiting) = (None, None, 0);
             }
+            Event::Waiting {
+                disturbed_by,
+                programs,
+                left,
+            } => self.wait(disturbed_by, programs, *left),
             Event::Phase(phase) => self.enter(*phase),
             Event::SetupProgress {
                 step,
@@ -104,9 +116,10 @@ impl Display {
                 transactions,
                 errors,
                 took,
+                judged,
                 ..
             } => {
-                self.trial_done(end, *transactions, *errors, *took);
+                self.trial_done(end, (*transactions, *errors), *took, judged);
             }
             Event::Note(text) => self.line(&format!("{}: {text}", self.trial)),
         }
@@ -133,6 +146,30 @@ impl Display {
             Some(bar) => bar.set_message(format!("{}: {}", self.trial, self.phase)),
             None => self.line(&format!("{}: {}", self.trial, self.phase)),
         }
+    }
+
+    /// Says what it waits for: at the first look, and every half a minute where no line lives.
+    fn wait(&mut self, disturbed_by: &[String], programs: &[OtherProgram], left: Duration) {
+        let busiest: Vec<String> = programs
+            .iter()
+            .map(|one| format!("{} {:.0} %", one.name.escape_debug(), one.cpu_percent))
+            .collect();
+        let busiest = match busiest.is_empty() {
+            true => String::new(),
+            false => format!("; of one core: {}", busiest.join(", ")),
+        };
+        let text = format!(
+            "{}: waits for a quiet machine, {} at most: {}{busiest}",
+            self.trial,
+            whole_seconds(left),
+            disturbed_by.join(", ")
+        );
+        match &self.bar {
+            Some(bar) => bar.set_message(text),
+            None if self.waiting.is_multiple_of(30) => self.line(&text),
+            None => {}
+        }
+        self.waiting += 1;
     }
 
     fn setup(&mut self, step: u32, text: &str) {
@@ -181,13 +218,20 @@ impl Display {
         }
     }
 
-    fn trial_done(&mut self, end: &TrialEnd, transactions: u64, errors: u64, took: Duration) {
+    fn trial_done(
+        &mut self,
+        end: &TrialEnd,
+        (transactions, errors): (u64, u64),
+        took: Duration,
+        judged: &Judged,
+    ) {
         let took = whole_seconds(took);
         let text = match end {
             TrialEnd::Complete => {
                 format!(
-                    "{}: done in {took}, {transactions} transactions, {errors} errors",
-                    self.trial
+                    "{}: done in {took}, {transactions} transactions, {errors} errors: {}",
+                    self.trial,
+                    verdict(judged)
                 )
             }
             TrialEnd::SystemFailed { message } => {
@@ -206,6 +250,19 @@ impl Display {
             None => say(format_args!("{text}")),
         }
     }
+}
+
+/// `valid`, or why not.
+fn verdict(judged: &Judged) -> String {
+    let Some((first, others)) = judged.failed.split_first() else {
+        return "valid".to_owned();
+    };
+    let others: Vec<&str> = others.iter().map(|check| check.name.as_str()).collect();
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!("; also {}", others.join(", ")),
+    };
+    format!("INVALID, {}: {}{others}", first.name, first.evidence)
 }
 
 /// What makes the load of a cell without factors.

@@ -37,6 +37,7 @@ system:
     ready: { http: /healthz, within: 20s }
     stop: { signal: TERM, grace: 30s }
 load: { users: 2, hold: HOLD }
+repeats: 0
 order: listed
 ";
 
@@ -89,6 +90,7 @@ impl Stage {
             .arg(self.study())
             .arg("--state")
             .arg(self.path("state"))
+            .env("PLIMSOLL_PATIENCE", "0")
             .stdin(Stdio::null());
         command
     }
@@ -332,7 +334,7 @@ fn an_attached_system_that_can_not_be_had_is_said() {
     let put = |attach: &str| {
         let study = format!(
             "study: command\ntitle: Attached\nworkload: hello.workload.yaml\nsystem:\n  attach: \
-             {attach}\nload: {{ users: 2, hold: 1s }}\n"
+             {attach}\nload: {{ users: 2, hold: 1s }}\nrepeats: 0\n"
         );
         fs::write(stage.study(), study).expect("written");
     };

@@ -31,6 +31,7 @@ system:
     net.ipv4.icmp_ratelimit: \"{{ rate }}\"
     /proc/sys/net/ipv4/icmp_msgs_burst: 51
 load: { users: 2, hold: HOLD }
+repeats: 0
 order: listed
 ";
 
@@ -81,6 +82,7 @@ impl Stage {
             .arg(name)
             .arg("--state")
             .arg(self.path("state"))
+            .env("PLIMSOLL_PATIENCE", "0")
             .stdin(Stdio::null());
         command
     }
@@ -256,7 +258,7 @@ fn what_a_killed_run_left_is_put_back_by_the_command_or_the_next_run() {
     assert_eq!(run.end(Signal::SIGKILL), None);
     let short = stage.path("short.study.yaml");
     let study = "study: short\ntitle: Short\nworkload: hello.workload.yaml\nsystem: { groupware: { \
-                 engine: memory } }\nload: { users: 1, hold: 1s }\n";
+                 engine: memory } }\nload: { users: 1, hold: 1s }\nrepeats: 0\n";
     fs::write(&short, study).expect("written");
     let next = stage
         .command("run")

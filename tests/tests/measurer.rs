@@ -50,6 +50,7 @@ system:
     ready: { within: 30s }
 load: LOAD
 trials: 1
+repeats: 0
 ";
 
 const WORKLOAD: &str = "\
@@ -89,6 +90,7 @@ impl Stage {
             .arg(self.path("state"))
             .arg("--out")
             .arg(self.path("run"))
+            .env("PLIMSOLL_PATIENCE", "0")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -22,9 +22,12 @@ fn small(out: &Path, users: &str, speed: &str) -> Command {
             speed,
             "--set",
             &format!("matrix.users={users}"),
+            "--set",
+            "repeats=0",
             "--out",
         ])
         .arg(out)
+        .env("PLIMSOLL_PATIENCE", "0")
         .stdin(Stdio::null());
     command
 }

@@ -63,8 +63,20 @@ pub(crate) fn describe(plan: &Plan) -> String {
         duration(total(plan)),
         disk(plan)
     );
+    text.push_str(&worst(plan));
     let _ = write!(text, "\n{}", limits(plan));
     text
+}
+
+/// What repeats of disturbed trials may take.
+fn worst(plan: &Plan) -> String {
+    match plan.question.repeats {
+        0 => String::new(),
+        n => format!(
+            "up to {} where every trial is disturbed and repeated {n} times\n",
+            duration(total(plan).saturating_mul(n + 1))
+        ),
+    }
 }
 
 /// The trials in order. Ramp and hold stand above them where all have the same.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lab_conduct::RunRequest;
+use lab_conduct::{Patience, RunRequest};
 use lab_study::Loaded;
 use lab_study::plan::Plan;
 
@@ -26,5 +26,6 @@ pub(crate) fn new(
         overrides: args.set.clone(),
         program,
         state: state::folder(args.state.as_deref())?,
+        patience: Patience::default(),
     })
 }

@@ -4,11 +4,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use lab_analysis::judge_trial;
+use lab_analysis::{TrialJudgement, judge_trial};
 use lab_archive::Run;
-use lab_conduct::{Outcome, RunRequest, preflight};
-use lab_stats::search::Judgement;
-use lab_study::model::Find;
+use lab_conduct::{FailedCheck, Judged, Outcome, RunRequest, preflight};
+use lab_plan::checks::Cause;
 
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::plan::describe;
@@ -32,7 +31,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         return print("dry run: nothing was started\n");
     }
     let out = out(args, &plan.study)?;
-    let request = request::new(&args.study, (loaded, plan), out, args.resume)?;
+    let mut request = request::new(&args.study, (loaded, plan), out, args.resume)?;
+    request.patience = args.patience;
     let outcome = conduct(&request)?;
     finish(args, &outcome)
 }
@@ -41,12 +41,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
     let interrupt = interrupt()?;
     let mut display = Display::new();
-    let find = request
-        .plan
-        .search
-        .as_ref()
-        .map(|search| search.find.clone());
-    let mut judge = |dir: &Path, id: u32| judged(dir, id, find.as_ref());
+    let mut judge = |dir: &Path, id: u32| judged(dir, id);
     let mut show = |event| display.show(&event);
     let outcome = lab_conduct::run(request, &mut show, &mut judge, &interrupt);
     display.finish();
@@ -59,23 +54,33 @@ fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
     })
 }
 
-/// What a trial of a search came to, by its archive.
-fn judged(dir: &Path, id: u32, find: Option<&Find>) -> Judgement {
-    let invalid = |reason: String| Judgement::Invalid { reason };
-    let Some(find) = find else {
-        return invalid("the study searches for nothing".to_owned());
-    };
+/// What a trial came to, by its archive.
+fn judged(dir: &Path, id: u32) -> Judged {
     let run = match Run::open_trial(dir, id) {
         Ok(run) => run,
-        Err(error) => return invalid(error.to_string()),
+        Err(error) => return Judged::unreadable(error.to_string()),
     };
     let run = match report::present(run) {
         Ok(run) => run,
-        Err(error) => return invalid(error.to_string()),
+        Err(error) => return Judged::unreadable(error.to_string()),
     };
-    match judge_trial(&run, id, find) {
-        Ok(judgement) => judgement,
-        Err(error) => invalid(error.to_string()),
+    match judge_trial(&run, id) {
+        Ok(judgement) => told(judgement),
+        Err(error) => Judged::unreadable(error.to_string()),
+    }
+}
+
+fn told(judgement: TrialJudgement) -> Judged {
+    let failed = judgement.failed.into_iter().map(|check| FailedCheck {
+        name: check.name.to_owned(),
+        evidence: check.evidence,
+        advice: check.advice.unwrap_or_default(),
+    });
+    Judged {
+        failed: failed.collect(),
+        is_outside: judgement.cause == Some(Cause::Outside),
+        system_failed: judgement.system_failed,
+        carried: judgement.carried,
     }
 }
 
@@ -176,8 +181,13 @@ fn newest(runs: &Path, study: &str) -> Result<PathBuf, Failure> {
         .ok_or_else(none)
 }
 
-/// Whether trials of its plan are missing.
+/// Whether trials of its plan are missing, or were disturbed.
 fn unfinished(dir: &Path) -> bool {
+    let result = fs::read(dir.join("result.json")).ok();
+    let result = result.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
+    if result.is_some_and(|result| result["summary"]["disturbed"].as_u64() > Some(0)) {
+        return true;
+    }
     let plan = fs::read(dir.join("plan.json")).ok();
     let plan = plan.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
     let Some(trials) = plan.as_ref().and_then(|plan| plan["trials"].as_array()) else {

@@ -14,7 +14,8 @@ use crate::model::{
 use crate::published::tables;
 use crate::source::step_names;
 use crate::{
-    capacity, cells, checks, compare, effects, findings, limits_set, line, source, trial, warmup,
+    capacity, cells, checks, compare, effects, findings, limits_set, line, repeated, source, trial,
+    warmup,
 };
 
 /// Analyses an archive.
@@ -26,7 +27,8 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let study = &plan.question;
     let steps = step_names(study);
     let inputs = inputs(run, &plan, &steps)?;
-    let trials = analyse_trials(&inputs)?;
+    let mut trials = analyse_trials(&inputs)?;
+    repeated::choose(&mut trials);
     let cells = cells::summarise(study, &steps, &trials);
     let differences = compare::compare(&plan, &trials, &cells);
     let usl = capacity::scaling(study, &trials);
@@ -86,7 +88,7 @@ fn inputs<'a>(
     let find = plan.search.as_ref().map(|search| &search.find);
     let input = |data: &'a TrialData| {
         let id = data.record.id;
-        let planned = plan.trials.iter().find(|trial| trial.id == id);
+        let planned = repeated::planned(plan, data);
         Ok(trial::Input {
             manifest: &run.manifest,
             study: &plan.question,
@@ -96,7 +98,10 @@ fn inputs<'a>(
             data,
         })
     };
-    run.trials.iter().map(input).collect()
+    repeated::in_order(&run.trials)
+        .into_iter()
+        .map(input)
+        .collect()
 }
 
 /// Judges all trials, finds the warm-up of each cell from those that are measurements (or, without
@@ -172,15 +177,18 @@ fn summarise(
         .iter()
         .filter(|trial| trial.verdict == Verdict::Valid)
         .collect();
+    let planned = repeated::count(trials);
     let thresholds = || valid.iter().flat_map(|trial| &trial.thresholds);
     let ran: BTreeSet<&str> = trials.iter().map(|trial| trial.label.as_str()).collect();
     let measured: BTreeSet<&str> = valid.iter().map(|trial| trial.label.as_str()).collect();
     let mut summary = Summary {
         outcome: Outcome::Ok,
         planned: plan.trials.len(),
-        complete: trials.len(),
-        valid: valid.len(),
-        invalid: trials.len() - valid.len(),
+        complete: planned.complete,
+        valid: planned.valid,
+        invalid: planned.complete - planned.valid,
+        repeats: trials.len() - planned.complete,
+        disturbed: planned.disturbed,
         system_failures: trials
             .iter()
             .filter(|trial| trial.system_failure.is_some())

@@ -11,6 +11,7 @@ use crate::model::{
 };
 use crate::number::as_f64;
 use crate::published::transfer;
+use crate::repeated;
 
 /// One summary per cell that ran, in the order of the study's levels.
 pub(crate) fn summarise(
@@ -69,7 +70,7 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
             .map(|trial| trial.label.clone())
             .unwrap_or_default(),
         users: all.first().map_or(0, |trial| trial.users),
-        trials: all.len(),
+        trials: repeated::count(all.iter().copied()).complete,
         valid_trials: valid.len(),
         transactions: Estimate::of(valid.iter().map(|trial| Some(as_f64(trial.transactions)))),
         errors: valid.iter().map(|trial| trial.errors).sum(),

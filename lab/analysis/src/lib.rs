@@ -31,6 +31,7 @@ mod number;
 pub mod power;
 mod predicted;
 mod published;
+mod repeated;
 mod runs;
 mod setup;
 mod source;
@@ -44,7 +45,8 @@ pub use answer::verdict_words;
 pub use error::ReportError;
 pub use findings::most_loaded;
 pub use line::{
-    difference_sentence as line_difference_sentence, figure as load_line_figure, judge_trial,
+    TrialJudgement, difference_sentence as line_difference_sentence, figure as load_line_figure,
+    judge_trial,
 };
 pub use model::Analysis;
 pub use runs::{CannotCompare, compare_runs};

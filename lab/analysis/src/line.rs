@@ -2,38 +2,79 @@
 //! searched; and the judgement of one trial that a search goes on from.
 
 use lab_archive::Run;
+use lab_plan::checks::Cause;
 use lab_plan::{Cell, Find, Plan};
 use lab_stats::isotonic::{CONFIDENCE, Ceiling};
-use lab_stats::search::{Judgement, Tried, load_line};
+use lab_stats::search::{Judgement, Rules, Tried, load_line};
 
 use crate::error::ReportError;
 use crate::format::{cell_label, count, list, percent};
-use crate::model::{CheckOutcome, LineDifference, LineLevel, LoadLine, TrialAnalysis, Verdict};
+use crate::model::{
+    Check, CheckOutcome, LineDifference, LineLevel, LoadLine, TrialAnalysis, Verdict,
+};
 use crate::source::{self, step_names};
-use crate::{trial, warmup};
+use crate::{repeated, trial, warmup};
 
-/// Judges one trial of an archive by the thresholds of a search; a pure function of the archive.
+/// What one trial came to, as a run that goes on must know it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialJudgement {
+    /// The checks that make it no measurement, what explains the others first; empty of a measurement.
+    pub failed: Vec<Check>,
+    /// Where the cause lies; `None` of a measurement.
+    pub cause: Option<Cause>,
+    /// Whether the system under test failed.
+    pub system_failed: bool,
+    /// Of a search: whether a measurement holds what the search is subject to.
+    pub carried: Option<bool>,
+}
+
+/// Judges one trial of an archive, as its report will; a pure function of the archive.
 ///
 /// # Errors
 /// As [`crate::analyse()`]; [`ReportError::UnknownTrial`] also where the archive has no such trial.
-pub fn judge_trial(run: &Run, id: u32, find: &Find) -> Result<Judgement, ReportError> {
+pub fn judge_trial(run: &Run, id: u32) -> Result<TrialJudgement, ReportError> {
     let plan = source::plan(run)?;
     let steps = step_names(&plan.question);
     let data = run.trials.iter().find(|data| data.record.id == id);
-    let planned = plan.trials.iter().find(|trial| trial.id == id);
+    let planned = data.and_then(|data| repeated::planned(&plan, data));
     let (data, planned) = data.zip(planned).ok_or(ReportError::UnknownTrial(id))?;
     let input = trial::Input {
         manifest: &run.manifest,
         study: &plan.question,
         steps: &steps,
         planned,
-        find: Some(find),
+        find: plan.search.as_ref().map(|search| &search.find),
         data,
     };
     let judged = trial::judge(&input)?;
     let warmup = warmup::warmup(&[&judged.batches]);
     let trial = trial::figures(&input, judged, &warmup)?;
-    Ok(judgement(&trial))
+    Ok(TrialJudgement {
+        failed: failed(&trial).into_iter().cloned().collect(),
+        cause: trial.cause,
+        system_failed: trial.system_failure.is_some(),
+        carried: trial.carried,
+    })
+}
+
+/// The checks that make a trial no measurement, those first that name its cause: what competes for the
+/// CPU may only warn, and explains why the generator failed all the same.
+fn failed(trial: &TrialAnalysis) -> Vec<&Check> {
+    let told = |check: &&Check| match check.outcome {
+        CheckOutcome::Invalid => true,
+        CheckOutcome::Warn => {
+            trial.cause == Some(Cause::Outside) && check.cause == Some(Cause::Outside)
+        }
+        CheckOutcome::Pass | CheckOutcome::NotJudged => false,
+    };
+    let mut failed: Vec<&Check> = trial.checks.iter().filter(told).collect();
+    failed.sort_by_key(|check| {
+        (
+            check.cause != trial.cause,
+            check.outcome == CheckOutcome::Warn,
+        )
+    });
+    failed
 }
 
 fn judgement(trial: &TrialAnalysis) -> Judgement {
@@ -43,15 +84,15 @@ fn judgement(trial: &TrialAnalysis) -> Judgement {
         (None, Verdict::Valid, _) => Judgement::NotCarried,
         (None, Verdict::Invalid, _) => Judgement::Invalid {
             reason: reason(trial),
+            outside: trial.cause == Some(Cause::Outside),
         },
     }
 }
 
-/// What the first check that fails says.
+/// What the check that explains it says.
 fn reason(trial: &TrialAnalysis) -> String {
-    let failed = |check: &&crate::model::Check| check.outcome == CheckOutcome::Invalid;
-    let check = trial.checks.iter().find(failed);
-    check.map_or_else(String::new, |check| {
+    let failed = failed(trial);
+    failed.first().map_or_else(String::new, |check| {
         format!("{}: {}", check.name, check.evidence)
     })
 }
@@ -73,14 +114,21 @@ pub(crate) fn load_lines(plan: &Plan, trials: &[TrialAnalysis]) -> Vec<LoadLine>
             let of_cell: Vec<&TrialAnalysis> =
                 trials.iter().filter(|trial| trial.cell == *cell).collect();
             let label = cell_label(&plan.question, cell);
-            line(&search.find, plan.seed, cell, label, &of_cell)
+            let rules = search.find.rules(plan.seed, plan.question.repeats);
+            line(&search.find, &rules, cell, label, &of_cell)
         })
         .collect()
 }
 
-fn line(find: &Find, seed: u64, cell: &Cell, label: String, trials: &[&TrialAnalysis]) -> LoadLine {
+fn line(
+    find: &Find,
+    rules: &Rules,
+    cell: &Cell,
+    label: String,
+    trials: &[&TrialAnalysis],
+) -> LoadLine {
     let tried: Vec<Tried> = trials.iter().map(|trial| tried(trial)).collect();
-    let found = load_line(&find.rules(seed), &tried, CONFIDENCE);
+    let found = load_line(rules, &tried, CONFIDENCE);
     let some = |users: u32| (users > 0).then_some(users);
     LoadLine {
         cell: cell.clone(),

@@ -159,6 +159,8 @@ impl Measured<'_> {
         let verdict = verdict(&checks);
         TrialAnalysis {
             id: record.id,
+            attempt_of: record.attempt_of,
+            repeated_by: None,
             block: planned.block,
             cell: planned.cell.clone(),
             control: planned.control,

@@ -237,3 +237,60 @@ fn an_order_that_matters_is_a_warning() {
         "{slower:?}"
     );
 }
+
+fn again(shape: Shape, of: u32, started: &'static str) -> Shape {
+    Shape {
+        attempt_of: Some(of),
+        started: Some(started),
+        ..shape
+    }
+}
+
+#[test]
+fn of_several_attempts_the_first_measurement_counts_whatever_came_out() {
+    let slow = Shape {
+        response_us: 40_000,
+        ..with(|_| ())
+    };
+    let made = Made {
+        shapes: vec![
+            others(90.0),
+            with(|_| ()),
+            again(others(80.0), 1, "2026-01-05T10:01:30Z"),
+            again(slow, 1, "2026-01-05T10:01:40Z"),
+            again(with(|_| ()), 1, "2026-01-05T10:01:50Z"),
+        ],
+        ..Made::default()
+    };
+    let analysis = made.analysis();
+    let ran: Vec<u32> = analysis.trials.iter().map(|trial| trial.id).collect();
+    assert_eq!(ran, [1, 3, 4, 5, 2], "in the order in which they ran");
+    let of = |id: u32| analysis.trials.iter().find(|trial| trial.id == id).unwrap();
+    assert_eq!(of(3).name(), "3 (1 again)");
+    assert_eq!(
+        (of(1).repeated_by, of(4).repeated_by, of(2).repeated_by),
+        (Some(3), Some(5), None)
+    );
+    let verdicts: Vec<Verdict> = (1..=5).map(|id| of(id).verdict).collect();
+    let (valid, invalid) = (Verdict::Valid, Verdict::Invalid);
+    assert_eq!(verdicts, [invalid, valid, invalid, valid, invalid]);
+    assert_eq!(of(5).checks[0].name, "attempt");
+    let sums = &analysis.summary;
+    assert_eq!((sums.planned, sums.complete, sums.valid), (2, 2, 2));
+    assert_eq!((sums.invalid, sums.repeats, sums.disturbed), (0, 3, 0));
+    assert_eq!(sums.cells_without_valid_trial, 0);
+    let cell = &analysis.cells[0];
+    assert_eq!((cell.trials, cell.valid_trials), (1, 1));
+    assert_eq!((of(4).block, &of(4).cell), (of(1).block, &of(1).cell));
+
+    let never = Made {
+        shapes: vec![
+            others(90.0),
+            with(|_| ()),
+            again(others(80.0), 1, "2026-01-05T10:01:30Z"),
+        ],
+        ..Made::default()
+    };
+    let sums = never.analysis().summary;
+    assert_eq!((sums.valid, sums.invalid, sums.disturbed), (1, 1, 1));
+}

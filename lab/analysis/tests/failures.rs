@@ -9,7 +9,6 @@ use lab_analysis::model::{
 use lab_analysis::{Analysis, compare_runs, judge_trial};
 use lab_archive::ErrorClass;
 use lab_plan::Metric;
-use lab_stats::search::Judgement;
 use support::{Made, STUDY, Shape};
 
 const LIMITS: &str =
@@ -154,22 +153,21 @@ fn a_search_does_not_call_refusals_carried() {
             searched: vec![(0, 100)],
             ..Made::default()
         };
-        let find = made.planned().search.unwrap().find;
-        let judged = judge_trial(&made.run(), 1, &find).unwrap();
+        let judged = judge_trial(&made.run(), 1).unwrap();
         let reported = made.analysis();
-        assert_eq!(reported.trials[0].carried, judged.carried());
+        assert_eq!(reported.trials[0].carried, judged.carried);
         assert_eq!(reported.load_lines[0].thresholds[1], "error rate < 0.1%");
-        judged
+        judged.carried
     };
-    assert_eq!(judgement(0), Judgement::Carried);
+    assert_eq!(judgement(0), Some(true));
     assert_eq!(
         judgement(2),
-        Judgement::NotCarried,
+        Some(false),
         "half refused: the quantile is beyond"
     );
     assert_eq!(
         judgement(500),
-        Judgement::NotCarried,
+        Some(false),
         "0.2 % are above what a search allows"
     );
 }

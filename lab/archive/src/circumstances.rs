@@ -15,6 +15,10 @@ pub struct Circumstances {
     /// Two clocks over ramp and hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
+    /// What was seen of the machine before the system was started, and how long a quiet one was waited
+    /// for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<QuietGate>,
     /// Programs that are neither the lab nor the system, while the system started and was set up;
     /// the busiest three.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -24,6 +28,34 @@ pub struct Circumstances {
     pub others_during: Vec<OtherProgram>,
     /// Limits, and how near ramp and hold came to them.
     pub limits: LimitsReached,
+}
+
+/// The wait for a quiet machine before a trial.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QuietGate {
+    /// Whether the machine was quiet in the end; else patience was over.
+    pub quiet: bool,
+    /// How long it was waited for.
+    pub waited_ms: u64,
+    /// What disturbed at the last look, each in words with its limit; empty of a quiet machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disturbed_by: Vec<String>,
+    /// CPU that the hypervisor gave to others at the last look; 100 = all cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steal_percent: Option<f64>,
+    /// CPU that other programs used at the last look; 100 = all cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others_percent: Option<f64>,
+    /// Time in which some task waited for memory at the last look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_pressure_percent: Option<f64>,
+    /// Time in which some task waited for a disk at the last look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io_pressure_percent: Option<f64>,
+    /// Requests that the disk had waiting or under way at the last look, on average.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_queue: Option<f64>,
 }
 
 /// The state that a trial began in. Trials of one cell should begin in the same one.

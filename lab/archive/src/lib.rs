@@ -28,7 +28,7 @@ mod wire;
 mod writer;
 
 pub use circumstances::{
-    Circumstances, Clocks, LimitsReached, OtherProgram, StartingState, Throttled, Used,
+    Circumstances, Clocks, LimitsReached, OtherProgram, QuietGate, StartingState, Throttled, Used,
 };
 pub use error::ArchiveError;
 pub use hlog::Interval;

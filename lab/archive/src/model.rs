@@ -75,6 +75,10 @@ pub struct TrialRecord {
     pub schema: String,
     /// As in the plan.
     pub id: u32,
+    /// The trial of the plan that this one repeats, because that was no measurement for a reason outside
+    /// system and generator; its id is beyond the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_of: Option<u32>,
     /// When the ramp began, RFC 3339.
     pub started: String,
     /// How the trial ended.

@@ -135,6 +135,16 @@ impl RunWriter {
         Ok(folders.map(|(id, _)| id).filter(complete).collect())
     }
 
+    /// The trial of the plan that a complete trial repeats; `None` of the plan's own.
+    ///
+    /// # Errors
+    /// If its record can't be read.
+    pub fn attempt_of(&self, id: u32) -> Result<Option<u32>, ArchiveError> {
+        let path = names::trial_folder(&self.dir, id).join(names::TRIAL);
+        let trial: TrialFile = wire::versioned(&path, &wire::read(&path)?, TRIAL_SCHEMA)?;
+        Ok(trial.record.attempt_of)
+    }
+
     /// The plan as it is in the archive.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use lab_archive::{Circumstances, ErrorExample, Pinning, RawBaseline};
+use lab_archive::{Circumstances, ErrorExample, Pinning, QuietGate, RawBaseline};
 use lab_driver::DriverEvent;
 use lab_study::plan::{Plan, Trial};
 use lab_workload::{User, Workload};
@@ -26,6 +26,8 @@ pub(crate) struct Conductor<'a> {
     pub(crate) program: &'a std::path::Path,
     pub(crate) plan: &'a Plan,
     pub(crate) trial: &'a Trial,
+    /// The trial of the plan that it repeats.
+    pub(crate) attempt_of: Option<u32>,
     /// At the plan's speed.
     pub(crate) workload: &'a Arc<Workload>,
     pub(crate) pinning: &'a Pinning,
@@ -37,6 +39,8 @@ pub(crate) struct Conductor<'a> {
     pub(crate) kernel: BTreeMap<String, String>,
     /// Ramps and holds of the trials that follow.
     pub(crate) after: Duration,
+    /// The wait for a quiet machine.
+    pub(crate) quiet: Option<QuietGate>,
     pub(crate) events: &'a mut dyn FnMut(Event),
     pub(crate) interrupt: &'a AtomicBool,
 }

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lab_archive::TrialEnd;
+use lab_archive::{OtherProgram, TrialEnd};
 use lab_study::model::Cell;
 use lab_study::plan::LoadSpec;
 
 use crate::journal::Restored;
+use crate::judged::Judged;
 
-/// What happens, in order: (`Restored` | `Gone`)* `RunStarted` (`TrialStarted` (`Phase` | `SetupProgress` | `Progress` |
+/// What happens, in order: (`Restored` | `Gone`)* `RunStarted` (`TrialStarted` `Waiting`* (`Phase` | `SetupProgress` | `Progress` |
 /// `Note`)* `TrialDone`)*.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -36,8 +37,10 @@ pub enum Event {
     },
     /// A trial begins.
     TrialStarted {
-        /// Its number in the plan.
+        /// Its number in the archive: that in the plan, or a higher one of a repeat.
         id: u32,
+        /// The trial of the plan that it repeats.
+        attempt_of: Option<u32>,
         /// Trials of the plan.
         of: u32,
         /// Its levels.
@@ -46,6 +49,15 @@ pub enum Event {
         control: bool,
         /// Its load.
         load: LoadSpec,
+    },
+    /// The trial waits for a quiet machine; about once a second.
+    Waiting {
+        /// What disturbs, each in words with its limit.
+        disturbed_by: Vec<String>,
+        /// The busiest other programs.
+        programs: Vec<OtherProgram>,
+        /// How long it waits at most from now on.
+        left: Duration,
     },
     /// The trial enters a phase.
     Phase(Phase),
@@ -66,7 +78,7 @@ pub enum Event {
     Progress(Progress),
     /// A trial is in the archive.
     TrialDone {
-        /// Its number in the plan.
+        /// Its number in the archive.
         id: u32,
         /// How it ended.
         end: TrialEnd,
@@ -76,6 +88,8 @@ pub enum Event {
         errors: u64,
         /// From the start of its system to the end.
         took: Duration,
+        /// What it came to.
+        judged: Judged,
     },
     /// Something a person should know, in a sentence.
     Note(String),

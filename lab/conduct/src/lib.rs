@@ -1,5 +1,5 @@
 //! Runs a plan: for each trial a fresh system, its users, setup, ramp, hold, and all of it into
-//! the archive. Judges nothing.
+//! the archive. Judges nothing: what a trial came to is told by who asked for the run.
 //!
 //! # Invariants
 //! - The system under test is a process of its own, on cores of its own where there are two, and
@@ -11,6 +11,8 @@
 //!   trials that are missing.
 //! - The old value of a changed kernel setting is on disk before the change. It is put back after
 //!   each trial, and by the next run where this one was killed.
+//! - A trial that is no measurement for a reason outside system and generator is repeated at the end of
+//!   its block; every attempt stays in the archive. None is repeated for its result.
 //! - A system that fails is a fact of its trial, never an error of the run.
 
 mod attach;
@@ -25,6 +27,7 @@ mod event;
 mod health;
 mod http;
 mod journal;
+mod judged;
 mod kernel;
 mod machine;
 mod measuring;
@@ -32,9 +35,11 @@ mod phases;
 mod preflight;
 mod progress;
 mod provision;
+mod quiet;
 mod raw;
 mod record;
 mod recording;
+mod repeats;
 mod run;
 mod scrape;
 mod scratch;
@@ -54,6 +59,8 @@ pub use calibrate::{
 pub use error::ConductError;
 pub use event::{Event, Phase, Progress};
 pub use journal::{Gone, Restoration, Restored, restore};
+pub use judged::{FailedCheck, Judge, Judged};
 pub use preflight::{Excess, Problem, disk_needed};
+pub use quiet::Patience;
 pub use run::{Outcome, RunRequest, preflight, run};
-pub use search::{Judge, expected_trials};
+pub use search::expected_trials;

@@ -21,6 +21,7 @@ impl Conductor<'_> {
         TrialRecord {
             schema: TRIAL_SCHEMA.to_owned(),
             id: self.trial.id,
+            attempt_of: self.attempt_of,
             started: facts.started.unwrap_or_else(calendar),
             end,
             ramp_ms: self.trial.load.ramp_ms,

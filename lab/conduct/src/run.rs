@@ -1,12 +1,14 @@
-//! A whole run: the archive, and one trial after the other. It judges nothing.
+//! A whole run: the archive, and one trial after the other. It judges nothing
+//! itself.
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab_archive::{ARCHIVE_SCHEMA, Manifest, PROBE, Pinning, RunWriter};
+use lab_archive::{ARCHIVE_SCHEMA, Manifest, PROBE, Pinning, QuietGate, RunWriter};
 use lab_study::plan::{Plan, Trial};
 use lab_study::{Loaded, Workload};
 use sha2::{Digest, Sha256};
@@ -16,10 +18,13 @@ use crate::cores::{self, Allotment, Pinned};
 use crate::course::Conductor;
 use crate::event::Event;
 use crate::journal::{Gone, restore};
+use crate::judged::{Judge, Judged, Streak};
 use crate::kernel::{self, Kernel};
 use crate::machine;
+use crate::quiet::{self, Patience};
+use crate::repeats::Repeats;
 use crate::scratch::{self, Work};
-use crate::search::{self, Judge, Searching, trials_of};
+use crate::search::{self, Searching, trials_of};
 use crate::snapshot::Snapshots;
 use crate::{ConductError, attach, command, preflight as limits, system};
 
@@ -41,6 +46,8 @@ pub struct RunRequest {
     /// The folder of the journal of changed kernel settings: the same for all runs of a user, so
     /// that one finds what another left.
     pub state: PathBuf,
+    /// How long to wait for a quiet machine.
+    pub patience: Patience,
 }
 
 /// What a run came to. The figures are in the archive.
@@ -48,10 +55,12 @@ pub struct RunRequest {
 pub struct Outcome {
     /// The archive.
     pub dir: PathBuf,
-    /// Trials in it, those of earlier attempts included.
+    /// Trials of the plan that are in it, whatever they came to.
     pub completed: u32,
     /// Trials of the plan.
     pub trials: u32,
+    /// Trials of the plan that were disturbed from outside, each time; a resumed run repeats them.
+    pub disturbed: u32,
     /// It was interrupted and can be resumed.
     pub interrupted: bool,
 }
@@ -86,7 +95,8 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
 /// true, the trial under way is given up, its system ended, and its data removed; finished trials
 /// stay. A system that fails is a fact of its trial, and the next trial follows.
 ///
-/// Of a plan that searches, `judge` says what each trial came to, and the search chooses the next.
+/// `judge` says what each trial came to: one that was disturbed from outside is repeated at the end of
+/// its block, and of a plan that searches, the search goes on from it.
 ///
 /// # Errors
 /// When the run can't begin or go on; see [`ConductError`]. Finished trials stay in the archive.
@@ -121,10 +131,11 @@ pub fn run(
         interrupt,
         snapshots: Snapshots::default(),
         kernel: Kernel::begin(&request.state, &request.plan)?,
+        patience_left: Cell::new(request.patience.run),
     };
     let outcome = match Searching::of(&request.plan) {
         Some(searching) => run.search(searching, judge, events),
-        None => run.all(events),
+        None => run.all(judge, events),
     };
     run.kernel.finish().and(outcome)
 }
@@ -198,37 +209,68 @@ struct Run<'a> {
     archive: RunWriter,
     interrupt: &'a AtomicBool,
     kernel: Kernel,
+    /// Of the whole run.
+    patience_left: Cell<Duration>,
 }
 
 impl Run<'_> {
-    fn all(&self, events: &mut dyn FnMut(Event)) -> Result<Outcome, ConductError> {
+    /// The trials of the plan, block by block, each block with the repeats that it needs.
+    fn all(
+        &self,
+        judge: Judge<'_>,
+        events: &mut dyn FnMut(Event),
+    ) -> Result<Outcome, ConductError> {
         let plan = &self.request.plan;
-        let completed = self.archive.completed()?;
-        let missing: Vec<&Trial> = plan
-            .trials
-            .iter()
-            .filter(|trial| !completed.contains(&trial.id))
-            .collect();
+        let of_plan = plan.trials.iter().map(|trial| (trial.id, trial.block));
+        let mut repeats = Repeats::new(of_plan, plan.question.repeats);
+        repeats.recall(&self.archived(judge)?);
+        let outstanding = |repeats: &Repeats| -> (u32, Duration) {
+            let lengths = repeats.outstanding().map(|at| length(&plan.trials[at]));
+            lengths.fold((0, Duration::ZERO), |(n, sum), one| (n + 1, sum + one))
+        };
         let trials = count(plan.trials.len());
+        let (left, planned) = outstanding(&repeats);
         events(Event::RunStarted {
             dir: self.archive.dir().to_path_buf(),
             trials,
-            completed: count(plan.trials.len() - missing.len()),
-            planned: missing.iter().map(|trial| length(trial)).sum(),
+            completed: trials - left,
+            planned,
         });
-        let mut interrupted = false;
-        for (position, trial) in missing.iter().enumerate() {
-            let after = missing[position + 1..]
-                .iter()
-                .map(|trial| length(trial))
-                .sum();
-            let place = Place { of: trials, after };
-            if self.interrupted() || !self.one(plan, trial, place, events)? {
+        let (mut interrupted, mut streak) = (false, Streak::default());
+        while let Some(next) = repeats.next() {
+            let mut trial = plan.trials[next.at].clone();
+            let attempt_of = next.attempt.map(|_| trial.id);
+            trial.id = next.attempt.unwrap_or(trial.id);
+            let after = outstanding(&repeats).1.saturating_sub(length(&trial));
+            let place = Place {
+                of: trials,
+                after,
+                attempt_of,
+            };
+            let Some(judged) = self.one((plan, &trial), place, judge, events)? else {
                 interrupted = true;
                 break;
+            };
+            repeats.learn(next, &judged);
+            if let Some(told) = streak.learn(&judged) {
+                events(Event::Note(told));
             }
         }
-        self.outcome(trials, interrupted)
+        self.outcome(trials, count(repeats.disturbed()), interrupted)
+    }
+
+    /// What the trials came to that are in the archive already, by trial of the plan.
+    fn archived(
+        &self,
+        judge: Judge<'_>,
+    ) -> Result<BTreeMap<u32, Vec<(u32, Judged)>>, ConductError> {
+        let mut judged: BTreeMap<u32, Vec<(u32, Judged)>> = BTreeMap::new();
+        for id in self.archive.completed()? {
+            let of = self.archive.attempt_of(id)?.unwrap_or(id);
+            let one = judge(self.archive.dir(), id);
+            judged.entry(of).or_default().push((id, one));
+        }
+        Ok(judged)
     }
 
     /// Runs trials as the search chooses them. Those of an earlier attempt are judged again, so
@@ -244,37 +286,60 @@ impl Run<'_> {
             plan.trials = archived_trials(&self.archive)?;
         }
         let completed = self.archive.completed()?;
+        let known = plan
+            .trials
+            .iter()
+            .filter(|trial| completed.contains(&trial.id));
+        for trial in known.cloned().collect::<Vec<_>>() {
+            let judged = judge(self.archive.dir(), trial.id);
+            searching.recall(&plan, &trial, judged.judgement());
+        }
+        self.search_started(&searching, &plan, &completed, events);
+        let (mut interrupted, mut streak, mut disturbed) = (false, Streak::default(), false);
+        // A trial that was chosen and cut off runs first.
+        let mut cut = plan
+            .trials
+            .iter()
+            .position(|trial| !completed.contains(&trial.id));
+        while cut.is_some() || self.choose(&searching, &mut plan)? {
+            let at = cut.take().unwrap_or(plan.trials.len() - 1);
+            let trial = plan.trials[at].clone();
+            let of = searching.expected().max(at + 1);
+            let place = Place {
+                of: count(of),
+                after: length(&trial) * count(of - at - 1),
+                attempt_of: None,
+            };
+            let Some(judged) = self.one((&plan, &trial), place, judge, events)? else {
+                interrupted = true;
+                break;
+            };
+            disturbed = judged.may_be_repeated();
+            let judgement = judged.judgement();
+            let words = search::words(trial.load.users, &judgement);
+            for told in words.into_iter().chain(streak.learn(&judged)) {
+                events(Event::Note(told));
+            }
+            searching.learn(&plan, &trial, judgement);
+        }
+        self.outcome(count(plan.trials.len()), u32::from(disturbed), interrupted)
+    }
+
+    fn search_started(
+        &self,
+        searching: &Searching,
+        plan: &Plan,
+        completed: &BTreeSet<u32>,
+        events: &mut dyn FnMut(Event),
+    ) {
         let expected = searching.expected();
-        let each: Duration = trials_of(&plan).next().map_or(Duration::ZERO, length);
+        let each: Duration = trials_of(plan).next().map_or(Duration::ZERO, length);
         events(Event::RunStarted {
             dir: self.archive.dir().to_path_buf(),
             trials: count(expected.max(plan.trials.len())),
             completed: count(completed.len()),
             planned: each * count(expected.saturating_sub(completed.len())),
         });
-        let mut interrupted = false;
-        let mut at = 0;
-        while at < plan.trials.len() || self.choose(&searching, &mut plan)? {
-            let trial = plan.trials[at].clone();
-            at += 1;
-            let of = searching.expected().max(at);
-            let after = length(&trial) * count(of - at);
-            let place = Place {
-                of: count(of),
-                after,
-            };
-            let known = completed.contains(&trial.id);
-            if !known && (self.interrupted() || !self.one(&plan, &trial, place, events)?) {
-                interrupted = true;
-                break;
-            }
-            let judged = judge(self.archive.dir(), trial.id);
-            if !known {
-                events(Event::Note(search::words(trial.load.users, &judged)));
-            }
-            searching.learn(&plan, &trial, judged);
-        }
-        self.outcome(count(plan.trials.len()), interrupted)
     }
 
     /// Puts the next trial into the plan, in the archive too. False when the search is over.
@@ -299,13 +364,39 @@ impl Run<'_> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    fn outcome(&self, trials: u32, interrupted: bool) -> Result<Outcome, ConductError> {
+    fn outcome(
+        &self,
+        trials: u32,
+        disturbed: u32,
+        interrupted: bool,
+    ) -> Result<Outcome, ConductError> {
+        let completed = self.archive.completed()?;
         Ok(Outcome {
             dir: self.archive.dir().to_path_buf(),
-            completed: count(self.archive.completed()?.len()),
+            completed: count(completed.iter().filter(|id| **id <= trials).count()),
             trials,
+            disturbed,
             interrupted,
         })
+    }
+
+    /// Waits for a quiet machine. `Err` of nothing when it was interrupted.
+    fn quiet(
+        &self,
+        folder: &std::path::Path,
+        events: &mut dyn FnMut(Event),
+    ) -> Result<Option<QuietGate>, Interrupted> {
+        let patience = self.request.patience;
+        if patience.trial.is_zero() {
+            return Ok(None);
+        }
+        let left = self.patience_left.get();
+        let limits = quiet::limits(&self.request.plan.question.checks);
+        let most = patience.trial.min(left);
+        let gate = quiet::wait(&limits, most, folder, events, self.interrupt).ok_or(Interrupted)?;
+        let waited = Duration::from_millis(gate.waited_ms);
+        self.patience_left.set(left.saturating_sub(waited));
+        Ok(Some(gate))
     }
 
     /// What the users of a trial do, at the plan's speed.
@@ -317,16 +408,20 @@ impl Run<'_> {
         Ok(workload.at_speed(self.request.plan.speed))
     }
 
-    /// False when it was interrupted.
+    /// What a trial came to; `None` when it was interrupted.
     fn one(
         &self,
-        plan: &Plan,
-        trial: &Trial,
+        (plan, trial): (&Plan, &Trial),
         place: Place,
+        judge: Judge<'_>,
         events: &mut dyn FnMut(Event),
-    ) -> Result<bool, ConductError> {
+    ) -> Result<Option<Judged>, ConductError> {
+        if self.interrupted() {
+            return Ok(None);
+        }
         events(Event::TrialStarted {
             id: trial.id,
+            attempt_of: place.attempt_of,
             of: place.of,
             cell: trial.cell.clone(),
             control: trial.control,
@@ -334,6 +429,9 @@ impl Run<'_> {
         });
         let work = &self.work[&trial.host.storage];
         let scratch = work.trial(trial.id)?;
+        let Ok(quiet) = self.quiet(scratch.dir(), events) else {
+            return Ok(None);
+        };
         let mut pinning = self.allotment.pinning(trial.host.cpus.as_ref());
         if system::is_attached(&trial.system) {
             not_pinned(&mut pinning);
@@ -344,6 +442,7 @@ impl Run<'_> {
             program: &self.request.program,
             plan,
             trial,
+            attempt_of: place.attempt_of,
             workload: &Arc::new(self.workload(trial)?),
             pinning: &pinning,
             scratch: &scratch,
@@ -351,18 +450,34 @@ impl Run<'_> {
             snapshots: &self.snapshots,
             kernel,
             after: place.after,
+            quiet,
             events,
             interrupt: self.interrupt,
         };
         let done = conductor.conduct(writer);
         let put_back = self.kernel.put_back();
-        if !matches!(done, Ok(true)) {
+        if !matches!(done, Ok(Some(_))) {
             // What is left is removed by a resume as well; here it would only look unfinished.
             let _ = self.archive.discard(trial.id);
         }
-        put_back.and(done)
+        let Some(done) = put_back.and(done)? else {
+            return Ok(None);
+        };
+        let judged = judge(self.archive.dir(), trial.id);
+        events(Event::TrialDone {
+            id: trial.id,
+            end: done.end,
+            transactions: done.transactions,
+            errors: done.errors,
+            took: done.took,
+            judged: judged.clone(),
+        });
+        Ok(Some(judged))
     }
 }
+
+/// The wait for a quiet machine was.
+struct Interrupted;
 
 /// An attached system is on whatever cores it is.
 fn not_pinned(pinning: &mut Pinning) {
@@ -377,6 +492,8 @@ struct Place {
     of: u32,
     /// Ramps and holds of those that follow.
     after: Duration,
+    /// The trial of the plan that this one repeats.
+    attempt_of: Option<u32>,
 }
 
 /// The trials that an earlier attempt chose.

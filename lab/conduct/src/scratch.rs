@@ -114,6 +114,11 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
+    /// The folder.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Where the system keeps its data.
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.join("data")

@@ -4,14 +4,9 @@
 //! Cells take turns: each block has one trial of every cell whose search is not over, in random
 //! order, so that a machine that drifts does not favour one of them.
 
-use std::path::Path;
-
 use lab_stats::search::{Judgement, Next, Rules, Tried};
 use lab_study::plan::{Plan, Trial};
 use lab_workload::timing;
-
-/// Judges a complete trial, by its number, of the archive in a folder.
-pub type Judge<'a> = &'a mut dyn FnMut(&Path, u32) -> Judgement;
 
 /// All trials that a plan knows: those chosen, and those that a search begins with.
 pub(crate) fn trials_of(plan: &Plan) -> impl Iterator<Item = &Trial> {
@@ -25,6 +20,8 @@ pub(crate) struct Searching {
     rules: Rules,
     /// Trials of each cell, in their order.
     cells: Vec<Vec<Tried>>,
+    /// How many of them an earlier go made.
+    known: Vec<usize>,
     seed: u64,
     block: u32,
     /// Cells that had their turn in this block.
@@ -44,12 +41,19 @@ impl Searching {
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
         let search = plan.search.as_ref()?;
         Some(Self {
-            rules: search.find.rules(plan.seed),
+            rules: search.find.rules(plan.seed, plan.question.repeats),
             cells: vec![Vec::new(); search.cells.len()],
+            known: vec![0; search.cells.len()],
             seed: plan.seed,
             block: 0,
             had: Vec::new(),
         })
+    }
+
+    /// Takes in what a trial of an earlier go came to.
+    pub(crate) fn recall(&mut self, plan: &Plan, trial: &Trial, judged: Judgement) {
+        self.learn(plan, trial, judged);
+        self.known = self.cells.iter().map(Vec::len).collect();
     }
 
     /// Takes in what a trial came to.
@@ -79,7 +83,7 @@ impl Searching {
             let mut order: Vec<usize> = (0..self.cells.len()).collect();
             timing::shuffle(&mut order, self.seed, block);
             order.into_iter().find_map(|cell| {
-                let next = self.rules.next(&self.cells[cell]);
+                let next = self.rules.next_since(&self.cells[cell], self.known[cell]);
                 match next {
                     Next::Try(users) if !had.contains(&cell) => Some(Chosen { cell, block, users }),
                     _ => None,
@@ -92,11 +96,11 @@ impl Searching {
     /// Trials that the whole search takes, roughly, and at least those made.
     pub(crate) fn expected(&self) -> usize {
         let usual = self.rules.usual_trials() as usize;
-        let of = |cell: &Vec<Tried>| match self.rules.next(cell) {
+        let of = |(cell, known): (&Vec<Tried>, &usize)| match self.rules.next_since(cell, *known) {
             Next::Done(_) => cell.len(),
             Next::Try(_) => usual.max(cell.len() + 1),
         };
-        self.cells.iter().map(of).sum()
+        self.cells.iter().zip(&self.known).map(of).sum()
     }
 }
 
@@ -104,21 +108,21 @@ impl Searching {
 #[must_use]
 pub fn expected_trials(plan: &Plan) -> Option<(u32, u32)> {
     let search = plan.search.as_ref()?;
-    let rules = search.find.rules(plan.seed);
+    let rules = search.find.rules(plan.seed, plan.question.repeats);
     let cells = u32::try_from(search.cells.len()).unwrap_or(u32::MAX);
     let all = |trials: u32| trials.saturating_mul(cells);
     Some((all(rules.usual_trials()), all(rules.most_trials())))
 }
 
-/// What a trial came to, for the progress display.
-pub(crate) fn words(users: u32, judged: &Judgement) -> String {
+/// What a trial says of its level, for the progress display; what is no measurement says nothing.
+pub(crate) fn words(users: u32, judged: &Judgement) -> Option<String> {
     match judged {
-        Judgement::Carried => format!("{users} users are carried"),
-        Judgement::NotCarried => format!("{users} users are not carried"),
+        Judgement::Carried => Some(format!("{users} users are carried")),
+        Judgement::NotCarried => Some(format!("{users} users are not carried")),
         Judgement::SystemFailed => {
-            format!("{users} users are not carried: the system failed")
+            Some(format!("{users} users are not carried: the system failed"))
         }
-        Judgement::Invalid { reason } => format!("{users} users: no measurement: {reason}"),
+        Judgement::Invalid { .. } => None,
     }
 }
 

@@ -114,7 +114,7 @@ impl Look {
     }
 
     /// The busiest since `earlier` that are neither the lab, nor below it, nor the system.
-    fn others_since(&self, earlier: &Self, system: Option<u32>) -> Vec<OtherProgram> {
+    pub(crate) fn others_since(&self, earlier: &Self, system: Option<u32>) -> Vec<OtherProgram> {
         let passed = earlier.watch.elapsed().saturating_sub(self.watch.elapsed());
         let own: Vec<u32> = system.into_iter().chain([std::process::id()]).collect();
         let busiest = self

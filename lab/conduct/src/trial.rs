@@ -27,30 +27,36 @@ const QUEUE: usize = 64;
 /// How long a driver may take to end when it is told to.
 const DRIVER_GRACE: Duration = Duration::from_secs(30);
 
+/// How a trial ended, for who watches.
+pub(crate) struct Done {
+    pub(crate) end: TrialEnd,
+    pub(crate) transactions: u64,
+    pub(crate) errors: u64,
+    pub(crate) took: Duration,
+}
+
 impl Conductor<'_> {
-    /// Runs the trial and completes it in the archive. False when it was interrupted; then the
+    /// Runs the trial and completes it in the archive. `None` when it was interrupted; then the
     /// archive holds nothing of it.
-    pub(crate) fn conduct(mut self, mut writer: TrialWriter) -> Result<bool, ConductError> {
+    pub(crate) fn conduct(mut self, mut writer: TrialWriter) -> Result<Option<Done>, ConductError> {
         let watch = Stopwatch::start();
         let mut facts = Facts::default();
+        facts.circumstances.quiet = self.quiet.take();
         let end = match self.attempt(&mut writer, &mut facts) {
             Ok(()) => TrialEnd::Complete,
             Err(Stop::System(message)) => TrialEnd::SystemFailed { message },
             Err(Stop::Generator(message)) => TrialEnd::GeneratorFailed { message },
-            Err(Stop::Interrupted) => return Ok(false),
+            Err(Stop::Interrupted) => return Ok(None),
             Err(Stop::Fatal(error)) => return Err(error),
         };
         let (transactions, errors) = (facts.measured.transactions, facts.measured.errors);
         writer.finish(&self.record(facts, end.clone()))?;
-        let (id, took) = (self.trial.id, watch.elapsed());
-        self.tell(Event::TrialDone {
-            id,
+        Ok(Some(Done {
             end,
             transactions,
             errors,
-            took,
-        });
-        Ok(true)
+            took: watch.elapsed(),
+        }))
     }
 
     fn attempt(&mut self, writer: &mut TrialWriter, facts: &mut Facts) -> Result<(), Stop> {

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lab_archive::{Run, TrialEnd, TrialRecord};
-use lab_conduct::{ConductError, Event, Outcome, RunRequest, run};
-use lab_stats::search::Judgement;
+use lab_conduct::{ConductError, Event, FailedCheck, Judged, Outcome, Patience, RunRequest, run};
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, load_study};
 
@@ -104,7 +103,7 @@ impl Stage {
     fn run(
         &self,
         resume: bool,
-        judge: &mut dyn FnMut(&Run) -> Judgement,
+        judge: &mut dyn FnMut(&Run) -> Judged,
         stop_after: usize,
     ) -> Result<Outcome, ConductError> {
         let files = Texts(BTreeMap::from([
@@ -124,6 +123,7 @@ impl Stage {
             overrides: vec![],
             program: PathBuf::from("/nowhere"),
             state: self.dir.path().join("state"),
+            patience: Patience::NONE,
         };
         let interrupt = AtomicBool::new(false);
         let mut done = 0;
@@ -143,7 +143,7 @@ impl Stage {
 
     fn one(&self) -> (TrialRecord, Run) {
         let outcome = self
-            .run(false, &mut |_| unreachable!(), usize::MAX)
+            .run(false, &mut |_| Judged::default(), usize::MAX)
             .unwrap();
         assert_eq!((outcome.completed, outcome.interrupted), (1, false));
         let run = Run::open(&self.out()).unwrap();
@@ -245,14 +245,13 @@ fn what_goes_wrong_with_an_attached_system_is_said() {
 }
 
 /// Carried up to 6 users, as planned: a busy machine may not have started all of them.
-fn up_to_six(run: &Run) -> Judgement {
+fn up_to_six(run: &Run) -> Judged {
     let id = run.trials[0].record.id;
     let trials = run.plan["trials"].as_array().unwrap();
     let planned = trials.iter().find(|trial| trial["id"] == id).unwrap();
-    if planned["load"]["users"].as_u64().unwrap() <= 6 {
-        Judgement::Carried
-    } else {
-        Judgement::NotCarried
+    Judged {
+        carried: Some(planned["load"]["users"].as_u64().unwrap() <= 6),
+        ..Judged::default()
     }
 }
 
@@ -297,15 +296,42 @@ fn a_search_runs_to_its_end_and_resumes_where_it_was_cut() {
     assert_eq!((judged, chosen(&cut)), (7, chosen(&whole)));
 }
 
+/// A trial that is carried, or no measurement.
+fn invalid(is_carried: bool, is_outside: bool) -> Judged {
+    let failed = FailedCheck {
+        name: "some check".to_owned(),
+        evidence: "too much".to_owned(),
+        advice: String::new(),
+    };
+    Judged {
+        failed: if is_carried { vec![] } else { vec![failed] },
+        is_outside: is_outside && !is_carried,
+        carried: is_carried.then_some(true),
+        ..Judged::default()
+    }
+}
+
+#[test]
+fn a_search_that_is_disturbed_each_time_ends_and_a_resume_goes_on() {
+    let stage = searching();
+    let mut disturbed = |_: &Run| invalid(false, true);
+    let outcome = stage.run(false, &mut disturbed, usize::MAX).unwrap();
+    // Once, and three times again, all at the lowest level.
+    assert_eq!(chosen(&stage), [2, 2, 2, 2]);
+    assert_eq!((outcome.completed, outcome.disturbed), (4, 1));
+    let mut quiet_now = |run: &Run| match run.trials[0].record.id {
+        1..=4 => invalid(false, true),
+        _ => up_to_six(run),
+    };
+    let outcome = stage.run(true, &mut quiet_now, usize::MAX).unwrap();
+    assert_eq!(chosen(&stage)[4..9], [2, 4, 8, 6, 7]);
+    assert_eq!(outcome.disturbed, 0);
+}
+
 #[test]
 fn two_invalid_trials_are_the_generators_limit() {
     let stage = searching();
-    let mut judge = |run: &Run| match up_to_six(run) {
-        Judgement::Carried => Judgement::Carried,
-        _ => Judgement::Invalid {
-            reason: "too much".to_owned(),
-        },
-    };
+    let mut judge = |run: &Run| invalid(up_to_six(run).carried == Some(true), false);
     stage.run(false, &mut judge, usize::MAX).unwrap();
     assert_eq!(chosen(&stage), [2, 4, 8, 8, 6, 7, 7, 6]);
 }

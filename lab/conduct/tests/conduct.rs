@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lab_archive::{Circumstances, Kind, Outcome as Answered, Run, Series, TrialEnd};
-use lab_conduct::{ConductError, Event, Outcome, Phase, RunRequest, run};
+use lab_conduct::{
+    ConductError, Event, FailedCheck, Judged, Outcome, Patience, Phase, RunRequest, run,
+};
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, load_study};
 
@@ -56,6 +58,8 @@ impl Files for Texts<'_> {
 struct Stage {
     dir: tempfile::TempDir,
     study: String,
+    /// Trials, by their number in the archive, that come out as disturbed from outside.
+    disturbed: Vec<u32>,
 }
 
 impl Stage {
@@ -64,6 +68,7 @@ impl Stage {
         let stage = Self {
             dir: tempfile::tempdir().unwrap(),
             study: STUDY.to_owned(),
+            disturbed: Vec::new(),
         };
         Self::script(&stage.program(), mode);
         stage
@@ -111,6 +116,7 @@ impl Stage {
             overrides: vec![],
             program,
             state: self.dir.path().join("state"),
+            patience: Patience::NONE,
         }
     }
 
@@ -129,11 +135,27 @@ impl Stage {
         let outcome = run(
             &self.request(resume),
             &mut tell,
-            &mut |_, _| unreachable!(),
+            &mut |_, id| self.judge(id),
             &interrupt,
         );
         self.nothing_is_left();
         (outcome, events)
+    }
+
+    fn judge(&self, id: u32) -> Judged {
+        if !self.disturbed.contains(&id) {
+            return Judged::default();
+        }
+        let failed = FailedCheck {
+            name: "other programs".to_owned(),
+            evidence: "they used 50 % of all cores (limit 20 %)".to_owned(),
+            advice: "Stop them.".to_owned(),
+        };
+        Judged {
+            failed: vec![failed],
+            is_outside: true,
+            ..Judged::default()
+        }
     }
 
     /// No process of the made-up server lives on, and no data.
@@ -393,6 +415,7 @@ fn runs_until_it_is_killed() {
     let stage = Stage {
         dir: tempfile::TempDir::new_in(dir).unwrap(),
         study: STUDY.to_owned(),
+        disturbed: Vec::new(),
     };
     Stage::script(&stage.program(), "");
     println!("stage={}", stage.dir.path().display());
@@ -444,6 +467,7 @@ fn a_killed_run_leaves_no_process_and_resumes() {
     let stage = Stage {
         dir: tempfile::TempDir::new_in(&home).unwrap(),
         study: STUDY.to_owned(),
+        disturbed: Vec::new(),
     };
     Stage::script(&stage.program(), "");
     fs::rename(home.join("run"), stage.out()).unwrap();
@@ -676,4 +700,66 @@ fn park() {
     loop {
         std::thread::park();
     }
+}
+
+#[test]
+fn disturbed_trials_are_repeated_at_the_end_of_their_block_and_by_a_resume() {
+    let mut stage = Stage::new("");
+    stage.study = STUDY
+        .replace("trials: 1", "trials: 2\nrepeats: 1")
+        .replace("hold: 1s", "hold: 200ms");
+    // Trial 1 is disturbed once; trial 3 with its repeat.
+    stage.disturbed = vec![1, 3, 6];
+    let (outcome, events) = stage.run(false, |_| false);
+    let outcome = outcome.unwrap();
+    assert_eq!(
+        (outcome.completed, outcome.trials, outcome.disturbed),
+        (4, 4, 1)
+    );
+    let ran = |events: &[Event]| -> Vec<(u32, Option<u32>)> {
+        let started = events.iter().filter_map(|event| match event {
+            Event::TrialStarted { id, attempt_of, .. } => Some((*id, *attempt_of)),
+            _ => None,
+        });
+        started.collect()
+    };
+    let expected = [
+        (1, None),
+        (2, None),
+        (5, Some(1)),
+        (3, None),
+        (4, None),
+        (6, Some(3)),
+    ];
+    assert_eq!(ran(&events), expected);
+    let told = events
+        .iter()
+        .filter(|event| matches!(event, Event::TrialDone { judged, .. } if !judged.is_valid()));
+    assert_eq!(told.count(), 3);
+
+    let before = Run::open(&stage.out()).unwrap();
+    let of = |id: u32| {
+        before
+            .trials
+            .iter()
+            .find(|one| one.record.id == id)
+            .unwrap()
+    };
+    assert_eq!(of(5).record.attempt_of, Some(1));
+    assert_eq!(
+        (of(6).record.attempt_of, of(3).record.attempt_of),
+        (Some(3), None)
+    );
+
+    // Only what is missing runs again.
+    let (outcome, events) = stage.run(true, |_| false);
+    assert_eq!(outcome.unwrap().disturbed, 0);
+    assert_eq!(ran(&events), [(7, Some(3))]);
+    let (outcome, events) = stage.run(true, |_| false);
+    assert_eq!(outcome.unwrap().disturbed, 0);
+    assert_eq!(ran(&events), []);
+    // The plan is as it was.
+    let after = Run::open(&stage.out()).unwrap();
+    assert_eq!(after.plan, before.plan);
+    assert_eq!(after.trials.len(), 7);
 }

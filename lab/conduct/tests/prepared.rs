@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use lab_archive::{Run, TrialEnd};
-use lab_conduct::{RunRequest, run};
+use lab_conduct::{Judged, Patience, RunRequest, run};
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, load_study};
 
@@ -119,9 +119,10 @@ fn another_server_is_provisioned_filled_and_kept() {
         overrides: vec![],
         program: "plimsoll".into(),
         state: dir.path().join("lab"),
+        patience: Patience::NONE,
     };
     let never = AtomicBool::new(false);
-    let outcome = run(&request, &mut |_| {}, &mut |_, _| unreachable!(), &never).unwrap();
+    let outcome = run(&request, &mut |_| {}, &mut |_, _| Judged::default(), &never).unwrap();
     assert_eq!((outcome.completed, outcome.trials), (2, 2));
     // Once for both trials.
     assert_eq!(fs::read_to_string(told).unwrap(), "user0\nuser1\nuser2\n");

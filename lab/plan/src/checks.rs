@@ -388,6 +388,12 @@ pub const CHECKS: &[Check] = &[
         &[],
     ),
     asks(
+        "attempt",
+        "Is it the first measurement among the attempts at its trial? Others count nowhere.",
+        Cause::Study,
+        &[],
+    ),
+    asks(
         "arrivals",
         "Did sessions arrive as planned?",
         Cause::Generator,

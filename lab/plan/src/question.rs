@@ -54,6 +54,9 @@ pub struct Question {
     pub cells: Vec<Cell>,
     /// Number of blocks: how often each cell runs.
     pub trials: u32,
+    /// How often a trial is repeated that is no measurement for a reason outside system and generator.
+    #[serde(default)]
+    pub repeats: u32,
     /// The order of cells in a block.
     pub order: Order,
     /// Whether the first of `cells` runs a second time in each block, as a control.

@@ -114,14 +114,15 @@ pub struct Find {
 }
 
 impl Find {
-    /// How the search goes: the run that makes it and the report that reads it follow the same.
+    /// How the search goes, where a trial that was disturbed from outside is tried `again` so often: the run that makes it and the report that reads it follow the same.
     #[must_use]
-    pub fn rules(&self, seed: u64) -> Rules {
+    pub fn rules(&self, seed: u64, again: u32) -> Rules {
         Rules {
             min: self.min_users,
             max: self.max_users,
             resolution: self.resolution,
             repeats: self.repeats,
+            again,
             seed,
         }
     }

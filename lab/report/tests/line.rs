@@ -5,8 +5,6 @@ mod support;
 use lab_analysis::model::{Difference, Measure, Outcome, RunOutcome};
 use lab_analysis::{Analysis, compare_runs, judge_trial};
 use lab_report::write::{html, json, junit_of_runs, markdown, terminal};
-use lab_stats::search::Judgement;
-use lab_study::plan::Plan;
 use support::{Made, STUDY, Shape};
 
 /// Up to 130 users the made-up server answers within 100 ms, beyond it does not.
@@ -205,14 +203,16 @@ fn a_system_that_fails_under_load_did_not_carry_it() {
         message: "killed by signal 9".to_owned(),
     };
     let run = made.run();
-    let plan: Plan = serde_json::from_value(run.plan.clone()).unwrap();
-    let find = plan.search.unwrap().find;
-    assert_eq!(judge_trial(&run, 1, &find).unwrap(), Judgement::Carried);
+    let carried = judge_trial(&run, 1).unwrap();
     assert_eq!(
-        judge_trial(&run, 3, &find).unwrap(),
-        Judgement::SystemFailed
+        (carried.carried, carried.system_failed),
+        (Some(true), false)
     );
-    assert!(judge_trial(&run, 9, &find).is_err());
+    assert!(carried.failed.is_empty());
+    let failed = judge_trial(&run, 3).unwrap();
+    assert_eq!((failed.carried, failed.system_failed), (None, true));
+    assert_eq!(failed.failed[0].name, "system under test");
+    assert!(judge_trial(&run, 9).is_err());
     let analysis = lab_analysis::analyse(&run).unwrap();
     assert_eq!(analysis.summary.outcome, Outcome::Ok);
     assert_eq!(analysis.load_line.unwrap().users, Some(100));

@@ -26,6 +26,8 @@ pub struct Rules {
     pub resolution: f64,
     /// Trials at each of them in the end.
     pub repeats: u32,
+    /// A trial that failed for a reason outside is tried again so often in a row.
+    pub again: u32,
     /// Of the order of repeats.
     pub seed: u64,
 }
@@ -43,6 +45,8 @@ pub enum Judgement {
     Invalid {
         /// Why, in a sentence's fragment.
         reason: String,
+        /// Whether the reason lies outside system and generator: it says nothing of the level.
+        outside: bool,
     },
 }
 
@@ -71,6 +75,10 @@ impl Tried {
     fn is_invalid(&self) -> bool {
         self.judgement.carried().is_none()
     }
+
+    fn is_disturbed(&self) -> bool {
+        matches!(self.judgement, Judgement::Invalid { outside: true, .. })
+    }
 }
 
 /// What comes next.
@@ -93,6 +101,8 @@ pub enum End {
     Ceiling(Ceiling),
     /// The lowest level can't be measured.
     Unmeasurable,
+    /// Trial after trial failed for reasons outside system and generator.
+    Disturbed,
     /// So many trials were made without an end; see [`Rules::most_trials`].
     Unsettled,
 }
@@ -105,7 +115,7 @@ impl Rules {
         self.doublings() / 2 + self.bisections() + 2 * self.repeats
     }
 
-    /// Trials after which a search ends in any case.
+    /// Trials after which a search ends in any case, those that failed for reasons outside left out.
     #[must_use]
     pub fn most_trials(&self) -> u32 {
         self.doublings() + 3 * (self.bisections() + 2 * self.repeats) + 2 * self.repeats + 10
@@ -125,6 +135,26 @@ impl Rules {
     /// The next level, from all trials so far in their order.
     #[must_use]
     pub fn next(&self, so_far: &[Tried]) -> Next {
+        self.next_since(so_far, 0)
+    }
+
+    /// The same for a search that was resumed after `known` trials: who resumes it begins to count anew
+    /// how often a disturbed trial is tried again.
+    #[must_use]
+    pub fn next_since(&self, so_far: &[Tried], known: usize) -> Next {
+        if let Some(last) = so_far.last()
+            && last.is_disturbed()
+        {
+            let since = so_far.iter().skip(known).rev();
+            let in_a_row = since.take_while(|tried| tried.is_disturbed()).count();
+            return if in_a_row > self.again as usize {
+                Next::Done(End::Disturbed)
+            } else {
+                Next::Try(last.level)
+            };
+        }
+        let fit = so_far.iter().filter(|tried| !tried.is_disturbed());
+        let so_far = &*fit.cloned().collect::<Vec<Tried>>();
         if so_far.len() >= self.most_trials() as usize {
             return Next::Done(End::Unsettled);
         }
@@ -224,12 +254,17 @@ impl Rules {
 fn wall(so_far: &[Tried]) -> Option<u32> {
     let valid = so_far.iter().filter(|tried| !tried.is_invalid());
     let measured = valid.map(|tried| tried.level).max().unwrap_or(0);
-    let levels = so_far
+    // What was disturbed from outside says nothing of the generator.
+    let fit: Vec<&Tried> = so_far
+        .iter()
+        .filter(|tried| !tried.is_disturbed())
+        .collect();
+    let levels = fit
         .iter()
         .enumerate()
         .filter(|(_, tried)| tried.is_invalid());
     let twice = levels.filter_map(|(at, tried)| {
-        let earlier = so_far[..at].iter().rev().find(|t| t.level == tried.level);
+        let earlier = fit[..at].iter().rev().find(|t| t.level == tried.level);
         earlier.filter(|t| t.is_invalid()).map(|t| t.level)
     });
     twice.filter(|level| *level > measured).min()

@@ -13,12 +13,14 @@ const RULES: Rules = Rules {
     max: 100_000,
     resolution: 0.05,
     repeats: 6,
+    again: 3,
     seed: 1,
 };
 
 fn invalid() -> Judgement {
     Judgement::Invalid {
         reason: "too much for the generator".to_owned(),
+        outside: false,
     }
 }
 
@@ -42,6 +44,59 @@ fn search(
         };
         so_far.push(Tried { level, judgement });
     }
+}
+
+fn disturbed() -> Judgement {
+    Judgement::Invalid {
+        reason: "other programs".to_owned(),
+        outside: true,
+    }
+}
+
+#[test]
+fn what_disturbs_from_outside_is_no_wall_and_moves_no_line() {
+    let quiet = search(&RULES, &mut Noise::new(1), sharp(137));
+    // Every trial is disturbed up to three times before it is one.
+    for most in 1..=3 {
+        let (mut so_far, mut fit) = (Vec::new(), Vec::new());
+        let end = loop {
+            let level = match RULES.next(&so_far) {
+                Next::Try(level) => level,
+                Next::Done(end) => break end,
+            };
+            let mut last = so_far.iter().rev();
+            let before = last
+                .by_ref()
+                .take_while(|tried: &&Tried| tried.judgement.carried().is_none())
+                .count();
+            let judgement = match before < (fit.len() + level as usize) % (most + 1) {
+                true => disturbed(),
+                false if level <= 137 => Judgement::Carried,
+                false => Judgement::NotCarried,
+            };
+            let tried = Tried { level, judgement };
+            fit.extend(tried.judgement.carried().map(|_| tried.clone()));
+            so_far.push(tried);
+        };
+        assert!(so_far.len() > fit.len());
+        assert_eq!((fit, end), quiet, "up to {most} disturbed");
+        let line = load_line(&RULES, &so_far, CONFIDENCE);
+        assert_eq!(line, load_line(&RULES, &quiet.0, CONFIDENCE));
+    }
+}
+
+#[test]
+fn a_machine_that_is_never_quiet_ends_a_search_and_a_resume_tries_again() {
+    let one = Tried {
+        level: 10,
+        judgement: disturbed(),
+    };
+    let mut so_far = vec![one; 3];
+    assert_eq!(RULES.next(&so_far), Next::Try(10));
+    so_far.push(so_far[0].clone());
+    assert_eq!(RULES.next(&so_far), Next::Done(End::Disturbed));
+    assert_eq!(RULES.next_since(&so_far, 4), Next::Try(10));
+    assert_eq!(load_line(&RULES, &so_far, CONFIDENCE), None);
 }
 
 fn sharp(line: u32) -> impl Fn(u32) -> Option<f64> {

@@ -33,3 +33,4 @@ pub use preparation::{Action, ActionRequest, EACH, Keep, Piece, Preparation};
 pub use read::{Files, Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
 pub use system::{Cpus, HostSpec, KernelSetting, SystemSpec};
 pub use text_error::TextError;
+pub use units::duration;

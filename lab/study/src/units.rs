@@ -63,8 +63,11 @@ fn grouped(number: u64) -> String {
     out
 }
 
-/// A duration such as `12m`, `1h30m`, `1.5s`.
-pub(crate) fn duration(text: &str, max: Duration) -> Result<Duration, TextError> {
+/// A duration such as `12m`, `1h30m`, `1.5s`, as files write it.
+///
+/// # Errors
+/// What is no duration, or one longer than `max`.
+pub fn duration(text: &str, max: Duration) -> Result<Duration, TextError> {
     let bad = |message: String| TextError::new(message, whole(text)).help(DURATION_HELP);
     let mut rest = text.trim();
     if rest.is_empty() {

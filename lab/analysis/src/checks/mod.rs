@@ -82,6 +82,15 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
     checks
 }
 
+/// The check that a later measurement of the same trial fails.
+pub(crate) fn later_attempt(first: u32) -> Check {
+    invalid(
+        "attempt",
+        format!("trial {first} is a measurement already"),
+        "Of several attempts at a trial, the first measurement counts, whatever came out.",
+    )
+}
+
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }

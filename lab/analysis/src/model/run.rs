@@ -105,12 +105,19 @@ pub struct Summary {
     pub outcome: Outcome,
     /// Trials in the plan.
     pub planned: usize,
-    /// Trials that ended, in whatever way.
+    /// Trials of the plan that ended, in whatever way.
     pub complete: usize,
-    /// Trials that are measurements.
+    /// Trials of the plan that are measurements, at whichever attempt.
     pub valid: usize,
-    /// Trials that are not.
+    /// Trials of the plan that are not.
     pub invalid: usize,
+    /// Attempts beyond the first, all trials together.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub repeats: usize,
+    /// Trials of the plan without a measurement, the last time for a reason outside system and
+    /// generator: a resumed run repeats them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub disturbed: usize,
     /// Trials whose system under test failed; they are invalid too.
     pub system_failures: usize,
     /// Checks that warn, over all trials and of the run as a whole.
@@ -124,6 +131,14 @@ pub struct Summary {
     /// The least part of its planned load that a valid trial had, where any had not all of it (or,
     /// delayed, more than that); not of a search, which goes beyond it.
     pub least_part_of_load: Option<f64>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde's skip_serializing_if asks for it"
+)]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// What a run comes to. The first that holds counts, in this order.

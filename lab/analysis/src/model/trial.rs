@@ -20,6 +20,12 @@ use super::transfer::Transfer;
 pub struct TrialAnalysis {
     /// As in the plan, from 1.
     pub id: u32,
+    /// The trial of the plan that it repeats, because that was disturbed from outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt_of: Option<u32>,
+    /// The next attempt at the same trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeated_by: Option<u32>,
     /// From 0.
     pub block: u32,
     /// Level by factor.
@@ -129,6 +135,21 @@ pub struct TrialAnalysis {
 }
 
 impl TrialAnalysis {
+    /// The trial of the plan that it is an attempt at.
+    #[must_use]
+    pub fn planned(&self) -> u32 {
+        self.attempt_of.unwrap_or(self.id)
+    }
+
+    /// `13 (4 again)`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.attempt_of {
+            None => self.id.to_string(),
+            Some(of) => format!("{} ({of} again)", self.id),
+        }
+    }
+
     /// The part of the planned load that the server had in the hold, of a valid trial in which it
     /// was not all of it.
     #[must_use]

@@ -123,6 +123,10 @@ pub(crate) struct Shape {
     pub(crate) service: Option<f64>,
     /// Lag of the generator's loop (µs), where it is sampled.
     pub(crate) loop_lag_us: Option<u64>,
+    /// The trial of the plan that it repeats: its own is made up before it.
+    pub(crate) attempt_of: Option<u32>,
+    /// When it began.
+    pub(crate) started: Option<&'static str>,
     /// What surrounded the trial.
     pub(crate) circumstances: lab_archive::Circumstances,
 }
@@ -164,6 +168,8 @@ impl Default for Shape {
             turned_away: 0,
             service: None,
             loop_lag_us: None,
+            attempt_of: None,
+            started: None,
             circumstances: Default::default(),
         }
     }
@@ -187,7 +193,7 @@ pub(crate) struct Made {
     pub(crate) steps_csv: String,
     pub(crate) speed: f64,
     pub(crate) overrides: Vec<(String, String)>,
-    /// One per trial of the plan, in order; trials beyond are not run.
+    /// One per trial of the plan, in order, then repeats; trials beyond are not run.
     pub(crate) shapes: Vec<Shape>,
     /// Of a search: the users of each trial, in order, and in which of its cells.
     pub(crate) searched: Vec<(usize, u32)>,
@@ -277,8 +283,20 @@ impl Made {
         let json = serde_json::to_value(&planned).unwrap();
         let dir = folder.path().join("run");
         let writer = RunWriter::create(&dir, &manifest, &json, &loaded.files).unwrap();
-        for (trial, shape) in planned.trials.iter().zip(&self.shapes) {
+        let mut shapes = self.shapes.iter();
+        for (trial, shape) in planned.trials.iter().zip(shapes.by_ref()) {
             write_trial(&writer, trial, shape);
+        }
+        for (id, shape) in (planned.trials.len() as u32 + 1..).zip(shapes) {
+            let of = planned
+                .trials
+                .iter()
+                .find(|one| Some(one.id) == shape.attempt_of);
+            let trial = Trial {
+                id,
+                ..of.expect("a trial of the plan").clone()
+            };
+            write_trial(&writer, &trial, shape);
         }
         Run::open(&dir).unwrap()
     }
@@ -351,7 +369,10 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
     out.finish(&TrialRecord {
         schema: String::new(),
         id: trial.id,
-        started: format!("2026-01-05T10:0{}:00Z", trial.id),
+        attempt_of: shape.attempt_of,
+        started: shape
+            .started
+            .map_or_else(|| format!("2026-01-05T10:0{}:00Z", trial.id), str::to_owned),
         end: shape.end.clone(),
         ramp_ms,
         hold_ms,

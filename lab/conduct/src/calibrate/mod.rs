@@ -17,10 +17,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use lab_archive::{Run, TrialEnd};
-use lab_stats::search::Judgement;
 
 use self::load::{BUSY, Figures, Load, WAITING};
 use crate::event::Event;
+use crate::judged::Judged;
+use crate::quiet::Patience;
 use crate::run::{RunRequest, run};
 
 /// Measures: two runs, one after the other, whose events go to `events`.
@@ -63,10 +64,9 @@ fn measure(
         overrides: vec![],
         program: request.program.clone(),
         state: folder.join("state"),
+        patience: Patience::NONE,
     };
-    let mut nothing_to_judge = |_: &Path, _| Judgement::Invalid {
-        reason: "nothing is searched for".to_owned(),
-    };
+    let mut nothing_to_judge = |_: &Path, _| Judged::default();
     let outcome = run(&request, events, &mut nothing_to_judge, interrupt)?;
     if outcome.interrupted {
         return Err(CalibrateError::Interrupted);

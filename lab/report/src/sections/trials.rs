@@ -51,7 +51,7 @@ pub(super) fn trials(analysis: &Analysis) -> Option<Section> {
     let row = |trial: &TrialAnalysis| {
         let verdict = badge(trial);
         let mut cells = vec![
-            Cell::text(trial.id.to_string()),
+            Cell::text(trial.name()),
             Cell::text(&trial.label),
             Cell::outcome(verdict.text, verdict.tone),
         ];
@@ -306,7 +306,7 @@ fn trial_checks(trial: &TrialAnalysis) -> Group {
         Verdict::Invalid => "INVALID",
     };
     Group {
-        name: format!("{}, {} ({state})", trial.id, trial.label),
+        name: format!("{}, {} ({state})", trial.name(), trial.label),
         heading: Heading::Summary(Badge {
             text: check_summary(trial),
             tone: badge(trial).tone,
@@ -361,7 +361,7 @@ fn check_summary(trial: &TrialAnalysis) -> String {
         Verdict::Invalid => "INVALID, not a measurement",
     };
     let length = duration(millis(trial.elapsed_ms));
-    let (id, label) = (trial.id, &trial.label);
+    let (id, label) = (trial.name(), &trial.label);
     format!(
         "trial {id}, {label}, {length}: {state} ({})",
         parts.join(", ")

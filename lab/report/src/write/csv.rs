@@ -125,7 +125,7 @@ fn header(analysis: &Analysis) -> Vec<String> {
     header.extend(TIMES.iter().map(|name| format!("response_{name}_ms")));
     header.extend(TIMES.iter().map(|name| format!("service_{name}_ms")));
     header.extend(["published_mean_ms", "ratio", "speed"].map(str::to_owned));
-    header.extend(["over_time_limit", "time_limit_ms"].map(str::to_owned));
+    header.extend(["over_time_limit", "time_limit_ms", "attempt_of"].map(str::to_owned));
     header
 }
 
@@ -162,6 +162,11 @@ fn row(analysis: &Analysis, trial: &TrialAnalysis, step: &StepAnalysis) -> Vec<S
     row.push(analysis.study.speed.to_string());
     row.push(step.bound.map_or(0, |bound| bound.over).to_string());
     row.push(number(step.bound.map(|bound| bound.time_limit_ms)));
+    row.push(
+        trial
+            .attempt_of
+            .map_or_else(String::new, |of| of.to_string()),
+    );
     row
 }
 

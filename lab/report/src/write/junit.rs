@@ -91,29 +91,38 @@ fn trial(trial: &TrialAnalysis) -> TestCase {
     let text = texts.collect::<Vec<_>>().join("; ");
     let came = match trial.verdict {
         Verdict::Valid => Passed(text),
-        Verdict::Invalid => Broken(text),
+        Verdict::Invalid => match trial.repeated_by {
+            Some(id) => Skipped(format!("{text}; trial {id} repeats it")),
+            None => Broken(text),
+        },
     };
-    let mut made = case(&trial.label, &format!("trial {}", trial.id), came);
+    let mut made = case(&trial.label, &format!("trial {}", trial.name()), came);
     made.set_time(Duration::from_millis(trial.elapsed_ms));
     made
 }
 
 fn checks(analysis: &Analysis) -> Vec<TestCase> {
-    let of = |class: &str, check: &Check| {
+    let of = |class: &str, check: &Check, is_repeated: bool| {
         let advice = check.advice.as_deref().unwrap_or_default();
         let text = format!("{}: {}. {advice}", outcome(check.outcome), check.evidence);
         let text = text.trim_end().to_owned();
         let came = match check.outcome {
             CheckOutcome::Pass | CheckOutcome::Warn => Passed(text),
             CheckOutcome::NotJudged => Skipped(text),
+            CheckOutcome::Invalid if is_repeated => Skipped(text),
             CheckOutcome::Invalid => Broken(text),
         };
         case(class, check.name, came)
     };
-    let run = analysis.checks.iter().map(|check| of("the run", check));
+    let run = analysis
+        .checks
+        .iter()
+        .map(|check| of("the run", check, false));
     let of_trials = analysis.trials.iter().flat_map(|trial| {
-        let class = format!("trial {}, {}", trial.id, trial.label);
-        trial.checks.iter().map(move |check| of(&class, check))
+        let class = format!("trial {}, {}", trial.name(), trial.label);
+        let is_repeated = trial.repeated_by.is_some();
+        let checks = trial.checks.iter();
+        checks.map(move |check| of(&class, check, is_repeated))
     });
     run.chain(of_trials).collect()
 }

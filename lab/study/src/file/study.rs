@@ -65,6 +65,12 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 1, max = 10000))]
     pub(crate) trials: Option<At<Scalar>>,
+    /// How often a trial is repeated, at the end of its block, that is no measurement for a reason
+    /// outside system and generator, such as other programs. 3 unless said; none is ever repeated for its
+    /// result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u32>", range(min = 0, max = 10))]
+    pub(crate) repeats: Option<At<Scalar>>,
     /// Order of the cells in a block: `shuffled` (by the seed, unless said) or `listed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<OrderName>")]
@@ -134,6 +140,7 @@ impl Decode for StudyFile {
         let find = fields.optional("find", problems);
         let load = fields.required("load", problems);
         let trials = fields.optional("trials", problems);
+        let repeats = fields.optional("repeats", problems);
         let order = fields.optional("order", problems);
         let seed = fields.optional("seed", problems);
         let dates_from = fields.optional("dates_from", problems);
@@ -157,6 +164,7 @@ impl Decode for StudyFile {
             find,
             load: load?,
             trials,
+            repeats,
             order,
             seed,
             dates_from,

@@ -388,8 +388,8 @@ prop_compose! {
         ((system, variants), load) in (systems(), load().boxed()),
         parameters in table(scalar()),
         find in option::of(find().prop_map(at).boxed()),
-        (trials, order, seed, dates_from) in (
-            option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),
+        (trials, repeats, order, seed, dates_from) in (
+            option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),
         ),
         thresholds in table(vec(scalar(), 0..3)),
         published in option::of(one_or_many()),
@@ -400,7 +400,7 @@ prop_compose! {
     ) -> StudyFile {
         StudyFile {
             study, title, about, workload, matrix, parameters, system, variants, find,
-            load: at(load), trials, order, seed,
+            load: at(load), trials, repeats, order, seed,
             dates_from, thresholds, checks, smallest_difference, control, raw_baseline, published,
         }
     }

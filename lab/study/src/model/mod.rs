@@ -5,6 +5,7 @@
 
 mod study;
 
+pub use lab_plan::checks;
 pub use lab_plan::{
     Aggregate, Cell, Comparison, Factor, Find, Metric, Order, Published, Threshold, VARIANT,
 };
@@ -13,6 +14,9 @@ pub use study::Study;
 
 /// Most trials of a plan.
 pub const MAX_TRIALS: usize = 10_000;
+
+/// How often a trial that was disturbed is repeated, where a study says nothing.
+pub const REPEATS: u32 = 3;
 
 /// The smallest relative difference that matters, where a study names none.
 pub const SMALLEST_DIFFERENCE: f64 = 0.02;

@@ -27,6 +27,8 @@ pub struct Study {
     pub cells: Vec<Cell>,
     /// Number of blocks: how often each cell runs.
     pub trials: u32,
+    /// How often a trial is repeated that is no measurement for a reason outside system and generator.
+    pub repeats: u32,
     /// Seed of all randomness.
     pub seed: u64,
     /// Judgements on the server.

@@ -13,6 +13,7 @@ pub(crate) fn question(study: &Study) -> Result<Question, String> {
         matrix: study.matrix.clone(),
         cells: study.cells.clone(),
         trials: study.trials,
+        repeats: study.repeats,
         order: study.order,
         control: study.control,
         smallest_difference: study.smallest_difference,

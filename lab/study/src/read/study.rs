@@ -15,7 +15,7 @@ use crate::cell::CellTemplate;
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Scalar, StudyFile, SystemFile, WorkloadFile};
 use crate::model::{
-    DEFAULT_DATES_FROM, Factor, MAX_TRIALS, Order, Published, SMALLEST_DIFFERENCE, Study,
+    DEFAULT_DATES_FROM, Factor, MAX_TRIALS, Order, Published, REPEATS, SMALLEST_DIFFERENCE, Study,
     Threshold, Workload,
 };
 use crate::node::{self, Node};
@@ -107,6 +107,7 @@ fn validate(
         1..=MAX_TRIALS as u64,
         problems,
     );
+    let repeats = number("repeats", file.repeats.as_ref(), 0..=10, problems);
     let seed = number("seed", file.seed.as_ref(), 0..=u64::MAX, problems);
     let order = order(file.order.as_ref(), problems);
     let dates_from = dates_from(file.dates_from.as_ref(), problems);
@@ -139,6 +140,7 @@ fn validate(
         matrix,
         cells,
         trials,
+        repeats: repeats.map_or(REPEATS, |n| n as u32),
         seed: seed.unwrap_or(DEFAULT_SEED),
         thresholds: implied(thresholds, find.is_some()),
         checks,

@@ -1,0 +1,77 @@
+//! Attempts at the same trial: which of them counts, and in which order they ran.
+
+use std::collections::BTreeMap;
+
+use lab_archive::TrialData;
+use lab_plan::checks::Cause;
+use lab_plan::{Plan, Trial};
+
+use crate::checks::later_attempt;
+use crate::model::{TrialAnalysis, Verdict};
+
+/// The trial of the plan that an archived one is an attempt at.
+pub(crate) fn planned<'a>(plan: &'a Plan, data: &TrialData) -> Option<&'a Trial> {
+    let id = data.record.attempt_of.unwrap_or(data.record.id);
+    plan.trials.iter().find(|trial| trial.id == id)
+}
+
+/// In the order in which they ran; a repeat has a higher number than trials that came after it.
+pub(crate) fn in_order(trials: &[TrialData]) -> Vec<&TrialData> {
+    let mut all: Vec<&TrialData> = trials.iter().collect();
+    if all.iter().any(|data| data.record.attempt_of.is_some()) {
+        all.sort_by(|a, b| a.record.started.cmp(&b.record.started));
+    }
+    all
+}
+
+/// Leaves the first measurement among the attempts at each trial as the one that counts.
+pub(crate) fn choose(trials: &mut [TrialAnalysis]) {
+    let mut last: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
+    for at in 0..trials.len() {
+        let (id, planned) = (trials[at].id, trials[at].planned());
+        if let Some(before) = last.insert(planned, at) {
+            trials[before].repeated_by = Some(id);
+        }
+        if trials[at].verdict == Verdict::Invalid {
+            continue;
+        }
+        if let Some(first) = counts.get(&planned) {
+            let check = later_attempt(*first);
+            let trial = &mut trials[at];
+            (trial.verdict, trial.cause, trial.carried) = (Verdict::Invalid, check.cause, None);
+            trial.checks.insert(0, check);
+        } else {
+            counts.insert(planned, id);
+        }
+    }
+}
+
+/// Trials of the plan, by what their attempts came to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Planned {
+    /// That ran.
+    pub(crate) complete: usize,
+    /// That have a measurement.
+    pub(crate) valid: usize,
+    /// That have none, the last time for a reason outside system and generator.
+    pub(crate) disturbed: usize,
+}
+
+/// Counts trials of the plan, whatever number of attempts they took.
+pub(crate) fn count<'a>(trials: impl IntoIterator<Item = &'a TrialAnalysis>) -> Planned {
+    let mut last: BTreeMap<u32, (bool, bool)> = BTreeMap::new();
+    for trial in trials {
+        let (valid, disturbed) = last.entry(trial.planned()).or_default();
+        *valid |= trial.verdict == Verdict::Valid;
+        *disturbed = trial.cause == Some(Cause::Outside);
+    }
+    Planned {
+        complete: last.len(),
+        valid: last.values().filter(|(valid, _)| *valid).count(),
+        disturbed: last
+            .values()
+            .filter(|(valid, disturbed)| !valid && *disturbed)
+            .count(),
+    }
+}

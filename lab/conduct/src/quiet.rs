@@ -1,0 +1,159 @@
+//! The wait for a quiet machine before a trial. What is quiet is the study's to say, by the limits of its
+//! checks; how long to wait is the caller's.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lab_archive::QuietGate;
+use lab_monitor::quiet::{Gate, Limits, Next, Seen, Watch};
+use lab_study::model::checks::{self, MEMORY_PRESSURE, OTHER_PROGRAMS, STOLEN_CPU};
+
+use crate::clock::{Stopwatch, pause};
+use crate::event::Event;
+use crate::surroundings::Look;
+
+/// How long a look takes.
+const LOOK: Duration = Duration::from_secs(1);
+/// Between two looks at the interrupt.
+const STEP: Duration = Duration::from_millis(100);
+/// Tasks that wait for a disk, before any load, are someone else's, or what the last trial left.
+const IO_PRESSURE_PERCENT: f64 = 10.0;
+/// So is a queue of the disk.
+const DISK_QUEUE: f64 = 1.0;
+
+/// How long to wait for a quiet machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Before a trial, at most; zero looks at nothing.
+    pub trial: Duration,
+    /// Over all trials of a run, at most.
+    pub run: Duration,
+}
+
+impl Patience {
+    /// Looks at nothing, and waits for nothing.
+    pub const NONE: Self = Self {
+        trial: Duration::ZERO,
+        run: Duration::ZERO,
+    };
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            trial: Duration::from_secs(120),
+            run: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+/// Half of what would make a trial no measurement, since a machine isn't quieter during a trial than
+/// before it.
+pub(crate) fn limits(set: &checks::Limits) -> Limits {
+    let half = |limit| set.of(limit).invalid / 2.0;
+    Limits {
+        steal_percent: half(&STOLEN_CPU),
+        others_percent: half(&OTHER_PROGRAMS),
+        run_queue_percent: f64::INFINITY,
+        memory_pressure_percent: set.of(&MEMORY_PRESSURE).warn,
+        io_pressure_percent: IO_PRESSURE_PERCENT,
+        disk_queue: DISK_QUEUE,
+    }
+}
+
+/// Waits until the machine is quiet, but no longer than `patience`, and tells what for. `None` when it
+/// was interrupted.
+pub(crate) fn wait(
+    limits: &Limits,
+    patience: Duration,
+    folder: &Path,
+    events: &mut dyn FnMut(Event),
+    interrupt: &AtomicBool,
+) -> Option<QuietGate> {
+    let clock = Stopwatch::start();
+    let mut watch = Watch::new(std::process::id(), Some(folder));
+    let mut gate = Gate::new(patience);
+    let (mut at, mut programs) = (clock.elapsed(), Look::now());
+    watch.look(at);
+    loop {
+        while clock.elapsed() < at + LOOK {
+            if interrupt.load(Ordering::Relaxed) {
+                return None;
+            }
+            pause(STEP);
+        }
+        let now = clock.elapsed();
+        let seen = watch.look(now);
+        let disturbed_by = limits.disturbances(&seen);
+        let next = gate.look(now.saturating_sub(at), disturbed_by.is_empty());
+        at = now;
+        if next != Next::Wait {
+            return Some(facts(next == Next::Quiet, &gate, &seen, disturbed_by));
+        }
+        let look = Look::now();
+        events(Event::Waiting {
+            disturbed_by,
+            programs: look.others_since(&programs, None),
+            left: gate.left(),
+        });
+        programs = look;
+    }
+}
+
+fn facts(quiet: bool, gate: &Gate, seen: &Seen, disturbed_by: Vec<String>) -> QuietGate {
+    QuietGate {
+        quiet,
+        waited_ms: u64::try_from(gate.waited().as_millis()).unwrap_or(u64::MAX),
+        disturbed_by,
+        steal_percent: seen.steal_percent,
+        others_percent: seen.others_percent,
+        memory_pressure_percent: seen.memory_pressure_percent,
+        io_pressure_percent: seen.io_pressure_percent,
+        disk_queue: seen.disk_queue,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn the_limits_of_a_study_say_what_is_quiet() {
+        let usual = limits(&checks::Limits::default());
+        assert_eq!((usual.steal_percent, usual.others_percent), (5.0, 10.0));
+        let set = checks::Set {
+            warn: None,
+            invalid: Some(40.0),
+        };
+        let lenient = checks::Limits(BTreeMap::from([("other_programs".to_owned(), set)]));
+        assert_eq!(limits(&lenient).others_percent, 20.0);
+    }
+
+    #[test]
+    fn a_wait_is_told_and_ends_with_patience_or_an_interrupt() {
+        let never_quiet = Limits {
+            disk_queue: -1.0,
+            others_percent: -1.0,
+            ..limits(&checks::Limits::default())
+        };
+        let interrupt = AtomicBool::new(false);
+        let mut told = 0;
+        let mut tell = |event: Event| {
+            told += 1;
+            assert!(matches!(event, Event::Waiting { .. }), "{event:?}");
+        };
+        let patience = Duration::from_millis(500);
+        let folder = Path::new("/tmp");
+        let gate = wait(&never_quiet, patience, folder, &mut tell, &interrupt).unwrap();
+        assert!(!gate.quiet && gate.waited_ms >= 500, "{gate:?}");
+        assert!(!gate.disturbed_by.is_empty() && told == 1, "{gate:?}");
+        interrupt.store(true, Ordering::Relaxed);
+        assert_eq!(
+            wait(&never_quiet, patience, folder, &mut |_| (), &interrupt),
+            None
+        );
+    }
+}

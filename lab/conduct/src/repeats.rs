@@ -1,0 +1,208 @@
+//! Which trial of a plan comes next, and which is repeated. Pure: what was judged so far decides.
+//!
+//! A trial that is no measurement for a reason outside system and generator is repeated at the end of
+//! its block, up to so many times. None is repeated for its result, nor for a reason that is still
+//! there.
+
+use std::collections::BTreeMap;
+
+use crate::judged::Judged;
+
+/// The trials of a plan, in its order, and what came of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Repeats {
+    trials: Vec<State>,
+    /// Of the next attempt.
+    id: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct State {
+    id: u32,
+    block: u32,
+    ran: bool,
+    /// Its last attempt is no measurement, and may be repeated.
+    open: bool,
+    /// Repeats that are left.
+    left: u32,
+}
+
+/// What to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Next {
+    /// The trial's place in the plan.
+    pub(crate) at: usize,
+    /// The id of the repeat; `None` the first time.
+    pub(crate) attempt: Option<u32>,
+}
+
+impl Repeats {
+    /// `trials` are the ids and blocks of a plan's trials, in its order.
+    pub(crate) fn new(trials: impl Iterator<Item = (u32, u32)>, repeats: u32) -> Self {
+        let state = |(id, block)| State {
+            id,
+            block,
+            ran: false,
+            open: false,
+            left: repeats,
+        };
+        let trials: Vec<State> = trials.map(state).collect();
+        let id = trials.iter().map(|one| one.id).max().unwrap_or(0) + 1;
+        Self { trials, id }
+    }
+
+    /// Takes in a trial of an earlier go, and what its attempts came to, in their order. All repeats are
+    /// left again: who resumes a run wants what is missing.
+    pub(crate) fn recall(&mut self, judged: &BTreeMap<u32, Vec<(u32, Judged)>>) {
+        for state in &mut self.trials {
+            let attempts = judged.get(&state.id).map_or(&[][..], Vec::as_slice);
+            for (id, judged) in attempts {
+                self.id = self.id.max(id + 1);
+                let valid = state.ran && !state.open;
+                state.open = judged.may_be_repeated() && !valid;
+                state.ran = true;
+            }
+        }
+    }
+
+    /// Takes in what an attempt came to.
+    pub(crate) fn learn(&mut self, next: Next, judged: &Judged) {
+        let state = &mut self.trials[next.at];
+        state.ran = true;
+        state.open = judged.may_be_repeated();
+        if let Some(id) = next.attempt {
+            state.left = state.left.saturating_sub(1);
+            self.id = id + 1;
+        }
+    }
+
+    /// The next of its block; then what is to be repeated in it, whatever had fewest repeats first; then
+    /// the next block.
+    pub(crate) fn next(&self) -> Option<Next> {
+        let mut blocks: Vec<u32> = self.trials.iter().map(|one| one.block).collect();
+        blocks.dedup();
+        blocks.into_iter().find_map(|block| {
+            let of_block = || {
+                let all = self.trials.iter().enumerate();
+                all.filter(move |(_, one)| one.block == block)
+            };
+            let first = of_block().find(|(_, one)| !one.ran);
+            let first = first.map(|(at, _)| Next { at, attempt: None });
+            let again = || {
+                let open = of_block().filter(|(_, one)| one.open && one.left > 0);
+                // The first of those with most repeats left.
+                let chosen = open.rev().max_by_key(|(_, one)| one.left)?;
+                Some(Next {
+                    at: chosen.0,
+                    attempt: Some(self.id),
+                })
+            };
+            first.or_else(again)
+        })
+    }
+
+    /// How many were disturbed each time.
+    pub(crate) fn disturbed(&self) -> usize {
+        self.trials.iter().filter(|one| one.open).count()
+    }
+
+    /// The places of those that are to run, each once, repeats among them.
+    pub(crate) fn outstanding(&self) -> impl Iterator<Item = usize> + '_ {
+        let all = self.trials.iter().enumerate();
+        all.filter(|(_, one)| !one.ran || (one.open && one.left > 0))
+            .map(|(at, _)| at)
+    }
+}
+
+#[cfg(test)]
+mod simulation;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn valid() -> Judged {
+        Judged::default()
+    }
+
+    fn disturbed() -> Judged {
+        Judged::made_up("other programs", true)
+    }
+
+    fn broken() -> Judged {
+        Judged::made_up("waits", false)
+    }
+
+    /// Two blocks of three trials.
+    fn fresh(repeats: u32) -> Repeats {
+        Repeats::new((1..=6).map(|id| (id, (id - 1) / 3)), repeats)
+    }
+
+    /// All that runs, as (trial, id of the attempt), where `judge` is told the trial and how often it
+    /// ran before.
+    fn order(repeats: &mut Repeats, judge: impl Fn(u32, usize) -> Judged) -> Vec<(u32, u32)> {
+        let mut ran = Vec::new();
+        while let Some(next) = repeats.next() {
+            let trial = repeats.trials[next.at].id;
+            let before = ran.iter().filter(|(of, _)| *of == trial).count();
+            repeats.learn(next, &judge(trial, before));
+            ran.push((trial, next.attempt.unwrap_or(trial)));
+            assert!(ran.len() < 100, "{ran:?}");
+        }
+        ran
+    }
+
+    #[test]
+    fn valid_trials_run_once_in_the_order_of_the_plan() {
+        let ran = order(&mut fresh(3), |_, _| valid());
+        assert_eq!(ran, [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6)]);
+    }
+
+    #[test]
+    fn what_was_disturbed_is_repeated_at_the_end_of_its_block() {
+        let ran = order(&mut fresh(3), |trial, before| match (trial, before) {
+            (1, 0) | (2, 0..=1) | (6, 0) => disturbed(),
+            _ => valid(),
+        });
+        let expected = [
+            (1, 1),
+            (2, 2),
+            (3, 3),
+            (1, 7),
+            (2, 8),
+            (2, 9),
+            (4, 4),
+            (5, 5),
+            (6, 6),
+            (6, 10),
+        ];
+        assert_eq!(ran, expected);
+    }
+
+    #[test]
+    fn repeats_end_and_are_for_what_is_outside_alone() {
+        let ran = order(&mut fresh(2), |trial, _| match trial {
+            3 => disturbed(),
+            4 => broken(),
+            _ => valid(),
+        });
+        let of = |trial| ran.iter().filter(|(of, _)| *of == trial).count();
+        assert_eq!((of(3), of(4), ran.len()), (3, 1, 8));
+        let none = order(&mut fresh(0), |_, _| disturbed());
+        assert_eq!(none.len(), 6);
+    }
+
+    #[test]
+    fn a_resumed_run_repeats_what_is_missing_and_nothing_else() {
+        let mut resumed = fresh(1);
+        resumed.recall(&BTreeMap::from([
+            (1, vec![(1, disturbed()), (7, valid())]),
+            (2, vec![(2, disturbed()), (8, disturbed())]),
+            (3, vec![(3, broken())]),
+            (4, vec![(4, valid())]),
+        ]));
+        assert_eq!(resumed.outstanding().collect::<Vec<_>>(), [1, 4, 5]);
+        let ran = order(&mut resumed, |_, _| disturbed());
+        assert_eq!(ran, [(2, 9), (5, 5), (6, 6), (5, 10), (6, 11)]);
+    }
+}
