@@ -156,8 +156,7 @@ impl Gate {
         limits: BodyLimits,
         requests_at_once: usize,
         (streams, folder): (Arc<Streams>, PathBuf),
-        metrics: Arc<Metrics>,
-        log: Arc<RequestLog>,
+        (metrics, log): (Arc<Metrics>, Arc<RequestLog>),
         hosts: Hosts,
     ) -> Self {
         Self(Arc::new(Inner {

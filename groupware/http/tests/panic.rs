@@ -51,8 +51,7 @@ fn gate(metrics: &Arc<Metrics>, store: Store) -> Gate {
         limits,
         1,
         waiting,
-        Arc::clone(metrics),
-        log,
+        (Arc::clone(metrics), log),
         Hosts::any(),
     )
 }

@@ -66,8 +66,7 @@ impl Parts {
             limits,
             config.http_threads.unwrap_or(at_once),
             (Arc::clone(&self.streams), self.content.folder().to_owned()),
-            Arc::clone(&self.metrics),
-            Arc::clone(&self.request_log),
+            (Arc::clone(&self.metrics), Arc::clone(&self.request_log)),
             hosts(config),
         )
     }

@@ -137,7 +137,8 @@ fn act(row: &Row, scale: Scale) -> Outcome {
         let watching = scope.spawn(|| {
             while !done.load(Relaxed) {
                 disk_bytes.fetch_max(stage.disk_bytes(), Relaxed);
-                std::thread::sleep(Duration::from_millis(20));
+                // Nobody wakes it: it looks now and then.
+                std::thread::park_timeout(Duration::from_millis(20));
             }
         });
         let played = std::panic::catch_unwind(AssertUnwindSafe(|| (row.play)(&stage)));
