@@ -1,6 +1,7 @@
 //! The progress display of a run on stderr: one living line on a terminal, plain lines otherwise.
 
 use std::io::{IsTerminal, stderr};
+use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -59,15 +60,7 @@ impl Display {
                 trials,
                 completed,
                 planned,
-            } => {
-                self.line(&format!("archive: {}", dir.display()));
-                let left = trials - completed;
-                let word = if left == 1 { "trial" } else { "trials" };
-                let load = duration(*planned);
-                self.line(&format!(
-                    "{left} {word}, {load} of load and the setup before it"
-                ));
-            }
+            } => self.begin(dir, trials - completed, *planned),
             Event::TrialStarted {
                 id,
                 attempt_of,
@@ -123,6 +116,15 @@ impl Display {
             }
             Event::Note(text) => self.line(&format!("{}: {text}", self.trial)),
         }
+    }
+
+    fn begin(&self, archive: &Path, left: u32, planned: Duration) {
+        self.line(&format!("archive: {}", archive.display()));
+        let word = if left == 1 { "trial" } else { "trials" };
+        let load = duration(planned);
+        self.line(&format!(
+            "{left} {word}, {load} of load and the setup before it"
+        ));
     }
 
     /// Clears the living line; what follows is the report.

@@ -6,7 +6,7 @@ use crate::Row;
 use crate::stage::{ABUSER, Stage, read_all};
 
 const DOCUMENTS: &str = "/docs/mallory/notes/api/data/documents";
-const SIGN_IN: &str = "POST /sign-in HTTP/1.1\r\nhost: x\r\n\
+const SIGN_IN: &str = "POST /sign-in HTTP/1.1\r\nhost: localhost\r\n\
     content-type: application/x-www-form-urlencoded\r\n";
 
 pub(crate) fn rows() -> Vec<Row> {

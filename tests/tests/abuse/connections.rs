@@ -18,7 +18,10 @@ pub(crate) fn rows() -> Vec<Row> {
 
 fn half_sent_heads(stage: &Stage) {
     let count = stage.size(500, 5000);
-    let held = stage.strangers(count, b"GET /mail/ada/api/mail/inbox HTTP/1.1\r\nhost: x");
+    let held = stage.strangers(
+        count,
+        b"GET /mail/ada/api/mail/inbox HTTP/1.1\r\nhost: localhost",
+    );
     stage.let_the_neighbour_work();
     drop(held);
 }
@@ -26,7 +29,7 @@ fn half_sent_heads(stage: &Stage) {
 /// Each is one byte short of what is refused, and of its end.
 fn large_heads(stage: &Stage) {
     let filler = "x".repeat(31 << 10);
-    let head = format!("GET / HTTP/1.1\r\nhost: x\r\nfiller: {filler}\r\n");
+    let head = format!("GET / HTTP/1.1\r\nhost: localhost\r\nfiller: {filler}\r\n");
     let held = stage.strangers(stage.size(500, 5000), head.as_bytes());
     stage.let_the_neighbour_work();
     drop(held);
@@ -37,7 +40,7 @@ fn header_bombs(stage: &Stage) {
     let long = "x".repeat(8 << 20);
     for _ in 0..stage.size(5, 100) {
         for rest in [&many, &long] {
-            let head = format!("GET / HTTP/1.1\r\nhost: x\r\n{rest}\r\n\r\n");
+            let head = format!("GET / HTTP/1.1\r\nhost: localhost\r\n{rest}\r\n\r\n");
             // The server may hang up before all of it is sent.
             if let Some(mut stream) = stage.stranger(head.as_bytes()) {
                 let answer = read_all(&mut stream);
@@ -53,13 +56,13 @@ fn header_bombs(stage: &Stage) {
 
 fn idle(stage: &Stage) {
     let count = stage.size(1500, 20_000);
-    let held = stage.strangers(count, b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+    let held = stage.strangers(count, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
     stage.let_the_neighbour_work();
     drop(held);
 }
 
 fn pipelined(stage: &Stage) {
-    let request = b"GET /sign-in HTTP/1.1\r\nhost: x\r\n\r\n";
+    let request = b"GET /sign-in HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let many = request.repeat(stage.size(10_000, 100_000));
     let held: Vec<_> = (0..4)
         .filter_map(|_| {

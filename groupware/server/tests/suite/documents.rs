@@ -469,7 +469,7 @@ fn bodies_under_way_count_in_their_owners_share() {
     let head = |name: &str, length: &str| {
         let auth = &ada.auth;
         format!(
-            "PUT {path}/Body/{name} HTTP/1.1\r\nhost: x\r\nauthorization: {auth}\r\n{length}\r\n\r\n"
+            "PUT {path}/Body/{name} HTTP/1.1\r\nhost: localhost\r\nauthorization: {auth}\r\n{length}\r\n\r\n"
         )
     };
     let put = |name: &str| {

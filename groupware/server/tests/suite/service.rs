@@ -253,8 +253,9 @@ fn strangers_make_room_for_each_other_and_users_stay() {
     });
     let ada = basic("ada", &register(&server, &["ada"]).remove(0));
     let mut users = connect(server.address());
-    let ask =
-        format!("GET /mail/ada/api/mail/inbox HTTP/1.1\r\nhost: x\r\nauthorization: {ada}\r\n\r\n");
+    let ask = format!(
+        "GET /mail/ada/api/mail/inbox HTTP/1.1\r\nhost: localhost\r\nauthorization: {ada}\r\n\r\n"
+    );
     users.write_all(ask.as_bytes()).unwrap();
     assert_eq!(read_reply(&mut users).unwrap().status, 200);
     let half_sent = || {

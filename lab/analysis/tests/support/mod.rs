@@ -287,7 +287,9 @@ impl Made {
         for (trial, shape) in planned.trials.iter().zip(shapes.by_ref()) {
             write_trial(&writer, trial, shape);
         }
-        for (id, shape) in (planned.trials.len() as u32 + 1..).zip(shapes) {
+        // Shapes beyond the plan are of attempts; others are of levels that a study left out.
+        let attempts = shapes.filter(|shape| shape.attempt_of.is_some());
+        for (id, shape) in (planned.trials.len() as u32 + 1..).zip(attempts) {
             let of = planned
                 .trials
                 .iter()
