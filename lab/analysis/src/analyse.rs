@@ -15,7 +15,7 @@ use crate::published::tables;
 use crate::source::step_names;
 use crate::{
     capacity, cells, checks, compare, effects, findings, limits_set, line, repeated, source, trial,
-    warmup,
+    unmeasured, warmup,
 };
 
 /// Analyses an archive.
@@ -31,6 +31,8 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     repeated::choose(&mut trials);
     let cells = cells::summarise(study, &steps, &trials);
     let differences = compare::compare(&plan, &trials, &cells);
+    let demand = unmeasured::demand(&plan, &cells, &trials, &differences.comparisons);
+    let exploratory = unmeasured::exploratory(&plan, &cells, &trials);
     let usl = capacity::scaling(study, &trials);
     let published = tables::compare(study, plan.speed, &trials, &cells);
     let checks = checks::of_run(study, plan.seed, run, &trials);
@@ -38,8 +40,14 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let load_lines = line::load_lines(&plan, &trials);
     let line_differences = line::differences(&load_lines);
     let facts = facts(run, &plan, steps);
+    let reasons = unmeasured::reasons(run, &trials);
+    let why = || unmeasured::why(&reasons, &summary, &trials);
+    let why = (summary.outcome == Outcome::TooFewValidTrials)
+        .then(why)
+        .flatten();
     let headline = line::headline(&load_lines)
         .filter(|_| summary.valid > 0)
+        .or(why)
         .unwrap_or_else(|| findings::headline(&facts, &summary, &cells, &trials));
     let headline = with_answer(headline, &summary, differences.answer.as_ref());
     let beside = line_differences.iter().map(line::difference_sentence);
@@ -57,6 +65,7 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     }));
     findings.extend(effects::sentences(&differences));
     findings.extend(usl.as_ref().map(capacity::sentence));
+    let seen = unmeasured::seen(&cells, &trials);
     Ok(Analysis {
         schema: RESULT_SCHEMA,
         study: facts,
@@ -77,6 +86,10 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         usl,
         findings,
         published,
+        seen,
+        demand,
+        exploratory,
+        reasons,
     })
 }
 

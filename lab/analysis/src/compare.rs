@@ -140,14 +140,14 @@ fn claims(smallest: f64, control: &[Comparison]) -> Vec<Claim> {
 
 /// Two cells that differ in one factor.
 #[derive(Clone, Copy)]
-struct Pair<'a> {
+pub(crate) struct Pair<'a> {
     factor: &'a Factor,
-    a: &'a CellSummary,
-    b: &'a CellSummary,
+    pub(crate) a: &'a CellSummary,
+    pub(crate) b: &'a CellSummary,
 }
 
 impl Pair<'_> {
-    fn names(&self) -> Names {
+    pub(crate) fn names(&self) -> Names {
         Names {
             factor: self.factor.name.clone(),
             a: self.a.label.clone(),
@@ -156,7 +156,7 @@ impl Pair<'_> {
     }
 }
 
-struct Names {
+pub(crate) struct Names {
     factor: String,
     a: String,
     b: String,
@@ -164,7 +164,7 @@ struct Names {
 
 /// Each cell with its baseline in each factor, variants first, then factors and cells in the order of
 /// the study. A search has none: it chooses loads by what it saw, so no two trials make a pair.
-fn pairs<'a>(plan: &'a Plan, cells: &'a [CellSummary]) -> Vec<Pair<'a>> {
+pub(crate) fn pairs<'a>(plan: &'a Plan, cells: &'a [CellSummary]) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
     if plan.search.is_some() {
         return pairs;
@@ -231,20 +231,24 @@ fn main_effects(plan: &Plan, cells: &[CellSummary], trials: &Trials<'_>) -> Vec<
     drafts
 }
 
-/// Valid trials by block.
-struct Trials<'a> {
+/// Trials that count, by block.
+pub(crate) struct Trials<'a> {
     valid: Vec<&'a TrialAnalysis>,
-    blocks: u32,
+    pub(crate) blocks: u32,
 }
 
 impl<'a> Trials<'a> {
     fn new(trials: &'a [TrialAnalysis]) -> Self {
-        Self {
-            valid: trials
-                .iter()
-                .filter(|trial| trial.verdict == Verdict::Valid)
-                .collect(),
+        Self::that(trials, |trial| trial.verdict == Verdict::Valid)
+    }
 
+    /// Those of which `counts` is true.
+    pub(crate) fn that(
+        trials: &'a [TrialAnalysis],
+        counts: impl Fn(&TrialAnalysis) -> bool,
+    ) -> Self {
+        Self {
+            valid: trials.iter().filter(|trial| counts(trial)).collect(),
             blocks: trials
                 .iter()
                 .map(|trial| trial.block + 1)
@@ -253,20 +257,22 @@ impl<'a> Trials<'a> {
         }
     }
 
+    /// The trial of a cell in a block.
+    pub(crate) fn at(&self, cell: &CellSummary, block: u32) -> Option<&'a TrialAnalysis> {
+        let mut valid = self.valid.iter();
+        let is_of = |trial: &&&TrialAnalysis| {
+            trial.block == block && trial.cell == cell.cell && !trial.control
+        };
+        valid.find(is_of).copied()
+    }
+
     fn value(&self, cell: &CellSummary, block: u32, measure: Measure) -> Option<f64> {
-        let trial = self
-            .valid
-            .iter()
-            .find(|trial| trial.block == block && trial.cell == cell.cell && !trial.control)?;
-        measure.of(trial)
+        measure.of(self.at(cell, block)?)
     }
 
     /// Blocks with a trial of both cells.
     fn blocks_of(&self, pair: &Pair<'_>) -> usize {
-        let has = |block: u32, cell: &CellSummary| {
-            let mut trials = self.valid.iter();
-            trials.any(|t| t.block == block && t.cell == cell.cell && !t.control)
-        };
+        let has = |block: u32, cell: &CellSummary| self.at(cell, block).is_some();
         let both = |block: &u32| has(*block, pair.a) && has(*block, pair.b);
         (0..self.blocks).filter(both).count()
     }
@@ -293,7 +299,12 @@ impl<'a> Trials<'a> {
     /// One comparison over all of `pairs`: a block counts if it has every one of them, so that no
     /// block's mean is over other cells than the next one's. `None` without any block, and where times
     /// are bounds.
-    fn draft(&self, names: Names, measure: Measure, pairs: &[Pair<'_>]) -> Option<Draft> {
+    pub(crate) fn draft(
+        &self,
+        names: Names,
+        measure: Measure,
+        pairs: &[Pair<'_>],
+    ) -> Option<Draft> {
         let cells = || pairs.iter().flat_map(|pair| [pair.a, pair.b]);
         if cells().any(|cell| self.is_cut(cell, measure)) {
             return None;
@@ -339,11 +350,11 @@ impl<'a> Trials<'a> {
 }
 
 /// A comparison before it is judged.
-struct Draft {
+pub(crate) struct Draft {
     names: Names,
     measure: Measure,
     /// Log ratio, where the block has both.
-    by_block: Vec<Option<f64>>,
+    pub(crate) by_block: Vec<Option<f64>>,
     /// Values of *a* and *b* over the blocks that count.
     sums: (f64, f64),
 }
@@ -360,7 +371,7 @@ impl Draft {
 
 /// Those that decide are tested together, and so are the others: what is looked at besides takes
 /// nothing from the answer.
-fn judge(
+pub(crate) fn judge(
     drafts: Vec<Draft>,
     margins: &dyn Fn(Measure) -> Margins,
     decides: &dyn Fn(&Draft) -> bool,

@@ -28,11 +28,7 @@ pub(crate) fn headline(
     trials: &[TrialAnalysis],
 ) -> String {
     match summary.outcome {
-        Outcome::SystemFailed => {
-            let failed = trials.iter().find(|trial| trial.system_failure.is_some());
-            let label = failed.map_or_else(String::new, |trial| format!(" at {}", trial.label));
-            format!("The system under test failed{label}.")
-        }
+        Outcome::SystemFailed => system_failed(trials),
         Outcome::TooFewValidTrials if trials.is_empty() => {
             "No trial of this run is complete: there is nothing to report.".to_owned()
         }
@@ -51,6 +47,27 @@ pub(crate) fn headline(
         ),
         _ => carried(study, cells, trials),
     }
+}
+
+/// What the first failure was, where, and in how many trials.
+fn system_failed(trials: &[TrialAnalysis]) -> String {
+    let failed = || trials.iter().filter(|trial| trial.system_failure.is_some());
+    let Some(first) = failed().next() else {
+        return "The system under test failed.".to_owned();
+    };
+    let message = first.system_failure.as_deref().unwrap_or_default();
+    // The lines that it printed follow.
+    let what = message.lines().next().unwrap_or_default();
+    let what = what.trim_end_matches("; its last lines:");
+    let others = match failed().count() {
+        1 if trials.len() == 1 => String::new(),
+        n if n == trials.len() => format!(", in all {n} trials"),
+        n => format!(", in {n} of {} trials", trials.len()),
+    };
+    format!(
+        "The system under test failed at {}{others}: {what}.",
+        first.label
+    )
 }
 
 fn worst_cell(cells: &[CellSummary]) -> String {
@@ -178,7 +195,6 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<String> {
         ..
     } = *facts;
     let mut findings = Vec::new();
-    findings.extend(invalid_trials(trials));
     findings.extend(incomplete(summary));
     findings.extend(errors(cells));
     findings.extend(resends(trials));
@@ -190,20 +206,6 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<String> {
     findings.extend(demand(cells));
     findings.extend(furthest(study, published));
     findings
-}
-
-fn invalid_trials(trials: &[TrialAnalysis]) -> Option<String> {
-    let invalid: Vec<String> = trials
-        .iter()
-        .filter(|trial| trial.verdict == Verdict::Invalid)
-        .map(|trial| format!("trial {} ({})", trial.id, trial.label))
-        .collect();
-    (!invalid.is_empty()).then(|| {
-        format!(
-            "Not a measurement, and left out of every figure: {}. The checks say why.",
-            list(&invalid)
-        )
-    })
 }
 
 fn incomplete(summary: &Summary) -> Option<String> {

@@ -1,7 +1,7 @@
 //! From an archive to an [`Analysis`]: figures, checks, verdicts, comparisons, the load line.
 //!
 //! [`analyse()`] judges a run, [`compare_runs`] two of them, [`judge_trial`] one trial of a search;
-//! [`power`] tells what a study can show before it runs. All are pure: the same archive gives the
+//! [`power`] tells what a study can show before it runs, [`fitness()`] whether a generator is fit to measure. All are pure: the same archive gives the
 //! same analysis, on any machine, at any time. Nothing here runs, measures, opens a file, or lays
 //! anything out.
 //!
@@ -23,6 +23,7 @@ mod counters;
 mod effects;
 mod error;
 mod findings;
+mod fitness;
 pub mod format;
 mod limits_set;
 mod line;
@@ -38,12 +39,14 @@ mod source;
 mod sums;
 mod thresholds;
 mod trial;
+mod unmeasured;
 mod warmup;
 
 pub use analyse::analyse;
 pub use answer::verdict_words;
 pub use error::ReportError;
 pub use findings::most_loaded;
+pub use fitness::{Fitness, fitness};
 pub use line::{
     TrialJudgement, difference_sentence as line_difference_sentence, figure as load_line_figure,
     judge_trial,

@@ -603,7 +603,7 @@ fn a_failed_system_has_one_check() {
     assert_eq!(analysis.summary.system_failures, 1);
     assert_eq!(
         analysis.headline,
-        "The system under test failed at 200 users."
+        "The system under test failed at 200 users, in 1 of 2 trials: exited with status 1."
     );
 }
 
@@ -663,9 +663,9 @@ fn invalid_trials_count_in_no_figure() {
     );
     assert!(
         analysis
-            .findings
+            .reasons
             .iter()
-            .any(|finding| finding.contains("trial 3"))
+            .any(|reason| reason.outcome == CheckOutcome::Invalid && reason.trials == [3])
     );
 
     made.shapes[0] = slow;

@@ -18,6 +18,8 @@ pub struct Document {
     pub origin: Vec<String>,
     /// What it comes to; a sentence or two.
     pub verdict: Badge,
+    /// Whether nothing in it is a result: then it is short where there is little room.
+    pub is_void: bool,
     /// What a reader must know at once besides.
     pub badges: Vec<Badge>,
     /// One sentence that says what came out.
@@ -68,8 +70,12 @@ pub struct Section {
 /// What a section is to the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
+    /// Why a run is not what it was meant to be: before everything else.
+    Lead,
     /// A part of the report.
     Body,
+    /// No result: apart from the report, in grey, and marked with these words all over.
+    Apart(&'static str),
     /// Where and how it was measured: a terminal says it first and without a heading, all else last.
     Circumstances,
     /// To look at, to look up, or to learn from: only a page has room for it.
@@ -83,6 +89,8 @@ pub enum Block {
     Paragraph(String),
     /// Sentences beside each other.
     List(Vec<String>),
+    /// Lines as a program printed them, under who did.
+    Printed(String, Vec<String>),
     /// Names with values; `sentence` says them where there are no columns.
     Facts {
         /// All of them in one sentence.
@@ -96,6 +104,8 @@ pub enum Block {
     Table(Table),
     /// A table that is for looking things up, under what it holds; a page only.
     Fold(String, Table),
+    /// A table of which the report says the gist elsewhere; not on a terminal.
+    Lookup(Table),
     /// Names down, cells of the study across, published figures beside ours.
     Figures(Figures),
     /// A measure each, one factor down, the other across.

@@ -154,7 +154,7 @@ fn sum(tallies: &[Tally], of: fn(&Tally) -> u32) -> u32 {
 }
 
 /// Probability that at least `successes` of `n` even coins fall on one side.
-fn tail(n: u32, successes: u32) -> f64 {
+pub(crate) fn tail(n: u32, successes: u32) -> f64 {
     let mut term = 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
     let mut sum = 0.0;
     // From the far end: C(n, 0) = C(n, n), and so on down to C(n, successes).

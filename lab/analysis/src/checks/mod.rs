@@ -91,6 +91,18 @@ pub(crate) fn later_attempt(first: u32) -> Check {
     )
 }
 
+/// Whether what fails this check makes answers late and hardly makes the system work more.
+pub(crate) fn spoils_times_only(name: &str) -> bool {
+    matches!(
+        name,
+        "stolen CPU"
+            | "other programs"
+            | "lateness of sends"
+            | "run-queue delay"
+            | "clock and windows"
+    )
+}
+
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }

@@ -14,6 +14,7 @@ mod run;
 mod runs;
 mod transfer;
 mod trial;
+mod unmeasured;
 
 pub use answer::{Answer, Decision};
 pub use attempts::{Attempt, Attempts, BEYOND};
@@ -29,6 +30,7 @@ pub use trial::{
     Arrivals, Bound, Check, CheckOutcome, Figure, Generator, Lateness, Point, ProbeCounts, Sample,
     Series, StepAnalysis, ThresholdResult, Times, TrialAnalysis, Verdict,
 };
+pub use unmeasured::{Beyond, Demand, Exploratory, Range, Reason, Seen};
 
 pub(crate) use run::speed_note;
 pub(crate) use trial::DELIVERED;

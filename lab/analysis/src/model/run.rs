@@ -13,6 +13,7 @@ use super::comparison::{Comparison, Inference};
 use super::line::{LineDifference, LoadLine, Scaling};
 use super::published::PublishedTable;
 use super::trial::{Check, TrialAnalysis};
+use super::unmeasured::{Demand, Exploratory, Reason, Seen};
 
 /// The `schema` of `result.json`.
 pub const RESULT_SCHEMA: &str = "plimsoll.result/1";
@@ -35,6 +36,10 @@ pub struct Analysis {
     pub summary: Summary,
     /// Judgements on the measurement as a whole.
     pub checks: Vec<Check>,
+    /// Checks of trials that did not pass, each once over all trials: what makes a trial invalid, then
+    /// what warns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
     /// All complete trials, in the order they ran.
     pub trials: Vec<TrialAnalysis>,
     /// One per cell, over its valid trials, in the order of the study's levels.
@@ -63,6 +68,15 @@ pub struct Analysis {
     pub findings: Vec<String>,
     /// Published figures beside ours.
     pub published: Vec<PublishedTable>,
+    /// What was counted in trials that are no measurements.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<Seen>,
+    /// CPU per transaction, compared where only times were spoiled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demand: Option<Demand>,
+    /// Cells beside each other where blocks are complete but no measurements.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exploratory: Vec<Exploratory>,
 }
 
 /// What was asked.

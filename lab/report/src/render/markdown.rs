@@ -3,7 +3,8 @@
 //! Text from files is escaped: it can't open a tag, a table cell, a link, or emphasis.
 
 use crate::document::{
-    Block, Cell, CellHead, Document, FigureEntry, Figures, Kind, Matrix, MatrixEntry, Role, Table,
+    Block, Cell, CellHead, Document, FigureEntry, Figures, Kind, Matrix, MatrixEntry, Role,
+    Section, Table,
 };
 use crate::format::{count, plain, ratio};
 use crate::model::LoadLine;
@@ -17,6 +18,9 @@ pub fn markdown(document: &Document) -> String {
     page.part(format!("**{}**", escape(&document.verdict.text)));
     page.part(escape(&document.headline));
     let sections = || document.sections.iter();
+    for section in sections().filter(|section| section.role == Role::Lead) {
+        section.blocks.iter().for_each(|one| block(&mut page, one));
+    }
     if sections().all(|section| section.role != Role::Circumstances) {
         page.list(&document.origin);
     }
@@ -24,13 +28,16 @@ pub fn markdown(document: &Document) -> String {
     for line in &document.load_lines {
         load_line(&mut page, line, document.load_lines.len() > 1);
     }
-    for section in sections().filter(|section| section.role != Role::Page) {
-        page.part(format!("## {}", escape(&section.title)));
-        if section.role == Role::Circumstances {
-            document.origin.iter().for_each(|line| page.sentence(line));
-        }
-        for one in &section.blocks {
-            block(&mut page, one);
+    for section in sections() {
+        match section.role {
+            Role::Lead | Role::Page => {}
+            Role::Body => body(&mut page, section),
+            Role::Apart(_) => page.apart(|page| body(page, section)),
+            Role::Circumstances => {
+                page.part(format!("## {}", escape(&section.title)));
+                document.origin.iter().for_each(|line| page.sentence(line));
+                section.blocks.iter().for_each(|one| block(&mut page, one));
+            }
         }
     }
     page.text.push('\n');
@@ -64,6 +71,14 @@ impl Page {
         self.add(&escape(text), Last::Sentence);
     }
 
+    /// Quoted, so that no line of what `write` writes is taken for a result.
+    fn apart(&mut self, write: impl FnOnce(&mut Self)) {
+        let mut inner = Self::default();
+        write(&mut inner);
+        let lines: Vec<String> = inner.text.lines().map(|line| format!("> {line}")).collect();
+        self.part(lines.join("\n"));
+    }
+
     /// Lists that follow each other are one list.
     fn list(&mut self, lines: &[String]) {
         for line in lines {
@@ -81,12 +96,26 @@ impl Page {
     }
 }
 
+fn body(page: &mut Page, section: &Section) {
+    page.part(format!("## {}", escape(&section.title)));
+    section.blocks.iter().for_each(|one| block(page, one));
+}
+
+/// Indented by four, text shows as it is and nothing in it acts.
+fn printed(page: &mut Page, who: &str, lines: &[String]) {
+    page.sentence(who);
+    let lines = lines.iter().map(|line| plain(&line.replace('\t', "    ")));
+    let lines: Vec<String> = lines.map(|line| format!("    {line}")).collect();
+    page.part(lines.join("\n"));
+}
+
 fn block(page: &mut Page, block: &Block) {
     match block {
         Block::Paragraph(text) => page.sentence(text),
         Block::List(lines) => page.list(lines),
         Block::Facts { sentence, .. } => page.sentence(sentence),
-        Block::Table(one) => page.part(table(one)),
+        Block::Printed(who, lines) => printed(page, who, lines),
+        Block::Table(one) | Block::Lookup(one) => page.part(table(one)),
         Block::Figures(one) => figures(page, one),
         Block::Matrices(all) => all.iter().for_each(|one| page.part(matrix(one))),
         Block::KeyFigures(_) | Block::Fold(..) | Block::Charts(_) => {}

@@ -5,7 +5,7 @@
 
 use crate::document::{
     Block, CellHead, Document, FigureEntry, FigureRow, Figures, Group, Heading, Matrix, Role,
-    Section, Table,
+    Section, Table, Tone,
 };
 use crate::format::{count, ratio};
 use crate::model::{LineLevel, LoadLine};
@@ -18,6 +18,8 @@ const CELL: usize = 17;
 const PART: usize = 8;
 /// The width of names at least.
 const NAMES: usize = 26;
+/// A document without a result has so many lines, and then where it ran and its verdict.
+const ONE_SCREEN: usize = 44;
 /// Between two columns of a table.
 const GAP: usize = 2;
 /// A table's heads are at most this wide.
@@ -39,24 +41,47 @@ pub fn terminal(document: &Document, width: usize) -> String {
         let all = document.sections.iter();
         all.filter(move |section| section.role == role)
     };
-    for section in with(Role::Circumstances) {
-        circumstances(&mut page, section);
+    // Where something went wrong, what did is read before what it ran on.
+    let went_wrong = document.verdict.tone == Tone::Bad;
+    if !went_wrong {
+        with(Role::Circumstances).for_each(|section| circumstances(&mut page, section));
     }
     page.line("");
     page.paragraph(&document.headline, 0);
+    for section in with(Role::Lead) {
+        section.blocks.iter().for_each(|one| block(&mut page, one));
+    }
     list(&mut page, &document.findings);
     for line in &document.load_lines {
         load_line(&mut page, line, document.load_lines.len() > 1);
     }
-    for section in with(Role::Body) {
-        page.section(&section.title);
-        for one in &section.blocks {
-            block(&mut page, one);
+    let most = match document.is_void {
+        true => ONE_SCREEN,
+        false => usize::MAX,
+    };
+    for section in &document.sections {
+        let written = page.within(most, |page| match section.role {
+            Role::Body => body(page, section),
+            Role::Apart(_) => page.apart(|page| body(page, section)),
+            Role::Lead | Role::Circumstances | Role::Page => {}
+        });
+        if written.is_none() {
+            page.line("");
+            page.paragraph(&format!("{}: see report.html.", section.title), 0);
         }
+    }
+    if went_wrong && with(Role::Circumstances).next().is_some() {
+        page.section("Environment");
+        with(Role::Circumstances).for_each(|section| circumstances(&mut page, section));
     }
     page.section("Verdict");
     page.paragraph(&document.verdict.text, 0);
     page.finish()
+}
+
+fn body(page: &mut Page, section: &Section) {
+    page.section(&section.title);
+    section.blocks.iter().for_each(|one| block(page, one));
 }
 
 /// Where and how it was measured, in sentences.
@@ -78,7 +103,11 @@ fn block(page: &mut Page, block: &Block) {
         Block::Table(table) => self::table(page, table),
         Block::Figures(one) => figures(page, one),
         Block::Matrices(all) => all.iter().for_each(|one| matrix(page, one)),
-        Block::KeyFigures(_) | Block::Fold(..) | Block::Charts(_) => {}
+        Block::Printed(who, lines) => {
+            page.paragraph(who, 0);
+            lines.iter().for_each(|line| page.printed(line));
+        }
+        Block::KeyFigures(_) | Block::Fold(..) | Block::Lookup(_) | Block::Charts(_) => {}
     }
 }
 

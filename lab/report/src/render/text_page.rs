@@ -8,10 +8,14 @@ use crate::format::{NONE, plain};
 /// Narrower than this, columns would collide.
 const LEAST_WIDTH: usize = 60;
 
+/// Stands before every line of what is apart.
+const MARGIN: &str = "┆ ";
+
 /// The page as it is written.
 pub(crate) struct Page {
     pub(crate) width: usize,
     text: String,
+    margin: &'static str,
 }
 
 impl Page {
@@ -19,20 +23,52 @@ impl Page {
         Self {
             width: width.max(LEAST_WIDTH),
             text: String::new(),
+            margin: "",
         }
+    }
+
+    /// What `write` writes stands behind a margin, so that no line of it is taken for a result.
+    pub(crate) fn apart(&mut self, write: impl FnOnce(&mut Self)) {
+        let room = MARGIN.chars().count();
+        self.width -= room;
+        self.margin = MARGIN;
+        write(self);
+        self.margin = "";
+        self.width += room;
     }
 
     pub(crate) fn finish(self) -> String {
         self.text
     }
 
+    /// How many lines it has.
+    pub(crate) fn lines(&self) -> usize {
+        self.text.matches('\n').count()
+    }
+
+    /// What `write` writes; `None`, and nothing is written, where the page would have more lines then.
+    pub(crate) fn within(&mut self, lines: usize, write: impl FnOnce(&mut Self)) -> Option<()> {
+        let before = self.text.len();
+        write(self);
+        if self.text.len() > before && self.lines() > lines {
+            self.text.truncate(before);
+            return None;
+        }
+        Some(())
+    }
+
     pub(crate) fn line(&mut self, text: &str) {
-        self.text.push_str(plain(text).trim_end());
+        self.push(&plain(text));
+    }
+
+    fn push(&mut self, line: &str) {
+        let line = format!("{}{}", self.margin, line.trim_end());
+        self.text.push_str(line.trim_end());
         self.text.push('\n');
     }
 
     pub(crate) fn section(&mut self, title: &str) {
-        self.line("");
+        self.text.push('\n');
         self.line(title);
         self.line(&"─".repeat(self.width.min(title.chars().count())));
     }
@@ -48,8 +84,7 @@ impl Page {
             let word = word.replace('\u{a0}', " ");
             let length = word.chars().count();
             if used > 0 && used + 1 + length > self.width {
-                self.text.push_str(line.trim_end());
-                self.text.push('\n');
+                self.push(&line);
                 line = " ".repeat(hang);
                 used = hang;
                 line.push_str(&word);
@@ -62,8 +97,14 @@ impl Page {
             }
             used += length;
         }
-        self.text.push_str(line.trim_end());
-        self.text.push('\n');
+        self.push(&line);
+    }
+
+    /// A line as it was printed, cut at the width.
+    pub(crate) fn printed(&mut self, line: &str) {
+        let line = format!("  | {}", line.replace('\t', "    "));
+        let shown = clip(line.trim_end(), self.width);
+        self.line(&shown);
     }
 }
 

@@ -97,7 +97,7 @@ pub(super) struct Pair<'a> {
 }
 
 /// Neighbouring comparisons of the same pair together.
-fn pairs(comparisons: &[Comparison]) -> Vec<Pair<'_>> {
+pub(super) fn pairs(comparisons: &[Comparison]) -> Vec<Pair<'_>> {
     comparisons
         .chunk_by(|one, next| (&one.a, &one.b) == (&next.a, &next.b))
         .map(|group| {

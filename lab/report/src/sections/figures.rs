@@ -1,9 +1,9 @@
 //! What tables of figures share: means, counts, heads, and what is said of published figures.
 
 use crate::Analysis;
-use crate::document::{CellHead, FigureRow, PublishedNote};
-use crate::format::{count, figure};
-use crate::model::Estimate;
+use crate::document::{CellHead, FigureRow, Figures, PublishedNote};
+use crate::format::{count, figure, list, plural};
+use crate::model::{CellSummary, Estimate};
 
 pub(super) fn mean(estimate: Option<Estimate>) -> Option<f64> {
     estimate.map(|estimate| estimate.mean)
@@ -37,4 +37,42 @@ pub(super) fn whole(value: f64) -> String {
     )]
     let n = value.round() as u64;
     count(n)
+}
+
+/// Without the columns of cells that have no measurement: all that could stand in them is dashes.
+pub(super) fn measured(analysis: &Analysis, mut figures: Figures) -> Figures {
+    let is_measured: Vec<bool> = analysis.cells.iter().map(has_valid).collect();
+    figures.cells = kept(figures.cells, &is_measured);
+    for row in &mut figures.rows {
+        row.entries = kept(std::mem::take(&mut row.entries), &is_measured);
+        let mut entries = row.entries.iter();
+        row.has_published = entries.any(|entry| entry.published.is_some());
+    }
+    figures
+}
+
+fn has_valid(cell: &CellSummary) -> bool {
+    cell.valid_trials > 0
+}
+
+fn kept<T>(all: Vec<T>, is_kept: &[bool]) -> Vec<T> {
+    let all = all.into_iter().zip(is_kept);
+    all.filter_map(|(one, is_kept)| is_kept.then_some(one))
+        .collect()
+}
+
+/// Which cells have no column; `None` where all have one.
+pub(super) fn without_valid(analysis: &Analysis) -> Option<String> {
+    /// More are counted, not named.
+    const MOST: usize = 6;
+    let cells = analysis.cells.iter().filter(|cell| !has_valid(cell));
+    let labels: Vec<String> = cells.map(|cell| cell.label.clone()).collect();
+    let named = match labels.len() {
+        0 => return None,
+        n if n > MOST => plural(n, "cell"),
+        _ => list(&labels),
+    };
+    Some(format!(
+        "Without a column, since no trial of theirs is a measurement: {named}."
+    ))
 }

@@ -1,7 +1,7 @@
 //! Figures per level: what is shown of each cell, from where, how, and which published columns stand
 //! beside it; and those of the cell that matters most.
 
-use super::figures::{cell_heads, mean, published_note, whole};
+use super::figures::{cell_heads, mean, measured, published_note, whole, without_valid};
 use super::published::{Entries, further_metrics};
 use super::words::service_note;
 use crate::Analysis;
@@ -25,8 +25,8 @@ struct Measure {
     name: &'static str,
     of: Of,
     is_count: bool,
-    /// Without any value it isn't shown: only some loads have it.
-    is_optional: bool,
+    /// It is there to stand beside a published figure, and without one says nothing.
+    is_of_report: bool,
     published: &'static [&'static str],
 }
 
@@ -35,7 +35,7 @@ const fn row(name: &'static str, of: Of, published: &'static [&'static str]) -> 
         name,
         of,
         is_count: false,
-        is_optional: false,
+        is_of_report: false,
         published,
     }
 }
@@ -47,9 +47,9 @@ const fn counted(row: Measure) -> Measure {
     }
 }
 
-const fn optional(row: Measure) -> Measure {
+const fn of_report(row: Measure) -> Measure {
     Measure {
-        is_optional: true,
+        is_of_report: true,
         ..row
     }
 }
@@ -64,22 +64,22 @@ const ROWS: [Measure; 36] = [
     counted(row("errors", Of::Cell(|cell| cell.errors_per_trial), &["errors"])),
     counted(row("skipped steps", Of::Cell(|cell| cell.skipped_per_trial), &[])),
     row("throughput, per s", Of::Cell(|cell| mean(cell.throughput_per_s)), THROUGHPUT),
-    row("NotesMark, per min", Of::Cell(|cell| mean(cell.notesmark_per_min)), &["notesmark_tpm"]),
+    of_report(row("NotesMark, per min", Of::Cell(|cell| mean(cell.notesmark_per_min)), &["notesmark_tpm"])),
     row("mean response, ms", Of::Cell(|cell| mean(cell.response_ms.mean)), RESPONSE),
     row("p50, ms", Of::Cell(|cell| mean(cell.response_ms.p50)), &[]),
     row("p95, ms", Of::Cell(|cell| mean(cell.response_ms.p95)), &[]),
     row("p99, ms", Of::Cell(|cell| mean(cell.response_ms.p99)), &[]),
     row("max, ms", Of::Cell(|cell| cell.response_ms.max), &[]),
-    optional(row("service mean, ms", Of::Cell(|cell| mean(cell.service_ms?.mean)), &[])),
-    optional(row("service p95, ms", Of::Cell(|cell| mean(cell.service_ms?.p95)), &[])),
-    optional(row("service p99, ms", Of::Cell(|cell| mean(cell.service_ms?.p99)), &[])),
-    optional(row("sessions planned, per s", Of::Cell(|cell| Some(cell.arrivals?.planned_per_s)), &[])),
-    optional(row("sessions arrived, per s", Of::Cell(|cell| Some(cell.arrivals?.arrived_per_s)), &[])),
-    counted(optional(row("most sessions waiting", Of::Cell(|cell| Some(number(cell.arrivals?.waiting_max))), &[]))),
-    counted(optional(row("probe transactions", Of::Cell(|cell| per_trial(cell, cell.probe?.transactions)), &[]))),
-    counted(optional(row("probe errors", Of::Cell(|cell| per_trial(cell, cell.probe?.errors)), &[]))),
-    optional(row("probe mean, ms", Of::Cell(|cell| mean(cell.probe_ms?.mean)), &["probe_ms"])),
-    optional(row("probe p95, ms", Of::Cell(|cell| mean(cell.probe_ms?.p95)), &[])),
+    row("service mean, ms", Of::Cell(|cell| mean(cell.service_ms?.mean)), &[]),
+    row("service p95, ms", Of::Cell(|cell| mean(cell.service_ms?.p95)), &[]),
+    row("service p99, ms", Of::Cell(|cell| mean(cell.service_ms?.p99)), &[]),
+    row("sessions planned, per s", Of::Cell(|cell| Some(cell.arrivals?.planned_per_s)), &[]),
+    row("sessions arrived, per s", Of::Cell(|cell| Some(cell.arrivals?.arrived_per_s)), &[]),
+    counted(row("most sessions waiting", Of::Cell(|cell| Some(number(cell.arrivals?.waiting_max))), &[])),
+    counted(row("probe transactions", Of::Cell(|cell| per_trial(cell, cell.probe?.transactions)), &[])),
+    counted(row("probe errors", Of::Cell(|cell| per_trial(cell, cell.probe?.errors)), &[])),
+    row("probe mean, ms", Of::Cell(|cell| mean(cell.probe_ms?.mean)), &["probe_ms"]),
+    row("probe p95, ms", Of::Cell(|cell| mean(cell.probe_ms?.p95)), &[]),
     row("CPU of the host, %", Of::Host("cpu_percent"), &["cpu_percent"]),
     row("CPU of the system, % of core", Of::System("cpu_percent"), &[]),
     row("CPU per transaction, ms", Of::System("cpu_ms_per_transaction"), &[]),
@@ -92,9 +92,9 @@ const ROWS: [Measure; 36] = [
     row("disk service time, ms", Of::Host("disk_service_ms"), &["disk_service_ms"]),
     row("memory of the system, MB", Of::System("rss_mb_max"), &[]),
     row("memory available, MB", Of::Host("memory_available_mb"), &["memory_available_mb"]),
-    row("memory committed, MB", Of::Host("memory_committed_mb"), &["memory_committed_mb"]),
-    row("memory committed, %", Of::Host("memory_committed_percent"), &["memory_committed_percent"]),
-    row("page scans, per s", Of::Host("scan_rate_pages_per_s"), &["scan_rate_pages_per_s"]),
+    of_report(row("memory committed, MB", Of::Host("memory_committed_mb"), &["memory_committed_mb"])),
+    of_report(row("memory committed, %", Of::Host("memory_committed_percent"), &["memory_committed_percent"])),
+    of_report(row("page scans, per s", Of::Host("scan_rate_pages_per_s"), &["scan_rate_pages_per_s"])),
     row("network, KB per s", Of::Host("network_kb_per_s"), &["network_kb_per_s"]),
 ];
 
@@ -119,25 +119,29 @@ fn per_trial(cell: &CellSummary, n: u64) -> Option<f64> {
 
 /// Measures down, cells across, published figures beside.
 pub(super) fn levels(analysis: &Analysis) -> Option<Section> {
-    if analysis.cells.is_empty() {
+    if analysis.cells.iter().all(|cell| cell.valid_trials == 0) {
         return None;
     }
     let words = "Transactions, errors, and skipped steps count the whole trial, ramp included; all \
                  else counts the hold after its warm-up.";
     let mut blocks = vec![Block::Paragraph(words.to_owned())];
     blocks.extend(service_note(analysis).map(Block::Paragraph));
+    blocks.extend(without_valid(analysis).map(Block::Paragraph));
     let rows = rows(analysis);
-    blocks.push(Block::Figures(Figures {
-        name: "Figures per level",
-        of: "figure",
-        cells: cell_heads(analysis),
-        parts: vec![Part {
-            name: "here",
-            is_detail: false,
-        }],
-        published: published_note(analysis, &rows),
-        rows,
-    }));
+    blocks.push(Block::Figures(measured(
+        analysis,
+        Figures {
+            name: "Figures per level",
+            of: "figure",
+            cells: cell_heads(analysis),
+            parts: vec![Part {
+                name: "here",
+                is_detail: false,
+            }],
+            published: published_note(analysis, &rows),
+            rows,
+        },
+    )));
     Some(Section::new("Per level", blocks))
 }
 
@@ -150,7 +154,8 @@ fn rows(analysis: &Analysis) -> Vec<FigureRow> {
         let values: Vec<Option<f64>> = values.collect();
         let published = Entries::of(analysis, measure.published, None);
         let has_none = values.iter().all(Option::is_none) && !published.any();
-        if has_none && measure.is_optional {
+        let is_of_report = measure.is_of_report && !published.any();
+        if has_none || is_of_report {
             continue;
         }
         shown.extend(measure.published);

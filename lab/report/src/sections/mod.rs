@@ -1,6 +1,7 @@
 //! The sections of a report, each written once: an analysis as a
 //! [`Document`]. They know no medium.
 
+mod checks;
 mod comparisons;
 mod curves;
 mod factors;
@@ -10,6 +11,8 @@ mod published;
 mod runs;
 mod steps;
 mod trials;
+mod unmeasured;
+mod void;
 mod words;
 
 pub use runs::comparison;
@@ -22,6 +25,7 @@ use crate::Analysis;
 use crate::document::{Badge, Block, Document, Role, Section, Tone};
 use crate::format::{count, plural};
 use crate::model::Outcome;
+use void::is_void;
 use words::{pinning, setups, trial_notes, verdict};
 
 /// What is said of a run.
@@ -50,6 +54,7 @@ pub fn report(analysis: &Analysis) -> Document {
             text: verdict(analysis),
             tone: tone(analysis),
         },
+        is_void: is_void(analysis),
         badges: invalid.into_iter().collect(),
         headline: analysis.headline.clone(),
         load_lines: analysis.load_lines.clone(),
@@ -74,6 +79,7 @@ fn tone(analysis: &Analysis) -> Tone {
 /// In the order of the report.
 fn sections(analysis: &Analysis) -> Vec<Section> {
     let first = [
+        unmeasured::lead(analysis),
         levels::key_figures(analysis),
         steps::steps_first(analysis),
         curves::against_users(analysis),
@@ -85,12 +91,15 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         levels::levels(analysis),
     ];
     let then = [
+        unmeasured::demand(analysis),
+        unmeasured::exploratory(analysis),
+        unmeasured::seen(analysis),
         steps::steps(analysis),
         trials::through_trials(analysis),
         trials::trials(analysis),
-        published::published(analysis),
+        published::published(analysis).filter(|_| !is_void(analysis)),
         trials::thresholds(analysis),
-        trials::checks(analysis),
+        checks::checks(analysis),
         notes(analysis),
         Some(circumstances(analysis)),
         Some(how_to_read()),

@@ -30,6 +30,7 @@ pub fn comparison(runs: &RunComparison) -> Document {
         title: format!("{title}: two runs"),
         origin: vec![run("a", &runs.a), run("b", &runs.b)],
         verdict: verdict(runs.outcome),
+        is_void: false,
         badges: Vec::new(),
         headline: runs.headline.clone(),
         load_lines: Vec::new(),

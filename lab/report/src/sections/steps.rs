@@ -4,7 +4,7 @@
 use lab_plan::{Level, VARIANT};
 
 use super::factors::{FEW_STEPS, levels_of_two};
-use super::figures::{cell_heads, mean, published_note, whole};
+use super::figures::{cell_heads, mean, measured, published_note, whole};
 use super::published::{Entries, has_steps, published_text};
 use crate::Analysis;
 use crate::chart::{Bar, Bars, Chart, Mark};
@@ -27,25 +27,27 @@ pub(super) fn steps_first(analysis: &Analysis) -> Option<Section> {
 
 /// Steps down, cells across; bars before them, unless they stand further up.
 pub(super) fn steps(analysis: &Analysis) -> Option<Section> {
-    if analysis.cells.is_empty() {
+    if analysis.cells.iter().all(|cell| cell.valid_trials == 0) {
         return None;
     }
     let mut blocks = Vec::new();
-    let has_valid = analysis.cells.iter().any(|cell| cell.valid_trials > 0);
-    if sides(analysis).is_none() && has_valid {
+    if sides(analysis).is_none() {
         blocks.push(Block::Charts(charts(analysis, per_cell(analysis))));
     }
     let rows: Vec<FigureRow> = (0..analysis.study.steps.len())
         .map(|at| row(analysis, at))
         .collect();
-    blocks.push(Block::Figures(Figures {
-        name: "Figures per step",
-        of: "step",
-        cells: cell_heads(analysis),
-        parts: parts(analysis),
-        published: published_note(analysis, &rows),
-        rows,
-    }));
+    blocks.push(Block::Figures(measured(
+        analysis,
+        Figures {
+            name: "Figures per step",
+            of: "step",
+            cells: cell_heads(analysis),
+            parts: parts(analysis),
+            published: published_note(analysis, &rows),
+            rows,
+        },
+    )));
     Some(Section::new("Per step: mean and p95 response, ms", blocks))
 }
 

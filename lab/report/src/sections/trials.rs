@@ -1,16 +1,15 @@
-//! Trials one by one: their figures, what happened through them, thresholds, and checks.
+//! Trials one by one: their figures, what happened through them, and thresholds.
 
-use super::words::{millis, outcome, threshold_value, threshold_words};
+use super::void::is_void;
+use super::words::{millis, threshold_value, threshold_words};
 use crate::Analysis;
 use crate::chart::{Across, Chart, Line, Mark, Plot, Series};
 use crate::document::{
-    Badge, Block, Card, Cell, Charts, Column, Content, Group, Heading, Kind, Row, Section, Table,
-    Tone,
+    Badge, Block, Card, Cell, Charts, Column, Content, Kind, Row, Section, Table, Tone,
 };
-use crate::format::{count, duration};
+use crate::format::count;
 use crate::model::{
-    Attempt, BEYOND, Check, CheckOutcome, Counters, Point, Sample, ThresholdResult, TrialAnalysis,
-    Verdict,
+    Attempt, BEYOND, Counters, Point, Sample, ThresholdResult, TrialAnalysis, Verdict,
 };
 
 /// Trials with charts; all are in the archive.
@@ -230,7 +229,7 @@ fn counters(trial: &TrialAnalysis, series: Series, of: fn(&Sample) -> Option<f64
 /// Judgements on the server, per trial.
 pub(super) fn thresholds(analysis: &Analysis) -> Option<Section> {
     let rows: Vec<Row> = analysis.trials.iter().flat_map(threshold_rows).collect();
-    if rows.is_empty() {
+    if rows.is_empty() || is_void(analysis) {
         return None;
     }
     let columns = ["trial", "threshold", "measured", "outcome"];
@@ -265,105 +264,4 @@ fn threshold_rows(trial: &TrialAnalysis) -> impl Iterator<Item = Row> + '_ {
             ..Row::new(cells)
         }
     })
-}
-
-/// Judgements on the measurement: of the run, then of each trial.
-pub(super) fn checks(analysis: &Analysis) -> Option<Section> {
-    if analysis.trials.is_empty() {
-        return None;
-    }
-    let columns = [
-        ("check", Kind::Text),
-        ("outcome", Kind::Text),
-        ("evidence", Kind::Prose),
-        ("advice", Kind::Prose),
-    ];
-    let run = (!analysis.checks.is_empty()).then(|| Group {
-        name: "the run".to_owned(),
-        heading: Heading::None,
-        rows: analysis.checks.iter().map(|it| check(it, true)).collect(),
-    });
-    let groups = run
-        .into_iter()
-        .chain(analysis.trials.iter().map(trial_checks));
-    let block = Block::Table(Table {
-        name: "Checks",
-        row: "check",
-        group: "trial",
-        sorts: false,
-        columns: columns.map(|(head, kind)| Column::new(head, kind)).to_vec(),
-        groups: groups.collect(),
-    });
-    Some(Section::new("Checks on the measurement", vec![block]))
-}
-
-/// Those that pass are told by their number where there is no room.
-fn trial_checks(trial: &TrialAnalysis) -> Group {
-    let checks = trial.checks.iter();
-    let rows = checks.map(|one| check(one, one.outcome >= CheckOutcome::Warn));
-    let state = match trial.verdict {
-        Verdict::Valid => "valid",
-        Verdict::Invalid => "INVALID",
-    };
-    Group {
-        name: format!("{}, {} ({state})", trial.name(), trial.label),
-        heading: Heading::Summary(Badge {
-            text: check_summary(trial),
-            tone: badge(trial).tone,
-        }),
-        rows: rows.collect(),
-    }
-}
-
-fn check(check: &Check, is_told: bool) -> Row {
-    let tone = match check.outcome {
-        CheckOutcome::Pass => Tone::Good,
-        CheckOutcome::NotJudged => Tone::Plain,
-        CheckOutcome::Warn => Tone::Warn,
-        CheckOutcome::Invalid => Tone::Bad,
-    };
-    let outcome = outcome(check.outcome);
-    let advice = check.advice.as_deref().unwrap_or_default();
-    let then = if advice.is_empty() { "" } else { " → " };
-    let outcome_cell = Cell::outcome(outcome.to_lowercase(), tone);
-    Row {
-        struck: false,
-        sentence: is_told.then(|| {
-            format!(
-                "{}, {outcome}: {}.{then}{advice}",
-                check.name, check.evidence
-            )
-        }),
-        cells: vec![
-            Cell::text(check.name),
-            outcome_cell,
-            Cell::text(&check.evidence),
-            Cell::text(advice),
-        ],
-    }
-}
-
-fn check_summary(trial: &TrialAnalysis) -> String {
-    let counted = [
-        (CheckOutcome::Pass, "passed"),
-        (CheckOutcome::NotJudged, "not judged"),
-        (CheckOutcome::Warn, "warned"),
-        (CheckOutcome::Invalid, "failed"),
-    ];
-    let parts = counted.into_iter().filter_map(|(wanted, word)| {
-        let checks = trial.checks.iter();
-        let n = checks.filter(|check| check.outcome == wanted).count();
-        (n > 0 || wanted == CheckOutcome::Pass).then(|| format!("{n} {word}"))
-    });
-    let parts: Vec<String> = parts.collect();
-    let state = match trial.verdict {
-        Verdict::Valid => "valid",
-        Verdict::Invalid => "INVALID, not a measurement",
-    };
-    let length = duration(millis(trial.elapsed_ms));
-    let (id, label) = (trial.name(), &trial.label);
-    format!(
-        "trial {id}, {label}, {length}: {state} ({})",
-        parts.join(", ")
-    )
 }

@@ -1,13 +1,20 @@
 //! Sentences of more than one section: how the run was set up, what it comes to, what a reader must
 //! know.
 
+use std::collections::BTreeSet;
+
 use lab_plan::Metric;
 
+use super::void::is_void;
 use crate::Analysis;
 use crate::format::part_of_load;
-use crate::format::{count, duration, figure, list, or_none, plural};
-use crate::model::{CheckOutcome, Outcome, ThresholdResult, TrialAnalysis, Verdict};
+use crate::format::{duration, figure, list, or_none, plural};
+use crate::model::{CheckOutcome, Outcome, ThresholdResult, TrialAnalysis};
 
+/// Kinds of failed requests beyond these are counted.
+const MOST_FAILURES: usize = 6;
+/// More trials than these are counted, not named.
+const MOST_TRIALS: usize = 8;
 /// More cells of one setting set than this are counted, not named.
 const MOST_LABELS: usize = 4;
 
@@ -150,51 +157,69 @@ pub(crate) fn service_note(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// Notes of the trials, each once; figures of invalid ones; failed requests.
+/// Notes of the trials, each once; failed requests.
 pub(crate) fn trial_notes(analysis: &Analysis) -> Vec<String> {
-    let mut notes: Vec<String> = warm_up(analysis).into_iter().collect();
+    let warm_up = warm_up(analysis).filter(|_| !is_void(analysis));
+    let mut notes: Vec<String> = warm_up.into_iter().collect();
     for trial in &analysis.trials {
         for note in &trial.notes {
             if !notes.contains(note) {
                 notes.push(note.clone());
             }
         }
-        if let Some(failure) = &trial.system_failure {
-            notes.push(format!(
-                "trial {}: the system under test failed: {failure}",
-                trial.id
-            ));
-        }
-        if trial.verdict == Verdict::Invalid && trial.response_ms.count > 0 {
-            notes.push(struck(trial));
-        }
-        for example in trial.error_examples.iter().take(3) {
-            notes.push(format!(
-                "trial {}, {}: “{}” failed: {}",
-                trial.id,
-                duration(millis(example.t_ms)),
-                example.step,
-                example.detail
-            ));
-        }
     }
+    notes.extend(failures(analysis));
     notes
 }
 
-/// The figures of an invalid trial, for whoever looks for what went wrong.
-fn struck(trial: &TrialAnalysis) -> String {
-    let times = &trial.response_ms;
-    format!(
-        "trial {} is invalid and counts nowhere; it had {} transactions, {} errors, {} per s, mean \
-         {} ms, p95 {} ms, max {} ms",
-        trial.id,
-        count(trial.transactions),
-        count(trial.errors),
-        or_none(trial.throughput_per_s, figure),
-        or_none(times.mean, figure),
-        or_none(times.p95, figure),
-        or_none(times.max, figure),
-    )
+/// Examples of failed requests, each kind once: the first of them, and in how many trials there are such.
+fn failures(analysis: &Analysis) -> Vec<String> {
+    let mut kinds: Vec<(&TrialAnalysis, usize, BTreeSet<u32>)> = Vec::new();
+    for trial in &analysis.trials {
+        for (at, example) in trial.error_examples.iter().enumerate() {
+            let known = kinds.iter_mut().find(|(first, at, _)| {
+                let known = &first.error_examples[*at];
+                (&known.step, &known.detail) == (&example.step, &example.detail)
+            });
+            match known {
+                Some((_, _, trials)) => drop(trials.insert(trial.id)),
+                None => kinds.push((trial, at, BTreeSet::from([trial.id]))),
+            }
+        }
+    }
+    let more = kinds.len().saturating_sub(MOST_FAILURES);
+    let said = kinds.iter().take(MOST_FAILURES);
+    let said = said.map(|(trial, at, trials)| {
+        let example = &trial.error_examples[*at];
+        let others = match trials.len() - 1 {
+            0 => String::new(),
+            n => format!(" (and in {})", plural(n, "further trial")),
+        };
+        format!(
+            "trial {}, {}: “{}” failed: {}{others}",
+            trial.id,
+            duration(millis(example.t_ms)),
+            example.step,
+            example.detail
+        )
+    });
+    let more = (more > 0).then(|| {
+        format!(
+            "{} of failed requests: see result.json",
+            plural(more, "further kind")
+        )
+    });
+    said.chain(more).collect()
+}
+
+/// Which trials: `trial 3`, `trials 1, 3, and 4`; many are counted.
+pub(crate) fn which(trials: &[u32]) -> String {
+    let names: Vec<String> = trials.iter().map(u32::to_string).collect();
+    match trials.len() {
+        1 => format!("trial {}", names[0]),
+        n if n > MOST_TRIALS => format!("{n} trials"),
+        _ => format!("trials {}", list(&names)),
+    }
 }
 
 /// What the run comes to, in a sentence or two.

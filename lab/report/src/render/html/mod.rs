@@ -11,7 +11,7 @@ mod tables;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::document::{Block, Document, Section, Tone};
+use crate::document::{Block, Document, Role, Section, Tone};
 use crate::format::plain;
 use crate::model::LoadLine;
 use crate::render::svg;
@@ -42,7 +42,11 @@ pub fn html(document: &Document) -> String {
             "\n"
             body {
                 (head(document))
-                main { @for section in &document.sections { (part(section)) } }
+                main {
+                    @for section in document.sections.iter().filter(|it| it.role != Role::Lead) {
+                        (part(section))
+                    }
+                }
                 footer { (document.made_by) }
                 script { (PreEscaped(SCRIPT)) }
             }
@@ -74,6 +78,9 @@ fn head(document: &Document) -> Markup {
                 @for one in &document.badges { (pill(one.tone, &judged(one.tone, &one.text))) }
             }
             p.headline { (document.headline) }
+            @for section in document.sections.iter().filter(|it| it.role == Role::Lead) {
+                @for one in &section.blocks { (block(one)) }
+            }
             (load_lines(&document.load_lines))
             (list("findings", &document.findings))
         }
@@ -110,9 +117,15 @@ fn load_lines(lines: &[LoadLine]) -> Markup {
 }
 
 fn part(section: &Section) -> Markup {
-    html! {
+    let inner = html! {
         @if !section.title.is_empty() { h2 { (section.title) } }
         @for one in &section.blocks { (block(one)) }
+    };
+    html! {
+        @match section.role {
+            Role::Apart(mark) => section.apart data-mark=(mark) { (inner) },
+            _ => (inner),
+        }
         "\n"
     }
 }
@@ -123,7 +136,11 @@ fn block(block: &Block) -> Markup {
         Block::List(lines) => list("notes", lines),
         Block::Facts { items, .. } => facts(items),
         Block::KeyFigures(all) => figures::key_figures(all),
-        Block::Table(one) => tables::table(one),
+        Block::Printed(who, lines) => html! {
+            p { (who) }
+            pre.printed { @for line in lines { (line.replace('\t', "    ")) "\n" } }
+        },
+        Block::Table(one) | Block::Lookup(one) => tables::table(one),
         Block::Fold(summary, one) => html! {
             details { summary { (summary) } (tables::table(one)) }
         },

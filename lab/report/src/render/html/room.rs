@@ -16,7 +16,7 @@ pub(super) fn fitted(document: &Document) -> Document {
     let blocks = fitted.sections.iter_mut().flat_map(|it| &mut it.blocks);
     for block in blocks {
         let said = match block {
-            Block::Table(table) | Block::Fold(_, table) => rows(table),
+            Block::Table(table) | Block::Lookup(table) | Block::Fold(_, table) => rows(table),
             Block::Figures(figures) => cells(figures),
             _ => None,
         };

@@ -6,6 +6,8 @@ use super::parts::{class_of, frame, judged};
 use crate::document::{Badge, Cell, Column, Group, Heading, Kind, Row, Table, Tone};
 use crate::format::plural;
 
+/// More folds than these are closed.
+const MOST_OPEN: usize = 2;
 /// Folds of a page: more would outgrow what people can read.
 const MOST_FOLDS: usize = 24;
 
@@ -96,7 +98,8 @@ fn rows_of(table: &Table, rows: &[Row]) -> Markup {
     }
 }
 
-/// Those with something to say are open, and go first where not all are shown.
+/// The worst go first where not all are shown. A few that are not as they should be are open: of
+/// many the same is said once, above them.
 fn folds(table: &Table, mut groups: Vec<&Group>) -> Markup {
     let worst = |group: &Group| {
         let cells = group.rows.iter().flat_map(|row| &row.cells);
@@ -107,10 +110,12 @@ fn folds(table: &Table, mut groups: Vec<&Group>) -> Markup {
         groups.sort_by_key(|group| std::cmp::Reverse(worst(group)));
         groups.truncate(MOST_FOLDS);
     }
+    let told = |group: &&&Group| worst(group) >= Some(Tone::Warn);
+    let few = groups.iter().filter(told).count() <= MOST_OPEN;
     html! {
         @for group in groups {
             @if let Heading::Summary(summary) = &group.heading {
-                details open[worst(group) >= Some(Tone::Warn)] {
+                details open[few && told(&&group)] {
                     (summary_line(summary))
                     (frame("", &format!("{}, {}", table.name, group.name), html! {
                         (heads(&table.columns))

@@ -1,0 +1,45 @@
+//! Whether a generator can be trusted where it is, now: what the trial against a server that does
+//! nothing came to, and how much load that is good for. It knows nothing of how the trial was run.
+
+use crate::model::{Analysis, CheckOutcome, Verdict};
+use crate::unmeasured::cause;
+
+/// The generator's cores should be no busier than this: the limit of the check on its CPU.
+const BUSY_PART: f64 = 0.80;
+
+/// Whether a generator is fit to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitness {
+    /// Whether a trial would be a measurement as far as generator and machine go.
+    pub fit: bool,
+    /// Why not, or what is doubtful, a sentence each.
+    pub why: Vec<String>,
+    /// What to do about it, in the same order.
+    pub advice: Vec<String>,
+    /// Requests per second that the generator's cores have room for.
+    pub requests_per_s: f64,
+}
+
+/// Judges by the trial in which users mostly wait. `reached_per_s` is what the generator reached as
+/// fast as answers came, `busy_part` how busy its cores were then.
+#[must_use]
+pub fn fitness(waiting: &Analysis, reached_per_s: f64, busy_part: Option<f64>) -> Fitness {
+    let mut trials = waiting.trials.iter();
+    let fit = trials.all(|trial| trial.verdict == Verdict::Valid) && !waiting.trials.is_empty();
+    let least = match fit {
+        true => CheckOutcome::Warn,
+        false => CheckOutcome::Invalid,
+    };
+    let told = || waiting.reasons.iter().filter(|one| one.outcome >= least);
+    // Beyond what was reached nothing was seen; within it, some of the cores' time stays free.
+    let part = busy_part.filter(|part| *part > 0.0).unwrap_or(1.0);
+    let requests_per_s = reached_per_s * (BUSY_PART / part).min(1.0);
+    Fitness {
+        fit,
+        why: told()
+            .map(|one| format!("{} ({})", cause(one), one.evidence))
+            .collect(),
+        advice: told().map(|one| one.advice.clone()).collect(),
+        requests_per_s,
+    }
+}

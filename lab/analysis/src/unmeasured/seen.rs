@@ -1,0 +1,40 @@
+//! What was counted in the invalid trials of each cell. It knows no comparison.
+
+use crate::model::{CellSummary, Counters, Range, Seen, TrialAnalysis, Verdict};
+use crate::number::as_f64;
+
+/// Of each cell with an invalid trial that ran to its end, in the order of the cells.
+pub(crate) fn seen(cells: &[CellSummary], trials: &[TrialAnalysis]) -> Vec<Seen> {
+    cells
+        .iter()
+        .filter_map(|cell| of_cell(cell, trials))
+        .collect()
+}
+
+/// Whether it ran and is no measurement.
+pub(super) fn is_spoiled(trial: &TrialAnalysis) -> bool {
+    trial.verdict == Verdict::Invalid && trial.system_failure.is_none() && trial.transactions > 0
+}
+
+fn of_cell(cell: &CellSummary, trials: &[TrialAnalysis]) -> Option<Seen> {
+    let spoiled = || {
+        let of_cell = trials.iter().filter(|trial| trial.cell == cell.cell);
+        of_cell.filter(|trial| is_spoiled(trial))
+    };
+    let counter = |counters: &Counters, name: &str| counters.get(name).copied().flatten();
+    Some(Seen {
+        cell: cell.cell.clone(),
+        label: cell.label.clone(),
+        measured: false,
+        trials: spoiled().count(),
+        is_all: cell.valid_trials == 0,
+        transactions: Range::of(spoiled().map(|trial| as_f64(trial.transactions)))?,
+        errors: Range::of(spoiled().map(|trial| as_f64(trial.errors)))?,
+        cpu_ms_per_transaction: Range::of(
+            spoiled().filter_map(|trial| counter(&trial.system, "cpu_ms_per_transaction")),
+        ),
+        disk_kb_per_transaction: Range::of(
+            spoiled().filter_map(|trial| counter(&trial.host, "disk_kb_per_transaction")),
+        ),
+    })
+}
