@@ -207,7 +207,12 @@ pub(crate) struct RestoreArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 It drives a server that does nothing, on another core where there is one: first as fast as answers
-come, then with 1000 users who mostly wait. Stop other work on the machine meanwhile.")]
+come, then with 1000 users who mostly wait. It ends with 0 where a trial would be a measurement, as
+far as generator and machine go, and with 120 where it would not be, and says why.
+
+Examples:
+  plimsoll calibrate                    before a study, and where trials were invalid
+  plimsoll calibrate --format json      for a script that waits for a quiet machine")]
 pub(crate) struct CalibrateArgs {
     /// Length of each of the two measurements
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]

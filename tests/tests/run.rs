@@ -244,9 +244,13 @@ fn the_generator_is_calibrated_and_leaves_nothing_behind() {
         .output()
         .expect("the program runs");
     let told = text(&output.stderr);
-    assert_eq!(code(&output), 0, "{told}");
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(found["schema"], "plimsoll.calibration/1");
+    // Whether it is fit depends on what else this machine does; its exit code and words go together.
+    let is_fit = found["fit"].as_bool().expect("a judgement");
+    assert_eq!(code(&output), if is_fit { 0 } else { 120 }, "{told}");
+    let why = found["why"].as_array().expect("reasons");
+    assert!(is_fit || !why.is_empty(), "{found}");
     for figure in ["requests_per_s", "sends_per_s", "monitor_ms_per_sample"] {
         assert!(found[figure].as_f64() > Some(0.0), "{figure}: {found}");
     }

@@ -1,13 +1,16 @@
-//! `plimsoll calibrate`: what this machine's generator can be trusted with.
+//! `plimsoll calibrate`: whether this machine's generator is fit to measure now, and with how much.
 
 use std::fmt::Write as _;
 
+use lab_analysis::format::count;
+use lab_analysis::{Analysis, Fitness, fitness};
 use lab_conduct::{
     CalibrateError, CalibrateRequest, Calibration, Event, Lateness, calibrate, serve_nothing,
 };
 use serde_json::json;
 
 use crate::args::{CalibrateArgs, CalibrateFormat};
+use crate::commands::report::{self, WIDTH};
 use crate::commands::{load, print};
 use crate::exit::{Exit, Failure, failure};
 use crate::interrupt::interrupt;
@@ -27,15 +30,21 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Failure> {
         seconds: args.seconds,
         temporary: std::env::temp_dir(),
     };
-    let found = measured(&request)?;
+    let (found, waiting) = measured(&request)?;
+    let busy = found.busy_percent.map(|percent| percent / 100.0);
+    let judged = fitness(&waiting, found.requests_per_s, busy);
     match args.format {
-        CalibrateFormat::Terminal => print(&table(&found)),
-        CalibrateFormat::Json => print(&format!("{:#}\n", json(&found))),
-    }
+        CalibrateFormat::Terminal => print(&table(&found, &judged))?,
+        CalibrateFormat::Json => print(&format!("{:#}\n", json(&found, &judged)))?,
+    };
+    Ok(match judged.fit {
+        true => Exit::Success,
+        false => Exit::TooFewValidTrials,
+    })
 }
 
 /// Measures with the progress display on stderr, a new one for each of the two runs.
-fn measured(request: &CalibrateRequest) -> Result<Calibration, Failure> {
+fn measured(request: &CalibrateRequest) -> Result<(Calibration, Analysis), Failure> {
     let interrupt = interrupt()?;
     let mut display = Display::new();
     let mut show = |event: Event| {
@@ -48,9 +57,17 @@ fn measured(request: &CalibrateRequest) -> Result<Calibration, Failure> {
             display.finish();
         }
     };
-    let found = calibrate(request, &mut show, &interrupt);
+    let mut archive = None;
+    let found = calibrate(
+        request,
+        &mut show,
+        &mut |run| archive = Some(run),
+        &interrupt,
+    );
     display.finish();
-    found.map_err(|error| failed(&error))
+    let found = found.map_err(|error| failed(&error))?;
+    let run = archive.ok_or_else(|| failed(&CalibrateError::NoTrial))?;
+    Ok((found, report::analysed(run)?))
 }
 
 fn failed(error: &CalibrateError) -> Failure {
@@ -63,8 +80,8 @@ fn failed(error: &CalibrateError) -> Failure {
     }
 }
 
-fn table(found: &Calibration) -> String {
-    let mut text = String::new();
+fn table(found: &Calibration, judged: &Fitness) -> String {
+    let mut text = verdict(judged);
     let or = |value: Option<f64>, unit: &str| {
         value.map_or("not told by this kernel".to_owned(), |v| {
             format!("{v:.0}{unit}")
@@ -103,7 +120,26 @@ fn table(found: &Calibration) -> String {
     text
 }
 
-fn json(found: &Calibration) -> serde_json::Value {
+/// Whether it is fit, for how much, and what speaks against it.
+fn verdict(judged: &Fitness) -> String {
+    let most = count(judged.requests_per_s as u64);
+    let mut lines = vec![match judged.fit {
+        true => format!(
+            "fit to measure now: up to {most} requests per s, such as {most} users who send one each \
+             second, where ports and open files allow as many"
+        ),
+        false => "NOT fit to measure now".to_owned(),
+    }];
+    let told = judged.why.iter().zip(&judged.advice);
+    lines.extend(told.map(|(why, advice)| format!("- {why}. → {advice}")));
+    let wrapped = textwrap::Options::new(WIDTH).subsequent_indent("  ");
+    let lines = lines
+        .iter()
+        .map(|line| textwrap::fill(line, &wrapped) + "\n");
+    lines.collect::<String>() + "\n"
+}
+
+fn json(found: &Calibration, judged: &Fitness) -> serde_json::Value {
     let Lateness {
         p50_ms: p50,
         p99_ms: p99,
@@ -111,6 +147,9 @@ fn json(found: &Calibration) -> serde_json::Value {
     } = found.lateness;
     json!({
         "schema": "plimsoll.calibration/1",
+        "fit": judged.fit,
+        "why": judged.why,
+        "requests_per_s_at_most": judged.requests_per_s,
         "requests_per_s": found.requests_per_s,
         "generator_busy_percent": found.busy_percent,
         "requests_per_core_per_s": found.per_core_per_s,
@@ -125,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_short_and_the_json_has_the_same() {
+    fn the_verdict_comes_first_and_the_json_has_the_same() {
         let found = Calibration {
             requests_per_s: 38_211.4,
             busy_percent: Some(98.6),
@@ -138,6 +177,20 @@ mod tests {
             sends_per_s: 990.2,
             monitor_ms: 0.312,
         };
-        insta::assert_snapshot!(format!("{}\n{:#}", table(&found), json(&found)));
+        let fit = Fitness {
+            fit: true,
+            why: Vec::new(),
+            advice: Vec::new(),
+            requests_per_s: 31_003.0,
+        };
+        let unfit = Fitness {
+            fit: false,
+            why: vec!["other programs (rustc) used 92 % of this machine's CPU".to_owned()],
+            advice: vec!["Stop them, and run again.".to_owned()],
+            ..fit.clone()
+        };
+        let (good, bad) = (table(&found, &fit), table(&found, &unfit));
+        let json = json(&found, &unfit);
+        insta::assert_snapshot!(format!("{good}\n{bad}\n{json:#}"));
     }
 }

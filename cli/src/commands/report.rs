@@ -39,7 +39,11 @@ fn json(analysis: &Analysis) -> Result<String, Failure> {
 
 /// Opens and analyses an archive.
 pub(crate) fn read(dir: &Path) -> Result<Analysis, Failure> {
-    let run = Run::open(dir).map_err(|error| Failure::new(Exit::BadInput, &error))?;
+    analysed(Run::open(dir).map_err(|error| Failure::new(Exit::BadInput, &error))?)
+}
+
+/// Analyses an archive of any version.
+pub(crate) fn analysed(run: Run) -> Result<Analysis, Failure> {
     let run = present(run).map_err(|error| Failure::new(Exit::BadInput, &error))?;
     analyse(&run).map_err(|error| Failure::new(Exit::BadInput, &error))
 }

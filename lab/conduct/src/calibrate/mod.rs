@@ -24,19 +24,22 @@ use crate::judged::Judged;
 use crate::quiet::Patience;
 use crate::run::{RunRequest, run};
 
-/// Measures: two runs, one after the other, whose events go to `events`.
+/// Measures: two runs, one after the other, whose events go to `events`; the archive of the second, in
+/// which users mostly wait, goes to `waited` to be judged.
 ///
 /// # Errors
 /// When a run can't begin or go on, the server fails, or `interrupt` becomes true.
 pub fn calibrate(
     request: &CalibrateRequest,
     events: &mut dyn FnMut(Event),
+    waited: &mut dyn FnMut(Run),
     interrupt: &AtomicBool,
 ) -> Result<Calibration, CalibrateError> {
     let folder = Folder::new(&request.temporary)?;
     let mut measure = |load: &Load| measure(request, &folder.0, load, events, interrupt);
-    let busy = measure(&BUSY)?;
-    let waiting = measure(&WAITING)?;
+    let (busy, _) = measure(&BUSY)?;
+    let (waiting, archive) = measure(&WAITING)?;
+    waited(archive);
     let per_core = |share: f64| busy.per_s / (share * busy.workers);
     Ok(Calibration {
         requests_per_s: busy.per_s,
@@ -54,7 +57,7 @@ fn measure(
     load: &Load,
     events: &mut dyn FnMut(Event),
     interrupt: &AtomicBool,
-) -> Result<Figures, CalibrateError> {
+) -> Result<(Figures, Run), CalibrateError> {
     let (loaded, plan) = load::study(load, request)?;
     let request = RunRequest {
         loaded,
@@ -76,7 +79,8 @@ fn measure(
     if let TrialEnd::SystemFailed { message } = &trial.record.end {
         return Err(CalibrateError::SystemFailed(message.clone()));
     }
-    Ok(Figures::of(trial))
+    let figures = Figures::of(trial);
+    Ok((figures, run))
 }
 
 /// A folder for the archives, removed with this.
