@@ -218,3 +218,36 @@ fn a_server_that_does_not_start_says_so_in_its_own_lines() {
     assert!(page.contains("Traceback:\n    no module named"));
     assert!(!page.contains('\u{1b}') && !markdown(&analysis).contains('\u{1b}'));
 }
+
+#[test]
+fn of_several_attempts_the_last_stands_in_its_block_and_a_trial_counts_once() {
+    let mut made = spoiled(4, 99, 1.0);
+    // The last attempt is quicker than what it is beside; the first was not.
+    let again = |response_us, started| Shape {
+        response_us,
+        attempt_of: Some(1),
+        started: Some(started),
+        circumstances: disturbed(60.0, 20.0),
+        ..Shape::default()
+    };
+    made.shapes.push(again(8_000, "2026-01-05T10:09:10Z"));
+    made.shapes.push(again(2_000, "2026-01-05T10:09:40Z"));
+    let analysis = made.analysis();
+    let sums = &analysis.summary;
+    assert_eq!((sums.complete, sums.invalid, sums.repeats), (8, 8, 2));
+    assert!(
+        analysis.headline.contains("all 8 trials"),
+        "{}",
+        analysis.headline
+    );
+    let mean = &analysis.exploratory[0];
+    assert_eq!((mean.blocks, mean.lower, mean.higher), (4, 3, 1));
+
+    // Where the last attempt is a measurement, the disturbed ones stand for nothing.
+    let last = made.shapes.last_mut().unwrap();
+    last.circumstances = disturbed(0.1, 0.1);
+    let analysis = made.analysis();
+    assert_eq!(analysis.summary.valid, 1);
+    let mean = &analysis.exploratory[0];
+    assert_eq!((mean.blocks, mean.lower, mean.higher), (4, 3, 1));
+}

@@ -7,7 +7,7 @@
 use lab_plan::Plan;
 use lab_stats::verdict::{LEAST_BLOCKS, Margins};
 
-use super::seen::is_spoiled;
+use super::seen::stands;
 use crate::checks::spoils_times_only;
 use crate::compare::{Draft, Trials, judge, pairs};
 use crate::format::percent;
@@ -29,11 +29,11 @@ pub(crate) fn demand(
     trials: &[TrialAnalysis],
     measured: &[Comparison],
 ) -> Option<Demand> {
-    if !trials.iter().any(is_spoiled) {
+    if !trials.iter().any(stands) {
         return None;
     }
     let counted = Trials::that(trials, |trial| {
-        trial.verdict == Verdict::Valid || is_spoiled(trial) && only_times(trial)
+        trial.verdict == Verdict::Valid || stands(trial) && only_times(trial)
     });
     let is_judged = |a: &str, b: &str| {
         let mut of_cpu = measured.iter().filter(|one| one.metric == Measure::Cpu);

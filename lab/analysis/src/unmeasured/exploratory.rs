@@ -5,7 +5,7 @@ use lab_plan::Plan;
 use lab_stats::sign_test_p;
 use lab_stats::verdict::LEAST_BLOCKS;
 
-use super::seen::is_spoiled;
+use super::seen::stands;
 use crate::compare::{Pair, Trials, pairs};
 use crate::model::{CellSummary, Exploratory, Measure, Range, TrialAnalysis, Verdict};
 
@@ -30,12 +30,12 @@ pub(crate) fn exploratory(
     cells: &[CellSummary],
     trials: &[TrialAnalysis],
 ) -> Vec<Exploratory> {
-    if !trials.iter().any(is_spoiled) {
+    if !trials.iter().any(stands) {
         return Vec::new();
     }
     let measured = Trials::that(trials, |trial| trial.verdict == Verdict::Valid);
     let ran = Trials::that(trials, |trial| {
-        trial.verdict == Verdict::Valid || is_spoiled(trial)
+        trial.verdict == Verdict::Valid || stands(trial)
     });
     let pairs = pairs(plan, cells);
     let noisy = pairs.iter().filter(|pair| {

@@ -1,6 +1,8 @@
 //! Why trials are no measurements, or not quite: each check that didn't pass, once over all trials;
 //! and the one sentence that says it first.
 
+use std::collections::BTreeSet;
+
 use lab_archive::Run;
 use lab_plan::checks::{self, Cause, Unit};
 
@@ -153,13 +155,18 @@ pub(crate) fn why(
         .iter()
         .find(|one| one.outcome == CheckOutcome::Invalid)?;
     let what = cause(main);
-    let during = of_trials(main.trials.len(), trials.len());
+    // Trials of the plan, whatever number of attempts they took.
+    let hit = trials
+        .iter()
+        .filter(|trial| main.trials.contains(&trial.id));
+    let hit: BTreeSet<u32> = hit.map(TrialAnalysis::planned).collect();
+    let during = of_trials(hit.len(), summary.complete);
     if trials.iter().all(|trial| trial.verdict == Verdict::Invalid) {
         return Some(format!("Not a measurement: {what} during {during}."));
     }
     let invalid = of_trials(summary.invalid, summary.complete);
     let are = if summary.invalid == 1 { "is" } else { "are" };
-    let most = if summary.invalid == main.trials.len() {
+    let most = if summary.invalid == hit.len() {
         ""
     } else {
         "most often "

@@ -16,6 +16,12 @@ pub(super) fn is_spoiled(trial: &TrialAnalysis) -> bool {
     trial.verdict == Verdict::Invalid && trial.system_failure.is_none() && trial.transactions > 0
 }
 
+/// Whether it is moreover the last attempt at its trial of the plan: of several, the last one stands
+/// beside other trials of its block.
+pub(super) fn stands(trial: &TrialAnalysis) -> bool {
+    is_spoiled(trial) && trial.repeated_by.is_none()
+}
+
 fn of_cell(cell: &CellSummary, trials: &[TrialAnalysis]) -> Option<Seen> {
     let spoiled = || {
         let of_cell = trials.iter().filter(|trial| trial.cell == cell.cell);
