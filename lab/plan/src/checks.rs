@@ -139,13 +139,7 @@ const fn percent(
     warn: Option<f64>,
     invalid: Option<f64>,
 ) -> Limit {
-    Limit {
-        key,
-        figure,
-        unit: Unit::Percent,
-        warn,
-        invalid,
-    }
+    in_unit(Unit::Percent, key, figure, (warn, invalid))
 }
 
 const fn ms(
@@ -154,10 +148,19 @@ const fn ms(
     warn: Option<f64>,
     invalid: Option<f64>,
 ) -> Limit {
+    in_unit(Unit::Milliseconds, key, figure, (warn, invalid))
+}
+
+const fn in_unit(
+    unit: Unit,
+    key: &'static str,
+    figure: &'static str,
+    (warn, invalid): (Option<f64>, Option<f64>),
+) -> Limit {
     Limit {
         key,
         figure,
-        unit: Unit::Milliseconds,
+        unit,
         warn,
         invalid,
     }

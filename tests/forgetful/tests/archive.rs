@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::thread;
 
-use common::{Verdict, crash_while, disk};
+use common::{Verdict, crash_while, disk, is_found_out, survives};
 use lab_archive::{ArchiveError, Run, RunWriter};
-use plimsoll_forgetful::{Lie, Mounted, crashes, seed};
+use plimsoll_forgetful::{Lie, Mounted, seed};
 
 /// A real run, whose trials are written again.
 fn golden() -> Run {
@@ -98,12 +98,7 @@ fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
 
 #[test]
 fn finished_trials_survive() {
-    let seed = seed(1);
-    let Some(disk) = disk(seed) else {
-        return;
-    };
-    let (wrong, first) = run(&disk, crashes(60));
-    assert_eq!(wrong, 0, "seed {seed}: {first:?}");
+    survives(60, run);
 }
 
 /// Without the sync of files, or of folders, something finished is lost: this test finds it.
@@ -113,13 +108,7 @@ fn a_sync_left_out_is_found_out() {
         Lie::Files(".partial/".to_owned()),
         Lie::Folders("/trials".to_owned()),
     ] {
-        let Some(disk) = disk(seed(2)) else {
-            return;
-        };
-        disk.lie(lie.clone());
-        let (wrong, first) = run(&disk, 40);
-        println!("{lie:?}: {wrong} of 40 crashes: {first:?}");
-        assert!(wrong > 5, "{lie:?}: {wrong} of 40");
+        is_found_out(seed(2), lie, run);
     }
 }
 

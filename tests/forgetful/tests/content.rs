@@ -9,9 +9,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use common::{Verdict, crash_while, disk};
+use common::{Verdict, crash_while, is_found_out, survives};
 use groupware_content::{ContentHash, ContentStore, Found};
-use plimsoll_forgetful::{Lie, Mounted, crashes, seed};
+use plimsoll_forgetful::{Lie, Mounted, seed};
 
 const WRITERS: u64 = 3;
 const CHUNK_BYTES: usize = 9_000;
@@ -147,12 +147,7 @@ fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
 
 #[test]
 fn settled_offsets_and_finished_content_survive() {
-    let seed = seed(1);
-    let Some(disk) = disk(seed) else {
-        return;
-    };
-    let (wrong, first) = run(&disk, crashes(150));
-    assert_eq!(wrong, 0, "seed {seed}: {first:?}");
+    survives(150, run);
 }
 
 /// Without the sync of a file, or of a folder, something acknowledged is lost: this test finds it.
@@ -164,12 +159,6 @@ fn a_sync_left_out_is_found_out() {
         Lie::Folders("/content/".to_owned()),
     ];
     for lie in left_out {
-        let Some(disk) = disk(seed(2)) else {
-            return;
-        };
-        disk.lie(lie.clone());
-        let (wrong, first) = run(&disk, 40);
-        println!("{lie:?}: {wrong} of 40 crashes: {first:?}");
-        assert!(wrong > 5, "{lie:?}: {wrong} of 40");
+        is_found_out(seed(2), lie, run);
     }
 }

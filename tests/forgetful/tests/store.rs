@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{Verdict, crash_while, disk, scratch};
+use common::{Verdict, crash_while, disk, is_found_out, scratch, survives};
 use groupware_store::{Batch, CommitError, Store, StoreError, StoreOptions};
 use nix::errno::Errno;
-use plimsoll_forgetful::{Call, Fault, Lie, Mounted, crashes, seed};
+use plimsoll_forgetful::{Call, Fault, Lie, Mounted, seed};
 
 const WRITERS: u64 = 3;
 
@@ -152,37 +152,18 @@ fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
 
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_is_there_in_part() {
-    let seed = seed(1);
-    let Some(disk) = disk(seed) else {
-        return;
-    };
-    let (wrong, first) = run(&disk, crashes(150));
-    assert_eq!(wrong, 0, "seed {seed}: {first:?}");
+    survives(150, run);
 }
 
 /// Without the log's sync, acknowledged batches are lost: this test finds it.
 #[test]
 fn a_log_that_is_not_synced_is_found_out() {
-    let seed = seed(2);
-    let Some(disk) = disk(seed) else {
-        return;
-    };
-    disk.lie(Lie::Files("-wal".to_owned()));
-    let (wrong, first) = run(&disk, 40);
-    println!("{wrong} of 40 crashes: {first:?}");
-    assert!(wrong > 10, "{wrong} of 40");
+    is_found_out(seed(2), Lie::Files("-wal".to_owned()), run);
 }
 
 #[test]
 fn a_folder_that_is_not_synced_is_found_out() {
-    let seed = seed(3);
-    let Some(disk) = disk(seed) else {
-        return;
-    };
-    disk.lie(Lie::Folders("/".to_owned()));
-    let (wrong, first) = run(&disk, 40);
-    println!("{wrong} of 40 crashes: {first:?}");
-    assert!(wrong > 10, "{wrong} of 40");
+    is_found_out(seed(3), Lie::Folders("/".to_owned()), run);
 }
 
 /// A disk that refuses a write or a sync now and then: each batch is acknowledged or refused, and what was

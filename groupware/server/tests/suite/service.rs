@@ -612,28 +612,9 @@ fn metrics_count_by_route_method_and_status() {
 
 #[test]
 fn tls_serves_and_marks_its_cookies() {
-    let folder = tempfile::tempdir().unwrap();
-    let certified = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
-    let (cert, key) = (
-        folder.path().join("cert.pem"),
-        folder.path().join("key.pem"),
-    );
-    std::fs::write(&cert, certified.cert.pem()).unwrap();
-    std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
-    let server = start_with(|config| {
-        config.tls = Some(TlsFiles {
-            cert: cert.clone(),
-            key,
-        });
-    });
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(certified.cert.der().clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut client = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let certified = certified();
+    let server = start_with(|config| config.tls = Some(certified.files()));
+    let mut client = certified.client();
     client.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let client = Arc::new(client);
     let tls = || {

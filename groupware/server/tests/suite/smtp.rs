@@ -467,18 +467,9 @@ fn malformed_messages_are_kept_and_shown() {
 
 #[test]
 fn passwords_go_over_tls_where_others_can_listen() {
-    use std::sync::Arc;
-
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let (cert, key) = (
-        folder.path().join("cert.pem"),
-        folder.path().join("key.pem"),
-    );
-    std::fs::write(&cert, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let certified = certified();
     let world_config = |config: &mut Config| {
-        config.tls = Some(groupware_server::TlsFiles { cert, key });
+        config.tls = Some(certified.files());
         config.submission_listen = Some(([0, 0, 0, 0], 0).into());
     };
     let mut config = config();
@@ -494,17 +485,7 @@ fn passwords_go_over_tls_where_others_can_listen() {
     );
     client.expect("AUTH PLAIN AGFubgB3cm9uZw==", "538");
     client.expect("STARTTLS", "220");
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(made.cert.der().clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = "localhost".try_into().unwrap();
-    let session = rustls::ClientConnection::new(Arc::new(tls), name).unwrap();
-    let mut stream = rustls::StreamOwned::new(session, client.stream.into_inner());
+    let mut stream = rustls::StreamOwned::new(certified.session(), client.stream.into_inner());
     stream.write_all(b"EHLO x\r\nSTARTTLS\r\nQUIT\r\n").unwrap();
     let mut said = String::new();
     let _ = stream.read_to_string(&mut said);

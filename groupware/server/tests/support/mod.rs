@@ -3,10 +3,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
-use groupware_server::{Config, Data, Server};
+use groupware_server::{Config, Data, Server, TlsFiles};
 use serde_json::Value;
 
 pub(crate) const TOKEN: &str = "test-admin-token-0123456789";
@@ -200,5 +201,51 @@ pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     while !condition() {
         assert!(now() < deadline, "waited too long for {what}");
         std::thread::park_timeout(Duration::from_millis(1));
+    }
+}
+
+/// A certificate for `localhost` that signs itself, in files that go with it.
+pub(crate) struct Certified {
+    made: rcgen::CertifiedKey<rcgen::KeyPair>,
+    folder: tempfile::TempDir,
+}
+
+pub(crate) fn certified() -> Certified {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let certified = Certified {
+        made,
+        folder: tempfile::tempdir().unwrap(),
+    };
+    let TlsFiles { cert, key } = certified.files();
+    std::fs::write(cert, certified.made.cert.pem()).unwrap();
+    std::fs::write(key, certified.made.signing_key.serialize_pem()).unwrap();
+    certified
+}
+
+impl Certified {
+    /// What a server is told.
+    pub(crate) fn files(&self) -> TlsFiles {
+        TlsFiles {
+            cert: self.folder.path().join("cert.pem"),
+            key: self.folder.path().join("key.pem"),
+        }
+    }
+
+    /// A client that trusts it.
+    pub(crate) fn client(&self) -> rustls::ClientConfig {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(self.made.cert.der().clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth()
+    }
+
+    /// The client's side of a connection to a server that has it.
+    pub(crate) fn session(&self) -> rustls::ClientConnection {
+        let name = "localhost".try_into().unwrap();
+        rustls::ClientConnection::new(Arc::new(self.client()), name).unwrap()
     }
 }

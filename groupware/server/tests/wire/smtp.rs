@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use groupware_server::{Config, Server};
 use insta::assert_snapshot;
 
-use crate::support::{basic, config, connect, register, send};
+use crate::support::{basic, certified, config, connect, register, send};
 use crate::transcript::starred;
 
 /// Longest line of a client that is shown.
@@ -475,18 +475,9 @@ fn what_may_work_later() {
 
 #[test]
 fn over_tls() {
-    use std::sync::Arc;
-
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let (cert, key) = (
-        folder.path().join("cert.pem"),
-        folder.path().join("key.pem"),
-    );
-    std::fs::write(&cert, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let certified = certified();
     let mut config = config();
-    config.tls = Some(groupware_server::TlsFiles { cert, key });
+    config.tls = Some(certified.files());
     config.smtp_listen = Some(([127, 0, 0, 1], 0).into());
     // Others could listen, so that passwords need TLS.
     config.submission_listen = Some(([0, 0, 0, 0], 0).into());
@@ -502,16 +493,7 @@ fn over_tls() {
         client.said = format!("# {name}\n{}", client.said);
         client.say(&["EHLO there", "AUTH PLAIN AGEAYg==", "STARTTLS"]);
         text += &client.take();
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add(made.cert.der().clone()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let session = rustls::ClientConnection::new(Arc::new(tls), "localhost".try_into().unwrap());
-        let stream = rustls::StreamOwned::new(session.unwrap(), client.stream.into_inner());
+        let stream = rustls::StreamOwned::new(certified.session(), client.stream.into_inner());
         let mut client = Dialogue::on(stream);
         client.say(&["MAIL FROM:<a@b>", "EHLO there", "STARTTLS", "QUIT"]);
         text += &format!("(TLS begins)\n{}", client.take());

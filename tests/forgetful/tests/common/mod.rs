@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use plimsoll_forgetful::Mounted;
+use plimsoll_forgetful::{Lie, Mounted, crashes, seed};
 use tempfile::TempDir;
 
 /// Whether a crash lost nothing, and if it did, what.
@@ -12,6 +12,8 @@ pub(crate) type Verdict = Result<(), String>;
 
 /// Most calls of the file system between two crashes.
 const MOST_CALLS: u64 = 60;
+/// Of forty crashes without a sync, more than these must lose something.
+const MOST_BY_CHANCE: u64 = 10;
 
 /// A disk, where one can be mounted.
 pub(crate) fn disk(seed: u64) -> Option<Mounted> {
@@ -48,4 +50,33 @@ pub(crate) fn crash_while<K>(
         fs::remove_dir_all(&crash.folder).expect("an image can be removed");
     }
     (wrong, first)
+}
+
+/// The negative control: with this sync left out, crashes must be found to lose something.
+pub(crate) fn is_found_out(
+    seed: u64,
+    lie: Lie,
+    run: impl FnOnce(&Mounted, u64) -> (u64, Option<String>),
+) {
+    const CRASHES: u64 = 40;
+    let Some(disk) = disk(seed) else {
+        return;
+    };
+    disk.lie(lie.clone());
+    let (wrong, first) = run(&disk, CRASHES);
+    println!("{lie:?}: {wrong} of {CRASHES} crashes: {first:?}");
+    assert!(wrong > MOST_BY_CHANCE, "{lie:?}: {wrong} of {CRASHES}");
+}
+
+/// The test itself: whatever was acknowledged survives every crash.
+pub(crate) fn survives(
+    usual_crashes: u64,
+    run: impl FnOnce(&Mounted, u64) -> (u64, Option<String>),
+) {
+    let seed = seed(1);
+    let Some(disk) = disk(seed) else {
+        return;
+    };
+    let (wrong, first) = run(&disk, crashes(usual_crashes));
+    assert_eq!(wrong, 0, "seed {seed}: {first:?}");
 }
