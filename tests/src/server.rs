@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -21,6 +21,17 @@ pub const ADMIN_TOKEN: &str = "whole-product-test-token";
 
 /// Longest wait for bytes of an answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// An address that was free a moment ago.
+///
+/// # Panics
+/// If there is none.
+pub fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener
+        .local_addr()
+        .expect("a bound socket has an address")
+}
 
 /// A server that ends, by SIGKILL, with this value.
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 //! page, or it is refused with a reason. Nothing of it makes the server fail.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use plimsoll_tests::server::{Client, ServerProcess};
+use plimsoll_tests::server::{Client, ServerProcess, free_address};
 use serde_json::{Value, json};
 
 const PASSWORD: &str = "correct horse battery";
@@ -105,9 +105,7 @@ struct World {
 impl World {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let smtp = free.local_addr().unwrap();
-        drop(free);
+        let smtp = free_address();
         let server =
             ServerProcess::start_with(folder.path(), &["--smtp-listen", &smtp.to_string()]);
         let mut admin = Client::admin(server.address()).unwrap();

@@ -43,13 +43,7 @@ pub(crate) fn compare(plan: &Plan, trials: &[TrialAnalysis], cells: &[CellSummar
         seed,
     );
     let claims = claims(smallest, &control);
-    let margins = |measure: Measure| {
-        let claim = claims.iter().find(|claim| claim.metric == measure);
-        Margins {
-            matters: measure.matters(smallest),
-            claims: claim.map_or(measure.matters(smallest), |claim| claim.smallest_difference),
-        }
-    };
+    let margins = |measure| margins(&claims, smallest, measure);
     let mut pairs = pairs(plan, cells);
     let pairs_left_out = pairs.len().saturating_sub(MOST_PAIRS);
     pairs.truncate(MOST_PAIRS);
@@ -453,4 +447,14 @@ fn too_few(blocks: usize) -> String {
         times(least),
         times(ALPHA),
     )
+}
+
+/// By what differences of a measure are judged: a control may have shown that small ones can't be claimed.
+pub(crate) fn margins(claims: &[Claim], smallest: f64, measure: Measure) -> Margins {
+    let matters = measure.matters(smallest);
+    let claim = claims.iter().find(|claim| claim.metric == measure);
+    Margins {
+        matters,
+        claims: claim.map_or(matters, |claim| claim.smallest_difference),
+    }
 }

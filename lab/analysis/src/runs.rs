@@ -6,9 +6,10 @@
 
 use lab_stats::paired::Bounds;
 use lab_stats::unpaired::{self, Row, least_p, least_units};
-use lab_stats::verdict::{ALPHA, Compared, Margins, word};
+use lab_stats::verdict::{ALPHA, Compared, word};
 
 use crate::answer::{self, Deciding};
+use crate::compare::margins;
 use crate::format::{list, plural, times};
 use crate::model::{Analysis, Answer, Decision};
 use crate::model::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome};
@@ -264,18 +265,6 @@ struct Rule<'a> {
     seed: u64,
 }
 
-impl Rule<'_> {
-    fn margins(&self, measure: Measure) -> Margins {
-        let claim = self.claims.iter().find(|claim| claim.metric == measure);
-        Margins {
-            matters: measure.matters(self.relevant),
-            claims: claim.map_or(measure.matters(self.relevant), |claim| {
-                claim.smallest_difference
-            }),
-        }
-    }
-}
-
 /// The deciding measures of all cells are tested together, and so are the others.
 fn judge(drafts: Vec<Draft>, units: usize, rule: &Rule<'_>) -> Vec<Comparison> {
     let enough = |draft: &Draft| {
@@ -307,7 +296,7 @@ fn judge(drafts: Vec<Draft>, units: usize, rule: &Rule<'_>) -> Vec<Comparison> {
 }
 
 fn comparison(draft: &Draft, units: usize, p: Option<(f64, f64)>, rule: &Rule<'_>) -> Comparison {
-    let margins = rule.margins(draft.measure);
+    let margins = margins(rule.claims, rule.relevant, draft.measure);
     let (a, b) = draft.values(units);
     let mean = |of: &[f64]| of.iter().sum::<f64>() / as_f64(of.len() as u64);
     let log_ratio = mean(&b) - mean(&a);

@@ -10,6 +10,7 @@ use lab_monitor::quiet::{Gate, Limits, Next, Seen, Watch};
 use lab_study::model::checks::{self, MEMORY_PRESSURE, OTHER_PROGRAMS, STOLEN_CPU};
 
 use crate::clock::{Stopwatch, pause};
+use crate::course::whole_ms;
 use crate::event::Event;
 use crate::surroundings::Look;
 
@@ -104,7 +105,7 @@ pub(crate) fn wait(
 fn facts(quiet: bool, gate: &Gate, seen: &Seen, disturbed_by: Vec<String>) -> QuietGate {
     QuietGate {
         quiet,
-        waited_ms: u64::try_from(gate.waited().as_millis()).unwrap_or(u64::MAX),
+        waited_ms: whole_ms(gate.waited()),
         disturbed_by,
         steal_percent: seen.steal_percent,
         others_percent: seen.others_percent,

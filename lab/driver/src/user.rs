@@ -12,7 +12,7 @@ use lab_workload::timing::{SessionChoice, TimingStream};
 use crate::client::{Client, Exchange, RequestId};
 use crate::clock::{Clock, Nanos, nanos};
 use crate::event::{ErrorClass, Unanswered};
-use crate::load::SharedPool;
+use crate::load::{Pool, SharedPool};
 use crate::recorder::{Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::timers::{Timer, Timers};
@@ -52,9 +52,9 @@ impl<C> Shared<C> {
 
     /// How many sessions wait for a connection, as this worker's windows tell it: the first one's tell
     /// for all of the program.
-    pub(crate) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self, pool: &Pool) -> usize {
         match self.worker {
-            0 => self.pool.lock().waiting(),
+            0 => pool.waiting(),
             _ => 0,
         }
     }

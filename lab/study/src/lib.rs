@@ -29,6 +29,7 @@ pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal};
 pub use error::{LoadError, Problem};
 pub use file::{schema_study, schema_workload};
 pub use model::{Study, Workload};
+pub use nearest::nearest;
 pub use preparation::{Action, ActionRequest, EACH, Keep, Piece, Preparation};
 pub use read::{Files, Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
 pub use system::{Cpus, HostSpec, KernelSetting, SystemSpec};

@@ -1,7 +1,7 @@
 //! The right name nearest to a wrong one.
 
 /// The choice most like `wrong`, if any is like enough to be meant.
-pub(crate) fn nearest<'a>(wrong: &str, choices: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(wrong: &str, choices: &[&'a str]) -> Option<&'a str> {
     // Long names are compared by their beginning: the cost grows with the product of the lengths.
     let wrong: String = wrong.chars().take(80).collect::<String>().to_lowercase();
     let score = |choice: &str| strsim::jaro_winkler(&wrong, &choice.to_lowercase());

@@ -4,12 +4,12 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use plimsoll_tests::server::{Client, ServerProcess, basic, connect_from};
+use plimsoll_tests::server::{Client, ServerProcess, basic, connect_from, free_address};
 use plimsoll_tests::wait_until;
 use serde_json::{Value, json};
 
@@ -172,11 +172,6 @@ impl Stage {
     fn proc(&self, file: &str) -> PathBuf {
         format!("/proc/{}/{file}", self.server.pid()).into()
     }
-}
-
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
 }
 
 /// A connection of the abuser to any of the server's addresses. Who is not let in gets none.

@@ -43,8 +43,10 @@ pub(crate) async fn run_arrivals<C: Client>(
         let number = arrival.number;
         let worker = shared.worker;
         let arrived = Arrived { number, at, worker };
-        let fate = shared.pool.lock().arrive(arrived);
-        let waiting = shared.waiting();
+        let (fate, waiting) = {
+            let mut pool = shared.pool.lock();
+            (pool.arrive(arrived), shared.waiting(&pool))
+        };
         let mut recorder = shared.recorder.borrow_mut();
         recorder.arrived(at, waiting);
         if fate == Fate::Dropped {
@@ -63,8 +65,11 @@ pub(crate) async fn run_slot<C: Client>(
     let slot = (shared.worker, shared.place(user.index));
     let mut state = Progress::from(0);
     loop {
-        shared.pool.lock().release(slot);
-        let waiting = shared.waiting();
+        let waiting = {
+            let mut pool = shared.pool.lock();
+            pool.release(slot);
+            shared.waiting(&pool)
+        };
         shared.recorder.borrow_mut().waiting(waiting);
         let given = poll_fn(|cx| shared.pool.lock().poll_session(slot, cx));
         let Arrived { number, at, .. } = given.await;

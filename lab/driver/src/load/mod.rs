@@ -8,5 +8,5 @@ mod probe;
 
 pub(crate) use arrivals::{Source, run_arrivals, run_slot};
 pub(crate) use closed::{run_session, start_offset};
-pub(crate) use pool::SharedPool;
+pub(crate) use pool::{Pool, SharedPool};
 pub(crate) use probe::run_probe;
