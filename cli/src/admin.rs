@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::operating::ServerArgs;
 
 /// The admin token, where it comes from the environment rather than a file.
-const TOKEN: &str = "PLIMSOLL_ADMIN_TOKEN";
+pub(crate) const TOKEN: &str = "PLIMSOLL_ADMIN_TOKEN";
 /// Where a server that was started here with no other settings keeps it.
 const TOKEN_FILE: &str = "plimsoll-data/admin-token";
 /// Longest answer.
@@ -124,20 +124,6 @@ impl Admin {
     }
 }
 
-/// A path's segment, encoded.
-pub(crate) fn segment(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
-}
-
 /// The token goes over the network only where nobody can read it.
 fn check(base: &str) -> Result<(), Failure> {
     let bad = || Failure::text(Exit::BadInput, format!("{base} is no address of a server"));
@@ -223,10 +209,5 @@ mod tests {
         ] {
             assert!(check(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn segments_are_encoded() {
-        assert_eq!(segment("a/b c%é.x"), "a%2Fb%20c%25%C3%A9.x");
     }
 }

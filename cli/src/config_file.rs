@@ -177,13 +177,9 @@ fn unknown(key: &Spanned<String>, options: &[Arg]) -> Wrong {
         return wrong;
     }
     // Who writes `tls_cert` means `tls-cert`.
-    let meant = name.replace('_', "-").to_lowercase();
-    let score = |known: &str| strsim::jaro_winkler(&meant, known);
-    let names = options.iter().filter_map(Arg::get_long);
-    let nearest = names.max_by(|a, b| score(a).total_cmp(&score(b)));
-    wrong.hint = nearest
-        .filter(|known| score(known) >= 0.75)
-        .map(|known| format!("did you mean `{known}`?"));
+    let names: Vec<&str> = options.iter().filter_map(Arg::get_long).collect();
+    let nearest = lab_study::nearest(&name.replace('_', "-"), &names);
+    wrong.hint = nearest.map(|known| format!("did you mean `{known}`?"));
     wrong
 }
 

@@ -8,9 +8,10 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use groupware_mailfiles::{Flags, Maildir, MaildirWriter, Mbox, Message, Read, write_mbox};
+use groupware_text::encoded;
 use serde_json::Value;
 
-use crate::admin::{Admin, segment};
+use crate::admin::Admin;
 use crate::commands::print;
 use crate::commands::users::path;
 use crate::exit::{Exit, Failure};
@@ -138,10 +139,16 @@ impl Import<'_> {
             false => folder,
         };
         let copy = self.copy(&message.bytes, received);
+        // The folder says whether it is a draft, or was deleted.
+        let flags = Flags {
+            draft: false,
+            trashed: false,
+            ..message.flags
+        };
         let query = format!(
             "folder={}&received={received}&copy={copy}&flags={}",
-            segment(folder),
-            letters(message.flags)
+            encoded(folder),
+            flags.letters()
         );
         let answer = self
             .admin
@@ -177,20 +184,6 @@ impl Import<'_> {
     }
 }
 
-fn letters(flags: Flags) -> String {
-    let letters = [
-        (flags.flagged, 'F'),
-        (flags.forwarded, 'P'),
-        (flags.answered, 'R'),
-        (flags.read, 'S'),
-    ];
-    letters
-        .iter()
-        .filter(|(is_set, _)| *is_set)
-        .map(|(_, letter)| *letter)
-        .collect()
-}
-
 /// Where an export goes.
 enum To {
     Maildir(MaildirWriter),
@@ -216,7 +209,7 @@ fn export(admin: &Admin, args: &ExportArgs) -> Result<Exit, Failure> {
         let (Some(id), Some(name)) = (id, name) else {
             continue;
         };
-        let of = format!("{of}/{}", segment(id));
+        let of = format!("{of}/{}", encoded(id));
         written += match &to {
             To::Maildir(writer) => {
                 export_maildir(admin, &of, (writer, name)).map_err(either(&failed))?
@@ -309,7 +302,7 @@ fn each(
         let page = admin.get(&format!("{of}{after}"))?;
         for line in page["messages"].as_array().into_iter().flatten() {
             let id = line["id"].as_str().unwrap_or_default();
-            let answer = admin.ask("GET", &format!("{of}/{}", segment(id)), b"")?;
+            let answer = admin.ask("GET", &format!("{of}/{}", encoded(id)), b"")?;
             if answer.status == 404 {
                 continue;
             }
@@ -318,18 +311,15 @@ fn each(
                 bytes: answer.good()?.body,
                 received_us: line["received"].as_i64(),
                 flags: Flags {
-                    read: flags.contains('S'),
-                    answered: flags.contains('R'),
-                    flagged: flags.contains('F'),
-                    forwarded: flags.contains('P'),
                     draft: of.ends_with("/drafts"),
                     trashed: false,
+                    ..Flags::of_letters(flags)
                 },
             };
             write(id, &message)?;
         }
         match page["next"].as_str() {
-            Some(next) => after = format!("?after={}", segment(next)),
+            Some(next) => after = format!("?after={}", encoded(next)),
             None => return Ok(()),
         }
     }

@@ -56,18 +56,11 @@ fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
 
 /// What a trial came to, by its archive.
 fn judged(dir: &Path, id: u32) -> Judged {
-    let run = match Run::open_trial(dir, id) {
-        Ok(run) => run,
-        Err(error) => return Judged::unreadable(error.to_string()),
-    };
-    let run = match report::present(run) {
-        Ok(run) => run,
-        Err(error) => return Judged::unreadable(error.to_string()),
-    };
-    match judge_trial(&run, id) {
-        Ok(judgement) => told(judgement),
-        Err(error) => Judged::unreadable(error.to_string()),
-    }
+    let judgement = Run::open_trial(dir, id)
+        .map_err(|error| error.to_string())
+        .and_then(|run| report::present(run).map_err(|error| error.to_string()))
+        .and_then(|run| judge_trial(&run, id).map_err(|error| error.to_string()));
+    judgement.map_or_else(Judged::unreadable, told)
 }
 
 fn told(judgement: TrialJudgement) -> Judged {

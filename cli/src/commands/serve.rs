@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use groupware_server::{CheckError, Config, Data, LogSettings, Surroundings, TlsFiles};
 
+use crate::admin::TOKEN as ADMIN_TOKEN;
 use crate::args::{Engine, LogFormat, LookupLayout, ServeArgs};
 use crate::commands::print;
 use crate::config_file;
 use crate::exit::{Exit, Failure};
-
-/// The admin token, where it comes from the environment rather than a file.
-const ADMIN_TOKEN: &str = "PLIMSOLL_ADMIN_TOKEN";
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let effective = config_file::effective(args.config.as_deref())?;

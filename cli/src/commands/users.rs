@@ -3,10 +3,11 @@
 
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 
+use groupware_text::encoded;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::admin::{Admin, segment};
+use crate::admin::Admin;
 use crate::commands::print;
 use crate::exit::{Exit, Failure};
 use crate::operating::{SessionsArgs, SessionsCommand, UsersArgs, UsersCommand};
@@ -50,7 +51,7 @@ pub(crate) fn sessions(args: &SessionsArgs) -> Result<Exit, Failure> {
         SessionsCommand::List { name } => list_sessions(&admin, name.as_deref()),
         SessionsCommand::End { name, id } => {
             let path = match id {
-                Some(id) => format!("{}/sessions/{}", path(name), segment(id)),
+                Some(id) => format!("{}/sessions/{}", path(name), encoded(id)),
                 None => format!("{}/sessions", path(name)),
             };
             admin.ask("DELETE", &path, b"")?.good()?;
@@ -63,7 +64,7 @@ pub(crate) fn sessions(args: &SessionsArgs) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn path(name: &str) -> String {
-    format!("/admin/users/{}", segment(name))
+    format!("/admin/users/{}", encoded(name))
 }
 
 fn add(admin: &Admin, name: &str) -> Result<Exit, Failure> {
@@ -129,7 +130,7 @@ fn new_password(name: &str) -> Result<String, Failure> {
 fn all(admin: &Admin) -> Result<Vec<Value>, Failure> {
     let (mut users, mut after) = (Vec::new(), String::new());
     loop {
-        let page = admin.get(&format!("/admin/users?after={}", segment(&after)))?;
+        let page = admin.get(&format!("/admin/users?after={}", encoded(&after)))?;
         users.extend(page["users"].as_array().cloned().unwrap_or_default());
         match page["next"].as_str() {
             Some(next) => next.clone_into(&mut after),

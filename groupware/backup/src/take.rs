@@ -1,6 +1,6 @@
 //! Making a backup, and removing old ones.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -153,10 +153,10 @@ pub fn prune(folder: &Path, keep: usize) -> Result<usize, BackupError> {
     if gone.is_empty() {
         return Ok(0);
     }
-    let mut referenced: HashSet<ContentHash> = HashSet::new();
+    let mut referenced: HashMap<ContentHash, u64> = HashMap::new();
     for name in &names {
-        visit_content(&all.join(name), false, &mut |hash, _| {
-            referenced.insert(hash);
+        visit_content(&all.join(name), false, &mut |hash, bytes| {
+            referenced.insert(hash, bytes);
             Ok(())
         })?;
     }
@@ -164,10 +164,10 @@ pub fn prune(folder: &Path, keep: usize) -> Result<usize, BackupError> {
     for first in 0..=u8::MAX {
         if let Some(mut sweep) = kept.sweep_folder(first)? {
             let found: Vec<ContentHash> = sweep.unreferenced().copied().collect();
-            for hash in found.iter().filter(|hash| referenced.contains(hash)) {
-                let length = kept.read(*hash)?.metadata();
-                let length = length.map_err(BackupError::io(folder))?.len();
-                sweep.keep(hash, length);
+            for hash in &found {
+                if let Some(bytes) = referenced.get(hash) {
+                    sweep.keep(hash, *bytes);
+                }
             }
             sweep.finish()?;
         }

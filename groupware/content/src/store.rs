@@ -289,6 +289,11 @@ impl Room {
         }
     }
 
+    /// Whether room was taken past this.
+    pub(crate) fn passes(&self, end: u64) -> bool {
+        self.taken > end
+    }
+
     /// Takes the next stretch once the bytes up to `end` pass the last one.
     pub(crate) fn cover(&mut self, file: &File, end: u64) -> io::Result<()> {
         if end < self.taken || self.taken >= self.length {

@@ -70,9 +70,11 @@ impl Whole {
     /// The disk's; then the content is gone.
     pub fn finish(self) -> Result<Pin, ContentError> {
         // Room may have been taken for more than came.
-        self.file
-            .set_len(self.written)
-            .map_err(|error| ContentError::of(&self.path, error))?;
+        if self.room.passes(self.written) {
+            self.file
+                .set_len(self.written)
+                .map_err(|error| ContentError::of(&self.path, error))?;
+        }
         let pin = self.store.pin(self.hasher.finalize().into());
         self.store
             .place(&self.path, &self.file, &pin, self.written)?;

@@ -2,7 +2,6 @@
 //! far as the gate, which writes it to the log; whoever asked is not told.
 
 use std::error::Error;
-use std::fmt::Write;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -23,17 +22,7 @@ impl Fault {
     /// marked `#[track_caller]`, the place is its caller's.
     #[track_caller]
     pub fn of(error: &dyn Error) -> Self {
-        let mut causes = error.to_string();
-        let mut last = error;
-        while let Some(cause) = last.source() {
-            // `transparent` errors say what their source says.
-            let text = cause.to_string();
-            if !causes.ends_with(&text) {
-                let _ = write!(causes, ": {text}");
-            }
-            last = cause;
-        }
-        Self::said(causes)
+        Self::said(groupware_text::chain(error))
     }
 
     /// A fault in words.

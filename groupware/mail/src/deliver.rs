@@ -90,11 +90,7 @@ pub fn check_author(
     if mime::count_fields(message, "From") != 1 || mime::count_fields(message, "Sender") > 1 {
         return foreign("The message must have one From field.".into());
     }
-    let head = &message[..head_bytes(message)];
-    let parsed = MessageParser::new().parse_headers(head);
-    let parsed = parsed.as_ref();
-    let from = people(parsed.and_then(|it| it.from()), 2);
-    let sender = people(parsed.and_then(|it| it.sender()), 2);
+    let (from, sender) = authors(message, 2);
     if from.len() != 1 {
         return foreign("The message must have one author in From.".into());
     }
@@ -105,6 +101,16 @@ pub fn check_author(
         }
     }
     Ok(())
+}
+
+/// The people in a message's From, at most so many, and in its Sender.
+fn authors(message: &[u8], most: usize) -> (Vec<Person>, Vec<Person>) {
+    let parsed = MessageParser::new().parse_headers(&message[..head_bytes(message)]);
+    let parsed = parsed.as_ref();
+    (
+        people(parsed.and_then(|it| it.from()), most),
+        people(parsed.and_then(|it| it.sender()), 2),
+    )
 }
 
 /// Most authors of a message that are looked at; a message of more is told as one of nobody's.
@@ -121,10 +127,7 @@ pub fn check_stranger(domain: &str, message: &[u8]) -> Result<(), MailError> {
     if mime::count_fields(message, "From") > 1 || mime::count_fields(message, "Sender") > 1 {
         return refused("A message has one From field, and one Sender field at most.");
     }
-    let parsed = MessageParser::new().parse_headers(&message[..head_bytes(message)]);
-    let parsed = parsed.as_ref();
-    let from = people(parsed.and_then(|it| it.from()), AUTHORS + 1);
-    let sender = people(parsed.and_then(|it| it.sender()), 2);
+    let (from, sender) = authors(message, AUTHORS + 1);
     let is_ours = |person: &Person| {
         let of = person.email.rsplit_once('@').map(|(_, domain)| domain);
         of.is_some_and(|of| of.trim_end_matches('.').eq_ignore_ascii_case(domain))

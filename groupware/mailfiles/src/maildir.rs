@@ -85,7 +85,12 @@ impl MaildirFolder {
             .into_iter()
             .filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"."));
         Ok(visible.filter_map(move |(name, part)| {
-            let flags = flags_of(&name.to_string_lossy());
+            let name_text = name.to_string_lossy();
+            // What stands behind `:2,` in a file's name.
+            let letters = name_text
+                .rsplit_once(":2,")
+                .map_or("", |(_, letters)| letters);
+            let flags = Flags::of_letters(letters);
             read(&folder.join(part).join(name), flags, most).transpose()
         }))
     }
@@ -115,37 +120,6 @@ fn read(path: &Path, flags: Flags, most: usize) -> io::Result<Option<Read>> {
         received_us,
         flags,
     })))
-}
-
-/// What stands behind `:2,` in a file's name.
-fn flags_of(name: &str) -> Flags {
-    let letters = name.rsplit_once(":2,").map_or("", |(_, letters)| letters);
-    let has = |letter| letters.contains(letter);
-    Flags {
-        read: has('S'),
-        answered: has('R'),
-        flagged: has('F'),
-        forwarded: has('P'),
-        draft: has('D'),
-        trashed: has('T'),
-    }
-}
-
-/// The letters in the order of the alphabet, as the format asks for.
-fn letters(flags: Flags) -> String {
-    let letters = [
-        (flags.draft, 'D'),
-        (flags.flagged, 'F'),
-        (flags.forwarded, 'P'),
-        (flags.answered, 'R'),
-        (flags.read, 'S'),
-        (flags.trashed, 'T'),
-    ];
-    letters
-        .iter()
-        .filter(|(is_set, _)| *is_set)
-        .map(|(_, letter)| *letter)
-        .collect()
 }
 
 /// Writes a Maildir, private as mail is.
@@ -196,7 +170,7 @@ impl MaildirWriter {
     /// # Errors
     /// The disk's.
     pub fn write(&self, folder: &Path, unique: &str, message: &Message) -> io::Result<bool> {
-        let name = format!("{unique}:2,{}", letters(message.flags));
+        let name = format!("{unique}:2,{}", message.flags.letters());
         let (beside, path) = (
             folder.join("tmp").join(unique),
             folder.join("cur").join(name),

@@ -17,6 +17,38 @@ pub struct Flags {
     pub trashed: bool,
 }
 
+impl Flags {
+    /// The flags that these letters stand for, as Maildir has them.
+    pub fn of_letters(letters: &str) -> Self {
+        let has = |letter| letters.contains(letter);
+        Self {
+            read: has('S'),
+            answered: has('R'),
+            flagged: has('F'),
+            forwarded: has('P'),
+            draft: has('D'),
+            trashed: has('T'),
+        }
+    }
+
+    /// The letters in the order of the alphabet, as Maildir asks for.
+    pub fn letters(self) -> String {
+        let letters = [
+            (self.draft, 'D'),
+            (self.flagged, 'F'),
+            (self.forwarded, 'P'),
+            (self.answered, 'R'),
+            (self.read, 'S'),
+            (self.trashed, 'T'),
+        ];
+        letters
+            .iter()
+            .filter(|(is_set, _)| *is_set)
+            .map(|(_, letter)| *letter)
+            .collect()
+    }
+}
+
 /// A message and what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {

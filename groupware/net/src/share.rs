@@ -52,7 +52,7 @@ struct Shares {
 
 /// What is taken from before the pool itself, in this order: who waits for a share of the own holds
 /// nothing of the others'.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Way {
     share: Option<Arc<Semaphore>>,
     open: Option<Arc<Semaphore>>,
@@ -189,9 +189,8 @@ impl Permit {
 
     /// Waits for so many more, which are held together with what there is.
     pub async fn grow(&mut self, more: u32) {
-        let way = self.way.clone();
         let mut taken = Vec::with_capacity(3);
-        for semaphore in way.semaphores() {
+        for semaphore in self.way.semaphores() {
             // No semaphore of a pool is ever closed.
             taken.extend(Arc::clone(semaphore).acquire_many_owned(more).await.ok());
         }

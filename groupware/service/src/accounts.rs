@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use groupware_people::{self as people, Account, NewUser, Registered, UserName, Users};
+use groupware_people::{self as people, Account, Change, NewUser, Registered, UserName, Users};
 use groupware_store::{Batch, CommitError, Store, StoreError};
 use tokio::sync::Mutex;
 
@@ -107,12 +107,8 @@ impl Accounts {
         name: &str,
         hash: String,
     ) -> Result<Arc<Account>, AccountsError> {
-        let _changing = self.changing.lock().await;
-        let (batch, change) = people::change_password(&self.directory, name, hash)?;
-        let account = Arc::clone(change.account());
-        self.store.commit(batch).await?;
-        people::publish(&self.directory, [change]);
-        Ok(account)
+        self.decide(|users| people::change_password(users, name, hash))
+            .await
     }
 
     /// Makes an application password; returns its id and text.
@@ -142,12 +138,8 @@ impl Accounts {
         name: &str,
         id: &str,
     ) -> Result<Arc<Account>, AccountsError> {
-        let _changing = self.changing.lock().await;
-        let (batch, change) = people::remove_app_password(&self.directory, name, id)?;
-        let account = Arc::clone(change.account());
-        self.store.commit(batch).await?;
-        people::publish(&self.directory, [change]);
-        Ok(account)
+        self.decide(|users| people::remove_app_password(users, name, id))
+            .await
     }
 
     /// Lets a user not sign in any more, or again. The caller ends the user's sessions.
@@ -159,8 +151,17 @@ impl Accounts {
         name: &str,
         disabled: bool,
     ) -> Result<Arc<Account>, AccountsError> {
+        self.decide(|users| people::set_disabled(users, name, disabled))
+            .await
+    }
+
+    /// Decides about one account and commits; nobody else changes accounts meanwhile.
+    async fn decide(
+        &self,
+        decide: impl FnOnce(&Users) -> Result<(Batch, Change), people::AccountError>,
+    ) -> Result<Arc<Account>, AccountsError> {
         let _changing = self.changing.lock().await;
-        let (batch, change) = people::set_disabled(&self.directory, name, disabled)?;
+        let (batch, change) = decide(&self.directory)?;
         let account = Arc::clone(change.account());
         self.store.commit(batch).await?;
         people::publish(&self.directory, [change]);

@@ -1,12 +1,10 @@
 //! The calendar's decisions on the way to the store.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
 use groupware_calendar::{CalendarError, Context, Decision, Entry, Ids, Reason};
 use groupware_store::Snapshot;
 
 use crate::change::{self, ChangeError};
-use crate::quotas::NoRoom;
+use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
 use crate::user::User;
 
@@ -33,22 +31,17 @@ pub async fn change(
     let (now, uptime) = (service.now_s(), service.uptime());
     let ids = Ids::from_random(service.random_bits());
     let (caller, mailbox) = (owner.caller(), owner.mailbox());
-    // Who decides again sends the same.
-    let checked = AtomicBool::new(false);
-    let changed = change::change(service, owner.caller(), |snapshot| {
+    let look = Look::new(&service.quotas, (caller, mailbox), uptime);
+    let changed = change::change(service, caller, |snapshot| {
         let decision = decide(&Context {
             snapshot,
             directory: service.directory(),
-            mailbox: owner.mailbox(),
+            mailbox,
             now,
             ids,
         })?;
-        if !checked.swap(true, Relaxed) {
-            let quotas = &service.quotas;
-            quotas
-                .check((caller, mailbox), snapshot, &decision.batch, uptime)?
-                .map_err(|full| refusal(&full, mailbox))?;
-        }
+        look.at(snapshot, &decision.batch)?
+            .map_err(|full| refusal(&full, mailbox))?;
         Ok((decision.batch, decision.entry))
     });
     changed.await

@@ -1,13 +1,12 @@
 //! Decisions about documents on the way to the store.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
 use groupware_documents::{self as documents, Context, Decision, DocumentError, Who};
 
 use groupware_net::Source;
 
 use crate::caller::Caller;
 use crate::change::{self, ChangeError};
+use crate::quotas::Look;
 use crate::service::Service;
 
 /// Decides on a fresh snapshot and commits, until nobody else was faster. Identifiers are made from
@@ -22,8 +21,7 @@ pub async fn change<T>(
     decide: impl Fn(&Context<'_>) -> Result<Decision<T>, DocumentError>,
 ) -> Result<T, ChangeError<DocumentError>> {
     let (now, uptime) = (service.now_s(), service.uptime());
-    // Who decides again stores the same.
-    let checked = AtomicBool::new(false);
+    let look = Look::new(&service.quotas, (caller, who.mailbox), uptime);
     let changed = change::change(service, caller, |snapshot| {
         let decision = decide(&Context {
             snapshot,
@@ -32,15 +30,8 @@ pub async fn change<T>(
             bits,
             quota_bytes: service.settings().quota_bytes,
         })?;
-        if !checked.swap(true, Relaxed) {
-            let quotas = &service.quotas;
-            let of = (caller, who.mailbox);
-            let full = quotas.check(of, snapshot, &decision.batch, uptime)?.err();
-            if let Some(full) = full {
-                let message = full.message(who.mailbox);
-                return Err(DocumentError::refused(507, message));
-            }
-        }
+        look.at(snapshot, &decision.batch)?
+            .map_err(|full| DocumentError::refused(507, full.message(who.mailbox)))?;
         Ok((decision.batch, decision.outcome))
     });
     changed.await

@@ -1,13 +1,11 @@
 //! Mail's decisions on the way to the store.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
 use groupware_mail::{Context, Decision, Ids, MailError, Reason, Unid};
 use groupware_store::Snapshot;
 
 use crate::caller::Caller;
 use crate::change::{self, ChangeError};
-use crate::quotas::NoRoom;
+use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
 use crate::user::User;
 
@@ -50,8 +48,7 @@ pub async fn change_in(
     let (now_us, uptime) = (service.now_us(), service.uptime());
     for _ in 0..BATCHES {
         let ids = Ids::from_random(service.random_bits());
-        // Who decides again sends the same.
-        let checked = AtomicBool::new(false);
+        let look = Look::new(&service.quotas, (caller, mailbox), uptime);
         let changed = change::change(service, caller, |snapshot| {
             let decision = decide(&Context {
                 snapshot,
@@ -61,12 +58,8 @@ pub async fn change_in(
                 ids,
                 quota_bytes: service.settings().mail_quota_bytes,
             })?;
-            if !checked.swap(true, Relaxed) {
-                let quotas = &service.quotas;
-                quotas
-                    .check((caller, mailbox), snapshot, &decision.batch, uptime)?
-                    .map_err(|full| refusal(&full, mailbox))?;
-            }
+            look.at(snapshot, &decision.batch)?
+                .map_err(|full| refusal(&full, mailbox))?;
             Ok((decision.batch, (decision.made, decision.more)))
         });
         let (made, more) = changed.await?;

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +51,39 @@ impl NoRoom {
                 let seconds = wait.as_secs() + 1;
                 format!("You have sent very much. Try again in {seconds} seconds.")
             }
+        }
+    }
+}
+
+/// One look at what a request stores, however often it decides anew: who decides again stores the same.
+#[derive(Debug)]
+pub(crate) struct Look<'a> {
+    quotas: &'a Quotas,
+    /// The caller, and the caller's mailbox.
+    of: (&'a Caller, &'a str),
+    now: Duration,
+    is_done: AtomicBool,
+}
+
+impl<'a> Look<'a> {
+    pub(crate) fn new(quotas: &'a Quotas, of: (&'a Caller, &'a str), now: Duration) -> Self {
+        Self {
+            quotas,
+            of,
+            now,
+            is_done: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the batch may be stored, as [`Quotas::check`] has it.
+    pub(crate) fn at(
+        &self,
+        snapshot: &dyn Snapshot,
+        batch: &Batch,
+    ) -> Result<Result<(), NoRoom>, StoreError> {
+        match self.is_done.swap(true, Relaxed) {
+            true => Ok(Ok(())),
+            false => self.quotas.check(self.of, snapshot, batch, self.now),
         }
     }
 }

@@ -91,7 +91,7 @@ impl Life {
         let mut last = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
         match (refusal, last.is_some()) {
             (Some(error), was_refused) => {
-                let words: Arc<str> = chain(error).into();
+                let words: Arc<str> = groupware_text::chain(error).into();
                 if !was_refused {
                     tracing::error!(cause = &*words, "the store takes no writes");
                 }
@@ -143,25 +143,11 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX - 1)
 }
 
-/// The error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut last = error;
-    while let Some(cause) = last.source() {
-        let text = cause.to_string();
-        if !words.ends_with(&text) {
-            words = format!("{words}: {text}");
-        }
-        last = cause;
-    }
-    words
-}
-
 /// Notes that housekeeping failed, which is tried again with the next.
 pub(crate) fn note_checkpoint(error: rusqlite::Error) {
     let error = StoreError::from(error);
     tracing::warn!(
-        cause = chain(&error),
+        cause = groupware_text::chain(&error),
         "the log can't be copied into the database"
     );
 }

@@ -21,6 +21,20 @@ pub fn push_encoded(to: &mut String, text: &str, kept: &[u8]) {
     }
 }
 
+/// An error with its causes, with colons between them; `transparent` errors say what their cause says.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut last = error;
+    while let Some(cause) = last.source() {
+        let text = cause.to_string();
+        if !words.ends_with(&text) {
+            words = format!("{words}: {text}");
+        }
+        last = cause;
+    }
+    words
+}
+
 /// A text of which all but unreserved characters are encoded.
 pub fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
