@@ -114,6 +114,8 @@ impl Display {
             } => {
                 self.trial_done(end, (*transactions, *errors), *took, judged);
             }
+            // The report has the examples; here they would tear the line.
+            Event::Failed(_) => {}
             Event::Note(text) => self.line(&format!("{}: {text}", self.trial)),
         }
     }

@@ -1,4 +1,4 @@
-//! Any bytes as a file of an archive: it opens, or an error names the file.
+//! Any bytes as a file of an archive: it opens, or an error names the file; it can be followed, too.
 //!
 //! The first byte chooses the file. `cargo +nightly fuzz run archive -- -max_len=16384`
 #![no_main]
@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use lab_archive::Run;
+use lab_archive::{Follow, Run};
 use libfuzzer_sys::fuzz_target;
 
 const TRIAL: &str = "trials/001/trial.json";
@@ -45,6 +45,10 @@ const FILES: &[(&str, &[u8])] = &[
         "trials/001/monitor.csv",
         include_bytes!("../../lab/archive/tests/fixtures/version-1/trials/001/monitor.csv"),
     ),
+    (
+        "events.jsonl",
+        b"{\"at\":\"2026-11-22T10:00:00Z\",\"event\":\"note\",\"text\":\"one\"}\n",
+    ),
 ];
 
 /// Makes the trial's record agree with the changed file's length, so that its content is read.
@@ -74,5 +78,11 @@ fuzz_target!(|data: &[u8]| {
     }
     if let Err(error) = Run::open(folder.path()) {
         assert!(!error.to_string().is_empty());
+    }
+    // The same bytes, as they may lie there while the run goes on.
+    if let Ok(mut follow) = Follow::open(folder.path()) {
+        let _ = follow.events();
+        follow.begin(1);
+        let _ = follow.growth();
     }
 });

@@ -4,6 +4,7 @@
 //! RUN/manifest.json            what ran: study, seed, speed, environment, versions
 //! RUN/plan.json                the plan, as `lab-study` made it (opaque here)
 //! RUN/files/…                  study, workload, and published files, byte for byte
+//! RUN/events.jsonl             what happened and when, one [`EventLine`] a line; for who watches
 //! RUN/trials/001/trial.json    raw facts of a trial; its presence marks the trial complete
 //! RUN/trials/001/windows.jsonl one [`WindowLine`] a line
 //! RUN/trials/001/steps.hlog    HdrHistogram interval log, V2 deflate, µs, tag `NN/outcome/kind`
@@ -17,7 +18,9 @@
 
 pub mod circumstances;
 pub mod error;
+mod follow;
 mod hlog;
+mod log;
 pub mod model;
 mod monitor;
 mod names;
@@ -31,7 +34,9 @@ pub use circumstances::{
     Circumstances, Clocks, LimitsReached, OtherProgram, QuietGate, StartingState, Throttled, Used,
 };
 pub use error::ArchiveError;
+pub use follow::{Follow, Growth};
 pub use hlog::Interval;
+pub use log::{EventLine, EventLog, Happening};
 pub use model::{
     Environment, ErrorClass, ErrorExample, GeneratorHealth, LatenessLine, Manifest, Pinning,
     RawBaseline, StepLine, TrialEnd, TrialRecord, Unanswered, WindowLine,

@@ -87,7 +87,21 @@ pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<MonitorTable, ArchiveEr
     Ok(MonitorTable { columns, rows })
 }
 
-fn row(record: &csv::StringRecord) -> Result<(f64, Vec<Option<f64>>), String> {
+/// Parses the one row of a line.
+pub(crate) fn row_of(path: &Path, line: &[u8]) -> Result<Option<Row>, ArchiveError> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(line);
+    let record = reader.records().next().transpose();
+    let record = record.map_err(|e| ArchiveError::damaged(path, None, e))?;
+    let row = record.map(|record| row(&record)).transpose();
+    row.map_err(|problem| ArchiveError::damaged(path, None, problem))
+}
+
+/// Time in ms on the trial's clock, then one value per column; `None` is a gap.
+type Row = (f64, Vec<Option<f64>>);
+
+fn row(record: &csv::StringRecord) -> Result<Row, String> {
     let mut values = Vec::with_capacity(record.len());
     for field in record {
         values.push(if field.is_empty() {

@@ -133,23 +133,25 @@ pub(crate) enum Input {
 }
 
 impl Facts {
-    /// Keeps an example of an error; other events tell nothing here.
-    pub(crate) fn example(&mut self, event: DriverEvent) {
-        if let DriverEvent::ErrorExample {
+    /// Keeps an example of an error, and gives it as an event; others tell nothing here.
+    pub(crate) fn example(&mut self, event: DriverEvent) -> Option<Event> {
+        let DriverEvent::ErrorExample {
             t,
             step,
             class,
             detail,
         } = event
-        {
-            let class = record::class(class);
-            self.error_examples.push(ErrorExample {
-                t_ms: whole_ms(t),
-                step,
-                class,
-                detail,
-            });
-        }
+        else {
+            return None;
+        };
+        let example = ErrorExample {
+            t_ms: whole_ms(t),
+            step,
+            class: record::class(class),
+            detail,
+        };
+        self.error_examples.push(example.clone());
+        Some(Event::Failed(example))
     }
 }
 

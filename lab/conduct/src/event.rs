@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lab_archive::{OtherProgram, TrialEnd};
+use lab_archive::{ErrorExample, OtherProgram, TrialEnd};
 use lab_study::model::Cell;
 use lab_study::plan::LoadSpec;
 
@@ -11,7 +11,7 @@ use crate::journal::Restored;
 use crate::judged::Judged;
 
 /// What happens, in order: (`Restored` | `Gone`)* `RunStarted` (`TrialStarted` `Waiting`* (`Phase` | `SetupProgress` | `Progress` |
-/// `Note`)* `TrialDone`)*.
+/// `Failed` | `Note`)* `TrialDone`)*.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A kernel setting that a killed run had left changed is as it was.
@@ -74,6 +74,8 @@ pub enum Event {
         /// Failed ones.
         errors: u64,
     },
+    /// A request failed; an example of its kind.
+    Failed(ErrorExample),
     /// Ramp or hold goes on; about once a second.
     Progress(Progress),
     /// A trial is in the archive.

@@ -29,6 +29,7 @@ mod http;
 mod journal;
 mod judged;
 mod kernel;
+mod logged;
 mod machine;
 mod measuring;
 mod phases;

@@ -68,7 +68,7 @@ impl Conductor<'_> {
                         errors,
                     });
                 }
-                Input::Driver(event) => facts.example(event),
+                Input::Driver(event) => facts.example(event).into_iter().for_each(|e| self.tell(e)),
                 Input::Due => {}
                 Input::Ended => return Err(Stop::Fatal(ConductError::DriverEnded)),
             }
@@ -146,7 +146,7 @@ impl Conductor<'_> {
             match self.select(events, system, measuring.wait(clock.now()))? {
                 Input::Driver(DriverEvent::Window(window)) => measuring.window(&window, writer)?,
                 Input::Driver(DriverEvent::Done) | Input::Ended => return system.check(),
-                Input::Driver(event) => facts.example(event),
+                Input::Driver(event) => facts.example(event).into_iter().for_each(|e| self.tell(e)),
                 Input::Due => {}
             }
             if clock.now() > latest {

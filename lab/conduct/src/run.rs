@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab_archive::{ARCHIVE_SCHEMA, Manifest, PROBE, Pinning, QuietGate, RunWriter};
+use lab_archive::{ARCHIVE_SCHEMA, Happening, Manifest, PROBE, Pinning, QuietGate, RunWriter};
 use lab_study::plan::{Plan, Trial};
 use lab_study::{Loaded, Workload};
 use sha2::{Digest, Sha256};
@@ -20,6 +20,7 @@ use crate::event::Event;
 use crate::journal::{Gone, restore};
 use crate::judged::{Judge, Judged, Streak};
 use crate::kernel::{self, Kernel};
+use crate::logged::Logged;
 use crate::machine;
 use crate::quiet::{self, Patience};
 use crate::repeats::Repeats;
@@ -133,10 +134,18 @@ pub fn run(
         kernel: Kernel::begin(&request.state, &request.plan)?,
         patience_left: Cell::new(request.patience.run),
     };
-    let outcome = match Searching::of(&request.plan) {
-        Some(searching) => run.search(searching, judge, events),
-        None => run.all(judge, events),
+    let mut log = Logged::of(run.archive.dir());
+    let mut told = |event: Event| {
+        log.take(&event);
+        events(event);
     };
+    let outcome = match Searching::of(&request.plan) {
+        Some(searching) => run.search(searching, judge, &mut told),
+        None => run.all(judge, &mut told),
+    };
+    log.put(Happening::RunEnded {
+        interrupted: outcome.as_ref().map_or(true, |outcome| outcome.interrupted),
+    });
     run.kernel.finish().and(outcome)
 }
 

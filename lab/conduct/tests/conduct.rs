@@ -11,7 +11,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use lab_archive::{Circumstances, Kind, Outcome as Answered, Run, Series, TrialEnd};
+use lab_archive::{
+    Circumstances, Follow, Happening, Kind, Outcome as Answered, Run, Series, TrialEnd,
+};
 use lab_conduct::{
     ConductError, Event, FailedCheck, Judged, Outcome, Patience, Phase, RunRequest, run,
 };
@@ -291,6 +293,30 @@ fn a_plan_runs_and_every_trial_is_recorded() {
             .iter()
             .any(|e| matches!(e, Event::Progress(p) if p.tx_per_s > 0.0))
     );
+    logs_the_same(&stage.out(), events.len());
+}
+
+/// Whoever watches the archive learns what its conductor tells.
+fn logs_the_same(dir: &Path, events: usize) {
+    let lines = Follow::open(dir).unwrap().events().unwrap();
+    let at = |wanted: fn(&Happening) -> bool| lines.iter().filter(|l| wanted(&l.what)).count();
+    let first = lines.first().map(|line| &line.what);
+    assert!(matches!(first, Some(Happening::RunStarted { pid, .. }) if *pid == std::process::id()));
+    assert_eq!(
+        at(|e| matches!(e, Happening::TrialStarted { of: 2, .. })),
+        2
+    );
+    assert_eq!(
+        at(|e| matches!(e, Happening::Phase { phase } if phase == "hold")),
+        2
+    );
+    assert_eq!(
+        at(|e| matches!(e, Happening::TrialDone { errors: 0, .. })),
+        2
+    );
+    let last = lines.last().map(|line| &line.what);
+    assert_eq!(last, Some(&Happening::RunEnded { interrupted: false }));
+    assert!(lines.len() <= events + 1, "windows tell the progress");
 }
 
 #[test]

@@ -1,0 +1,226 @@
+//! Reads an archive as it grows: what happened, and the windows, histograms, and counters of a trial
+//! under way. It reads each byte once, and judges nothing.
+//!
+//! Only whole lines count; the rest of a line comes with the next look. A trial's files stay readable
+//! when its folder gets its final name.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::hlog;
+use crate::log::EventLine;
+use crate::wire::{self, ManifestFile};
+use crate::writer::trial_folders;
+use crate::{ARCHIVE_SCHEMA, ArchiveError, Interval, Manifest, WindowLine, monitor, names};
+
+/// Most that one look takes in of one file; the rest comes with the next.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// An archive that somebody may be writing.
+#[derive(Debug)]
+pub struct Follow {
+    dir: PathBuf,
+    manifest: Manifest,
+    events: Tail,
+    trial: Option<Trial>,
+}
+
+/// What was added to a trial since the last look.
+#[derive(Debug, Default)]
+pub struct Growth {
+    /// Its windows.
+    pub windows: Vec<WindowLine>,
+    /// Their histograms.
+    pub intervals: Vec<Interval>,
+    /// Names of its counters; empty until they are known.
+    pub columns: Vec<String>,
+    /// Time in ms on the trial's clock, then one value per column; `None` is a gap.
+    pub rows: Vec<(f64, Vec<Option<f64>>)>,
+    /// Whether there may be more at once.
+    pub more: bool,
+}
+
+#[derive(Debug)]
+struct Trial {
+    folders: [PathBuf; 2],
+    windows: Tail,
+    hlog: Tail,
+    monitor: Tail,
+    columns: Vec<String>,
+}
+
+impl Follow {
+    /// Begins to read the archive in `dir`.
+    ///
+    /// # Errors
+    /// [`ArchiveError::NotAnArchive`], [`ArchiveError::Version`], [`ArchiveError::Damaged`].
+    pub fn open(dir: &Path) -> Result<Self, ArchiveError> {
+        let path = dir.join(names::MANIFEST);
+        if !path.exists() {
+            return Err(ArchiveError::NotAnArchive {
+                path: dir.to_path_buf(),
+            });
+        }
+        let bytes = wire::read(&path)?;
+        let ManifestFile { manifest, .. } = wire::versioned(&path, &bytes, ARCHIVE_SCHEMA)?;
+        Ok(Self {
+            dir: dir.to_path_buf(),
+            manifest,
+            events: Tail::default(),
+            trial: None,
+        })
+    }
+
+    /// The archive's folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What ran.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The plan as it is now: that of a search grows.
+    ///
+    /// # Errors
+    /// If it can't be read or is no JSON.
+    pub fn plan(&self) -> Result<Value, ArchiveError> {
+        let path = self.dir.join(names::PLAN);
+        wire::json(&path, &wire::read(&path)?)
+    }
+
+    /// What happened since the last look. A line that says nothing known is left out.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Read`].
+    pub fn events(&mut self) -> Result<Vec<EventLine>, ArchiveError> {
+        let lines = self.events.lines(&[self.dir.join(names::EVENTS)])?;
+        let known = lines.iter().filter_map(|l| serde_json::from_slice(l).ok());
+        Ok(known.collect())
+    }
+
+    /// The trial that was begun last and isn't complete, by its folder; for archives without events.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Read`].
+    pub fn under_way(&self) -> Result<Option<u32>, ArchiveError> {
+        let folders = trial_folders(&self.dir)?.into_iter();
+        Ok(folders.filter(|(_, partial)| *partial).map(|f| f.0).max())
+    }
+
+    /// From now on the growth of this trial is read, from its beginning.
+    pub fn begin(&mut self, id: u32) {
+        self.trial = Some(Trial {
+            folders: [
+                names::partial_folder(&self.dir, id),
+                names::trial_folder(&self.dir, id),
+            ],
+            windows: Tail::default(),
+            hlog: Tail::default(),
+            monitor: Tail::default(),
+            columns: Vec::new(),
+        });
+    }
+
+    /// What was added to the trial since the last look; nothing where none was begun.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Read`]; [`ArchiveError::Damaged`] names the file.
+    pub fn growth(&mut self) -> Result<Growth, ArchiveError> {
+        self.trial
+            .as_mut()
+            .map_or_else(|| Ok(Growth::default()), Trial::growth)
+    }
+}
+
+impl Trial {
+    fn paths(&self, name: &str) -> [PathBuf; 2] {
+        self.folders.each_ref().map(|folder| folder.join(name))
+    }
+
+    fn growth(&mut self) -> Result<Growth, ArchiveError> {
+        let mut growth = Growth::default();
+        // Histograms are flushed right after the window that they belong to: looked at after it, few
+        // windows lack theirs for a look.
+        let (windows, hlog, monitor) = (names::WINDOWS, names::HLOG, names::MONITOR);
+        let [path, _] = self.paths(windows);
+        for line in self.windows.lines(&self.paths(windows))? {
+            let window = serde_json::from_slice(&line);
+            growth
+                .windows
+                .push(window.map_err(|e| ArchiveError::damaged(&path, None, e))?);
+        }
+        let [path, _] = self.paths(hlog);
+        for line in self.hlog.lines(&self.paths(hlog))? {
+            growth.intervals.extend(hlog::parse(&path, &line)?);
+        }
+        let [path, _] = self.paths(monitor);
+        let lines = self.monitor.lines(&self.paths(monitor))?;
+        let mut rows = lines.iter();
+        if self.columns.is_empty()
+            && let Some(header) = rows.next()
+        {
+            self.columns = monitor::parse(&path, header)?.columns;
+        }
+        for row in rows {
+            growth.rows.extend(monitor::row_of(&path, row)?);
+        }
+        growth.columns.clone_from(&self.columns);
+        growth.more = [&self.windows, &self.hlog, &self.monitor]
+            .iter()
+            .any(|tail| tail.was_cut);
+        Ok(growth)
+    }
+}
+
+/// The lines of a file that grows.
+#[derive(Debug, Default)]
+struct Tail {
+    file: Option<File>,
+    /// Of a line whose end is yet to come.
+    partial: Vec<u8>,
+    was_cut: bool,
+}
+
+impl Tail {
+    /// The whole lines since the last look, with their ends, of the first of these files that is
+    /// there; none where none is.
+    fn lines(&mut self, paths: &[PathBuf]) -> Result<Vec<Vec<u8>>, ArchiveError> {
+        if self.file.is_none() {
+            self.file = open(paths)?;
+        }
+        self.was_cut = false;
+        let Some(file) = &mut self.file else {
+            return Ok(Vec::new());
+        };
+        let read = file.take(MOST_BYTES).read_to_end(&mut self.partial);
+        let read = read.map_err(ArchiveError::read(&paths[0]))?;
+        self.was_cut = read as u64 == MOST_BYTES;
+        if self.partial.len() as u64 > 4 * MOST_BYTES {
+            let problem = "a line in it is longer than 64 MiB";
+            return Err(ArchiveError::damaged(&paths[0], None, problem));
+        }
+        let end = self.partial.iter().rposition(|byte| *byte == b'\n');
+        let rest = self.partial.split_off(end.map_or(0, |at| at + 1));
+        let whole = std::mem::replace(&mut self.partial, rest);
+        let lines = whole.split_inclusive(|byte| *byte == b'\n');
+        Ok(lines.map(<[u8]>::to_vec).collect())
+    }
+}
+
+fn open(paths: &[PathBuf]) -> Result<Option<File>, ArchiveError> {
+    for path in paths {
+        match File::open(path) {
+            Ok(file) => return Ok(Some(file)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(ArchiveError::read(path)(error)),
+        }
+    }
+    Ok(None)
+}
