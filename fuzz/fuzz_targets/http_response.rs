@@ -3,7 +3,7 @@
 //! `cargo +nightly fuzz run http_response -- -max_len=8192`
 #![no_main]
 
-use lab_driver::http::{KeptBody, ResponseReader, Terms};
+use lab_client::http::{KeptBody, ResponseReader, Terms};
 use libfuzzer_sys::fuzz_target;
 
 const TERMS: Terms = Terms {

@@ -1,6 +1,6 @@
 //! A blocking HTTP/1.1 client for the few requests that a trial makes beside its load: readiness,
 //! accounts and filling, a node_exporter. It knows no schedule. The bytes of an answer are read by the
-//! driver's reader, so that chunks, lengths, and kept connections mean here what they mean there.
+//! users' reader, so that chunks, lengths, and kept connections mean here what they mean there.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab_driver::http::{Complete, KeptBody, ResponseReader, Terms, tls_config};
-use lab_driver::{BaseUrl, TlsOptions};
+use lab_client::http::{Complete, KeptBody, ResponseReader, Terms};
+use lab_client::{BaseUrl, TlsOptions, tls_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 

@@ -11,7 +11,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::clock::Nanos;
+use lab_client::Nanos;
 
 /// One alarm, of one worker.
 pub(crate) enum Alarm {

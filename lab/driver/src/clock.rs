@@ -3,11 +3,10 @@
 //! Everything else gets a [`Clock`] or the nanoseconds it read. It knows nothing of trials but
 //! their zero point.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
+use lab_client::time::{Nanos, nanos};
 use nix::time::{ClockId, clock_gettime};
-
-pub(crate) use crate::nanos::{Nanos, nanos};
 
 /// The clock of a trial: 0 is the moment of [`crate::Driver::begin`], monotonic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,14 +63,6 @@ impl Clock {
         let passed = read().saturating_duration_since(self.zero);
         passed.as_secs() * 1_000_000_000 + u64::from(passed.subsec_nanos())
     }
-}
-
-/// The calendar's time in seconds since 1970, for the expiry dates of cookies.
-#[expect(clippy::disallowed_methods, reason = "the clock module")]
-pub(crate) fn unix_seconds() -> i64 {
-    SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |d| i64::try_from(d.as_secs()).unwrap_or(i64::MAX))
 }
 
 /// `Instant` hides its number; the kernel tells it.

@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-use crate::clock::Nanos;
+use lab_client::Nanos;
 
 /// The order to all workers.
 #[derive(Debug)]

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use lab_client::http::{HttpClient, Server};
+use lab_client::{BaseUrl, tls_config};
 use lab_workload::LoadKind;
 
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::drive::{BaseUrl, Drive};
+use crate::drive::Drive;
 use crate::error::DriverError;
-use crate::http::HttpClient;
-use crate::http::tls_config;
 use crate::load::SharedPool;
 use crate::report::{Outbox, Report, WorkerWindow};
 use crate::script::Script;
@@ -112,18 +112,21 @@ pub(crate) fn hire(
     (worker, give_back)
 }
 
+type MadeClient = Result<HttpClient<Timers>, DriverError>;
+
 /// What makes a worker's HTTP client; the server's name is looked up now, once.
 pub(crate) fn http(
     drive: &Drive,
-) -> Result<
-    impl Fn(&Arc<Drive>, &Timers) -> Result<HttpClient, DriverError> + Clone + Send + 'static,
-    DriverError,
-> {
-    let addresses = resolve(&drive.base)?;
-    let tls = tls_config(&drive.tls).map_err(DriverError::Tls)?;
+) -> Result<impl Fn(&Arc<Drive>, &Timers) -> MadeClient + Clone + Send + 'static, DriverError> {
+    let server = Server {
+        base: drive.base.clone(),
+        addresses: resolve(&drive.base)?,
+        tls: tls_config(&drive.tls).map_err(DriverError::Tls)?,
+        limits: drive.limits.of_requests(),
+    };
     Ok(move |drive: &Arc<Drive>, timers: &Timers| {
-        let (addresses, tls) = (Arc::clone(&addresses), Arc::clone(&tls));
-        Ok(HttpClient::new(drive, addresses, tls, timers.clone()))
+        let requests = drive.workload.requests();
+        Ok(HttpClient::new(requests, server.clone(), timers.clone()))
     })
 }
 

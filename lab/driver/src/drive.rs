@@ -1,11 +1,10 @@
 //! What to drive: the workload, its server, the load, and the limits. Data only.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::Date;
+use lab_client::{BaseUrl, TlsOptions};
 use lab_workload::LoadKind;
 use lab_workload::Workload;
 use serde::{Deserialize, Serialize};
@@ -116,160 +115,15 @@ impl Default for Limits {
     }
 }
 
-/// How an `https` server is trusted: by the web's usual authorities, and by these.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct TlsOptions {
-    /// Further root certificates, each a PEM file's content.
-    pub extra_roots_pem: Vec<Vec<u8>>,
-    /// Takes any certificate. For test systems only.
-    pub insecure: bool,
-}
-
-/// Scheme, host, and port of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct BaseUrl {
-    /// `https` rather than `http`.
-    pub secure: bool,
-    /// Name or address; an IPv6 address without its brackets.
-    pub host: String,
-    /// The port, also where it is the scheme's own.
-    pub port: u16,
-}
-
-/// Why a text is no [`BaseUrl`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("“{0}” is not of the form http://host:port or https://host:port")]
-pub struct BaseUrlError(pub String);
-
-impl BaseUrl {
-    /// What the `Host` header says: without the port where it is the scheme's own.
-    #[must_use]
-    pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') {
-            format!("[{}]", self.host)
-        } else {
-            self.host.clone()
-        };
-        if self.port == Self::default_port(self.secure) {
-            host
-        } else {
-            format!("{host}:{}", self.port)
+impl Limits {
+    /// Those of them that bound a single request.
+    pub(crate) fn of_requests(&self) -> lab_client::http::Limits {
+        lab_client::http::Limits {
+            request_timeout: self.request_timeout,
+            connect_timeout: self.connect_timeout,
+            max_response_bytes: self.max_response_bytes,
+            max_header_bytes: self.max_header_bytes,
+            keep_alive_idle: self.keep_alive_idle,
         }
-    }
-
-    pub(crate) fn default_port(secure: bool) -> u16 {
-        if secure { 443 } else { 80 }
-    }
-
-    /// Splits an absolute URL into its server and the path with query, at least `/`; a fragment
-    /// is dropped. User names in the URL are refused.
-    ///
-    /// # Errors
-    /// What is no such URL.
-    pub fn split(url: &str) -> Result<(Self, &str), BaseUrlError> {
-        let bad = || BaseUrlError(url.to_owned());
-        let (scheme, rest) = url.split_once("://").ok_or_else(bad)?;
-        let secure = match scheme.to_ascii_lowercase().as_str() {
-            "http" => false,
-            "https" => true,
-            _ => return Err(bad()),
-        };
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        let (host, port) = split_authority(authority).ok_or_else(bad)?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
-        if host.is_empty() || !host.chars().all(plain) {
-            return Err(bad());
-        }
-        let port = match port {
-            None => Self::default_port(secure),
-            Some(text) => text.parse().ok().filter(|p| *p != 0).ok_or_else(bad)?,
-        };
-        let path = path.split('#').next().unwrap_or_default();
-        Ok((
-            Self {
-                secure,
-                host: host.to_ascii_lowercase(),
-                port,
-            },
-            path,
-        ))
-    }
-}
-
-fn split_authority(authority: &str) -> Option<(&str, Option<&str>)> {
-    if let Some(rest) = authority.strip_prefix('[') {
-        let (host, rest) = rest.split_once(']')?;
-        return match rest.strip_prefix(':') {
-            Some(port) => Some((host, Some(port))),
-            None if rest.is_empty() => Some((host, None)),
-            None => None,
-        };
-    }
-    match authority.split_once(':') {
-        Some((_, port)) if port.contains(':') => None,
-        Some((host, port)) => Some((host, Some(port))),
-        None => Some((authority, None)),
-    }
-}
-
-impl FromStr for BaseUrl {
-    type Err = BaseUrlError;
-
-    fn from_str(text: &str) -> Result<Self, BaseUrlError> {
-        match Self::split(text) {
-            Ok((base, "" | "/")) => Ok(base),
-            _ => Err(BaseUrlError(text.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for BaseUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.secure { "https" } else { "http" };
-        write!(f, "{scheme}://{}", self.authority())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_parse_and_print() {
-        for (text, printed) in [
-            ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
-            ("HTTPS://Example.org/", "https://example.org"),
-            ("http://[::1]:81", "http://[::1]:81"),
-            ("https://host:443", "https://host"),
-        ] {
-            assert_eq!(text.parse::<BaseUrl>().unwrap().to_string(), printed);
-        }
-    }
-
-    #[test]
-    fn what_is_no_base_url_is_refused() {
-        for text in [
-            "",
-            "host:80",
-            "ftp://host",
-            "http://",
-            "http://host:0",
-            "http://host:99999",
-            "http://host/path",
-            "http://user@host",
-            "http://a:b:c",
-            "http://[::1",
-            "http://h ost",
-            "http://host:80\r\nX: y",
-        ] {
-            assert!(text.parse::<BaseUrl>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn an_absolute_url_splits_into_server_and_path() {
-        let (base, path) = BaseUrl::split("http://h:81?x=1#frag").unwrap();
-        assert_eq!((base.port, path), (81, "?x=1"));
     }
 }

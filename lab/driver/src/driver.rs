@@ -123,7 +123,7 @@ impl Driver {
         } else {
             Duration::ZERO
         };
-        let zero = self.clock.nanos() + crate::clock::nanos(notice);
+        let zero = self.clock.nanos() + lab_client::time::nanos(notice);
         let zero = self.control.begin(zero);
         self.clock.shifted(Duration::from_nanos(zero))
     }
@@ -176,16 +176,17 @@ mod tests {
     //! Worker threads and their ends; the rules of time are tested in [`crate::simulation`].
 
     use super::*;
-    use crate::client::{ClientCounts, Exchange, RequestId};
     use crate::simulation::{drive, step};
     use crate::timers::Timer;
+    use lab_client::{ClientCounts, Exchange, RequestId};
     use lab_workload::UserScope;
     use lab_workload::Wait;
 
     /// Can do nothing but fail as no client should.
     struct Defective;
 
-    impl Client for Defective {
+    impl lab_client::Client for Defective {
+        type Time = Timers;
         type Session = ();
 
         fn session(&self) {}

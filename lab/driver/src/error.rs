@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::drive::BaseUrl;
 use crate::remote::MessageError;
+use lab_client::BaseUrl;
 
 /// Why a drive could not start, or did not end well.
 #[derive(Debug, thiserror::Error)]

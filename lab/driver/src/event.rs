@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use lab_client::ErrorClass;
 use serde::{Deserialize, Serialize};
 
 /// Most error examples that a driver reports.
@@ -18,50 +19,6 @@ pub const MAX_RECORDED: Duration = Duration::from_secs(3600);
 #[must_use]
 pub fn new_histogram() -> Histogram<u64> {
     Histogram::new(3).expect("three significant digits are within 0..=5")
-}
-
-/// Why a request failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ErrorClass {
-    /// An answer with a status that `expect` does not hold.
-    Status,
-    /// No whole answer within the request timeout.
-    Timeout,
-    /// No connection.
-    Connect,
-    /// The connection broke after sending began.
-    Reset,
-    /// The answer came but broke HTTP, a limit, or a capture; or the request could not be made.
-    Check,
-}
-
-impl ErrorClass {
-    /// All classes, in the order of [`StepWindow::errors`].
-    pub const ALL: [Self; 5] = [
-        Self::Status,
-        Self::Timeout,
-        Self::Connect,
-        Self::Reset,
-        Self::Check,
-    ];
-
-    /// Index into [`StepWindow::errors`].
-    #[must_use]
-    pub fn index(self) -> usize {
-        self as usize
-    }
-
-    /// The name as archives and reports spell it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Timeout => "timeout",
-            Self::Connect => "connect",
-            Self::Reset => "reset",
-            Self::Check => "check",
-        }
-    }
 }
 
 /// What happens, in order. `SetupProgress`* `SetupDone` (`Window` | `ErrorExample`)* `Done`;
@@ -135,7 +92,7 @@ pub struct Window {
     /// Connections opened.
     pub connects: u64,
     /// Requests sent a second time on a fresh connection because the kept one had been closed by
-    /// the server while it was idle; see [`crate::http`] for the rule.
+    /// the server while it was idle; see [`lab_client::http`] for the rule.
     pub stale_retries: u64,
     /// In the last window: what had no answer at the end; none before.
     pub unanswered: Unanswered,

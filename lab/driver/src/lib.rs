@@ -2,7 +2,7 @@
 //!
 //! [`Driver::start`] takes a [`Drive`] and tells what happens as [`DriverEvent`]s. The engine owns
 //! *when*: it knows users, waits, pace, and windows, and no protocol. A client owns *how*: see
-//! [`http`]. Each worker is one thread with a single-threaded runtime, its slice of the users, and
+//! [`lab_client`]. Each worker is one thread with a single-threaded runtime, its slice of the users, and
 //! its own histograms, so that no request takes a lock or touches a shared counter.
 
 mod alarm;
@@ -14,10 +14,8 @@ mod drive;
 mod driver;
 mod error;
 mod event;
-pub mod http;
 mod load;
 mod merger;
-mod nanos;
 mod recorder;
 pub mod remote;
 mod report;
@@ -30,10 +28,11 @@ mod worker;
 
 pub use clock::Clock;
 pub use crew::WorkerThread;
-pub use drive::{BaseUrl, BaseUrlError, Drive, Limits, Part, TlsOptions};
+pub use drive::{Drive, Limits, Part};
 pub use driver::Driver;
 pub use error::DriverError;
 pub use event::{
-    DriveSummary, DriverEvent, ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow,
-    Unanswered, Window, new_histogram,
+    DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow, Unanswered, Window,
+    new_histogram,
 };
+pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, TlsOptions};

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::clock::{Clock, Nanos};
+use crate::clock::Clock;
 use crate::control::Control;
 use crate::event::{DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, Window};
 use crate::report::{Example, Report, SetupCounts, WorkerWindow};
 use crate::script::Script;
+use lab_client::Nanos;
 
 /// The merger's state.
 pub(crate) struct Merger {

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::client::{ClientCounts, Failure};
-use crate::clock::{Nanos, nanos};
-use crate::event::{ErrorClass, MAX_ERROR_EXAMPLES, MAX_RECORDED, Unanswered};
+use crate::event::{MAX_ERROR_EXAMPLES, MAX_RECORDED, Unanswered};
 use crate::report::{Example, Outbox, Report, WorkerWindow};
+use lab_client::ErrorClass;
+use lab_client::time::{Nanos, nanos};
+use lab_client::{ClientCounts, Failure};
 
 /// The figures of a request that ended.
 pub(crate) struct Sample {

@@ -5,9 +5,10 @@ use std::sync::mpsc::SyncSender;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::client::ClientCounts;
-use crate::clock::Nanos;
-use crate::event::{ErrorClass, StepWindow, Unanswered, new_histogram};
+use crate::event::{StepWindow, Unanswered, new_histogram};
+use lab_client::ClientCounts;
+use lab_client::ErrorClass;
+use lab_client::Nanos;
 
 /// How many reports may wait for the merger, over all workers.
 pub(crate) const QUEUE: usize = 256;

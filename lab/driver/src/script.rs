@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lab_workload::{Chance, Step, Wait, Workload};
 
-use crate::client::RequestId;
+use lab_client::RequestId;
 
 /// The steps of a workload.
 #[derive(Debug, Clone)]

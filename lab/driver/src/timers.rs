@@ -17,7 +17,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use crate::alarm::Alarm;
-use crate::clock::{Clock, Nanos};
+use crate::clock::Clock;
+use lab_client::Nanos;
 
 const NEVER: Nanos = Nanos::MAX;
 
@@ -122,11 +123,6 @@ impl Timers {
         })
     }
 
-    /// The worker's clock.
-    pub(crate) fn clock(&self) -> Clock {
-        self.inner.clock
-    }
-
     /// A timer of its own, not set.
     pub(crate) fn timer(&self) -> Timer {
         let slot = self.inner.state.borrow_mut().acquire();
@@ -206,6 +202,29 @@ impl Timer {
         }
         self.set(due);
         poll_fn(|cx| self.poll_fired(cx)).await;
+    }
+}
+
+impl lab_client::Time for Timers {
+    type Timer = Timer;
+
+    #[inline]
+    fn now(&self) -> Nanos {
+        self.inner.clock.nanos()
+    }
+
+    fn timer(&self) -> Timer {
+        Self::timer(self)
+    }
+}
+
+impl lab_client::Timer for Timer {
+    fn set(&self, due: Nanos) {
+        Self::set(self, due);
+    }
+
+    fn poll_fired(&self, cx: &Context<'_>) -> Poll<()> {
+        Self::poll_fired(self, cx)
     }
 }
 

@@ -9,13 +9,16 @@ use lab_workload::UserScope;
 use lab_workload::Wait;
 use lab_workload::timing::{SessionChoice, TimingStream};
 
-use crate::client::{Client, Exchange, RequestId};
-use crate::clock::{Clock, Nanos, nanos};
-use crate::event::{ErrorClass, Unanswered};
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::event::Unanswered;
 use crate::load::{Pool, SharedPool};
 use crate::recorder::{Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::timers::{Timer, Timers};
+use lab_client::ErrorClass;
+use lab_client::time::{Nanos, nanos};
+use lab_client::{Exchange, RequestId};
 
 /// What all users of a worker share.
 pub(crate) struct Shared<C> {

@@ -15,12 +15,11 @@ use rustix::process::setpriority_process;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet, LocalSet};
 
-use crate::client::{Client, Exchange};
-use crate::clock::{Clock, nanos};
+use crate::client::Client;
+use crate::clock::Clock;
 use crate::control::Order;
 use crate::drive::Drive;
 use crate::error::DriverError;
-use crate::event::ErrorClass;
 use crate::load::{
     SharedPool, Source, run_arrivals, run_probe, run_session, run_slot, start_offset,
 };
@@ -29,6 +28,9 @@ use crate::report::{Outbox, Report, SetupCounts, WorkerWindow};
 use crate::script::Script;
 use crate::timers::Timers;
 use crate::user::{Shared, User, unanswered};
+use lab_client::ErrorClass;
+use lab_client::Exchange;
+use lab_client::time::nanos;
 
 /// How often a worker tells how far setup is.
 const SETUP_REPORT: Duration = Duration::from_millis(250);
@@ -484,7 +486,7 @@ impl<C: Client> SetupRun<C> {
             return true;
         };
         let mut recorder = self.shared.recorder.borrow_mut();
-        recorder.setup_example(self.step, crate::client::Failure { class, detail });
+        recorder.setup_example(self.step, lab_client::Failure { class, detail });
         false
     }
 

@@ -197,10 +197,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ("groupware-text", &[]),
     ("lab-analysis", &["lab-archive", "lab-plan", "lab-stats"]),
     ("lab-archive", &["lab-stats"]),
+    ("lab-client", &["lab-workload"]),
     (
         "lab-conduct",
         &[
             "lab-archive",
+            "lab-client",
             "lab-driver",
             "lab-monitor",
             "lab-stats",
@@ -208,7 +210,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-workload",
         ],
     ),
-    ("lab-driver", &["lab-stats", "lab-workload"]),
+    ("lab-driver", &["lab-client", "lab-stats", "lab-workload"]),
     ("lab-monitor", &[]),
     ("lab-plan", &["lab-stats", "lab-workload"]),
     ("lab-report", &["lab-analysis", "lab-plan", "lab-stats"]),

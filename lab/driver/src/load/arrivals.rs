@@ -13,8 +13,8 @@ use lab_workload::timing::{ArrivalStream, ChoiceStream, TimingStream};
 
 use super::pool::{Arrived, Fate};
 use crate::client::Client;
-use crate::clock::{Nanos, nanos};
 use crate::user::{Clocks, Progress, Shared, User};
+use lab_client::time::{Nanos, nanos};
 
 /// What the sessions of a trial are drawn from.
 #[derive(Debug, Clone)]

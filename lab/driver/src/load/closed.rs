@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::clock::{Nanos, nanos};
 use crate::user::{Clocks, Progress, Shared, User};
+use lab_client::time::{Nanos, nanos};
 
 /// When user `index` of `users` starts, after the trial's 0.
 pub(crate) fn start_offset(ramp: Duration, index: u32, users: u32) -> Nanos {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use crate::clock::Nanos;
+use lab_client::Nanos;
 
 /// A session that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::client::{Client, RequestId};
-use crate::clock::{Nanos, nanos};
+use crate::client::Client;
 use crate::user::{Clocks, Due, Shared, User};
+use lab_client::RequestId;
+use lab_client::time::{Nanos, nanos};
 
 /// Sends the probe at its planned times from `zero` on, until the task is dropped. Response times
 /// count from the planned time, also where the answer before came too late to send then.

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 
 use super::error::{MAX_FRAME_BYTES, MessageError};
 use super::wire::WireReport;
-use crate::drive::{Limits, Part, TlsOptions};
+use crate::drive::{Limits, Part};
+use lab_client::TlsOptions;
 
 /// The version of the messages; a generator of another one refuses.
 pub(crate) const PROTOCOL: u32 = 3;

@@ -7,10 +7,11 @@ use lab_stats::encoding::{decode_v2, encode_v2};
 use serde::{Deserialize, Serialize};
 
 use super::error::MessageError;
-use crate::client::ClientCounts;
-use crate::clock::Nanos;
-use crate::event::{ErrorClass, StepWindow, Unanswered, new_histogram};
+use crate::event::{StepWindow, Unanswered, new_histogram};
 use crate::report::{Example, Report, SetupCounts, WorkerWindow};
+use lab_client::ClientCounts;
+use lab_client::ErrorClass;
+use lab_client::Nanos;
 
 /// A [`Report`].
 #[derive(Debug, Serialize, Deserialize)]

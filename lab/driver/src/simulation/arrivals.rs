@@ -11,7 +11,7 @@ use lab_workload::{LoadKind, Spacing};
 
 use super::{Answer, Told, drive, histogram, ms, simulate, step};
 use crate::drive::Drive;
-use crate::event::ErrorClass;
+use lab_client::ErrorClass;
 
 /// Single requests that arrive.
 fn arrivals(rate_per_s: f64, spacing: Spacing, slots: u32) -> Drive {

@@ -8,8 +8,8 @@ use lab_workload::timing::TimingStream;
 
 use super::drive::{probe, workload};
 use super::{Answer, drive, histogram, ms, simulate, step};
-use crate::clock::Nanos;
-use crate::event::ErrorClass;
+use lab_client::ErrorClass;
+use lab_client::Nanos;
 
 #[test]
 fn a_known_delay_is_every_quantile() {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lab_client::TlsOptions;
 use lab_workload::LoadKind;
 use lab_workload::Template;
 use lab_workload::{Body, DEFAULT_DATES_FROM, Probe, Request, Session, Step, Wait, Workload};
 
-use crate::drive::{Drive, Limits, Part, TlsOptions};
+use crate::drive::{Drive, Limits, Part};
 
 pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)

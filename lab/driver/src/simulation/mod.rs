@@ -22,15 +22,17 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use lab_client::time::nanos;
+use lab_client::{ClientCounts, ErrorClass, Exchange, Failure, RequestId};
 use lab_workload::UserScope;
 use tokio::task::LocalSet;
 
-use crate::client::{Client, ClientCounts, Exchange, Failure, RequestId};
-use crate::clock::{Clock, nanos};
+use crate::client::Client;
+use crate::clock::Clock;
 use crate::control::Control;
 use crate::crew::{hire, pool};
 use crate::drive::Drive;
-use crate::event::{DriveSummary, DriverEvent, ErrorClass, StepWindow, Window, new_histogram};
+use crate::event::{DriveSummary, DriverEvent, StepWindow, Window, new_histogram};
 use crate::merger::Merger;
 use crate::report::{Outbox, Report};
 use crate::script::Script;
@@ -72,7 +74,8 @@ struct Simulated<S> {
     forgotten: Rc<RefCell<Vec<RequestId>>>,
 }
 
-impl<S: FnMut(Asked) -> Answer + 'static> Client for Simulated<S> {
+impl<S: FnMut(Asked) -> Answer + 'static> lab_client::Client for Simulated<S> {
+    type Time = Timers;
     type Session = ();
 
     fn session(&self) {}

@@ -6,7 +6,8 @@ use lab_workload::Wait;
 use super::drive::{probe, workload};
 use super::{Answer, Told, drive, histogram, ms, simulate, step};
 use crate::drive::Drive;
-use crate::event::{ErrorClass, new_histogram};
+use crate::event::new_histogram;
+use lab_client::ErrorClass;
 
 fn sequence(mut drive: Drive, sessions: u32) -> Drive {
     drive.kind = LoadKind::Sequence { sessions };

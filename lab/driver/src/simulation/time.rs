@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::nanos::{Nanos, nanos};
+use lab_client::time::{Nanos, nanos};
 
 /// A moment that never comes.
 pub(super) const NEVER: Nanos = Nanos::MAX;

@@ -6,7 +6,6 @@ mod faults;
 mod framing;
 mod messages;
 mod open;
-mod parser;
 mod schedule;
 mod session;
 mod tls;

@@ -7,8 +7,16 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use serde::{Deserialize, Serialize};
 
-use crate::drive::TlsOptions;
+/// How an `https` server is trusted: by the web's usual authorities, and by these.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct TlsOptions {
+    /// Further root certificates, each a PEM file's content.
+    pub extra_roots_pem: Vec<Vec<u8>>,
+    /// Takes any certificate. For test systems only.
+    pub insecure: bool,
+}
 
 /// A configuration for all connections of a drive: they share its memory of sessions to resume.
 ///

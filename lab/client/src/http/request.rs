@@ -11,7 +11,7 @@ use lab_workload::{Body, Capture, CaptureSource, Expectation, Request};
 use lab_workload::{RenderError, Template, UserScope};
 
 use super::cookie::Jar;
-use crate::drive::BaseUrl;
+use crate::url::BaseUrl;
 
 /// Headers that are the driver's own: it alone frames a message and keeps cookies.
 const OURS: [&str; 4] = ["host", "content-length", "transfer-encoding", "cookie"];

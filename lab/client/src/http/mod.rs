@@ -4,7 +4,7 @@
 //! The rules that show in the results:
 //!
 //! - One connection per user, kept as long as the server keeps it and at most
-//!   [`Limits::keep_alive_idle`](crate::Limits) idle. A request to another server than the drive's
+//!   [`Limits::keep_alive_idle`] idle. A request to another server than the drive's
 //!   (an absolute URL) takes the connection along; cookies stay behind.
 //! - Response time runs from just before the send to the last byte. A connection that must be
 //!   opened first, TLS included, is part of it: the user waits for it too.
@@ -14,7 +14,7 @@
 //! - **A stale connection.** A server may close a kept connection just when it is used again. If a
 //!   request of an idempotent method (RFC 9110, 9.2.2) went out on a *reused* connection that then
 //!   ended (closed or reset) before *one byte* of an answer came, it is sent a second time, once, on
-//!   a fresh connection. Each is counted as a [stale retry](crate::Window::stale_retries), and the
+//!   a fresh connection. Each is counted as a [stale retry](crate::ClientCounts::stale_retries), and the
 //!   response time spans both. Whatever else breaks is an error: nothing else is ever sent twice.
 //! - Classes of errors: no connection (refused, unreachable, TLS, connect timeout) is *connect*; no
 //!   whole answer in time is *timeout*; a connection that ends after sending began is *reset*; an
@@ -31,12 +31,12 @@ mod cookie;
 mod head;
 mod request;
 mod response;
-mod tls;
+mod server;
 
-pub(crate) use client::HttpClient;
+pub use client::{HttpClient, HttpSession};
 pub use head::{Fault, Framing, Head, parse_response_head};
 pub use response::{Complete, KeptBody, ResponseReader, Terms};
-pub use tls::tls_config;
+pub use server::{Limits, Server};
 
 /// Messages up to this size are kept for reuse by the hundred, larger ones by the megabyte.
 const POOLED_BYTES: usize = 16 << 10;

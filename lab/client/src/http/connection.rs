@@ -14,9 +14,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::clock::Nanos;
-use crate::drive::BaseUrl;
-use crate::timers::Timers;
+use crate::time::{Nanos, Time, Timer};
+use crate::url::BaseUrl;
 
 /// What one user writes before the others have a turn: some 50 us of work. A server that reads as fast
 /// as it is written to would let a large message hold the worker until its end.
@@ -65,18 +64,18 @@ const NEXT_ADDRESS_AFTER: Nanos = 250_000_000;
 /// Connects to one of a server's addresses: each is tried as soon as the one before has failed, or has
 /// said nothing for a quarter of a second, and the first that connects is taken (Happy Eyeballs, RFC
 /// 8305, in a simple form). No server needs all of its addresses to be up.
-async fn connect(addresses: &[SocketAddr], timers: &Timers) -> io::Result<TcpStream> {
+async fn connect(addresses: &[SocketAddr], time: &impl Time) -> io::Result<TcpStream> {
     if let [only] = addresses {
         return TcpStream::connect(only).await;
     }
-    let timer = timers.timer();
+    let timer = time.timer();
     let mut left = alternating(addresses).into_iter();
     let mut under_way: Vec<Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>> = Vec::new();
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     loop {
         if let Some(address) = left.next() {
             under_way.push(Box::pin(TcpStream::connect(address)));
-            timer.set(timers.clock().nanos().saturating_add(NEXT_ADDRESS_AFTER));
+            timer.set(time.now().saturating_add(NEXT_ADDRESS_AFTER));
         } else if under_way.is_empty() {
             return Err(last);
         }
@@ -120,9 +119,9 @@ impl Connection {
     pub(crate) async fn open(
         route: &Route,
         other: Option<Box<BaseUrl>>,
-        timers: &Timers,
+        time: &impl Time,
     ) -> io::Result<Self> {
-        let stream = connect(&route.addresses, timers).await?;
+        let stream = connect(&route.addresses, time).await?;
         stream.set_nodelay(true)?;
         let stream = match &route.tls {
             None => Stream::Plain(stream),
@@ -190,7 +189,7 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use crate::time::tokios::TokioTime;
     use socket2::{Domain, Socket, Type};
 
     fn address(text: &str) -> SocketAddr {
@@ -207,14 +206,8 @@ mod tests {
 
     fn connected(addresses: &[SocketAddr]) -> io::Result<SocketAddr> {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_io().build().unwrap();
-        let local = tokio::task::LocalSet::new();
-        local.block_on(&runtime, async {
-            let timers = Timers::new(Clock::start()).unwrap();
-            let serving = timers.clone();
-            tokio::task::spawn_local(async move { serving.serve().await });
-            connect(addresses, &timers).await?.peer_addr()
-        })
+        let runtime = runtime.enable_all().build().unwrap();
+        runtime.block_on(async { connect(addresses, &TokioTime::start()).await?.peer_addr() })
     }
 
     #[test]

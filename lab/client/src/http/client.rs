@@ -5,13 +5,12 @@
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use lab_workload::UserScope;
+use lab_workload::{Request, UserScope};
 use rustls::ClientConfig;
 
 use super::POOLED_BYTES;
@@ -21,11 +20,10 @@ use super::cookie::Jar;
 use super::head::Fault;
 use super::request::{Prepared, Scratch, Unmade, path_of};
 use super::response::{Complete, KeptBody, ResponseReader, Terms};
-use crate::client::{Client, ClientCounts, Exchange, Failure, RequestId};
-use crate::clock::{Clock, Nanos, nanos};
-use crate::drive::{BaseUrl, Drive, Limits};
-use crate::event::{ErrorClass, MAX_ERROR_EXAMPLES};
-use crate::timers::{Timer, Timers};
+use super::server::{Limits, Server};
+use crate::exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure, RequestId};
+use crate::time::{Nanos, Time, Timer, nanos};
+use crate::url::BaseUrl;
 
 /// Size of the one buffer that all connections of a worker read into.
 const READ_BYTES: usize = 64 << 10;
@@ -37,8 +35,11 @@ const EXAMPLE_BYTES: usize = 200;
 /// at before it is used.
 const LOOK_AFTER: Nanos = 1_000_000;
 
+/// Most failures that a client describes: more than anybody shows. Later ones have their class alone.
+const MAX_DETAILS: usize = 40;
+
 /// One worker's HTTP client.
-pub(crate) struct HttpClient {
+pub struct HttpClient<T: Time> {
     requests: Vec<Prepared>,
     base: BaseUrl,
     route: Result<Route, Box<str>>,
@@ -47,8 +48,7 @@ pub(crate) struct HttpClient {
     request_timeout: Nanos,
     connect_timeout: Nanos,
     idle_limit: Nanos,
-    clock: Clock,
-    timers: Timers,
+    time: T,
     counts: Cell<ClientCounts>,
     details_left: Cell<usize>,
     read: RefCell<Box<[u8]>>,
@@ -58,7 +58,7 @@ pub(crate) struct HttpClient {
 
 /// What is kept of a user between requests.
 #[derive(Default)]
-pub(crate) struct HttpSession {
+pub struct HttpSession {
     connection: Option<Connection>,
     jar: Rc<RefCell<Jar>>,
 }
@@ -85,24 +85,20 @@ enum Turn {
     Answered(Answer),
 }
 
-impl HttpClient {
-    pub(crate) fn new(
-        drive: &Drive,
-        addresses: Arc<[SocketAddr]>,
-        tls: Arc<ClientConfig>,
-        timers: Timers,
-    ) -> Self {
-        let base = drive.base.clone();
-        let limits = drive.limits.clone();
+impl<T: Time> HttpClient<T> {
+    /// A client for these requests, by their place among them.
+    pub fn new<'a>(requests: impl Iterator<Item = &'a Request>, server: Server, time: T) -> Self {
+        let Server {
+            base,
+            addresses,
+            tls,
+            limits,
+        } = server;
         let route = secure(&base, &tls)
             .map(|tls| Route { addresses, tls })
             .map_err(|error| error.to_string().into());
         Self {
-            requests: drive
-                .workload
-                .requests()
-                .map(|r| Prepared::new(r, &base))
-                .collect(),
+            requests: requests.map(|r| Prepared::new(r, &base)).collect(),
             base,
             route,
             tls,
@@ -110,11 +106,9 @@ impl HttpClient {
             connect_timeout: nanos(limits.connect_timeout),
             idle_limit: nanos(limits.keep_alive_idle),
             limits,
-            clock: timers.clock(),
-            timers,
+            time,
             counts: Cell::default(),
-            // Enough for the examples of setup and of the trial.
-            details_left: Cell::new(2 * MAX_ERROR_EXAMPLES),
+            details_left: Cell::new(MAX_DETAILS),
             read: RefCell::new(vec![0; READ_BYTES].into()),
             scratch: RefCell::default(),
             messages: RefCell::default(),
@@ -125,7 +119,7 @@ impl HttpClient {
     async fn converse(
         &self,
         session: &mut HttpSession,
-        call: &mut Call<'_>,
+        call: &mut Call<'_, T::Timer>,
         other: Option<Box<BaseUrl>>,
     ) -> (Nanos, u64, Result<(), Failure>) {
         self.drop_unusable(session, other.as_deref(), call.sent)
@@ -185,11 +179,11 @@ impl HttpClient {
     async fn connect(
         &self,
         session: &mut HttpSession,
-        call: &Call<'_>,
+        call: &Call<'_, T::Timer>,
         other: &Option<Box<BaseUrl>>,
     ) -> Result<(), String> {
         let request_ends = call.sent.saturating_add(self.request_timeout);
-        let connect_ends = self.clock.nanos().saturating_add(self.connect_timeout);
+        let connect_ends = self.time.now().saturating_add(self.connect_timeout);
         call.deadline.set(connect_ends.min(request_ends));
         let open = async {
             let route = match other.as_deref() {
@@ -202,7 +196,7 @@ impl HttpClient {
                     tls: secure(server, &self.tls)?,
                 },
             };
-            Connection::open(&route, other.clone(), &self.timers).await
+            Connection::open(&route, other.clone(), &self.time).await
         };
         let opened = within(call.deadline, open).await;
         call.deadline.set(request_ends);
@@ -222,7 +216,7 @@ impl HttpClient {
         &self,
         connection: &mut Connection,
         jar: &RefCell<Jar>,
-        call: &mut Call<'_>,
+        call: &mut Call<'_, T::Timer>,
     ) -> Answer {
         let (mut written, mut reader) = (0, None);
         let sent = loop {
@@ -272,7 +266,7 @@ impl HttpClient {
         cx: &mut Context<'_>,
         connection: &mut Connection,
         jar: &RefCell<Jar>,
-        call: &mut Call<'_>,
+        call: &mut Call<'_, T::Timer>,
         reader: &mut Option<Box<ResponseReader>>,
     ) -> Poll<Answer> {
         let space = &mut *self.read.borrow_mut();
@@ -316,7 +310,7 @@ impl HttpClient {
         reader: &mut ResponseReader,
         input: &[u8],
         jar: &RefCell<Jar>,
-        call: &mut Call<'_>,
+        call: &mut Call<'_, T::Timer>,
     ) -> Result<Option<Complete>, Fault> {
         let prepared = call.prepared;
         let keep = |status| {
@@ -354,8 +348,8 @@ impl HttpClient {
     }
 
     /// Judges a whole answer and keeps its captures.
-    fn judge(&self, complete: &Complete, body: &[u8], call: &mut Call<'_>) -> Answer {
-        let at = self.clock.nanos();
+    fn judge(&self, complete: &Complete, body: &[u8], call: &mut Call<'_, T::Timer>) -> Answer {
+        let at = self.time.now();
         call.reusable = complete.reusable;
         let prepared = call.prepared;
         let result = if !prepared.expects(complete.status) {
@@ -379,7 +373,7 @@ impl HttpClient {
     /// The connection ended or broke.
     fn ended(
         &self,
-        call: &mut Call<'_>,
+        call: &mut Call<'_, T::Timer>,
         reader: &mut Option<Box<ResponseReader>>,
         error: Option<io::Error>,
     ) -> Answer {
@@ -395,7 +389,7 @@ impl HttpClient {
         }
     }
 
-    fn terms(&self, call: &Call<'_>) -> Terms {
+    fn terms(&self, call: &Call<'_, T::Timer>) -> Terms {
         Terms {
             head_request: call.prepared.is_head(),
             max_header_bytes: self.limits.max_header_bytes,
@@ -408,7 +402,7 @@ impl HttpClient {
         class: ErrorClass,
         detail: impl FnOnce() -> String,
     ) -> (Nanos, u64, Result<(), Failure>) {
-        (self.clock.nanos(), 0, Err(self.failure(class, detail)))
+        (self.time.now(), 0, Err(self.failure(class, detail)))
     }
 
     /// A failure, with its detail as long as such are wanted.
@@ -451,11 +445,11 @@ impl HttpClient {
 }
 
 /// One request under way.
-struct Call<'a> {
+struct Call<'a, T> {
     prepared: &'a Prepared,
     message: &'a str,
     scope: &'a mut UserScope,
-    deadline: &'a Timer,
+    deadline: &'a T,
     finds: HeaderFinds,
     sent: Nanos,
     /// It goes to another server than the drive's.
@@ -464,7 +458,8 @@ struct Call<'a> {
     reusable: bool,
 }
 
-impl Client for HttpClient {
+impl<T: Time> Client for HttpClient<T> {
+    type Time = T;
     type Session = HttpSession;
 
     fn session(&self) -> HttpSession {
@@ -483,7 +478,7 @@ impl Client for HttpClient {
         session: &mut HttpSession,
         request: RequestId,
         scope: &mut UserScope,
-        deadline: &Timer,
+        deadline: &T::Timer,
     ) -> Exchange {
         let prepared = &self.requests[request as usize];
         let mut message = self.take_message();
@@ -502,7 +497,7 @@ impl Client for HttpClient {
                 };
             }
         };
-        let sent = self.clock.nanos();
+        let sent = self.time.now();
         let mut call = Call {
             prepared,
             message: &message,
@@ -546,7 +541,7 @@ fn secure(
 }
 
 /// Ready with `None` once the deadline has fired.
-fn or_late<T>(deadline: &Timer, cx: &Context<'_>, found: Poll<T>) -> Poll<Option<T>> {
+fn or_late<T>(deadline: &impl Timer, cx: &Context<'_>, found: Poll<T>) -> Poll<Option<T>> {
     match found {
         Poll::Ready(value) => Poll::Ready(Some(value)),
         Poll::Pending => deadline.poll_fired(cx).map(|()| None),
@@ -554,7 +549,7 @@ fn or_late<T>(deadline: &Timer, cx: &Context<'_>, found: Poll<T>) -> Poll<Option
 }
 
 /// The future's output, unless the deadline fires before.
-async fn within<F: Future>(deadline: &Timer, future: F) -> Option<F::Output> {
+async fn within<F: Future>(deadline: &impl Timer, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     poll_fn(|cx| {
         let found = future.as_mut().poll(cx);
@@ -563,7 +558,7 @@ async fn within<F: Future>(deadline: &Timer, future: F) -> Option<F::Output> {
     .await
 }
 
-fn timeout_text(call: &Call<'_>) -> String {
+fn timeout_text<T>(call: &Call<'_, T>) -> String {
     format!("no whole answer from {} in time", path_of(call.message))
 }
 

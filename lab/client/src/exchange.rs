@@ -1,0 +1,132 @@
+//! The border between *when* and *how*: the engine calls a [`Client`], which knows its protocol
+//! and no schedule; the engine knows the schedule and no protocol.
+
+use std::future::Future;
+
+use lab_workload::UserScope;
+use serde::{Deserialize, Serialize};
+
+use crate::time::{Nanos, Time};
+
+/// Which request of the workload, as [`lab_workload::Workload::requests`] numbers them.
+pub type RequestId = u32;
+
+/// What a worker's users speak with. One per worker thread; never shared between threads.
+pub trait Client: 'static {
+    /// The worker's clock and timers.
+    type Time: Time;
+
+    /// What is kept per user between requests: a connection, cookies.
+    type Session: 'static;
+
+    /// The session of a new user.
+    fn session(&self) -> Self::Session;
+
+    /// A session with the same identity (cookies) and a connection of its own.
+    fn sibling(&self, session: &Self::Session) -> Self::Session;
+
+    /// Makes the request from the user's variables, sends it, awaits the whole answer, judges it
+    /// by the request's `expect`, and keeps its captures in `scope`.
+    ///
+    /// `deadline` is a timer for the client's own use. Whoever drops the future drops the session too.
+    fn exchange(
+        &self,
+        session: &mut Self::Session,
+        request: RequestId,
+        scope: &mut UserScope,
+        deadline: &<Self::Time as Time>::Timer,
+    ) -> impl Future<Output = Exchange>;
+
+    /// Forgets what the request would have captured, so that a skipped or failed step leaves no
+    /// older value behind for later steps to act on a second time.
+    fn forget(&self, request: RequestId, scope: &mut UserScope);
+
+    /// Counts since the last call.
+    fn take_counts(&self) -> ClientCounts;
+}
+
+/// How a request went.
+#[derive(Debug)]
+pub enum Exchange {
+    /// A list that the request needs is empty: nothing was sent.
+    Skipped,
+    /// The request could not be made, for any other reason: nothing was sent.
+    Unmade {
+        /// Why.
+        detail: Box<str>,
+    },
+    /// It was sent, or a connection for it was tried.
+    Done {
+        /// Just before the first byte was sent, or before the connection was opened for it.
+        sent: Nanos,
+        /// Just after the last byte of the answer, or when it failed.
+        ended: Nanos,
+        /// Bytes of the response body.
+        bytes: u64,
+        /// Whether it met its `expect`.
+        result: Result<(), Failure>,
+    },
+}
+
+/// A failed request.
+#[derive(Debug)]
+pub struct Failure {
+    /// Its class.
+    pub class: ErrorClass,
+    /// Status and first bytes, or the cause; empty once the worker has examples enough.
+    pub detail: Box<str>,
+}
+
+/// What a client counts besides the outcome of requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientCounts {
+    /// Connections opened.
+    pub connects: u64,
+    /// Requests sent a second time on a fresh connection because the kept one had been closed by the
+    /// server while it was idle; see [`crate::http`] for the rule.
+    pub stale_retries: u64,
+}
+
+/// Why a request failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorClass {
+    /// An answer with a status that `expect` does not hold.
+    Status,
+    /// No whole answer within the request timeout.
+    Timeout,
+    /// No connection.
+    Connect,
+    /// The connection broke after sending began.
+    Reset,
+    /// The answer came but broke HTTP, a limit, or a capture; or the request could not be made.
+    Check,
+}
+
+impl ErrorClass {
+    /// All classes, in the order in which windows count them.
+    pub const ALL: [Self; 5] = [
+        Self::Status,
+        Self::Timeout,
+        Self::Connect,
+        Self::Reset,
+        Self::Check,
+    ];
+
+    /// Its place among [`ErrorClass::ALL`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name as archives and reports spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Timeout => "timeout",
+            Self::Connect => "connect",
+            Self::Reset => "reset",
+            Self::Check => "check",
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Where requests go, and what they may take. Data only.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ClientConfig;
+
+use crate::url::BaseUrl;
+
+/// Where requests go, and within which bounds.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// Its scheme, host, and port.
+    pub base: BaseUrl,
+    /// All that its name stands for.
+    pub addresses: Arc<[SocketAddr]>,
+    /// How it is trusted if it is `https`, and any other that the workload names.
+    pub tls: Arc<ClientConfig>,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+/// Bounds on what a request may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// From the send to the last byte of the answer.
+    pub request_timeout: Duration,
+    /// For a new connection, TLS included. The request timeout goes on meanwhile.
+    pub connect_timeout: Duration,
+    /// Largest response body.
+    pub max_response_bytes: u64,
+    /// Largest response head, and largest trailer section of a chunked body.
+    pub max_header_bytes: usize,
+    /// A connection idle for longer is closed before its next use.
+    pub keep_alive_idle: Duration,
+}

@@ -1,0 +1,89 @@
+//! Time as a client sees it: numbers to read, and timers to set. Whoever owns the schedule brings both.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// A point or a span of time on a worker's clock, in nanoseconds.
+pub type Nanos = u64;
+
+/// A duration in nanoseconds, at most [`u64::MAX`].
+#[must_use]
+pub fn nanos(duration: Duration) -> Nanos {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A worker's clock, and where its timers come from. Cheap to clone.
+pub trait Time: Clone + 'static {
+    /// What it makes.
+    type Timer: Timer;
+
+    /// Nanoseconds since the clock's 0.
+    fn now(&self) -> Nanos;
+
+    /// A timer that is not set.
+    fn timer(&self) -> Self::Timer;
+}
+
+/// One timer, of one task.
+pub trait Timer {
+    /// Fires at `due` instead of whenever it was set to.
+    fn set(&self, due: Nanos);
+
+    /// Ready once it fired; otherwise the task is woken when it does.
+    fn poll_fired(&self, cx: &Context<'_>) -> Poll<()>;
+}
+
+/// Time as tokio has it, for tests that have no engine.
+#[cfg(test)]
+pub(crate) mod tokios {
+    use std::cell::RefCell;
+    use std::future::Future;
+    use std::pin::Pin;
+
+    use tokio::time::{Instant, Sleep, sleep_until};
+
+    use super::*;
+
+    #[derive(Clone)]
+    pub(crate) struct TokioTime(Instant);
+
+    pub(crate) struct TokioTimer {
+        zero: Instant,
+        due: RefCell<Option<Pin<Box<Sleep>>>>,
+    }
+
+    impl TokioTime {
+        pub(crate) fn start() -> Self {
+            Self(Instant::now())
+        }
+    }
+
+    impl Time for TokioTime {
+        type Timer = TokioTimer;
+
+        fn now(&self) -> Nanos {
+            nanos(self.0.elapsed())
+        }
+
+        fn timer(&self) -> TokioTimer {
+            TokioTimer {
+                zero: self.0,
+                due: RefCell::default(),
+            }
+        }
+    }
+
+    impl Timer for TokioTimer {
+        fn set(&self, due: Nanos) {
+            let at = self.zero + Duration::from_nanos(due);
+            *self.due.borrow_mut() = Some(Box::pin(sleep_until(at)));
+        }
+
+        fn poll_fired(&self, cx: &Context<'_>) -> Poll<()> {
+            let mut due = self.due.borrow_mut();
+            let sleep = due.as_mut().map(Pin::as_mut);
+            let mut cx = Context::from_waker(cx.waker());
+            sleep.map_or(Poll::Pending, |sleep| sleep.poll(&mut cx))
+        }
+    }
+}
