@@ -5,8 +5,9 @@ SPEED ?= 60
 TIMES ?= 10
 DUTY ?= 60
 SEED ?= 1
+KILLS ?= 1000
 
-.PHONY: abuse browser test test-disturbed fmt lint docs tests measure bench crashes demo deny fuzz help
+.PHONY: abuse browser test test-disturbed fmt lint docs tests measure bench crashes kills demo deny fuzz help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -49,6 +50,9 @@ measure: ## whether measured times are the true ones, over real sockets; says wh
 
 crashes: ## 1,000 seeded crashes of a disk that forgets, for each that keeps something (SEED=N for others)
 	PLIMSOLL_CRASHES=1000 PLIMSOLL_SEED=$(SEED) $(CARGO) test --locked --package plimsoll-forgetful -- survive nothing_acknowledged errors_of
+
+kills: ## KILLS times (1,000) kill -9 on the server under a load of all services
+	PLIMSOLL_KILLS=$(KILLS) $(CARGO) test --locked --package plimsoll-tests --test kills -- --nocapture
 
 bench: ## the measurer measured, and side-by-side benchmarks against peers, as ratios
 	bench/run.sh

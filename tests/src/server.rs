@@ -53,10 +53,15 @@ impl ServerProcess {
     }
 
     /// The same by a command that executes the program with the arguments that it is given.
-    pub fn start_by(folder: &Path, mut command: Command, arguments: &[&str]) -> Self {
-        let port_file = folder.join("port");
+    pub fn start_by(folder: &Path, command: Command, arguments: &[&str]) -> Self {
+        Self::start_on(&folder.join("data"), folder, command, arguments)
+    }
+
+    /// The same on data that lies elsewhere than what is written about the server.
+    pub fn start_on(data: &Path, beside: &Path, mut command: Command, arguments: &[&str]) -> Self {
+        let port_file = beside.join("port");
         let _ = std::fs::remove_file(&port_file);
-        let log = folder.join("log");
+        let log = beside.join("log");
         let mut child = command
             .args([
                 "serve",
@@ -66,7 +71,7 @@ impl ServerProcess {
                 "4",
                 "--data",
             ])
-            .arg(folder.join("data"))
+            .arg(data)
             .arg("--port-file")
             .arg(&port_file)
             .args(["--parent-pid", &std::process::id().to_string()])

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::thread;
 
-use common::{Verdict, crash_while, disk, is_found_out, survives};
+use common::{CONTROL, MOST_CALLS, Verdict, crash_while, disk, is_found_out, survives};
 use lab_archive::{ArchiveError, Run, RunWriter};
 use plimsoll_forgetful::{Lie, Mounted, seed};
 
@@ -87,7 +87,7 @@ fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
         });
         let outcome = crash_while(
             disk,
-            crashes,
+            (crashes, MOST_CALLS),
             || known.load(SeqCst).checked_sub(1),
             |image, finished| verdict(&archive_in(image), finished),
         );
@@ -108,7 +108,7 @@ fn a_sync_left_out_is_found_out() {
         Lie::Files(".partial/".to_owned()),
         Lie::Folders("/trials".to_owned()),
     ] {
-        is_found_out(seed(2), lie, run);
+        is_found_out(seed(2), lie, CONTROL, run);
     }
 }
 

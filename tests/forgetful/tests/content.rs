@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use common::{Verdict, crash_while, is_found_out, survives};
+use common::{CONTROL, MOST_CALLS, Verdict, crash_while, is_found_out, survives};
 use groupware_content::{ContentHash, ContentStore, Found};
 use plimsoll_forgetful::{Lie, Mounted, seed};
 
@@ -136,7 +136,7 @@ fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
         }
         let outcome = crash_while(
             disk,
-            crashes,
+            (crashes, MOST_CALLS),
             || known.lock().unwrap().clone(),
             |image, known| verdict(&image.join("data"), &known),
         );
@@ -159,6 +159,6 @@ fn a_sync_left_out_is_found_out() {
         Lie::Folders("/content/".to_owned()),
     ];
     for lie in left_out {
-        is_found_out(seed(2), lie, run);
+        is_found_out(seed(2), lie, CONTROL, run);
     }
 }

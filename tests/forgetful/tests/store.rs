@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{Verdict, crash_while, disk, is_found_out, scratch, survives};
+use common::{CONTROL, MOST_CALLS, Verdict, crash_while, disk, is_found_out, scratch, survives};
 use groupware_store::{Batch, CommitError, Store, StoreError, StoreOptions};
 use nix::errno::Errno;
 use plimsoll_forgetful::{Call, Fault, Lie, Mounted, seed};
@@ -139,7 +139,7 @@ fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
         }
         let outcome = crash_while(
             disk,
-            crashes,
+            (crashes, MOST_CALLS),
             || known.lock().unwrap().clone(),
             |image, known| verdict(&image.join("data"), &known),
         );
@@ -158,12 +158,12 @@ fn nothing_acknowledged_is_lost_and_nothing_is_there_in_part() {
 /// Without the log's sync, acknowledged batches are lost: this test finds it.
 #[test]
 fn a_log_that_is_not_synced_is_found_out() {
-    is_found_out(seed(2), Lie::Files("-wal".to_owned()), run);
+    is_found_out(seed(2), Lie::Files("-wal".to_owned()), CONTROL, run);
 }
 
 #[test]
 fn a_folder_that_is_not_synced_is_found_out() {
-    is_found_out(seed(3), Lie::Folders("/".to_owned()), run);
+    is_found_out(seed(3), Lie::Folders("/".to_owned()), CONTROL, run);
 }
 
 /// A disk that refuses a write or a sync now and then: each batch is acknowledged or refused, and what was

@@ -10,10 +10,20 @@ use tempfile::TempDir;
 /// Whether a crash lost nothing, and if it did, what.
 pub(crate) type Verdict = Result<(), String>;
 
-/// Most calls of the file system between two crashes.
-const MOST_CALLS: u64 = 60;
-/// Of forty crashes without a sync, more than these must lose something.
-const MOST_BY_CHANCE: u64 = 10;
+/// Most calls of the file system between two crashes of one store.
+pub(crate) const MOST_CALLS: u64 = 60;
+/// How often a disk that leaves out a sync crashes, and how often that may go well by chance of its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Control {
+    pub(crate) crashes: u64,
+    /// More than these must lose something.
+    pub(crate) by_chance: u64,
+}
+
+pub(crate) const CONTROL: Control = Control {
+    crashes: 40,
+    by_chance: 10,
+};
 
 /// A disk, where one can be mounted.
 pub(crate) fn disk(seed: u64) -> Option<Mounted> {
@@ -31,16 +41,16 @@ pub(crate) fn scratch() -> TempDir {
     folder.expect("a scratch folder can be made")
 }
 
-/// Takes images at seeded moments, with what was known at each, and looks at them one by one. How many
+/// Takes so many images at seeded moments, at most so many calls apart, with what was known at each, and looks at them one by one. How many
 /// were wrong, and the first of them.
 pub(crate) fn crash_while<K>(
     disk: &Mounted,
-    crashes: u64,
+    (crashes, most_calls): (u64, u64),
     known: impl Fn() -> K,
     verdict: impl Fn(&Path, K) -> Verdict,
 ) -> (u64, Option<String>) {
     let below = scratch();
-    let mut taken = disk.crashes(crashes, MOST_CALLS, below.path());
+    let mut taken = disk.crashes(crashes, most_calls, below.path());
     let (mut wrong, mut first) = (0, None);
     while let Some(crash) = taken.next(&known) {
         if let Err(reason) = verdict(&crash.folder, crash.known) {
@@ -56,16 +66,16 @@ pub(crate) fn crash_while<K>(
 pub(crate) fn is_found_out(
     seed: u64,
     lie: Lie,
+    Control { crashes, by_chance }: Control,
     run: impl FnOnce(&Mounted, u64) -> (u64, Option<String>),
 ) {
-    const CRASHES: u64 = 40;
     let Some(disk) = disk(seed) else {
         return;
     };
     disk.lie(lie.clone());
-    let (wrong, first) = run(&disk, CRASHES);
-    println!("{lie:?}: {wrong} of {CRASHES} crashes: {first:?}");
-    assert!(wrong > MOST_BY_CHANCE, "{lie:?}: {wrong} of {CRASHES}");
+    let (wrong, first) = run(&disk, crashes);
+    println!("{lie:?}: {wrong} of {crashes} crashes: {first:?}");
+    assert!(wrong > by_chance, "{lie:?}: {wrong} of {crashes}");
 }
 
 /// The test itself: whatever was acknowledged survives every crash.
