@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use groupware_server::{LookupAccess, Networks};
 use lab_conduct::Patience;
+use lab_plan::Decides;
 
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, UsersArgs};
 
@@ -174,11 +176,13 @@ pub(crate) struct ReportArgs {
 Examples:
   plimsoll compare runs/load-20261121-081500 runs/load-20261122-081500
   plimsoll compare baseline new --format junit > junit.xml      exit 121 on a regression
+  plimsoll compare baseline new --decides response_time.p95     by this alone
 
 Exit codes: 0 the second run is shown to be better, equal within the smallest
 relevant difference, or not worse by as much; 104 the runs can't be compared;
 120 could not tell, or too few valid trials; 121 a regression is shown. It is
-decided by p95 response and throughput; the other measures decide nothing.")]
+decided by the measure that --decides or the study names, else by p95 response
+and throughput; all others are exploratory, and turn nothing.")]
 pub(crate) struct CompareArgs {
     /// The archive of the baseline
     pub(crate) a: PathBuf,
@@ -187,6 +191,9 @@ pub(crate) struct CompareArgs {
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub(crate) format: Format,
+    /// The measure whose verdict alone is the answer, whatever the studies say
+    #[arg(long, value_name = "MEASURE", value_parser = measures())]
+    pub(crate) decides: Option<Decides>,
     /// Compare although the machines or loads differ in what matters
     #[arg(long)]
     pub(crate) force: bool,
@@ -444,6 +451,10 @@ fn patience(text: &str) -> Result<Patience, String> {
             run: usual.run.max(trial),
         }),
     }
+}
+
+fn measures() -> impl TypedValueParser<Value = Decides> {
+    PossibleValuesParser::new(Decides::names()).try_map(|name| name.parse::<Decides>())
 }
 
 fn speed(text: &str) -> Result<f64, String> {

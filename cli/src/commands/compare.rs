@@ -1,6 +1,6 @@
 //! `plimsoll compare`: two runs of one workload, from their archives alone.
 
-use lab_analysis::compare_runs;
+use lab_analysis::compare_runs_by;
 use lab_analysis::model::{RunComparison, RunOutcome};
 use lab_report::write;
 
@@ -11,7 +11,8 @@ use crate::exit::{Exit, Failure, unless_lenient};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let (a, b) = (report::read(&args.a)?, report::read(&args.b)?);
-    let runs = compare_runs(&a, &b).map_err(|error| Failure::new(Exit::BadInput, &error))?;
+    let runs = compare_runs_by(&a, &b, args.decides)
+        .map_err(|error| Failure::new(Exit::BadInput, &error))?;
     if !args.force {
         same_setup(&runs)?;
     }

@@ -53,6 +53,13 @@ pub(crate) fn describe(study: &Study, plan: &Plan, earlier: Option<&Earlier>) ->
     };
     let power = Power::of(&design, earlier.map(|earlier| &earlier.spreads));
     text.push_str(&reach(power.reach, design.blocks, per_block));
+    if let Some(measure) = study.decides {
+        let _ = writeln!(
+            text,
+            "  decided by {} alone; all else is exploratory",
+            measure.name()
+        );
+    }
     match (&power.needed, earlier) {
         (NeededBlocks::ByRun(rows), Some(earlier)) => {
             text.push_str(&by_run(earlier, rows, per_block));

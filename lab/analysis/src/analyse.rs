@@ -161,6 +161,7 @@ fn facts(run: &Run, plan: &Plan, steps: Vec<String>) -> StudyFacts {
         speed: plan.speed,
         started: run.manifest.started.clone(),
         overrides: run.manifest.overrides.clone(),
+        decides: question.decides,
         limits_set: limits_set::words(&question.checks),
         factors: question
             .matrix

@@ -6,13 +6,17 @@
 //! so many blocks asks that there be verdicts at all. What doesn't decide is exploratory: it turns
 //! nothing. It knows no exit codes.
 
-use lab_plan::Question;
+use lab_plan::{Decides, Question};
 use lab_stats::verdict::LEAST_BLOCKS;
 
 use crate::format::{list, plural, times};
 use crate::model::{
     Analysis, Answer, Comparison, Decision, Difference, Measure, TrialAnalysis, Verdict,
 };
+
+/// All that there is to say where a rate of failures decides, and there is none: nothing else decides
+/// without a comparison.
+const NOTHING_FAILED: &str = "Equal: no trial has a failure of the kind that decides.";
 
 /// Comparisons that a sentence tells; the tables have all.
 const MOST_TOLD: usize = 3;
@@ -25,18 +29,29 @@ pub(crate) struct Deciding {
 }
 
 impl Deciding {
-    /// The usual ones: [`Measure::DECIDING`], but for the mean where a trial has too few samples for a
-    /// p95, and for the transfer rate where sessions carry something.
-    pub(crate) fn of(trials: &[TrialAnalysis]) -> Self {
-        Self::of_all(&[trials])
+    /// The measure that is named, or else the usual ones of these trials.
+    pub(crate) fn of(named: Option<Decides>, trials: &[TrialAnalysis]) -> Self {
+        Self::named_or_usual(named, &[trials])
     }
 
     /// The same of two runs.
-    pub(crate) fn of_runs(a: &Analysis, b: &Analysis) -> Self {
-        Self::of_all(&[&a.trials, &b.trials])
+    pub(crate) fn of_runs(named: Option<Decides>, a: &Analysis, b: &Analysis) -> Self {
+        Self::named_or_usual(named, &[&a.trials, &b.trials])
     }
 
-    fn of_all(trials: &[&[TrialAnalysis]]) -> Self {
+    fn named_or_usual(named: Option<Decides>, trials: &[&[TrialAnalysis]]) -> Self {
+        match named {
+            None => Self::usual(trials),
+            Some(named) => Self {
+                measures: vec![named.into()],
+                named: true,
+            },
+        }
+    }
+
+    /// [`Measure::DECIDING`], but for the mean where a trial has too few samples for a p95, and for the
+    /// transfer rate where sessions carry something.
+    fn usual(trials: &[&[TrialAnalysis]]) -> Self {
         let trials = || trials.iter().copied().flatten();
         let valid = || trials().filter(|t| t.verdict == Verdict::Valid);
         let has_all = |measure: Measure| valid().all(|trial| measure.of(trial).is_some());
@@ -52,6 +67,14 @@ impl Deciding {
             measures: usual.chain(fails.then_some(Measure::ErrorRate)).collect(),
             named: false,
         }
+    }
+
+    /// All measures, the one that is named first.
+    pub(crate) fn in_order(&self) -> Vec<Measure> {
+        let is_named = |one: &Measure| self.named && self.has(*one);
+        let (named, others): (Vec<Measure>, Vec<Measure>) =
+            Measure::ALL.into_iter().partition(is_named);
+        named.into_iter().chain(others).collect()
     }
 
     pub(crate) fn has(&self, measure: Measure) -> bool {
@@ -101,8 +124,30 @@ pub(crate) fn of_run(
         return None;
     }
     let decision = decision(&decide, has_variants);
-    let sentence = sentence(decision, &decide, &between_cells);
+    let mut sentence = sentence(decision, &decide, &between_cells);
+    if has_variants {
+        sentence.push_str(&besides(deciding, comparisons, &between_cells));
+    }
     Some(deciding.answer(decision, sentence, has_variants))
+}
+
+/// What is worse besides where one measure alone decides: it turns nothing, and is said all the same.
+/// Empty where nothing is.
+pub(crate) fn besides(deciding: &Deciding, all: &[Comparison], sides: &Sides<'_>) -> String {
+    let is_worse =
+        |one: &&Comparison| !one.decides && one.verdict.is_some_and(Difference::is_worse);
+    let worse: Vec<&Comparison> = all.iter().filter(is_worse).collect();
+    match worse.split_first() {
+        Some((first, rest)) if deciding.named => {
+            let (b, a) = sides(first);
+            let more = more(rest, sides, (&b, &a));
+            format!(
+                " Exploratory, and deciding nothing: {b} is worse than {a} in {}{more}.",
+                figures(first)
+            )
+        }
+        _ => String::new(),
+    }
 }
 
 /// Why a verdict that is asked for isn't there. A study that describes its cells asks for one of any.
@@ -128,6 +173,11 @@ fn unanswered(
     }
     let worst = lack.iter().min_by_key(|pair| pair.blocks)?;
     let (a, b) = (worst.a, worst.b);
+    if deciding.has(Measure::Throughput) && worst.blocks >= LEAST_BLOCKS && !worst.same_users {
+        return Some(format!(
+            "throughput follows the number of users, so it can't tell {a} from {b}"
+        ));
+    }
     if worst.blocks >= LEAST_BLOCKS {
         return Some(format!(
             "{} of {a} and {b} can't be compared: a trial has no such figure",
@@ -148,8 +198,9 @@ fn has_verdicts(pair: &Asked<'_>, deciding: &Deciding, decide: &[&Comparison]) -
         let mut of_pair = decide.iter().filter(of_pair);
         let found = of_pair.find(|one| one.metric == *measure);
         // Two cells without a failure have no rates that could differ.
-        let needless = measure.is_rate() || (!pair.same_users && *measure == Measure::Throughput);
-        found.map_or(needless, |one| one.verdict.is_some())
+        let no_failure = measure.is_rate() && (!deciding.named || pair.blocks >= LEAST_BLOCKS);
+        let others_decide = !deciding.named && !pair.same_users && *measure == Measure::Throughput;
+        found.map_or(no_failure || others_decide, |one| one.verdict.is_some())
     })
 }
 
@@ -184,7 +235,7 @@ pub(crate) fn decision(decide: &[&Comparison], is_gate: bool) -> Decision {
 }
 
 /// What is compared with what, in words that a sentence can begin with: *b*, and *a*.
-type Sides<'a> = dyn Fn(&Comparison) -> (String, String) + 'a;
+pub(crate) type Sides<'a> = dyn Fn(&Comparison) -> (String, String) + 'a;
 
 fn between_cells(one: &Comparison) -> (String, String) {
     (one.b.clone(), one.a.clone())
@@ -226,10 +277,7 @@ pub(crate) fn sentence(decision: Decision, decide: &[&Comparison], sides: &Sides
         Decision::Told => worst(&of(&|_| true), "beside"),
         Decision::NotAnswered => None,
     };
-    text.map_or_else(
-        || "Nothing is compared.".to_owned(),
-        |text| format!("{text}."),
-    )
+    text.map_or_else(|| NOTHING_FAILED.to_owned(), |text| format!("{text}."))
 }
 
 /// Further comparisons; those of other sides are told with them.

@@ -47,7 +47,7 @@ pub(crate) fn compare(plan: &Plan, trials: &[TrialAnalysis], cells: &[CellSummar
     let mut pairs = pairs(plan, cells);
     let pairs_left_out = pairs.len().saturating_sub(MOST_PAIRS);
     pairs.truncate(MOST_PAIRS);
-    let deciding = Deciding::of(trials);
+    let deciding = Deciding::of(study.decides, trials);
     let has_variants = pairs.iter().any(|pair| pair.factor.name == VARIANT);
     let decides = |draft: &Draft| {
         (!has_variants || draft.names.factor == VARIANT) && deciding.has(draft.measure)
@@ -55,7 +55,10 @@ pub(crate) fn compare(plan: &Plan, trials: &[TrialAnalysis], cells: &[CellSummar
     let of_cells = pairs
         .iter()
         .flat_map(|pair| {
-            measures(std::slice::from_ref(pair)).map(|m| all.draft(pair.names(), m, &[*pair]))
+            let of_pair = measures(&deciding.in_order(), std::slice::from_ref(pair));
+            of_pair
+                .into_iter()
+                .map(|m| all.draft(pair.names(), m, &[*pair]))
         })
         .flatten()
         .collect();
@@ -189,11 +192,10 @@ fn baseline(factor: &Factor, cell: &Cell) -> Option<Cell> {
 }
 
 /// Throughput follows the number of users, so it isn't compared between different numbers.
-fn measures(pairs: &[Pair<'_>]) -> impl Iterator<Item = Measure> + use<> {
+fn measures(all: &[Measure], pairs: &[Pair<'_>]) -> Vec<Measure> {
     let same_users = pairs.iter().all(|pair| pair.a.users == pair.b.users);
-    Measure::ALL
-        .into_iter()
-        .filter(move |measure| same_users || *measure != Measure::Throughput)
+    let compared = |measure: &&Measure| same_users || **measure != Measure::Throughput;
+    all.iter().filter(compared).copied().collect()
 }
 
 /// Level by level of each factor, over all pairs that differ in it.
@@ -212,14 +214,18 @@ fn main_effects(plan: &Plan, cells: &[CellSummary], trials: &Trials<'_>) -> Vec<
                 .copied()
                 .collect();
             let name = |level_of: &Level| format!("{} {}", factor.name, level(level_of));
-            drafts.extend(measures(&of_level).filter_map(|measure| {
-                let names = Names {
-                    factor: factor.name.clone(),
-                    a: name(factor.levels.first()?),
-                    b: name(to),
-                };
-                trials.draft(names, measure, &of_level)
-            }));
+            drafts.extend(
+                measures(&Measure::ALL, &of_level)
+                    .into_iter()
+                    .filter_map(|measure| {
+                        let names = Names {
+                            factor: factor.name.clone(),
+                            a: name(factor.levels.first()?),
+                            b: name(to),
+                        };
+                        trials.draft(names, measure, &of_level)
+                    }),
+            );
         }
     }
     drafts

@@ -4,6 +4,7 @@
 //! blocks (`lab_stats::unpaired`), for all cells and measures jointly. What else changed between the
 //! runs counts as a difference, too: it is listed, and where it matters, a caller asks first.
 
+use lab_plan::Decides;
 use lab_stats::paired::Bounds;
 use lab_stats::unpaired::{self, Row, least_p, least_units};
 use lab_stats::verdict::{ALPHA, Compared, word};
@@ -43,11 +44,24 @@ pub enum CannotCompare {
     },
 }
 
-/// Compares run `b` with run `a`.
+/// Compares run `b` with run `a`, by what their studies say.
 ///
 /// # Errors
 /// See [`CannotCompare`].
 pub fn compare_runs(a: &Analysis, b: &Analysis) -> Result<RunComparison, CannotCompare> {
+    compare_runs_by(a, b, None)
+}
+
+/// The same. The measure that `decides` goes before the one that the later study names, and that
+/// before the earlier one's.
+///
+/// # Errors
+/// See [`CannotCompare`].
+pub fn compare_runs_by(
+    a: &Analysis,
+    b: &Analysis,
+    decides: Option<Decides>,
+) -> Result<RunComparison, CannotCompare> {
     if a.study.workload_sha256 != b.study.workload_sha256 {
         return Err(CannotCompare::Workload {
             a: a.study.workload.clone(),
@@ -60,8 +74,9 @@ pub fn compare_runs(a: &Analysis, b: &Analysis) -> Result<RunComparison, CannotC
         .smallest_relevant
         .max(b.inference.smallest_relevant);
     let claims = claims(a, b, relevant);
-    let drafts = drafts(a, b, &in_both);
-    let deciding = Deciding::of_runs(a, b);
+    let named = decides.or(b.study.decides).or(a.study.decides);
+    let deciding = Deciding::of_runs(named, a, b);
+    let drafts = drafts(a, b, &in_both, &deciding.in_order());
     let rule = Rule {
         claims: &claims,
         relevant,
@@ -129,13 +144,13 @@ fn in_both<'a>(a: &'a Analysis, b: &'a Analysis) -> Result<Vec<Pair<'a>>, Cannot
 
 /// What is compared: every measure of every cell, but for those cut at a time limit. Of a search
 /// every trial was chosen by what was seen before: its loads aren't compared.
-fn drafts(a: &Analysis, b: &Analysis, in_both: &[Pair<'_>]) -> Vec<Draft> {
+fn drafts(a: &Analysis, b: &Analysis, in_both: &[Pair<'_>], measures: &[Measure]) -> Vec<Draft> {
     if !(a.load_lines.is_empty() && b.load_lines.is_empty()) {
         return Vec::new();
     }
     in_both
         .iter()
-        .flat_map(|cells| Measure::ALL.map(|measure| (cells, measure)))
+        .flat_map(|cells| measures.iter().map(move |measure| (cells, *measure)))
         .filter(|(cells, measure)| !is_cut((a, b), **cells, *measure))
         .filter_map(|(cells, measure)| draft((a, b), *cells, measure))
         .collect()
@@ -372,7 +387,8 @@ fn answer(deciding: &Deciding, comparisons: &[Comparison]) -> Option<Answer> {
         (false, None) => {
             let decision = answer::decision(&decide, true);
             let sides = |one: &Comparison| (format!("run b at {}", one.factor), "run a".to_owned());
-            let sentence = answer::sentence(decision, &decide, &sides);
+            let mut sentence = answer::sentence(decision, &decide, &sides);
+            sentence.push_str(&answer::besides(deciding, comparisons, &sides));
             return Some(deciding.answer(decision, sentence, true));
         }
         (false, Some(one)) => {

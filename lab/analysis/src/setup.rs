@@ -1,5 +1,7 @@
 //! In what two runs differ besides their results: the machine, its settings, what was asked.
 
+use lab_plan::Decides;
+
 use crate::format::count;
 use crate::model::{Analysis, SetupDifference};
 use crate::number::as_f64;
@@ -11,7 +13,7 @@ const SAME_MEMORY: f64 = 0.02;
 type Aspect = (&'static str, fn(&Analysis) -> String, bool);
 
 /// In the order in which they are told.
-const ASPECTS: [Aspect; 15] = [
+const ASPECTS: [Aspect; 16] = [
     ("processor", |of| of.environment.cpu.clone(), true),
     ("cores", |of| of.environment.cores.to_string(), true),
     (MEMORY, memory, true),
@@ -36,6 +38,11 @@ const ASPECTS: [Aspect; 15] = [
     (
         "study file (SHA-256)",
         |of| of.study.file_sha256.clone().unwrap_or_default(),
+        false,
+    ),
+    (
+        "measure that decides",
+        |of| of.study.decides.map_or("", Decides::name).to_owned(),
         false,
     ),
     ("seed", |of| of.study.seed.to_string(), false),

@@ -5,10 +5,12 @@
 //! are [`checks`], with their limits.
 
 pub mod checks;
+mod decides;
 mod plan;
 mod question;
 mod threshold;
 
+pub use decides::{Decides, UnknownMeasure};
 pub use lab_workload::{
     Arrivals, Level, LoadKind, LoadSpec, Prediction, Spacing, StepPrediction, Transfer,
 };

@@ -6,6 +6,7 @@ use lab_workload::{Level, Transfer};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::Limits;
+use crate::decides::Decides;
 use crate::threshold::Threshold;
 
 /// The name of the factor whose levels are the variants of a study.
@@ -63,6 +64,9 @@ pub struct Question {
     pub control: bool,
     /// The smallest relative difference that matters to whoever asks; a fraction.
     pub smallest_difference: f64,
+    /// The measure that comparisons are decided by; `None` leaves it to the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decides: Option<Decides>,
     /// Judgements on the server.
     pub thresholds: Vec<Threshold>,
     /// Limits of checks that the study sets itself.

@@ -138,3 +138,65 @@ trials: BLOCKS
     let look = made(VARIANTS, 1, 1.0, 0.0).analysis();
     assert_eq!((decision(&look), look.summary.outcome), (None, Outcome::Ok));
 }
+
+/// The measure that a study names decides alone; what is worse besides is said, and turns nothing.
+#[test]
+fn a_named_measure_decides_alone() {
+    let named = |measure: &str| format!("{VARIANTS}decides: {measure}\n");
+    let slower = made(&named("cpu_per_transaction"), 6, 1.2, 0.01).analysis();
+    let answer = slower.answer.as_ref().unwrap();
+    assert_eq!(
+        (answer.decided_by.as_slice(), answer.named),
+        (&[Measure::Cpu][..], true)
+    );
+    assert_eq!(slower.summary.outcome, Outcome::Ok, "{}", slower.headline);
+    let besides =
+        "Exploratory, and deciding nothing: variant after is worse than variant before in ";
+    assert!(slower.headline.contains(besides), "{}", slower.headline);
+    // It stands first, and its rows and cases say what hangs on it.
+    assert_eq!(slower.comparisons[0].metric, Measure::Cpu);
+    let deciding = slower.comparisons.iter().filter(|one| one.decides);
+    assert_eq!(deciding.count(), 1);
+    let text = terminal(&slower, 80);
+    assert!(
+        text.contains("CPU per transaction, ms (decides):"),
+        "{text}"
+    );
+    assert!(
+        text.contains("decided by its CPU per transaction"),
+        "{text}"
+    );
+    let xml = junit(&slower);
+    assert!(!xml.contains("<failure"), "{xml}");
+    assert!(
+        xml.contains("exploratory, decides nothing: slower"),
+        "{xml}"
+    );
+    // Its own verdict turns the answer, and a noisy neighbour doesn't.
+    let worse = made(&named("response_time.p95"), 6, 1.2, 0.01).analysis();
+    assert_eq!(decision(&worse), Some(Decision::Worse));
+    assert_eq!(worse.summary.outcome, Outcome::Regression);
+    let noisy = made(&named("response_time.p95"), 6, 1.0, 0.2).analysis();
+    assert_eq!(decision(&noisy), Some(Decision::CouldNotTell));
+}
+
+/// Where nothing fails a rate of failures has no comparison, and is equal all the same, given the blocks.
+#[test]
+fn a_rate_that_decides_is_equal_where_nothing_fails() {
+    let study = format!("{VARIANTS}decides: error_rate\n");
+    let none = made(&study, 6, 1.2, 0.01).analysis();
+    assert_eq!(decision(&none), Some(Decision::Equal), "{}", none.headline);
+    assert!(
+        none.headline.starts_with("Equal: no trial has a failure"),
+        "{}",
+        none.headline
+    );
+    let few = made(&study, 3, 1.2, 0.01).analysis();
+    assert_eq!(
+        decision(&few),
+        Some(Decision::NotAnswered),
+        "{}",
+        few.headline
+    );
+    assert_eq!(few.summary.outcome, Outcome::CouldNotTell);
+}

@@ -3,7 +3,8 @@
 mod support;
 
 use lab_analysis::model::{Difference, Measure, RunOutcome};
-use lab_analysis::{Analysis, CannotCompare, compare_runs};
+use lab_analysis::{Analysis, CannotCompare, compare_runs, compare_runs_by};
+use lab_plan::Decides;
 use lab_report::write::{
     junit, junit_of_runs, runs_csv, runs_html, runs_json, runs_markdown, runs_terminal,
 };
@@ -61,6 +62,35 @@ fn a_regression_is_shown_and_the_same_is_not() {
     let better = compare_runs(&slower, &a).unwrap();
     assert_eq!(better.outcome, RunOutcome::Ok);
     assert!(better.headline.contains("better"), "{}", better.headline);
+}
+
+/// The gate's own flag goes before the later study's word, and that before the earlier one's.
+#[test]
+fn a_named_measure_decides_between_runs() {
+    let named = |times: f64, measure: &str| {
+        let mut made = run(4, times, 0);
+        let decides = ("decides".to_owned(), measure.to_owned());
+        made.overrides.push(decides);
+        made.analysis()
+    };
+    let (a, b) = (analysis(4, 1.0, 0), named(1.2, "cpu_per_transaction"));
+    let by_study = compare_runs(&a, &b).unwrap();
+    assert_eq!(by_study.outcome, RunOutcome::Ok, "{}", by_study.headline);
+    assert_eq!(by_study.comparisons[0].metric, Measure::Cpu);
+    assert!(
+        by_study
+            .headline
+            .contains("Exploratory, and deciding nothing: ")
+    );
+    let other = by_study.differences.iter();
+    let told: Vec<&str> = other.map(|one| one.what).collect();
+    assert!(told.contains(&"measure that decides"), "{told:?}");
+    let by_flag = compare_runs_by(&a, &b, Some(Decides::ResponseP95)).unwrap();
+    assert_eq!(by_flag.outcome, RunOutcome::Regression);
+    let earlier = compare_runs(&named(1.0, "throughput"), &analysis(4, 1.2, 0)).unwrap();
+    assert_eq!(earlier.answer.unwrap().decided_by, [Measure::Throughput]);
+    let xml = junit_of_runs(&by_study);
+    assert!(!xml.contains("<failure") && xml.contains("exploratory, decides nothing: slower"));
 }
 
 #[test]

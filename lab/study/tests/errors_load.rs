@@ -147,6 +147,16 @@ fn faults_of_comparisons() {
             FROM,
             "smallest_difference: small\npublished:",
         ),
+        (
+            "an unknown measure decides",
+            FROM,
+            "decides: respons_time.p95\npublished:",
+        ),
+        (
+            "a probe decides that isn't there",
+            FROM,
+            "decides: probe.mean\npublished:",
+        ),
         ("control of what", FROM, "control: twice\npublished:"),
         (
             "too many with controls",

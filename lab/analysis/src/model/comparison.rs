@@ -1,6 +1,7 @@
 //! What is said of two cells, or of two levels of a factor: one measure of *b* beside that of *a*.
 
 use lab_archive::ErrorClass;
+use lab_plan::Decides;
 use lab_stats::verdict::Better;
 use serde::Serialize;
 
@@ -213,6 +214,25 @@ pub enum Measure {
     /// Requests sent again because the server had closed the connection, % of all.
     #[serde(rename = "resends_percent")]
     Resends,
+}
+
+impl From<Decides> for Measure {
+    fn from(named: Decides) -> Self {
+        match named {
+            Decides::ResponseMean => Self::Mean,
+            Decides::ResponseP50 => Self::P50,
+            Decides::ResponseP95 => Self::P95,
+            Decides::ResponseP99 => Self::P99,
+            Decides::Throughput => Self::Throughput,
+            Decides::TransferRate => Self::Transfer,
+            Decides::ProbeMean => Self::Probe,
+            Decides::CpuPerTransaction => Self::Cpu,
+            Decides::PeakMemory => Self::Memory,
+            Decides::ErrorRate => Self::ErrorRate,
+            Decides::Timeouts => Self::Timeouts,
+            Decides::Resends => Self::Resends,
+        }
+    }
 }
 
 /// Rates that differ by less, as a part of all requests, are alike: a tenth of a percentage point, as

@@ -4,7 +4,7 @@
 //! that was never sampled, is `null`, never a number. The writers read nothing but this.
 
 use lab_archive::model::Environment;
-use lab_plan::Cell;
+use lab_plan::{Cell, Decides};
 use serde::Serialize;
 
 use super::answer::Answer;
@@ -102,6 +102,9 @@ pub struct StudyFacts {
     pub started: String,
     /// `--set` overrides, as given.
     pub overrides: Vec<(String, String)>,
+    /// The measure that comparisons are decided by, where the study names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decides: Option<Decides>,
     /// Limits of checks that the study sets itself, each in words: `other_programs 40 % (20 % unless
     /// set)`.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -6,7 +6,7 @@ use crate::document::{
     Block, Card, Cell, Charts, Column, Content, Group, Heading, Kind, Row, Section, Table, Tone,
 };
 use crate::format::{NONE, figure, plural, times};
-use crate::model::{Comparison, Difference};
+use crate::model::{Answer, Comparison, Difference};
 use lab_analysis::verdict_words;
 
 /// Pairs with a chart; the table has all.
@@ -69,10 +69,11 @@ pub(super) fn comparisons(analysis: &Analysis) -> Vec<Section> {
     let mut sections = Vec::new();
     let mut part = |title: &str, lead: String, comparisons: &[Comparison]| {
         let pairs = pairs(comparisons);
+        let answer = analysis.answer.as_ref();
         let relevant = analysis.inference.smallest_relevant;
         let mut blocks = vec![Block::Paragraph(lead)];
         blocks.extend(intervals(&pairs, relevant, MOST_CHARTS).map(Block::Charts));
-        blocks.push(Block::Table(table("b beside a", &pairs)));
+        blocks.push(Block::Table(table("b beside a", &pairs, answer)));
         sections.push(Section::new(title, blocks));
     };
     if !analysis.control.is_empty() {
@@ -148,8 +149,9 @@ fn interval(one: &Comparison) -> Interval {
     }
 }
 
-/// Every comparison, those of a pair together.
-pub(super) fn table(of: &'static str, pairs: &[Pair<'_>]) -> Table {
+/// Every comparison, those of a pair together. Where the study names the measure that decides, its
+/// rows say so.
+pub(super) fn table(of: &'static str, pairs: &[Pair<'_>], answer: Option<&Answer>) -> Table {
     let columns = [
         ("measure", Kind::Text),
         ("a", Kind::Number),
@@ -160,10 +162,11 @@ pub(super) fn table(of: &'static str, pairs: &[Pair<'_>]) -> Table {
         ("p", Kind::Number),
         ("verdict", Kind::Text),
     ];
+    let named = answer.is_some_and(|answer| answer.named);
     let groups = pairs.iter().map(|pair| Group {
         name: format!("{} ({})", pair.title, pair.over),
         heading: Heading::Name,
-        rows: pair.comparisons.iter().map(row).collect(),
+        rows: pair.comparisons.iter().map(|one| row(one, named)).collect(),
     });
     Table {
         name: "Comparisons",
@@ -175,8 +178,11 @@ pub(super) fn table(of: &'static str, pairs: &[Pair<'_>]) -> Table {
     }
 }
 
-fn row(one: &Comparison) -> Row {
-    let shown = texts(one);
+fn row(one: &Comparison, named: bool) -> Row {
+    let mut shown = texts(one);
+    if named && one.decides {
+        shown.measure.push_str(" (decides)");
+    }
     let interval = one.interval;
     let interval = interval.map_or_else(String::new, |_| format!(", {}", shown.interval));
     let sentence = format!(
@@ -213,6 +219,24 @@ fn row(one: &Comparison) -> Row {
     }
 }
 
+/// Which of the comparisons that are `judged` decide, and what the others are.
+pub(super) fn families(answer: Option<&Answer>, deciding: usize, judged: usize) -> String {
+    let others = judged.saturating_sub(deciding);
+    let named = answer.filter(|answer| answer.named);
+    match named.and_then(|answer| answer.decided_by.first()) {
+        Some(measure) => format!(
+            "The study is decided by its {} alone ({}). The {others} others are exploratory: tested \
+             together among themselves, they turn nothing.",
+            measure.name(),
+            plural(deciding, "comparison"),
+        ),
+        None => format!(
+            "The {deciding} that decide are tested together, and so are the {others} others, which \
+             decide nothing."
+        ),
+    }
+}
+
 /// What a reader must know before the comparisons.
 fn lead(analysis: &Analysis) -> String {
     let rule = &analysis.inference;
@@ -221,12 +245,10 @@ fn lead(analysis: &Analysis) -> String {
         .to_owned();
     if rule.judged > 0 {
         text.push_str(&format!(
-            " The {} that decide are tested together, and so are the {} others, which decide \
-             nothing. A difference is called one only if it is beyond noise (joint p ≤ {}) and \
+            " {} A difference is called one only if it is beyond noise (joint p ≤ {}) and \
              larger than {} %{}; equal means shown to differ by less. Where the noise leaves room \
              for more, the words are: could not tell.",
-            rule.deciding,
-            rule.judged - rule.deciding,
+            families(analysis.answer.as_ref(), rule.deciding, rule.judged),
             times(1.0 - rule.confidence),
             times(rule.smallest_relevant * 100.0),
             if rule.claims.is_empty() {

@@ -1,6 +1,6 @@
 //! Two runs beside each other: what it comes to, what else differs, every verdict.
 
-use super::comparisons::{Pair, intervals, table};
+use super::comparisons::{Pair, families, intervals, table};
 use crate::document::{Badge, Block, Document, Section, Tone};
 use crate::format::{plural, times};
 use crate::model::{RunComparison, RunFacts, RunOutcome};
@@ -56,7 +56,7 @@ fn verdicts(runs: &RunComparison) -> Section {
     let pairs: Vec<Pair<'_>> = pair.collect();
     let mut blocks = vec![Block::Paragraph(lead(runs))];
     blocks.extend(intervals(&pairs, runs.smallest_relevant, MOST_CHARTS).map(Block::Charts));
-    blocks.push(Block::Table(table("cell", &pairs)));
+    blocks.push(Block::Table(table("cell", &pairs, runs.answer.as_ref())));
     Section::new("Run b beside run a", blocks)
 }
 
@@ -82,13 +82,17 @@ fn verdict(outcome: RunOutcome) -> Badge {
 
 /// What a reader must know before the verdicts.
 fn lead(runs: &RunComparison) -> String {
+    let families = match runs.judged {
+        0 => String::new(),
+        judged => format!(" {}", families(runs.answer.as_ref(), runs.deciding, judged)),
+    };
     format!(
         "Valid trials of run b beside those of run a, cell by cell. Nothing is paired: whatever else \
-         changed between the runs counts as well. A difference is called one only if it is beyond \
-         noise (joint p ≤ {} over the {} that decide, and over the others) and larger than {} %{}; equal means shown to differ \
+         changed between the runs counts as well.{} A difference is called one only if it is beyond \
+         noise (joint p ≤ {}) and larger than {} %{}; equal means shown to differ \
          by less, and where the noise leaves room for more, the words are: could not tell.",
+        families,
         times(1.0 - runs.confidence),
-        runs.deciding,
         times(runs.smallest_relevant * 100.0),
         if runs.claims.is_empty() {
             ""

@@ -172,7 +172,7 @@ pub(super) fn demand(analysis: &Analysis) -> Option<Section> {
     let pairs: Vec<Pair<'_>> = pairs(&demand.comparisons);
     let mut blocks = vec![Block::Paragraph(lead)];
     if !pairs.is_empty() {
-        blocks.push(Block::Table(table("b beside a", &pairs)));
+        blocks.push(Block::Table(table("b beside a", &pairs, None)));
     }
     Some(Section::new("CPU demand alone", blocks))
 }

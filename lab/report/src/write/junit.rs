@@ -34,11 +34,8 @@ enum Came {
 pub fn junit(analysis: &Analysis) -> String {
     let study = &analysis.study;
     let pairs = analysis.comparisons.iter().chain(&analysis.main_effects);
-    let gate = analysis.answer.as_ref().map(|answer| answer.is_gate);
-    let pairs = pairs.map(|one| {
-        let gate = gate.filter(|_| one.decides);
-        comparison(&format!("{} → {}", one.a, one.b), one, gate)
-    });
+    let weight = |one: &Comparison| Weight::of(one, analysis.answer.as_ref());
+    let pairs = pairs.map(|one| comparison(&format!("{} → {}", one.a, one.b), one, weight(one)));
     let lines = analysis.load_lines.iter().map(|line| {
         let came = if line.users.is_some() {
             Passed
@@ -62,8 +59,8 @@ pub fn junit(analysis: &Analysis) -> String {
 #[must_use]
 pub fn junit_of_runs(runs: &RunComparison) -> String {
     let comparisons = runs.comparisons.iter();
-    let gate = runs.answer.as_ref().map(|answer| answer.is_gate);
-    let cases = comparisons.map(|one| comparison(&one.factor, one, gate.filter(|_| one.decides)));
+    let weight = |one: &Comparison| Weight::of(one, runs.answer.as_ref());
+    let cases = comparisons.map(|one| comparison(&one.factor, one, weight(one)));
     let lines = runs.load_lines.iter().map(|one| {
         let came = match one.is_regression {
             Some(true) => Failed,
@@ -161,20 +158,48 @@ fn answer(class: &str, answer: Option<&Answer>) -> Vec<TestCase> {
     case.into_iter().collect()
 }
 
-/// Where the answer hangs on it (then `gate` tells whether *b* is meant not to be worse), a worse one is
-/// a failure of the server, and one without a verdict is a failure of the measurement.
-fn comparison(class: &str, one: &Comparison, gate: Option<bool>) -> TestCase {
+/// What hangs on a comparison.
+#[derive(Clone, Copy)]
+enum Weight {
+    /// The answer, and *b* is meant not to be worse.
+    Gate,
+    /// The answer, which a difference of either sign is.
+    Description,
+    /// Nothing: others decide.
+    Exploratory,
+    /// Nothing: no comparison is asked for.
+    Unasked,
+}
+
+impl Weight {
+    fn of(one: &Comparison, answer: Option<&Answer>) -> Self {
+        match answer {
+            None => Self::Unasked,
+            Some(_) if !one.decides => Self::Exploratory,
+            Some(answer) if answer.is_gate => Self::Gate,
+            Some(_) => Self::Description,
+        }
+    }
+}
+
+/// Where the answer hangs on it, a worse one is a failure of the server, and one without a verdict is a
+/// failure of the measurement. An exploratory one turns nothing, and says so.
+fn comparison(class: &str, one: &Comparison, weight: Weight) -> TestCase {
     let shown = texts(one);
     let reason = one.reason.as_ref();
     let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    let role = match weight {
+        Weight::Exploratory => "exploratory, decides nothing: ",
+        Weight::Gate | Weight::Description | Weight::Unasked => "",
+    };
     let text = format!(
-        "{}: {} → {} ({}), interval {}, p {}{reason}",
+        "{role}{}: {} → {} ({}), interval {}, p {}{reason}",
         shown.verdict, shown.a, shown.b, shown.relative, shown.interval, shown.p
     );
-    let came = match (one.verdict, gate) {
-        (None | Some(Difference::CouldNotTell), Some(_)) => Broken(text),
-        (None | Some(Difference::CouldNotTell), None) => Skipped(text),
-        (Some(verdict), Some(true)) if verdict.is_worse() => Failed(text),
+    let came = match (one.verdict, weight) {
+        (None | Some(Difference::CouldNotTell), Weight::Gate | Weight::Description) => Broken(text),
+        (None | Some(Difference::CouldNotTell), _) => Skipped(text),
+        (Some(verdict), Weight::Gate) if verdict.is_worse() => Failed(text),
         (Some(_), _) => Passed(text),
     };
     case(class, one.metric.name(), came)

@@ -1,5 +1,6 @@
 //! A study file as written.
 
+use lab_plan::Decides;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -101,6 +102,12 @@ pub(crate) struct StudyFile {
     /// comparison speaks of nothing smaller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) smallest_difference: Option<At<Scalar>>,
+    /// The measure that comparisons are decided by, such as `response_time.p95`: its verdict alone is
+    /// the answer, of the run and of `plimsoll compare`. All others are exploratory then, and turn
+    /// nothing. Unless said, p95 response and throughput decide together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("enum" = decides_choices()))]
+    pub(crate) decides: Option<At<Scalar>>,
     /// `true` runs the first cell of the study a second time in each block, as a control: what
     /// differs between two runs of the same cell is noise.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,6 +132,15 @@ enum OrderName {
     Listed,
 }
 
+/// What the schema lets a study name, or nothing.
+fn decides_choices() -> Vec<Option<&'static str>> {
+    Decides::names()
+        .into_iter()
+        .map(Some)
+        .chain([None])
+        .collect()
+}
+
 impl Decode for StudyFile {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         let mut fields = Fields::of(node, "a study", problems)?;
@@ -147,6 +163,7 @@ impl Decode for StudyFile {
         let thresholds = fields.optional("thresholds", problems);
         let checks = fields.optional("checks", problems);
         let smallest_difference = fields.optional("smallest_difference", problems);
+        let decides = fields.optional("decides", problems);
         let control = fields.optional("control", problems);
         let raw_baseline = fields.optional("raw_baseline", problems);
         let published = fields.optional("published", problems);
@@ -171,6 +188,7 @@ impl Decode for StudyFile {
             thresholds: thresholds.unwrap_or_default(),
             checks,
             smallest_difference,
+            decides,
             control,
             raw_baseline,
             published,

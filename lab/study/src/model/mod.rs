@@ -7,7 +7,8 @@ mod study;
 
 pub use lab_plan::checks;
 pub use lab_plan::{
-    Aggregate, Cell, Comparison, Factor, Find, Metric, Order, Published, Threshold, VARIANT,
+    Aggregate, Cell, Comparison, Decides, Factor, Find, Metric, Order, Published, Threshold,
+    VARIANT,
 };
 pub use lab_workload::{DEFAULT_DATES_FROM, Level, Step, Transfer, Workload};
 pub use study::Study;

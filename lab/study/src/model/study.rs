@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use lab_plan::checks::Limits;
 
-use super::{Cell, Factor, Find, Order, Published, Threshold, Workload};
+use super::{Cell, Decides, Factor, Find, Order, Published, Threshold, Workload};
 use crate::cell::CellTemplate;
 use crate::file::WorkloadFile;
 
@@ -43,6 +43,8 @@ pub struct Study {
     pub dates_from: Date,
     /// The smallest relative difference that matters to whoever asks; a fraction.
     pub smallest_difference: f64,
+    /// The measure that comparisons are decided by, where the study names one.
+    pub decides: Option<Decides>,
     /// Whether the first of `cells` runs a second time in each block, as a control: the same under
     /// two labels, whose spread bounds what the study can claim.
     pub control: bool,

@@ -17,6 +17,7 @@ pub(crate) fn question(study: &Study) -> Result<Question, String> {
         order: study.order,
         control: study.control,
         smallest_difference: study.smallest_difference,
+        decides: study.decides,
         thresholds: study.thresholds.clone(),
         checks: study.checks.clone(),
         published: study.published.clone(),

@@ -8,6 +8,7 @@ mod capture;
 mod checks;
 mod choice;
 mod command;
+mod decides;
 mod demand;
 mod files;
 mod find;

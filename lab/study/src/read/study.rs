@@ -10,7 +10,9 @@ use super::parameters::check_cells;
 use super::settings::Settings;
 use super::system;
 use super::thresholds::{thresholds, with_error_rate};
-use super::{checks, demand, find, matrix, meaning, overrides, parameters, published, workload};
+use super::{
+    checks, decides, demand, find, matrix, meaning, overrides, parameters, published, workload,
+};
 use crate::cell::CellTemplate;
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Scalar, StudyFile, SystemFile, WorkloadFile};
@@ -114,6 +116,7 @@ fn validate(
     let thresholds = thresholds(&file.thresholds, &workload, problems);
     let checks = checks::limits(&file.checks.clone().unwrap_or_default(), problems);
     let smallest_difference = smallest_difference(file.smallest_difference.as_ref(), problems);
+    let decides = decides::decides(file, &workload, problems);
     let control = switch(file.control.as_ref(), problems);
     let raw_baseline = raw_baseline(file, &workload, problems);
     let matrix = matrix?;
@@ -148,6 +151,7 @@ fn validate(
         order,
         dates_from,
         smallest_difference,
+        decides,
         control,
         raw_baseline,
         find,

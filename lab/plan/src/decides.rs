@@ -1,0 +1,137 @@
+//! The measure that decides a study's comparisons, as its file and the command line name it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A measure that a study can name as the one that its answer hangs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "&'static str")]
+pub enum Decides {
+    /// Mean response time.
+    ResponseMean,
+    /// Median response time.
+    ResponseP50,
+    /// The time that 95 % of the responses stay within.
+    ResponseP95,
+    /// The time that 99 % of the responses stay within.
+    ResponseP99,
+    /// Transactions per second.
+    Throughput,
+    /// What sessions carry per second.
+    TransferRate,
+    /// Mean response time of the probe.
+    ProbeMean,
+    /// CPU of the system per transaction.
+    CpuPerTransaction,
+    /// Peak resident memory of the system.
+    PeakMemory,
+    /// The part of the requests that failed.
+    ErrorRate,
+    /// The part of the requests without a whole answer in time.
+    Timeouts,
+    /// The part of the requests that were sent again on a fresh connection.
+    Resends,
+}
+
+/// No measure has this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownMeasure(
+    /// As given.
+    pub String,
+);
+
+impl fmt::Display for UnknownMeasure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "there is no measure `{}`; the measures are {}",
+            self.0,
+            Decides::names().join(", ")
+        )
+    }
+}
+
+impl std::error::Error for UnknownMeasure {}
+
+impl Decides {
+    /// All, in the order in which they are told.
+    pub const ALL: [Self; 12] = [
+        Self::ResponseMean,
+        Self::ResponseP50,
+        Self::ResponseP95,
+        Self::ResponseP99,
+        Self::Throughput,
+        Self::TransferRate,
+        Self::ProbeMean,
+        Self::CpuPerTransaction,
+        Self::PeakMemory,
+        Self::ErrorRate,
+        Self::Timeouts,
+        Self::Resends,
+    ];
+
+    /// Names of [`Self::ALL`], in its order.
+    #[must_use]
+    pub fn names() -> [&'static str; 12] {
+        Self::ALL.map(Self::name)
+    }
+
+    /// As files and the command line write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ResponseMean => "response_time.mean",
+            Self::ResponseP50 => "response_time.p50",
+            Self::ResponseP95 => "response_time.p95",
+            Self::ResponseP99 => "response_time.p99",
+            Self::Throughput => "throughput",
+            Self::TransferRate => "transfer_rate",
+            Self::ProbeMean => "probe.mean",
+            Self::CpuPerTransaction => "cpu_per_transaction",
+            Self::PeakMemory => "peak_memory",
+            Self::ErrorRate => "error_rate",
+            Self::Timeouts => "timeouts",
+            Self::Resends => "resends",
+        }
+    }
+}
+
+impl FromStr for Decides {
+    type Err = UnknownMeasure;
+
+    fn from_str(text: &str) -> Result<Self, UnknownMeasure> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|one| one.name() == text)
+            .ok_or_else(|| UnknownMeasure(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Decides {
+    type Error = UnknownMeasure;
+
+    fn try_from(text: String) -> Result<Self, UnknownMeasure> {
+        text.parse()
+    }
+}
+
+impl From<Decides> for &'static str {
+    fn from(measure: Decides) -> Self {
+        measure.name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_again() {
+        for one in Decides::ALL {
+            assert_eq!(one.name().parse(), Ok(one));
+        }
+        let error = "p95".parse::<Decides>().unwrap_err().to_string();
+        assert!(error.starts_with("there is no measure `p95`"), "{error}");
+    }
+}
