@@ -7,11 +7,16 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::exit::{Exit, Failure};
 
-/// Becomes true with the first Ctrl-C, which ends the trial under way cleanly; a second one ends the
+/// Becomes true with the first Ctrl-C (or SIGTERM, or the terminal's end), which ends the trial under way cleanly; a second one ends the
 /// program at once (the server follows by itself).
 pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, Failure> {
     let interrupt = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    let signals = [SIGINT, SIGTERM, SIGHUP];
+    // What `nohup` had ignored goes on being ignored.
+    let heard = signals
+        .into_iter()
+        .filter(|signal| *signal != SIGHUP || !ignored(SIGHUP));
+    for signal in heard {
         let at_once =
             signal_hook::flag::register_conditional_shutdown(signal, 105, Arc::clone(&interrupt));
         at_once
@@ -19,4 +24,14 @@ pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, Failure> {
             .map_err(|error| Failure::new(Exit::Internal, &error))?;
     }
     Ok(interrupt)
+}
+
+/// Whether this program was started with a signal ignored, as the kernel tells.
+fn ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }

@@ -287,6 +287,115 @@ fn a_terminal_that_is_closed_interrupts_a_run_as_ctrl_c_does() {
 }
 
 #[test]
+fn under_nohup_the_end_of_the_terminal_ends_nothing() {
+    let stage = Stage::new("5m");
+    let mut command = Command::new("sh");
+    let plimsoll = stage.command("run");
+    let ignoring = "trap '' HUP; exec \"$0\" \"$@\"";
+    command.args(["-c", ignoring]).arg(plimsoll.get_program());
+    command
+        .args(plimsoll.get_args())
+        .env("PLIMSOLL_PATIENCE", "0");
+    command.arg("--out").arg(stage.path("run"));
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().expect("it runs");
+    let pid = Pid::from_raw(run.id().cast_signed());
+    wait_until(DEADLINE, "the system runs", || stage.processes().len() >= 3);
+    kill(pid, Signal::SIGHUP).expect("it is there");
+    // Had it been heard, the run would be over before it hears this one, and with the same code.
+    let hold = stage.path("run/trials/001.partial/windows.jsonl");
+    wait_until(DEADLINE, "the load goes on", || {
+        fs::metadata(&hold).is_ok_and(|windows| windows.len() > 0)
+    });
+    kill(pid, Signal::SIGTERM).expect("it is there");
+    assert_eq!(run.wait().expect("it ends").code(), Some(105));
+    stage.nothing_is_left();
+}
+
+#[test]
+fn of_a_system_that_prints_without_end_the_beginning_and_the_end_are_kept() {
+    let prints = "yes 'a line of no interest' | head -c 50000000; sleep 600 &";
+    let stage = Stage::with("300ms", "sleep 600 &", prints);
+    stage.run();
+    let log = fs::read(stage.path("run/trials/001/system.log")).expect("a log");
+    assert!((32 << 20..34 << 20).contains(&log.len()), "{}", log.len());
+    assert!(log.starts_with(b"cleaned\nport "));
+    let said = log[16 << 20..].starts_with(b"\n[plimsoll: ");
+    assert!(said, "{}", text(&log[16 << 20..][..200]));
+    assert!(text(&log).trim_end().ends_with("bye"));
+    let notes = stage.record("001")["notes"].to_string();
+    assert!(notes.contains("The system printed 47 MB"), "{notes}");
+}
+
+#[test]
+fn secrets_are_in_nothing_that_is_kept_or_shown() {
+    let env =
+        "env: { DB_PASSWORD: 'pass: wörd 1', PIN: 4711, URL: \"pg://me:hush-hush@db\", PROGRAM: ";
+    let stage = Stage::with("300ms", "env: { PROGRAM: ", env);
+    let prints = "echo cleaned; echo $DB_PASSWORD $PIN $API_TOKEN $URL";
+    let study = read(&stage.study()).replace("echo cleaned", prints);
+    fs::write(stage.study(), format!("{study}secrets: [PIN]\n")).expect("written");
+    let mut command = stage.command("run");
+    command.args(["--set", "system.command.env.API_TOKEN=from-the-line"]);
+    let output = command.arg("--out").arg(stage.path("run")).output();
+    let output = output.expect("it runs");
+    let secrets = ["wörd", "hush-hush", "from-the-line"];
+    for said in [text(&output.stdout), text(&output.stderr)] {
+        assert!(
+            !secrets.iter().any(|secret| said.contains(secret)),
+            "{said}"
+        );
+    }
+    let mut files = vec![stage.path("run")];
+    let mut seen = 0;
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            let entries = fs::read_dir(&path).expect("a folder").flatten();
+            files.extend(entries.map(|entry| entry.path()));
+            continue;
+        }
+        seen += 1;
+        let bytes = fs::read(&path).expect("a file");
+        let content = text(&bytes);
+        let found = secrets.iter().find(|secret| content.contains(**secret));
+        assert_eq!(found, None, "in {}", path.display());
+    }
+    assert!(seen > 10, "{seen} files");
+    let settings = &stage.record("001")["system_settings"];
+    for (name, shown) in [
+        ("env DB_PASSWORD", "***"),
+        ("env PIN", "***2"),
+        ("env API_TOKEN", "***4"),
+    ] {
+        assert_eq!(settings[name], shown, "{settings}");
+    }
+    assert_eq!(settings["env URL"], "pg://me:***3@db", "{settings}");
+    let log = read(&stage.path("run/trials/001/system.log"));
+    assert!(
+        log.contains("cleaned\n*** 4711 ***4 pg://me:***3@db"),
+        "{log}"
+    );
+    let again = stage
+        .command("check")
+        .arg(stage.path("run/files/study.yaml"))
+        .output();
+    let again = again.expect("it runs");
+    assert!(
+        !text(&again.stderr).contains("study.yaml:"),
+        "{}",
+        text(&again.stderr)
+    );
+
+    let mut wrong = stage.command("plan");
+    wrong.args(["--set", "system.command.token=from-the-line"]);
+    let said = text(&wrong.output().expect("it runs").stderr).to_string();
+    assert!(
+        said.contains("token=*") && !said.contains("from-the-line"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_system_that_dies_or_ends_badly_is_a_fact_of_its_trial() {
     let trap = "trap 'kill $server; echo bye; exit 0' TERM";
     let badly = Stage::with("300ms", trap, "trap 'kill $server; exit 7' TERM");

@@ -8,6 +8,7 @@ use lab_analysis::{TrialJudgement, judge_trial};
 use lab_archive::Run;
 use lab_conduct::{FailedCheck, Judged, Outcome, RunRequest, preflight};
 use lab_plan::checks::Cause;
+use lab_study::Secrets;
 
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::plan::describe;
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let mut request = request::new(&args.study, (loaded, plan), out, args.resume)?;
     request.patience = args.patience;
     let outcome = conduct(&request)?;
-    finish(args, &outcome)
+    finish(args, &outcome, &request.loaded.secrets)
 }
 
 /// Runs the trials with the progress display on stderr.
@@ -93,7 +94,7 @@ fn report_finished(dir: &Path) {
 }
 
 /// Reports what there is, also of an interrupted run.
-fn finish(args: &RunArgs, outcome: &Outcome) -> Result<Exit, Failure> {
+fn finish(args: &RunArgs, outcome: &Outcome, secrets: &Secrets) -> Result<Exit, Failure> {
     let mut exit = Exit::Success;
     if outcome.completed > 0 {
         let analysis = report::read(&outcome.dir)?;
@@ -113,7 +114,7 @@ fn finish(args: &RunArgs, outcome: &Outcome) -> Result<Exit, Failure> {
             outcome.completed,
             outcome.trials,
             args.study.study.display(),
-            again(&args.study),
+            again(&args.study, secrets),
             outcome.dir.display()
         ));
         exit = exit.max(Exit::Interrupted);
@@ -122,12 +123,12 @@ fn finish(args: &RunArgs, outcome: &Outcome) -> Result<Exit, Failure> {
 }
 
 /// The flags that a resumed run needs again, each followed by a space.
-fn again(args: &StudyArgs) -> String {
+fn again(args: &StudyArgs, secrets: &Secrets) -> String {
     let mut flags = String::new();
     if (args.speed - 1.0).abs() > f64::EPSILON {
         flags.push_str(&format!("--speed {} ", args.speed));
     }
-    for (key, value) in &args.set {
+    for (key, value) in secrets.shown_overrides(&args.set) {
         flags.push_str(&format!("--set '{key}={value}' "));
     }
     if let Some(seed) = args.seed {

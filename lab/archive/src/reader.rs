@@ -40,8 +40,6 @@ pub struct TrialData {
     pub hlog: Vec<Interval>,
     /// Counters of host and processes.
     pub monitor: MonitorTable,
-    /// What the system under test printed; `None` if nothing was kept.
-    pub output: Option<Vec<u8>>,
 }
 
 impl Run {
@@ -62,6 +60,20 @@ impl Run {
     /// As [`Run::open`].
     pub fn open_trial(dir: &Path, id: u32) -> Result<Self, ArchiveError> {
         Self::read(dir, |trial| trial == id)
+    }
+
+    /// What the system printed during a trial; `None` if nothing was kept. No figure needs it, so that
+    /// it is not read with the rest.
+    ///
+    /// # Errors
+    /// If it is there and can't be read.
+    pub fn output(&self, id: u32) -> Result<Option<Vec<u8>>, ArchiveError> {
+        let path = names::trial_folder(&self.dir, id).join(names::SYSTEM_LOG);
+        if path.exists() {
+            wire::read(&path).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     fn read(dir: &Path, wanted: impl Fn(u32) -> bool) -> Result<Self, ArchiveError> {
@@ -135,18 +147,11 @@ impl TrialData {
         let hlog = hlog::parse(&path, &wire::read_sized(&path, names::HLOG, &file_bytes)?)?;
         known_steps(&path, &hlog, steps)?;
         let monitor = read_monitor(&folder.join(names::MONITOR), &file_bytes)?;
-        let output = folder.join(names::SYSTEM_LOG);
-        let output = if output.exists() {
-            Some(wire::read(&output)?)
-        } else {
-            None
-        };
         Ok(Self {
             record,
             windows,
             hlog,
             monitor,
-            output,
         })
     }
 

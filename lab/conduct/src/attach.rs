@@ -14,6 +14,7 @@ use lab_study::{AttachSpec, SystemSpec};
 
 use crate::clock::{Stopwatch, pause};
 use crate::command::Runner;
+use crate::output::Output;
 use crate::scrape::Exporter;
 use crate::search::trials_of;
 use crate::start::{LOOK, Process, Setting, Stop, System, SystemStart};
@@ -106,7 +107,7 @@ pub(crate) fn start(
             folder,
             ..Setting::default()
         },
-        output: start.output.clone(),
+        output: Output::new(start.output.clone()),
     })
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use lab_archive::{Circumstances, ErrorExample, Pinning, QuietGate, RawBaseline};
 use lab_driver::DriverEvent;
+use lab_study::Secrets;
 use lab_study::plan::{Plan, Trial};
 use lab_workload::{User, Workload};
 
@@ -37,6 +38,8 @@ pub(crate) struct Conductor<'a> {
     pub(crate) snapshots: &'a Snapshots,
     /// Kernel settings in force.
     pub(crate) kernel: BTreeMap<String, String>,
+    /// What is masked in all that is written.
+    pub(crate) secrets: &'a Secrets,
     /// Ramps and holds of the trials that follow.
     pub(crate) after: Duration,
     /// The wait for a quiet machine.
@@ -110,6 +113,7 @@ impl Conductor<'_> {
         if self.interrupt.load(Ordering::Relaxed) {
             return Err(Stop::Interrupted);
         }
+        system.output.thin();
         match events.recv_timeout(wait) {
             Ok(event) => Ok(Input::Driver(event)),
             Err(RecvTimeoutError::Timeout) => system.check().map(|()| Input::Due),

@@ -89,7 +89,8 @@ impl Conductor<'_> {
         writer: &mut TrialWriter,
         facts: &mut Facts,
     ) -> Result<(), Stop> {
-        let state = surroundings::starting_state(self.plan, &self.trial.system, self.scratch);
+        let state =
+            surroundings::starting_state(self.plan, &self.trial.system, self.scratch, self.secrets);
         facts.start_data_bytes = state.data_bytes;
         facts.circumstances.starting_state = Some(state);
         let spans = Spans {

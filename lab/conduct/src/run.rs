@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lab_archive::{ARCHIVE_SCHEMA, Happening, Manifest, PROBE, Pinning, QuietGate, RunWriter};
 use lab_study::plan::{Plan, Trial};
-use lab_study::{Loaded, Workload};
+use lab_study::{Loaded, Secrets, Workload};
 use sha2::{Digest, Sha256};
 
 use crate::clock::calendar;
@@ -27,7 +27,7 @@ use crate::repeats::Repeats;
 use crate::scratch::{self, Work};
 use crate::search::{self, Searching, trials_of};
 use crate::snapshot::Snapshots;
-use crate::{ConductError, attach, command, preflight as limits, system};
+use crate::{ConductError, attach, command, masked, preflight as limits, system};
 
 /// What to run, and where to keep it.
 #[derive(Debug)]
@@ -107,6 +107,19 @@ pub fn run(
     judge: Judge<'_>,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ConductError> {
+    let secrets = request.plan.secrets(&request.loaded.secrets);
+    let mut told = |event| events(masked::event(&secrets, event));
+    run_all(request, &secrets, &mut told, judge, interrupt)
+        .map_err(|error| masked::error(&secrets, error))
+}
+
+fn run_all(
+    request: &RunRequest,
+    secrets: &Secrets,
+    events: &mut dyn FnMut(Event),
+    judge: Judge<'_>,
+    interrupt: &AtomicBool,
+) -> Result<Outcome, ConductError> {
     let left = restore(&request.state, Gone::Keep)?;
     for restored in left.restored {
         events(Event::Restored(restored));
@@ -122,10 +135,11 @@ pub fn run(
     if trials_of(&request.plan).all(|trial| system::is_attached(&trial.system)) {
         not_pinned(&mut pinning);
     }
-    let archive = open(request, &pinning)?;
+    let archive = open(request, secrets, &pinning)?;
     let _on_generator_cores = Pinned::to(&pinning.generator).map_err(ConductError::Cores)?;
     let run = Run {
         request,
+        secrets,
         allotment,
         work: work(request)?,
         archive,
@@ -166,9 +180,14 @@ fn work(request: &RunRequest) -> Result<BTreeMap<Option<String>, Work>, ConductE
     Ok(work)
 }
 
-fn open(request: &RunRequest, pinning: &Pinning) -> Result<RunWriter, ConductError> {
-    let manifest = manifest(request, pinning);
-    let plan = serde_json::to_value(&request.plan).map_err(ConductError::Plan)?;
+fn open(
+    request: &RunRequest,
+    secrets: &Secrets,
+    pinning: &Pinning,
+) -> Result<RunWriter, ConductError> {
+    let mut manifest = manifest(request, pinning);
+    manifest.overrides = secrets.shown_overrides(&request.overrides);
+    let plan = written(secrets, &request.plan)?;
     let files = &request.loaded.files;
     let open = if request.resume {
         RunWriter::open_for_resume
@@ -176,6 +195,13 @@ fn open(request: &RunRequest, pinning: &Pinning) -> Result<RunWriter, ConductErr
         RunWriter::create
     };
     Ok(open(&request.out, &manifest, &plan, files)?)
+}
+
+/// A plan as the archive keeps it.
+fn written(secrets: &Secrets, plan: &Plan) -> Result<serde_json::Value, ConductError> {
+    let mut value = serde_json::to_value(plan).map_err(ConductError::Plan)?;
+    secrets.mask_plan(&mut value);
+    Ok(value)
 }
 
 fn manifest(request: &RunRequest, pinning: &Pinning) -> Manifest {
@@ -211,6 +237,7 @@ fn step_names(workload: &Workload) -> Vec<String> {
 /// A run under way.
 struct Run<'a> {
     request: &'a RunRequest,
+    secrets: &'a Secrets,
     allotment: Allotment,
     /// By storage; `None` = the run's own folder.
     work: BTreeMap<Option<String>, Work>,
@@ -292,7 +319,7 @@ impl Run<'_> {
     ) -> Result<Outcome, ConductError> {
         let mut plan = self.request.plan.clone();
         if self.request.resume {
-            plan.trials = archived_trials(&self.archive)?;
+            plan.trials = archived_trials(&self.archive, &plan)?;
         }
         let completed = self.archive.completed()?;
         let known = plan
@@ -364,8 +391,7 @@ impl Run<'_> {
         let workload = self.workload(cell)?;
         let trial = plan.search_trial(&workload, chosen.cell, chosen.users, (id, chosen.block));
         plan.trials.extend(trial);
-        let value = serde_json::to_value(&*plan).map_err(ConductError::Plan)?;
-        self.archive.replace_plan(&value)?;
+        self.archive.replace_plan(&written(self.secrets, plan)?)?;
         Ok(true)
     }
 
@@ -458,6 +484,7 @@ impl Run<'_> {
             work,
             snapshots: &self.snapshots,
             kernel,
+            secrets: self.secrets,
             after: place.after,
             quiet,
             events,
@@ -505,10 +532,21 @@ struct Place {
     attempt_of: Option<u32>,
 }
 
-/// The trials that an earlier attempt chose.
-fn archived_trials(archive: &RunWriter) -> Result<Vec<Trial>, ConductError> {
-    let plan: Plan = serde_json::from_value(archive.plan()?).map_err(ConductError::Plan)?;
-    Ok(plan.trials)
+/// The trials that an earlier attempt chose, as this plan would: the archive has no secrets.
+fn archived_trials(archive: &RunWriter, plan: &Plan) -> Result<Vec<Trial>, ConductError> {
+    let archived: Plan = serde_json::from_value(archive.plan()?).map_err(ConductError::Plan)?;
+    let cells = |plan: &Plan| plan.search.clone().map_or(vec![], |search| search.cells);
+    let (kept, own) = (cells(&archived), cells(plan));
+    let mut trials = archived.trials;
+    for trial in &mut trials {
+        let at = kept.iter().position(|cell| cell.cell == trial.cell);
+        if let Some(cell) = at.and_then(|at| own.get(at)) {
+            trial.cell.clone_from(&cell.cell);
+            trial.parameters.clone_from(&cell.parameters);
+            trial.system.clone_from(&cell.system);
+        }
+    }
+    Ok(trials)
 }
 
 fn count(n: usize) -> u32 {

@@ -16,6 +16,7 @@ use nix::sys::signal::Signal;
 use crate::ConductError;
 use crate::child::Child;
 use crate::clock::{Stopwatch, pause};
+use crate::output::Output;
 use crate::scratch::Scratch;
 use crate::watched::Watched;
 
@@ -70,7 +71,7 @@ pub(crate) struct System {
     pub(crate) address: SocketAddr,
     /// With what the trial filled in.
     pub(crate) setting: Setting,
-    pub(crate) output: PathBuf,
+    pub(crate) output: Output,
 }
 
 /// What programs beside a system are started with, and what requests to it may name.
@@ -151,7 +152,7 @@ impl Starting {
                     },
                     address,
                     setting: self.setting,
-                    output: self.output,
+                    output: Output::new(self.output),
                 });
             }
             if began.elapsed() > self.deadline {
@@ -196,7 +197,7 @@ impl System {
             Process::Own { child, .. } => match ended(child) {
                 Some(end) => Err(failure(
                     &format!("the system {end} during the trial"),
-                    &self.output,
+                    &self.output.path,
                 )),
                 None => Ok(()),
             },

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use lab_archive::{Circumstances, Clocks, OtherProgram, StartingState, Throttled, Used};
 use lab_monitor::{ListenFailures, Programs, Roots, Throttling};
-use lab_study::SystemSpec;
 use lab_study::plan::Plan;
+use lab_study::{Secrets, SystemSpec};
 
 use crate::clock::{Stopwatch, wall_ms};
 use crate::measuring::Peaks;
@@ -54,7 +54,12 @@ const KERNEL_SETTINGS: [&str; 30] = [
 ];
 
 /// The state that a trial begins in.
-pub(crate) fn starting_state(plan: &Plan, system: &SystemSpec, scratch: &Scratch) -> StartingState {
+pub(crate) fn starting_state(
+    plan: &Plan,
+    system: &SystemSpec,
+    scratch: &Scratch,
+    secrets: &Secrets,
+) -> StartingState {
     let (data_bytes, data_files) = scratch.data_size();
     let kernel_release = text("/proc/sys/kernel/osrelease");
     let kernel_settings = kernel_settings(plan);
@@ -64,7 +69,10 @@ pub(crate) fn starting_state(plan: &Plan, system: &SystemSpec, scratch: &Scratch
         kernel_hash: hash(&(&kernel_release, &kernel_settings)),
         kernel_release,
         kernel_settings,
-        configuration_hash: hash(system),
+        configuration_hash: match secrets.is_empty() {
+            true => hash(system),
+            false => hash(&secrets.without(serde_json::to_value(system).unwrap_or_default())),
+        },
         boot_id: text("/proc/sys/kernel/random/boot_id"),
     }
 }

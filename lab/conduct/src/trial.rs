@@ -20,7 +20,7 @@ use crate::provision::Preparing;
 use crate::scratch::Scratch;
 use crate::start::{Stop, System, SystemStart, UserExtra};
 use crate::surroundings::{Look, Surroundings};
-use crate::{ConductError, machine, state, system};
+use crate::{ConductError, machine, masked, output, state, system};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
@@ -49,8 +49,18 @@ impl Conductor<'_> {
             Err(Stop::Interrupted) => return Ok(None),
             Err(Stop::Fatal(error)) => return Err(error),
         };
+        let output = writer.output_path();
+        let note = output::shorten(&output)
+            .and_then(|note| output::mask(&output, self.secrets).map(|()| note))
+            .map_err(|source| ConductError::Scratch {
+                path: output,
+                source,
+            })?;
+        facts.notes.extend(note);
         let (transactions, errors) = (facts.measured.transactions, facts.measured.errors);
-        writer.finish(&self.record(facts, end.clone()))?;
+        let mut record = self.record(facts, end.clone());
+        masked::record(self.secrets, &mut record);
+        writer.finish(&record)?;
         Ok(Some(Done {
             end,
             transactions,
@@ -129,7 +139,7 @@ impl Conductor<'_> {
         let user_extra = match filled {
             Some(users) => users,
             None => {
-                let start = self.system(self.scratch, system.output.clone());
+                let start = self.system(self.scratch, system.output.path.clone());
                 self.prepare(&start, system)?
             }
         };

@@ -202,7 +202,8 @@ fn an_attached_system_is_watched_and_left_alone() {
     );
     assert!(!notes.contains("secret"), "{notes}");
     let trial = &run.trials[0];
-    assert_eq!(trial.output.as_deref(), Some(&b"as it was\n"[..]));
+    let output = run.output(trial.record.id).unwrap();
+    assert_eq!(output.as_deref(), Some(&b"as it was\n"[..]));
     let seen = |column: &str| trial.monitor.series(column).count();
     assert!(seen("host.context_switches_per_s") >= 1);
     assert_eq!(seen("host.memory_available_mb"), 0, "it does not tell");

@@ -99,6 +99,11 @@ impl Stage {
         self.dir.path().join("run")
     }
 
+    fn output(&self, id: u32) -> String {
+        let output = Run::open(&self.out()).unwrap().output(id).unwrap();
+        String::from_utf8(output.unwrap()).unwrap()
+    }
+
     fn request(&self, resume: bool) -> RunRequest {
         let files = Texts(BTreeMap::from([
             ("s.study.yaml", &*self.study),
@@ -278,7 +283,7 @@ fn a_plan_runs_and_every_trial_is_recorded() {
         );
         let rss: Vec<_> = trial.monitor.series("system.rss_mb").collect();
         assert_eq!(rss.len(), trial.monitor.rows.len(), "the system is watched");
-        let output = String::from_utf8(trial.output.clone().unwrap()).unwrap();
+        let output = stage.output(trial.record.id);
         assert!(output.contains("0 files of others"), "{output}");
         assert!(output.contains("serve --listen 127.0.0.1:0"), "{output}");
         assert!(output.contains("--http-threads 3"), "{output}");
@@ -340,7 +345,7 @@ fn mailboxes_are_filled_once_and_each_trial_begins_with_a_copy() {
     for trial in Run::open(&stage.out()).unwrap().trials {
         let state = trial.record.circumstances.starting_state.unwrap();
         assert_eq!((state.data_bytes, state.data_files), (1004, 2));
-        let output = String::from_utf8(trial.output.unwrap()).unwrap();
+        let output = stage.output(trial.record.id);
         assert!(output.contains("2 files of others"), "{output}");
         let note = "begins with a copy of data that was filled once";
         let notes = trial.record.notes.join(" ");

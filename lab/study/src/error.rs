@@ -7,6 +7,7 @@ use std::fmt;
 
 use miette::{Diagnostic, LabeledSpan, SourceCode};
 
+use crate::secrets::Secrets;
 use crate::source::{Excerpt, Span, clean};
 use crate::text_error::TextError;
 
@@ -52,6 +53,23 @@ impl LoadError {
         problems.truncate(MAX_PROBLEMS);
         problems.iter_mut().for_each(Problem::locate);
         Self { problems, left_out }
+    }
+
+    /// With the values of secrets masked: an error is read in logs that more people see than the file.
+    pub(crate) fn without(mut self, secrets: &Secrets) -> Self {
+        for problem in &mut self.problems {
+            problem.message = secrets.masked(&problem.message);
+            problem.label = secrets.masked(&problem.label);
+            problem.help = problem.help.take().map(|help| secrets.masked(&help));
+            let found = problem
+                .place
+                .as_mut()
+                .and_then(|place| place.found.as_mut());
+            if let Some((_, excerpt)) = found {
+                excerpt.hide(secrets);
+            }
+        }
+        self
     }
 
     /// Everything that is wrong, in the order of the file; at most twenty.

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::model::MAX_TRIALS;
 use crate::model::{Cell, Find, Level, Order, Study, Workload};
+use crate::secrets::Secrets;
 use crate::setting::CellError;
 use crate::system::{HostSpec, SystemSpec};
 use predictor::Predictor;
@@ -213,6 +214,19 @@ fn workload_of(study: &Study, parameters: &Cell, speed: f64) -> Result<Workload,
 }
 
 impl Plan {
+    /// The study's secrets, with what became of them in the cells of this plan.
+    #[must_use]
+    pub fn secrets(&self, of_study: &Secrets) -> Secrets {
+        let mut secrets = of_study.clone();
+        let searched = self.search.iter().flat_map(|search| &search.cells);
+        for trial in self.trials.iter().chain(searched) {
+            if let SystemSpec::Command(spec) = &trial.system {
+                secrets.learn_env(&spec.env);
+            }
+        }
+        secrets
+    }
+
     /// A trial that the search chooses: its cell, by its place among [`Search::cells`], with so many
     /// users. `workload` is [`Study::workload_with`] the cell's parameters, at the plan's speed. `None` where the plan has no
     /// search or no such cell.

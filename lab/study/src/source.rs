@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
+use crate::secrets::Secrets;
+
 /// Longest excerpt of a line; a file may consist of one line.
 const MAX_LINE: usize = 160;
 
@@ -172,6 +174,11 @@ impl Excerpt {
             span: place.start - from..place.end.min(to) - from,
             start: (line, column - lead),
         }
+    }
+
+    /// Puts stars in place of secrets.
+    pub(crate) fn hide(&mut self, secrets: &Secrets) {
+        self.text = secrets.starred(&self.text);
     }
 
     pub(crate) fn span(&self) -> SourceSpan {

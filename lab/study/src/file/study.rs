@@ -119,6 +119,11 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) raw_baseline: Option<At<Scalar>>,
+    /// Names of environment variables, parameters, and other keys whose values are secrets: they are
+    /// masked in all that is kept and shown. Variables, parameters, and `--set` values whose names look
+    /// like it (`DB_PASSWORD`, `token`, `apiKey`) are masked without being listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) secrets: Option<OneOrMany>,
     /// CSV files of published figures to set beside the new ones, from `../published/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) published: Option<OneOrMany>,
@@ -166,6 +171,7 @@ impl Decode for StudyFile {
         let decides = fields.optional("decides", problems);
         let control = fields.optional("control", problems);
         let raw_baseline = fields.optional("raw_baseline", problems);
+        let secrets = fields.optional("secrets", problems);
         let published = fields.optional("published", problems);
         fields.finish(problems);
         one_of_two(node, &systems, problems);
@@ -191,6 +197,7 @@ impl Decode for StudyFile {
             decides,
             control,
             raw_baseline,
+            secrets,
             published,
         })
     }

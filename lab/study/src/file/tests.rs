@@ -394,6 +394,7 @@ prop_compose! {
         thresholds in table(vec(scalar(), 0..3)),
         published in option::of(one_or_many()),
         checks in option::of(table(limit()).prop_map(ChecksFile)),
+        secrets in option::of(one_or_many()),
         (smallest_difference, decides, control, raw_baseline) in (
             option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),
         ),
@@ -401,7 +402,8 @@ prop_compose! {
         StudyFile {
             study, title, about, workload, matrix, parameters, system, variants, find,
             load: at(load), trials, repeats, order, seed,
-            dates_from, thresholds, checks, smallest_difference, decides, control, raw_baseline, published,
+            dates_from, thresholds, checks, smallest_difference, decides, control, raw_baseline,
+            secrets, published,
         }
     }
 }

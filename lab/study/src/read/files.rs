@@ -4,6 +4,7 @@ use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Decode, Scalar};
 use crate::model::Study;
 use crate::node::{self, Node, Value};
+use crate::secrets::Secrets;
 
 /// Where files are read from. Paths use `/` and may begin with `..`.
 pub trait Files {
@@ -25,9 +26,11 @@ pub trait Files {
 pub struct Loaded {
     /// The validated study.
     pub study: Study,
-    /// Name in the archive and content, byte for byte: `study.yaml`, `workload.yaml`, and the
-    /// published figures.
+    /// Name in the archive and content, byte for byte but for secrets, which are masked: `study.yaml`,
+    /// `workload.yaml`, and the published figures.
     pub files: Vec<(String, Vec<u8>)>,
+    /// What is to be masked wherever it would be kept or shown.
+    pub secrets: Secrets,
 }
 
 /// Reads the shape; what texts mean is judged only where the shape is right.

@@ -20,6 +20,7 @@ mod parameters;
 mod preparation;
 mod published;
 mod request;
+mod secrets;
 mod settings;
 mod steps;
 mod study;

@@ -1,15 +1,29 @@
 //! `--set key.path=value`: values from the command line put into the tree of a study file.
 
+use super::secrets;
 use crate::error::Problem;
 use crate::node::{self, Key, Node, Value};
+use crate::secrets::Secrets;
 use crate::source::{SourceFile, Span};
 
 /// Deepest path.
 const MAX_DEPTH: usize = 16;
 
 /// Puts one value into the tree; keys that are not there are added, and judged with the rest.
-pub(super) fn apply(root: &mut Node, path: &str, value: &str) -> Result<(), Problem> {
-    let text = format!("{path}={value}");
+/// The value of a secret is learned.
+pub(super) fn apply(
+    root: &mut Node,
+    path: &str,
+    value: &str,
+    secrets: &mut Secrets,
+) -> Result<(), Problem> {
+    let is_secret = secrets.is_secret(path);
+    let shown = if is_secret {
+        "*".repeat(value.len())
+    } else {
+        value.to_owned()
+    };
+    let text = format!("{path}={shown}");
     let flag = SourceFile {
         name: "--set".into(),
         text: text.into(),
@@ -21,7 +35,10 @@ pub(super) fn apply(root: &mut Node, path: &str, value: &str) -> Result<(), Prob
         problem.help = Some("write `--set load.users=100`".to_owned());
         return Err(problem);
     }
-    let value = parsed(&flag, path.len() + 1)?;
+    let value = parsed(&flag, path.len() + 1, value)?;
+    if is_secret {
+        secrets::all(&value, secrets, &mut Vec::new());
+    }
     let mut offset = 0;
     let mut at = root;
     for step in steps {
@@ -34,10 +51,10 @@ pub(super) fn apply(root: &mut Node, path: &str, value: &str) -> Result<(), Prob
 }
 
 /// The value after the `=` as YAML, every place in it being the flag's.
-fn parsed(flag: &SourceFile, from: usize) -> Result<Node, Problem> {
+fn parsed(flag: &SourceFile, from: usize, value: &str) -> Result<Node, Problem> {
     let value = SourceFile {
         name: flag.name.clone(),
-        text: flag.text[from..].into(),
+        text: value.into(),
     };
     let mut node = node::parse(&value)?;
     place(&mut node, &Span::new(flag, from..flag.text.len()));

@@ -11,7 +11,8 @@ use super::settings::Settings;
 use super::system;
 use super::thresholds::{thresholds, with_error_rate};
 use super::{
-    checks, decides, demand, find, matrix, meaning, overrides, parameters, published, workload,
+    checks, decides, demand, find, matrix, meaning, overrides, parameters, published, secrets,
+    workload,
 };
 use crate::cell::CellTemplate;
 use crate::error::{LoadError, Problem, Problems};
@@ -21,6 +22,7 @@ use crate::model::{
     Threshold, Workload,
 };
 use crate::node::{self, Node};
+use crate::secrets::Secrets;
 use crate::units;
 
 /// The seed of a study that names none.
@@ -31,21 +33,48 @@ pub(super) fn load(
     path: &str,
     files: &dyn Files,
     bytes: Vec<u8>,
-    mut root: Node,
+    root: Node,
     sets: &[(String, String)],
 ) -> Result<Loaded, LoadError> {
+    let mut secrets = Secrets::named(secrets::listed(&root));
+    let places = secrets::learn(&root, &mut secrets);
+    let bytes = secrets::without(&bytes, places);
+    judged(path, files, bytes, root, (sets, &mut secrets))
+        .map_err(|error| error.without(&secrets))
+        .map(|mut loaded| {
+            for (_, bytes) in &mut loaded.files {
+                if let Some(masked) = secrets.masked_bytes(bytes) {
+                    *bytes = masked;
+                }
+            }
+            loaded.secrets = secrets;
+            loaded
+        })
+}
+
+fn judged(
+    path: &str,
+    files: &dyn Files,
+    bytes: Vec<u8>,
+    mut root: Node,
+    (sets, secrets): (&[(String, String)], &mut Secrets),
+) -> Result<Loaded, LoadError> {
     for (key, value) in sets {
-        overrides::apply(&mut root, key, value)?;
+        overrides::apply(&mut root, key, value, secrets)?;
     }
+    // Again, for what `--set` put in.
+    secrets::learn(&root, secrets);
     let file = decode::<StudyFile>(&root)?;
     let mut archived = vec![("study.yaml".to_owned(), bytes)];
     let mut problems = Problems::default();
+    secrets::check(file.secrets.as_ref(), &root, &mut problems);
     let workload = read_workload(path, &file.workload, files, &mut archived, &mut problems)?;
     let published = published::published(path, &file, files, &mut archived, &mut problems);
     let study = workload.and_then(|read| validate(&file, read, published, &mut problems));
     problems.finish(study).map(|study| Loaded {
         study,
         files: archived,
+        secrets: Secrets::default(),
     })
 }
 

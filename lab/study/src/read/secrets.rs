@@ -1,0 +1,199 @@
+//! The secrets of a study file: where they stand in it, and the file without them.
+
+use std::ops::Range;
+
+use super::names::unknown_name;
+use crate::error::Problems;
+use crate::file::OneOrMany;
+use crate::node::{Node, Value};
+use crate::secrets::{Secrets, password_of};
+
+/// What stands for a secret in the kept file, and for the part of a text that is one.
+const MASK: &[u8] = b"'***'";
+const MASK_OF_PART: &[u8] = b"***";
+/// The key whose entries are variables of an environment.
+const ENV: &str = "env";
+/// The key whose entries are values for the workload's parameters.
+const PARAMETERS: &str = "parameters";
+
+/// Names that the study lists under `secrets`, from the tree alone, so that they are known before
+/// anything is wrong with the file.
+pub(super) fn listed(root: &Node) -> Vec<String> {
+    match root.get("secrets").map(|node| &node.value) {
+        Some(Value::Text(one)) => vec![one.clone()],
+        Some(Value::List(items)) => {
+            let names = items.iter().filter_map(|item| match &item.value {
+                Value::Text(name) => Some(name.clone()),
+                _ => None,
+            });
+            names.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A listed name that no key has protects nothing.
+pub(super) fn check(listed: Option<&OneOrMany>, root: &Node, problems: &mut Problems) {
+    let mut keys = Vec::new();
+    all_keys(root, &mut keys);
+    for name in listed.map_or(&[][..], OneOrMany::as_slice) {
+        let text = name.text();
+        if !keys.contains(&text.as_str()) {
+            let (message, help) = unknown_name("key", &text, &keys);
+            let mut problem = name.span.first_line().problem(message, "nothing to mask");
+            problem.help = Some(help).filter(|help| help.starts_with("did you mean"));
+            problems.push(problem);
+        }
+    }
+}
+
+fn all_keys<'n>(node: &'n Node, keys: &mut Vec<&'n str>) {
+    match &node.value {
+        Value::Map(entries) => {
+            for (key, value) in entries {
+                keys.push(&key.text);
+                all_keys(value, keys);
+            }
+        }
+        Value::List(items) => items.iter().for_each(|item| all_keys(item, keys)),
+        _ => {}
+    }
+}
+
+/// Where a secret stands in a file.
+pub(super) struct Place {
+    range: Range<usize>,
+    /// It is part of a text.
+    part: bool,
+}
+
+/// Finds the secrets below a node and learns them, with their places.
+pub(super) fn learn(root: &Node, secrets: &mut Secrets) -> Vec<Place> {
+    let mut places = Vec::new();
+    below(root, "", secrets, &mut places);
+    places
+}
+
+fn below(node: &Node, key: &str, secrets: &mut Secrets, places: &mut Vec<Place>) {
+    match &node.value {
+        Value::Map(entries) => {
+            for (name, value) in entries {
+                let by_look = matches!(key, ENV | PARAMETERS) && secrets.is_secret(&name.text);
+                if by_look || secrets.is_listed(&name.text) {
+                    all(value, secrets, places);
+                } else {
+                    let is_variable = key == ENV && matches!(value.value, Value::Text(_));
+                    let under = if is_variable { ENV } else { &name.text };
+                    below(value, under, secrets, places);
+                }
+            }
+        }
+        Value::List(items) => {
+            for item in items {
+                below(item, key, secrets, places);
+            }
+        }
+        Value::Text(text) if key == ENV => {
+            let Some(password) = password_of(text) else {
+                return;
+            };
+            secrets.learn(password);
+            let before = format!(":{password}@");
+            if let Some(at) = node.span.text().find(&before) {
+                let start = node.span.range.start + at + 1;
+                let range = start..start + password.len();
+                places.push(Place { range, part: true });
+            }
+        }
+        _ => {}
+    }
+}
+
+/// All values of a node are secrets.
+pub(super) fn all(node: &Node, secrets: &mut Secrets, places: &mut Vec<Place>) {
+    let text = match &node.value {
+        Value::Map(entries) => {
+            return entries
+                .iter()
+                .for_each(|(_, one)| all(one, secrets, places));
+        }
+        Value::List(items) => return items.iter().for_each(|one| all(one, secrets, places)),
+        Value::Null => return,
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Float(value) => value.to_string(),
+        Value::Text(text) => text.clone(),
+    };
+    // A reference to a factor is no secret, and its reader wants it.
+    if !text.contains("{{") {
+        secrets.learn(&text);
+        let range = node.span.range.clone();
+        places.push(Place { range, part: false });
+    }
+}
+
+/// The file with something else in these places; a YAML file stays one.
+pub(super) fn without(bytes: &[u8], mut places: Vec<Place>) -> Vec<u8> {
+    places.sort_by_key(|place| place.range.start);
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    for Place { range, part } in places {
+        let (Some(before), Some(secret)) = (bytes.get(at..range.start), bytes.get(range.clone()))
+        else {
+            continue;
+        };
+        out.extend_from_slice(before);
+        out.extend_from_slice(if part { MASK_OF_PART } else { MASK });
+        // A block ends where the next key begins.
+        out.extend_from_slice(&secret[secret.trim_ascii_end().len()..]);
+        at = range.end;
+    }
+    out.extend_from_slice(bytes.get(at..).unwrap_or_default());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node;
+
+    #[test]
+    fn a_file_without_its_secrets_says_the_same_otherwise() {
+        let text = "\
+secrets: [pin]
+system:
+  command:
+    env:
+      TOKEN: plain text   # a comment
+      KEY: \"with: \\\"quotes\\\"\"
+      DB_PASSWORD: |
+        two
+        lines
+      URL: 'pg://me:pw@db/x'
+      FROM_FACTOR_KEY: \"{{ k }}\"
+      USER: me
+parameters: { password: 12, pin: [1, 2], users: 5 }
+";
+        let file = node::text_file("s", text.as_bytes()).unwrap();
+        let root = node::parse(&file).unwrap();
+        let mut secrets = Secrets::named(listed(&root));
+        let places = learn(&root, &mut secrets);
+        let without = String::from_utf8(without(text.as_bytes(), places)).unwrap();
+        let expected = "\
+secrets: [pin]
+system:
+  command:
+    env:
+      TOKEN: '***'   # a comment
+      KEY: '***'
+      DB_PASSWORD: |
+        '***'
+      URL: 'pg://me:***@db/x'
+      FROM_FACTOR_KEY: \"{{ k }}\"
+      USER: me
+parameters: { password: '***', pin: ['***', '***'], users: 5 }
+";
+        assert_eq!(without, expected);
+        assert!(node::parse(&node::text_file("s", without.as_bytes()).unwrap()).is_ok());
+    }
+}

@@ -1,0 +1,394 @@
+//! Which values of a study are secrets, and texts in which they are masked. It writes nothing.
+//!
+//! A secret is what a name says: that of an environment variable, of a parameter, or of a `--set`, which
+//! looks like one, or which the study lists under `secrets:`. Where such a name stands beside a value,
+//! the value is masked whatever it is; elsewhere it is looked for, if it is long enough not to be part of
+//! other words.
+
+use serde_json::Value;
+
+/// What stands in place of a secret; a second one of a study has a `2` after it, so that two remain two.
+const MASK: &str = "***";
+/// Shorter values are not looked for in texts: they would be found in words that have nothing to do with
+/// them.
+const LOOKED_FOR: usize = 6;
+/// What names of secrets have in them, whatever else.
+const WITHIN: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "credential",
+    "apikey",
+    "authorization",
+    "bearer",
+];
+/// Words that names of secrets have as a word of their own, or at the end of one.
+const WORDS: &[&str] = &[
+    "token",
+    "key",
+    "pwd",
+    "pass",
+    "auth",
+    "cookie",
+    "credentials",
+];
+/// A name that ends so is about a secret, and its value is none.
+const ABOUT: &[&str] = &[
+    "file", "path", "dir", "folder", "size", "length", "count", "ttl", "timeout", "limit", "bits",
+    "type", "kind", "name",
+];
+
+/// What names in a document mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// One that looks like it tells a secret.
+    Tell,
+    /// They are factors: what only looks like a secret is what is compared.
+    AreLevels,
+}
+
+/// The secrets of a study.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Secrets {
+    /// Names that the study lists.
+    named: Vec<String>,
+    /// Each once, in the order found.
+    values: Vec<String>,
+}
+
+impl Secrets {
+    /// Those of no names but such as look like it.
+    #[must_use]
+    pub(crate) fn named(named: Vec<String>) -> Self {
+        Self {
+            named,
+            values: Vec::new(),
+        }
+    }
+
+    /// Whether the value under this name is one; of a path of keys, the last one counts.
+    #[must_use]
+    pub fn is_secret(&self, name: &str) -> bool {
+        let last = name.rsplit('.').next().unwrap_or(name);
+        let listed = |one: &String| one == name || one == last;
+        self.named.iter().any(listed) || looks_secret(last)
+    }
+
+    /// Whether no value is known as one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Whether the study lists this name.
+    pub(crate) fn is_listed(&self, name: &str) -> bool {
+        self.named.iter().any(|one| one == name)
+    }
+
+    /// Takes in a value of which it is known that it is one.
+    pub(crate) fn learn(&mut self, value: &str) {
+        let is_text = !value.trim().is_empty() && !value.contains("{{");
+        if is_text && !self.values.iter().any(|known| known == value) {
+            self.values.push(value.to_owned());
+        }
+    }
+
+    /// Takes in the variables of a system in one cell: one may name a factor, or be an address with a
+    /// password in it.
+    pub(crate) fn learn_env(&mut self, env: &[(String, String)]) {
+        for (name, value) in env {
+            if self.is_secret(name) {
+                self.learn(value);
+            } else if let Some(password) = password_of(value) {
+                self.learn(password);
+            }
+        }
+    }
+
+    /// A value as it may be shown beside its name.
+    #[must_use]
+    pub fn shown(&self, name: &str, value: &str) -> String {
+        if self.is_secret(name) && !value.is_empty() {
+            return self.mask_of(value);
+        }
+        let masked = self.masked(value);
+        match password_of(&masked) {
+            Some(password) => {
+                let hidden = format!(":{}@", self.mask_of(password));
+                masked.replacen(&format!(":{password}@"), &hidden, 1)
+            }
+            None => masked,
+        }
+    }
+
+    /// `--set` overrides as they may be shown.
+    #[must_use]
+    pub fn shown_overrides(&self, overrides: &[(String, String)]) -> Vec<(String, String)> {
+        let shown = |(key, value): &(String, String)| (key.clone(), self.shown(key, value));
+        overrides.iter().map(shown).collect()
+    }
+
+    /// A text as it may be shown.
+    #[must_use]
+    pub fn masked(&self, text: &str) -> String {
+        self.replaced(text, |value| self.mask_of(value))
+    }
+
+    /// A file's bytes as they may be kept; `None` where they hold no secret.
+    #[must_use]
+    pub fn masked_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let holds = |value: &&String| {
+            let value = value.as_bytes();
+            value.len() >= LOOKED_FOR && bytes.windows(value.len()).any(|part| part == value)
+        };
+        self.values.iter().find(holds)?;
+        // Bytes that are no text come out as such; they are a log's, and beside a secret.
+        Some(self.masked(&String::from_utf8_lossy(bytes)).into_bytes())
+    }
+
+    /// The same with a star for each byte, so that places in the text stay what they are.
+    pub(crate) fn starred(&self, text: &str) -> String {
+        self.replaced(text, |value| "*".repeat(value.len()))
+    }
+
+    fn replaced(&self, text: &str, by: impl Fn(&str) -> String) -> String {
+        let mut found: Vec<&String> = self
+            .values
+            .iter()
+            .filter(|value| value.len() >= LOOKED_FOR)
+            .collect();
+        // One may be part of another.
+        found.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        found.iter().fold(text.to_owned(), |text, value| {
+            if text.contains(value.as_str()) {
+                text.replace(value.as_str(), &by(value))
+            } else {
+                text
+            }
+        })
+    }
+
+    fn mask_of(&self, value: &str) -> String {
+        match self.values.iter().position(|known| known == value) {
+            None | Some(0) => MASK.to_owned(),
+            Some(at) => format!("{MASK}{}", at + 1),
+        }
+    }
+
+    /// Masks what a plan holds, in its form on disk.
+    pub fn mask_plan(&self, plan: &mut Value) {
+        for trials in ["/trials", "/search/cells"] {
+            let trials = plan.pointer_mut(trials).and_then(Value::as_array_mut);
+            for trial in trials.into_iter().flatten() {
+                self.mask_at(trial, &["/system", "/parameters"], Names::Tell);
+                self.mask_at(trial, &["/cell"], Names::AreLevels);
+            }
+        }
+        let texts = [
+            "/title",
+            "/question/about",
+            "/question/matrix",
+            "/question/cells",
+        ];
+        self.mask_at(plan, &texts, Names::AreLevels);
+        let sessions = plan.pointer_mut("/question/workload/sessions");
+        for session in sessions.and_then(Value::as_array_mut).into_iter().flatten() {
+            self.mask_at(session, &["/parameters"], Names::Tell);
+        }
+    }
+
+    /// A document as a hash of it may be kept: a secret is not to be guessed from one.
+    #[must_use]
+    pub fn without(&self, mut document: Value) -> Value {
+        self.mask(&mut document, Names::Tell);
+        document
+    }
+
+    fn mask_at(&self, document: &mut Value, places: &[&str], names: Names) {
+        for place in places {
+            if let Some(value) = document.pointer_mut(place) {
+                self.mask(value, names);
+            }
+        }
+    }
+
+    /// Masks all texts of a document, and whatever a name tells. Keys stay.
+    fn mask(&self, document: &mut Value, names: Names) {
+        match document {
+            Value::String(text) => *text = self.masked(text),
+            Value::Array(items) => match items.as_mut_slice() {
+                // A variable of an environment.
+                [Value::String(name), Value::String(value)] if names == Names::Tell => {
+                    *value = self.shown(name, value);
+                }
+                items => items.iter_mut().for_each(|item| self.mask(item, names)),
+            },
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let secret =
+                        names == Names::Tell && self.is_secret(name) || self.is_listed(name);
+                    match scalar(value).filter(|_| secret) {
+                        Some(text) => *value = Value::String(self.mask_of(&text)),
+                        None => self.mask(value, names),
+                    }
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Whether a name is one that secrets have: `DB_PASSWORD`, `apiKey`, `PGPASSWORD`, `auth-token`.
+fn looks_secret(name: &str) -> bool {
+    let words = words(name);
+    if words
+        .last()
+        .is_some_and(|last| ABOUT.contains(&last.as_str()))
+    {
+        return false;
+    }
+    let whole = words.concat();
+    let ends = |word: &String| WORDS.iter().any(|ending| word.ends_with(ending));
+    WITHIN.iter().any(|part| whole.contains(part)) || words.iter().any(ends)
+}
+
+/// In lower case: `apiKey` is `api`, `key`.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut after_lower = false;
+    for c in name.chars() {
+        let begins = c.is_uppercase() && after_lower;
+        after_lower = c.is_lowercase() || c.is_ascii_digit();
+        if begins || !c.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// The password in an address: `postgres://user:password@host`.
+pub(crate) fn password_of(address: &str) -> Option<&str> {
+    let (_, rest) = address.split_once("://")?;
+    let (user, _) = rest.split('/').next()?.rsplit_once('@')?;
+    let (_, password) = user.split_once(':')?;
+    (!password.is_empty() && !password.starts_with(MASK)).then_some(password)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_tell_secrets() {
+        for name in [
+            "DB_PASSWORD",
+            "PGPASSWORD",
+            "MYSQL_PWD",
+            "apiKey",
+            "API_KEY",
+            "SECRET",
+            "auth-token",
+            "AUTHTOKEN",
+            "Authorization",
+            "AWS_SECRET_ACCESS_KEY",
+            "accesskey",
+            "BASIC_AUTH",
+            "system.command.env.TOKEN",
+            "client_secret2",
+            "credentials",
+        ] {
+            assert!(Secrets::default().is_secret(name), "{name}");
+        }
+        for name in [
+            "USER",
+            "PORT",
+            "SECRET_FILE",
+            "TOKEN_TTL",
+            "key_size",
+            "keyboard",
+            "tokens_per_s",
+            "author",
+            "passes",
+            "load.users",
+            "PASSWORD_LENGTH",
+            "token.bucket",
+            "",
+        ] {
+            assert!(!Secrets::default().is_secret(name), "{name}");
+        }
+        let listed = Secrets::named(vec!["PIN".to_owned()]);
+        assert!(listed.is_secret("PIN") && listed.is_secret("system.command.env.PIN"));
+        assert!(!listed.is_secret("SPIN"));
+    }
+
+    #[test]
+    fn values_are_masked_beside_their_names_and_long_ones_wherever_they_are() {
+        let mut secrets = Secrets::default();
+        for (name, value) in [
+            ("PASSWORD", "hunter2hunter2"),
+            ("TOKEN", "hunter2"),
+            ("KEY", "abc"),
+            ("DATABASE_URL", "postgres://me:pa55word@host/db"),
+            ("USER", "somebody"),
+            ("EMPTY_KEY", ""),
+        ] {
+            secrets.learn_env(&[(name.to_owned(), value.to_owned())]);
+        }
+        for (name, value, shown) in [
+            ("KEY", "abc", "***3"),
+            ("OTHER_KEY", "x", "***"),
+            ("KEY", "", ""),
+            ("USER", "hunter2", "***2"),
+            ("log", "with hunter2hunter2 and abc", "with *** and abc"),
+            (
+                "DATABASE_URL",
+                "postgres://me:pa55word@host/db",
+                "postgres://me:***4@host/db",
+            ),
+            ("USER", "somebody", "somebody"),
+            ("OTHER_URL", "http://me:pw@host:80", "http://me:***@host:80"),
+        ] {
+            assert_eq!(secrets.shown(name, value), shown, "{name}={value}");
+        }
+        let text = "é hunter2 é";
+        assert_eq!(secrets.starred(text), "é ******* é");
+        assert_eq!(secrets.starred(text).len(), text.len());
+    }
+
+    #[test]
+    fn documents_keep_their_shape() {
+        let mut secrets = Secrets::default();
+        secrets.learn("hunter2");
+        let mut document = json!({
+            "start": ["serve", "--token", "hunter2"],
+            "env": [["TOKEN", "hunter2"], ["PIN_KEY", "12"], ["USER", "me"]],
+            "parameters": { "password": 4711, "users": 7 },
+            "hunter2": null,
+        });
+        secrets.mask(&mut document, Names::Tell);
+        let expected = json!({
+            "start": ["serve", "--token", "***"],
+            "env": [["TOKEN", "***"], ["PIN_KEY", "***"], ["USER", "me"]],
+            "parameters": { "password": "***", "users": 7 },
+            "hunter2": null,
+        });
+        assert_eq!(document, expected);
+    }
+}
