@@ -76,9 +76,12 @@ fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
         assert_eq!(trial["errors"], 0, "{trial}");
         let transactions = trial["transactions"].as_f64().expect("a number");
         let planned = users * 21.0 * 4.5;
+        // A machine that is kept from sending in time sends less, and then the trial is no measurement.
+        let lowest = if trial["verdict"] == "valid" { 0.9 } else { 0.0 };
+        let share = transactions / planned;
         assert!(
-            (transactions / planned - 1.0).abs() < 0.1,
-            "{transactions} of about {planned}"
+            share > lowest && share < 1.1,
+            "{transactions} of about {planned}: {trial}"
         );
     }
     let stdout = text(&output.stdout);
