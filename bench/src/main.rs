@@ -2,14 +2,17 @@
 //!
 //! Each pair is taken in turn in one run; the machine's drift touches both sides. Pass the name of
 //! a part (`monitor`, `store`, `driver`, `memory`, `attachments`) to run only that; `mail`, which
-//! needs Dovecot and root, runs only when it is named (`bench/mail.sh`).
+//! needs Dovecot and root, runs only when it is named (`bench/mail.sh`); so does `meetings`, which needs
+//! root for a disk of its own.
 
 mod attachments;
 mod clock;
 mod common;
 mod disk;
 mod driver;
+mod loop_disk;
 mod mail;
+mod meetings;
 mod memory;
 mod monitor;
 mod nginx;
@@ -44,6 +47,9 @@ fn main() -> ExitCode {
         }
         if parts.iter().any(|part| part == "mail") {
             mail::compare()?;
+        }
+        if parts.iter().any(|part| part == "meetings") {
+            meetings::measure(Path::new("target"))?;
         }
         Ok(())
     })();

@@ -1,0 +1,97 @@
+//! A disk that is nobody else's: a loop device over a file, with an ext4 of its own. The kernel counts
+//! what is written to it, journal of the file system included.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::Error;
+
+const SECTOR_BYTES: u64 = 512;
+
+/// The disk, mounted; gone when dropped.
+pub(crate) struct LoopDisk {
+    folder: tempfile::TempDir,
+    device: String,
+}
+
+impl LoopDisk {
+    /// Makes one of `bytes` in a scratch folder under `base`.
+    ///
+    /// # Errors
+    /// Where a tool is missing or refuses: root and a kernel with loop devices are needed.
+    pub(crate) fn make(base: &Path, bytes: u64) -> Result<Self, Error> {
+        let folder = tempfile::tempdir_in(base)?;
+        let image = folder.path().join("image");
+        File::create(&image)?.set_len(bytes)?;
+        run(Command::new("mkfs.ext4").arg("-q").arg(&image))?;
+        let device = run(Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(&image))?;
+        let disk = Self {
+            folder,
+            device: device.trim().to_owned(),
+        };
+        fs::create_dir(disk.mounted())?;
+        run(Command::new("mount").arg(&disk.device).arg(disk.mounted()))?;
+        Ok(disk)
+    }
+
+    /// Where its files are.
+    pub(crate) fn mounted(&self) -> PathBuf {
+        self.folder.path().join("disk")
+    }
+
+    /// Has everything that waits written.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        run(Command::new("sync")
+            .arg("--file-system")
+            .arg(self.mounted()))
+        .map(drop)
+    }
+
+    /// Bytes written to the device so far.
+    pub(crate) fn written_bytes(&self) -> Result<u64, Error> {
+        let name = self.device.trim_start_matches("/dev/");
+        let text = fs::read_to_string(format!("/sys/block/{name}/stat"))?;
+        // The kernel's Documentation/block/stat.rst: the seventh number is sectors written.
+        let sectors = text
+            .split_whitespace()
+            .nth(6)
+            .and_then(|n| n.parse::<u64>().ok());
+        let sectors = sectors.ok_or_else(|| Error::Peer(format!("unreadable counters: {text}")))?;
+        Ok(sectors * SECTOR_BYTES)
+    }
+}
+
+impl Drop for LoopDisk {
+    fn drop(&mut self) {
+        for (tool, of) in [
+            ("umount", self.mounted()),
+            ("losetup", PathBuf::from(&self.device)),
+        ] {
+            let mut command = Command::new(tool);
+            if tool == "losetup" {
+                command.arg("--detach");
+            }
+            if let Err(error) = run(command.arg(&of)) {
+                eprintln!("{}: {error}", of.display());
+            }
+        }
+    }
+}
+
+/// What a tool printed.
+fn run(command: &mut Command) -> Result<String, Error> {
+    let tool = command.get_program().to_string_lossy().into_owned();
+    let failed = |what: String| Error::Peer(format!("{tool}: {what}"));
+    let output = command
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(
+            String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        ));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

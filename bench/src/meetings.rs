@@ -1,0 +1,171 @@
+//! What a meeting with six people costs the disk and the CPU: bytes from the counter of a device that
+//! nothing else writes to, so they are the same on a noisy machine as on a quiet one.
+//!
+//! The device is a loop device with a file system of its own, over a file in the scratch folder. Needs
+//! root; runs only when it is named (`bench/run.sh meetings`).
+
+use std::cell::Cell;
+use std::path::Path;
+use std::rc::Rc;
+
+use groupware_calendar::{Context, Ids, NewEvent, create, parse_json_events};
+use groupware_people::Directory;
+use groupware_store::{Store, StoreError, StoreOptions};
+use nix::sys::resource::{UsageWho, getrusage};
+use serde_json::json;
+
+use crate::common::Error;
+use crate::loop_disk::LoopDisk;
+
+const MAILBOXES: u32 = 3_000;
+/// The organizer of a meeting, and who is invited.
+const INVITED: u32 = 6;
+/// Meetings that are there before any is measured: some 18 entries in each mailbox.
+const FILLED: u32 = 8_000;
+const MEASURED: u32 = 2_000;
+const OUTSTANDING: [u32; 2] = [16, 64];
+const DISK_BYTES: u64 = 4 << 30;
+
+/// Schedules meetings and prints what each cost.
+pub(crate) fn measure(base: &Path) -> Result<(), Error> {
+    let disk = LoopDisk::make(base, DISK_BYTES)?;
+    let folder = disk.mounted().join("store");
+    let world = World::default();
+    run(&folder, &world, FILLED, 64)?;
+    println!("meetings: six people invited, durable, {MAILBOXES} mailboxes, SQLite on ext4");
+    for outstanding in OUTSTANDING {
+        disk.sync()?;
+        let (bytes, cpu) = (disk.written_bytes()?, cpu_us());
+        run(&folder, &world, MEASURED, outstanding)?;
+        let cpu = cpu_us() - cpu;
+        disk.sync()?;
+        let bytes = disk.written_bytes()? - bytes;
+        println!(
+            "  {outstanding:>2} at once   {:>7.1} KiB to the device   {:>7.1} us of CPU   each",
+            bytes as f64 / 1024.0 / f64::from(MEASURED),
+            cpu / f64::from(MEASURED),
+        );
+    }
+    Ok(())
+}
+
+/// Who there is, and how many meetings there have been: what is random is a function of that number.
+#[derive(Default)]
+struct World {
+    meetings: Cell<u32>,
+}
+
+impl World {
+    fn next(&self) -> u32 {
+        self.meetings.set(self.meetings.get() + 1);
+        self.meetings.get()
+    }
+}
+
+/// Opens the store, schedules `count` meetings, `outstanding` of them at a time, and closes it: what the
+/// log still holds is in the file then.
+fn run(folder: &Path, world: &World, count: u32, outstanding: u32) -> Result<(), Error> {
+    let store = Store::open_sqlite(folder, StoreOptions::default())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let left = Rc::new(Cell::new(count));
+    let local = tokio::task::LocalSet::new();
+    let result = local.block_on(&runtime, async {
+        let tasks = (0..outstanding).map(|_| async {
+            while left.get() > 0 {
+                left.set(left.get() - 1);
+                schedule(&store, world.next()).await?;
+            }
+            Ok::<(), Error>(())
+        });
+        futures_util::future::try_join_all(tasks).await
+    });
+    store.close_blocking();
+    result.map(drop)
+}
+
+async fn schedule(store: &Store, number: u32) -> Result<(), Error> {
+    let organizer = scattered(number, 0);
+    let mailbox = name(organizer);
+    let batch = store
+        .read(|snapshot| {
+            let context = Context {
+                snapshot,
+                directory: &Users,
+                mailbox: &mailbox,
+                now: 1_767_225_600 + i64::from(number),
+                ids: Ids::from_random(u128::from(blend(number.into())) << 64 | u128::from(number)),
+            };
+            create(&context, meeting(number), true).map(|decision| decision.batch)
+        })
+        .map_err(|error| Error::Peer(error.to_string()))?;
+    store.commit(batch).await?;
+    Ok(())
+}
+
+/// A meeting as the calendar study's users write it.
+fn meeting(number: u32) -> NewEvent {
+    let people: Vec<_> = (1..=INVITED)
+        .map(|place| {
+            let user = name(scattered(number, place));
+            json!({"role": "req-participant", "status": "needs-action", "rsvp": true,
+                   "displayName": user, "email": format!("{user}@localhost")})
+        })
+        .collect();
+    let (day, hour) = (number % 28 + 1, number / 28 % 9 + 8);
+    let at = |minute| json!({"date": format!("2026-03-{day:02}"), "time": format!("{hour:02}:{minute}:00"), "utc": true});
+    let text = json!({
+        "summary": format!("Meeting of {}", name(scattered(number, 0))),
+        "location": format!("Room {}", number % 40),
+        "start": at("00"), "end": at("45"), "attendees": people,
+    });
+    let mut events = parse_json_events(text.to_string().as_bytes()).unwrap_or_default();
+    events.remove(0)
+}
+
+/// The mailbox at a place of a meeting.
+fn scattered(number: u32, place: u32) -> u32 {
+    let bits = blend(u64::from(number) << 8 | u64::from(place));
+    u32::try_from(bits % u64::from(MAILBOXES)).unwrap_or(0)
+}
+
+/// SplitMix64's finalizer: the same meetings in each run.
+fn blend(number: u64) -> u64 {
+    let mixed = (number.wrapping_add(0x9E37_79B9_7F4A_7C15) ^ (number >> 30))
+        .wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+fn name(user: u32) -> String {
+    format!("user{user:05}")
+}
+
+/// Every user there could be; the mailbox is the name.
+struct Users;
+
+impl Directory for Users {
+    fn user(&self, address: &str) -> Result<Option<String>, StoreError> {
+        Ok(address.strip_suffix("@localhost").map(str::to_owned))
+    }
+
+    fn email(&self, user: &str) -> String {
+        format!("{user}@localhost")
+    }
+
+    fn domain(&self) -> &str {
+        "localhost"
+    }
+}
+
+/// CPU time of this process so far, in microseconds.
+fn cpu_us() -> f64 {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
+        return f64::NAN;
+    };
+    [usage.user_time(), usage.system_time()]
+        .iter()
+        .map(|time| time.tv_sec() as f64 * 1e6 + time.tv_usec() as f64)
+        .sum()
+}
