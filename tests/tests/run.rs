@@ -77,7 +77,11 @@ fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
         let transactions = trial["transactions"].as_f64().expect("a number");
         let planned = users * 21.0 * 4.5;
         // A machine that is kept from sending in time sends less, and then the trial is no measurement.
-        let lowest = if trial["verdict"] == "valid" { 0.9 } else { 0.0 };
+        let lowest = if trial["verdict"] == "valid" {
+            0.9
+        } else {
+            0.0
+        };
         let share = transactions / planned;
         assert!(
             share > lowest && share < 1.1,

@@ -236,6 +236,8 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "plimsoll-bench",
         &[
+            "groupware-calendar",
+            "groupware-people",
             "groupware-store",
             "lab-driver",
             "lab-monitor",

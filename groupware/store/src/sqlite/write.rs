@@ -17,8 +17,11 @@ const REVISION_RUN: u64 = 1 << 20;
 
 const BEGIN: &str = "BEGIN IMMEDIATE";
 const REVISION: &str = "SELECT revision FROM records WHERE partition = ?1 AND key = ?2";
-const PUT: &str = "INSERT OR REPLACE INTO records (partition, key, revision, value)
+/// Most records are new: one descent of the tree then tells so and writes.
+const PUT_NEW: &str = "INSERT OR IGNORE INTO records (partition, key, revision, value)
     VALUES (?1, ?2, ?3, ?4)";
+const PUT_OVER: &str = "UPDATE records SET revision = ?3, value = ?4
+    WHERE partition = ?1 AND key = ?2";
 const VALUE: &str = "SELECT value FROM records WHERE partition = ?1 AND key = ?2";
 const DELETE: &str = "DELETE FROM records WHERE partition = ?1 AND key = ?2";
 const DELETE_RANGE: &str = "DELETE FROM records WHERE partition = ?1 AND key >= ?2 AND key < ?3";
@@ -142,10 +145,7 @@ impl SqliteEngine {
                 partition,
                 key,
                 value,
-            } => {
-                self.free(partition, key)?;
-                self.put((partition, key), revision, value)
-            }
+            } => self.put((partition, key), revision, value),
             Op::Add { partition, key, by } => {
                 let old = self
                     .connection
@@ -154,11 +154,11 @@ impl SqliteEngine {
                         value(&self.connection, row.get_ref(0)?)
                     })
                     .optional()?;
-                let old = old.unwrap_or_default();
-                if !lies_inline(partition, key, &old) {
-                    self.free(partition, key)?;
-                }
-                self.put((partition, key), revision, &added(&old, by))
+                self.put(
+                    (partition, key),
+                    revision,
+                    &added(&old.unwrap_or_default(), by),
+                )
             }
             Op::Delete { partition, key } => {
                 self.free(partition, key)?;
@@ -181,23 +181,37 @@ impl SqliteEngine {
         }
     }
 
-    /// Writes a record that has no large value yet.
+    /// Writes a record, new or not.
     fn put(
         &mut self,
         (partition, key): (&str, &[u8]),
         revision: u64,
         value: &[u8],
     ) -> rusqlite::Result<()> {
-        let prepare = |sql| self.connection.prepare_cached(sql);
         let revision = revision.cast_signed();
         if lies_inline(partition, key, value) {
-            prepare(PUT)?.execute((partition, key, revision, value))?;
+            return self.put_row((partition, key), revision, &value);
+        }
+        let mut put_large = self.connection.prepare_cached(PUT_LARGE)?;
+        put_large.execute((value,))?;
+        let id = self.connection.last_insert_rowid();
+        drop(put_large);
+        self.has_large = true;
+        self.put_row((partition, key), revision, &id)
+    }
+
+    fn put_row(
+        &self,
+        (partition, key): (&str, &[u8]),
+        revision: i64,
+        value: &dyn ToSql,
+    ) -> rusqlite::Result<()> {
+        let row: [&dyn ToSql; 4] = [&partition, &key, &revision, value];
+        if self.connection.prepare_cached(PUT_NEW)?.execute(row)? == 1 {
             return Ok(());
         }
-        prepare(PUT_LARGE)?.execute((value,))?;
-        let id = self.connection.last_insert_rowid();
-        prepare(PUT)?.execute((partition, key, revision, id))?;
-        self.has_large = true;
+        self.free(partition, key)?;
+        self.connection.prepare_cached(PUT_OVER)?.execute(row)?;
         Ok(())
     }
 
