@@ -5,12 +5,12 @@
 
 use std::io;
 
+use lab_language::{Files, LoadError};
 use lab_plan::SCHEMA;
 use serde_json::Value;
 
-use crate::error::LoadError;
 use crate::plan::question;
-use crate::read::{Files, load_study};
+use crate::read::load_study;
 
 /// The form that has no question.
 const WITHOUT_QUESTION: &str = "plimsoll.plan/1";

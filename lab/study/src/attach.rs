@@ -1,11 +1,9 @@
 //! A system that runs already, as written, and what it comes to in one cell.
 
+use lab_language::{CellError, Optional, Setting, TextError, units};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Cell;
-use crate::setting::{CellError, Optional, Setting};
-use crate::text_error::TextError;
-use crate::units;
 
 /// A server that runs already. The lab neither starts, pins, nor stops it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -3,11 +3,11 @@
 //! Settings may name factors (`users: "{{ users }}"`), so their values are known only per cell;
 //! loading a study works out every cell once, so that a plan finds no new errors.
 
+use lab_language::{CellError, Setting, TextError};
+
 use crate::demand::LoadTemplate;
 use crate::model::{Cell, Level};
-use crate::setting::{CellError, Setting};
 use crate::system::SystemsTemplate;
-use crate::text_error::TextError;
 
 /// The settings of a study, still with references to factors.
 #[derive(Debug, Clone)]

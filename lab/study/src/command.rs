@@ -7,13 +7,11 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use lab_language::{CellError, Optional, Setting, TextError, units};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Cell, Level};
 use crate::preparation::{Preparation, PreparationTemplate};
-use crate::setting::{CellError, Optional, Setting};
-use crate::text_error::TextError;
-use crate::units;
 
 /// What a trial fills in, by name.
 pub(crate) const FILLED_IN: [&str; 5] = ["port", "scratch", "secret", "secret_file", "port_file"];

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use lab_language::{
+    CellError, Optional, Setting, TextError,
+    units::{self, Hold},
+};
 use lab_workload::{LoadKind, LoadSpec, Spacing};
 
 use crate::model::Cell;
-use crate::setting::{CellError, Optional, Setting};
-use crate::text_error::TextError;
-use crate::units::{self, Hold};
 
 /// Fewest and most virtual users of a trial.
 pub(crate) const USERS: std::ops::RangeInclusive<u64> = 1..=1_000_000;

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use lab_language::{CellError, Optional, Setting, TextError, units};
+
 use crate::command::{CommandSpec, PROGRAM, PresetUse, Ready, StopSignal};
 use crate::model::Cell;
 use crate::preparation::{Action, ActionRequest, Keep, Piece, Preparation};
-use crate::setting::{CellError, Optional, Setting};
-use crate::text_error::TextError;
-use crate::units;
 
 /// Most worker threads of a system.
 /// As the server has it.

@@ -7,14 +7,13 @@ mod question;
 
 use std::collections::BTreeMap;
 
+use lab_language::{CellError, Secrets};
 use lab_plan::Question;
 pub use lab_workload::{Arrivals, LoadKind, LoadSpec, Prediction, Spacing, StepPrediction};
 use serde::{Deserialize, Serialize};
 
 pub use crate::model::MAX_TRIALS;
 use crate::model::{Cell, Find, Level, Order, Study, Workload};
-use crate::secrets::Secrets;
-use crate::setting::CellError;
 use crate::system::{HostSpec, SystemSpec};
 use predictor::Predictor;
 pub(crate) use question::question;

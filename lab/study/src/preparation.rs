@@ -6,12 +6,10 @@
 
 use std::ops::RangeInclusive;
 
+use lab_language::{CellError, Optional, Setting, TextError, units};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Cell, Level};
-use crate::setting::{CellError, Optional, Setting};
-use crate::text_error::TextError;
-use crate::units;
 
 /// The variable under which a request for several users holds what `each` makes of them.
 pub const EACH: &str = "each";

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use lab_language::{CellError, Optional, Setting, TextError, units};
 use serde::{Deserialize, Serialize};
 
 use crate::attach::{AttachSpec, AttachTemplate};
@@ -10,9 +11,6 @@ use crate::command::{CommandSpec, CommandTemplate};
 use crate::groupware::GroupwareTemplate;
 use crate::model::{Cell, Level, VARIANT};
 use crate::preparation::Preparation;
-use crate::setting::{CellError, Optional, Setting};
-use crate::text_error::TextError;
-use crate::units;
 
 /// More cores than any machine has.
 const MAX_CORES: u64 = 4096;

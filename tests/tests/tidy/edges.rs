@@ -211,11 +211,12 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-driver", &["lab-client", "lab-stats", "lab-workload"]),
+    ("lab-language", &["lab-workload"]),
     ("lab-monitor", &[]),
     ("lab-plan", &["lab-stats", "lab-workload"]),
     ("lab-report", &["lab-analysis", "lab-plan", "lab-stats"]),
     ("lab-stats", &[]),
-    ("lab-study", &["lab-plan", "lab-workload"]),
+    ("lab-study", &["lab-language", "lab-plan", "lab-workload"]),
     ("lab-workload", &[]),
     (
         "plimsoll",

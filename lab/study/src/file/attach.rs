@@ -1,13 +1,10 @@
 //! A system that runs already, as a study file writes it.
 
+use lab_language::{At, Count, Decode, Fields, Problems, Scalar, node::Node};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::decode::{Decode, Fields};
-use super::parts::{At, Count, Scalar};
 use super::preparation::ActionFile;
-use crate::error::Problems;
-use crate::node::Node;
 
 /// A server that runs already, here or elsewhere: it is neither started, pinned, nor stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -2,15 +2,14 @@
 
 use std::borrow::Cow;
 
+use lab_language::{
+    At, Decode, Fields, Problems, Scalar, Table,
+    node::{Node, Value},
+};
 use lab_plan::checks::{self, Unit};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
-
-use super::decode::{Decode, Fields};
-use super::parts::{At, Scalar, Table};
-use crate::error::Problems;
-use crate::node::{Node, Value};
 
 /// Limits by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

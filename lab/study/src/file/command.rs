@@ -1,13 +1,10 @@
 //! A program of any kind as the system under test, as a study file writes it.
 
+use lab_language::{At, Count, Decode, Fields, Problems, Scalar, Table, node::Node};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::decode::{Decode, Fields};
-use super::parts::{At, Count, Scalar, Table};
 use super::preparation::{ActionFile, KeepFile};
-use crate::error::Problems;
-use crate::node::Node;
 
 /// Any program as the system under test. All texts may name factors, `{{ port }}` (a free port on
 /// 127.0.0.1), and `{{ scratch }}` (a folder that is fresh for each trial).

@@ -1,12 +1,8 @@
 //! The search for the load line, as a study file writes it.
 
+use lab_language::{At, Container, Decode, Fields, Problems, Scalar, Table, node::Node};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use super::decode::{Container, Decode, Fields};
-use super::parts::{At, Scalar, Table};
-use crate::error::Problems;
-use crate::node::Node;
 
 /// The search for the most users that the system carries within thresholds.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

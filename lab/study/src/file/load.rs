@@ -1,12 +1,8 @@
 //! The load of a study as written: how many users, or how many sessions, and for how long.
 
+use lab_language::{At, Container, Count, Decode, Fields, Problems, Scalar, node::Node};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use super::decode::{Container, Decode, Fields};
-use super::parts::{At, Count, Scalar};
-use crate::error::Problems;
-use crate::node::Node;
 
 /// What the system is to carry: `users` (each begins its next session when its last is over),
 /// `arrival` (sessions begin at a rate, whatever the system does), or `sequence` (sessions of one

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
+use lab_language::{
+    At, Container, Decode, Levels, Problems, Scalar, Table,
+    node::{Node, Value},
+    unexpected,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-
-use super::decode::{Container, Decode, unexpected};
-use super::parts::{At, Levels, Scalar, Table};
-use crate::error::Problems;
-use crate::node::{Node, Value};
 
 /// A cell as written: level by factor.
 pub(crate) type CellFile = At<Table<At<Scalar>>>;

@@ -1,12 +1,10 @@
 //! What a system is given before the load, as a study file writes it.
 
+use lab_language::{
+    At, Count, Decode, Fields, Json, OneOrMany, Problems, Scalar, Table, node::Node,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use super::decode::{Decode, Fields};
-use super::parts::{At, Count, Json, OneOrMany, Scalar, Table};
-use crate::error::Problems;
-use crate::node::Node;
 
 /// One thing to do to a system before the load: a request, or a command. A request is sent once for
 /// each user, and may name the variables of the workload's users; one with `each` is sent for

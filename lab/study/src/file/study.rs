@@ -1,19 +1,17 @@
 //! A study file as written.
 
+use lab_language::{
+    At, Decode, Fields, OneOrMany, Problem, Problems, Scalar, Span, Table, node::Node,
+};
 use lab_plan::Decides;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::checks::ChecksFile;
-use super::decode::{Decode, Fields};
 use super::find::FindFile;
 use super::load::LoadFile;
 use super::matrix::MatrixFile;
-use super::parts::{At, OneOrMany, Scalar, Table};
 use super::system::SystemFile;
-use crate::error::{Problem, Problems};
-use crate::node::Node;
-use crate::source::Span;
 
 /// A study: one file, one question.
 ///

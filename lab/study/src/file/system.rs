@@ -1,14 +1,13 @@
 //! The system under test as a study file writes it.
 
+use lab_language::{
+    At, Container, Count, Decode, Fields, Problem, Problems, Scalar, Table, node::Node,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::attach::AttachFile;
 use super::command::CommandFile;
-use super::decode::{Container, Decode, Fields};
-use super::parts::{At, Count, Scalar, Table};
-use crate::error::{Problem, Problems};
-use crate::node::Node;
 
 /// The system under test (`groupware`, `command`, or `attach`), and what is set around it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

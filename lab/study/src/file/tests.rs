@@ -1,5 +1,6 @@
 //! Parse ∘ print: whatever a file can say, printed as YAML, reads as the same.
 
+use lab_language::{Decode, OneOrMany, Problems, SourceFile, Span, node};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -9,13 +10,8 @@ use super::checks::BothFile;
 use super::command::{CommandFile, ReadyFile, StopFile};
 use super::find::{FindFile, UsersFile};
 use super::load::{ArrivalFile, LoadFile, SequenceFile};
-use super::parts::OneOrMany;
 use super::system::{GroupwareFile, MailFile, SystemFile};
-use super::workload::{AnswerFile, BasicFile, SessionFile};
 use super::*;
-use crate::error::Problems;
-use crate::node;
-use crate::source::{SourceFile, Span};
 
 fn at<T>(value: T) -> At<T> {
     let file = SourceFile {
@@ -117,121 +113,11 @@ fn table<T: std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strategy<V
     })
 }
 
-fn json() -> impl Strategy<Value = Json> {
-    let leaf = prop_oneof![Just(Json::Null), scalar().prop_map(Json::Scalar)];
-    leaf.prop_recursive(4, 24, 4, |inner| {
-        prop_oneof![
-            vec(inner.clone(), 0..4).prop_map(Json::List),
-            table(inner).prop_map(Json::Table)
-        ]
-    })
-}
-
 fn one_or_many() -> impl Strategy<Value = OneOrMany> {
     prop_oneof![
         scalar().prop_map(OneOrMany::One),
         vec(scalar(), 0..3).prop_map(OneOrMany::Many)
     ]
-}
-
-/// A key without a value counts as absent, so a JSON body of null reads as none.
-fn body() -> impl Strategy<Value = At<Json>> {
-    json()
-        .prop_filter("null", |j| *j != Json::Null)
-        .prop_map(at)
-}
-
-fn basic() -> impl Strategy<Value = BasicFile> {
-    (scalar(), scalar()).prop_map(|(username, password)| BasicFile { username, password })
-}
-
-fn expect() -> impl Strategy<Value = ExpectFile> {
-    let answer = (
-        option::of(one_or_many()),
-        table(scalar()),
-        option::of(one_or_many()),
-        table(scalar()),
-    );
-    let answer = answer.prop_map(|(status, json, contains, header)| AnswerFile {
-        status,
-        json,
-        contains,
-        header,
-    });
-    prop_oneof![
-        one_or_many().prop_map(ExpectFile::Status),
-        answer.prop_map(|answer| ExpectFile::Answer(Box::new(answer))),
-    ]
-}
-
-prop_compose! {
-    fn request()(
-        request in option::of(scalar()),
-        headers in table(scalar()),
-        json in option::of(body()),
-        form in option::of(table(scalar()).prop_map(at)),
-        (bytes, xml, text) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
-        basic_auth in option::of(basic()),
-        expect in option::of(expect()),
-        capture in table(scalar()),
-    ) -> RequestFile {
-        RequestFile { request, headers, json, form, bytes, xml, text, basic_auth, expect, capture }
-    }
-}
-
-fn item() -> impl Strategy<Value = RequestItem> {
-    prop_oneof![
-        scalar().prop_map(RequestItem::Line),
-        request().prop_map(|r| RequestItem::Full(Box::new(at(r)))),
-    ]
-}
-
-fn step() -> BoxedStrategy<At<StepFile>> {
-    let group = vec(leaf(), 0..3).prop_map(at).boxed();
-    prop_oneof![
-        8 => leaf(),
-        1 => (group.clone(), option::of(scalar())).prop_map(|(steps, share)| {
-            at(StepFile { steps: Some(steps), share, ..StepFile::default() })
-        }),
-        1 => group.prop_map(|group| {
-            at(StepFile { one_of: Some(group), ..StepFile::default() })
-        }),
-    ]
-    .boxed()
-}
-
-prop_compose! {
-    fn leaf()(
-        step in option::of(scalar()),
-        wait in option::of(scalar()),
-        repeat in option::of(scalar()),
-        set in table(scalar()),
-        requests in option::of(vec(item(), 0..3).prop_map(at)),
-        (share, weight) in (option::of(scalar()), option::of(scalar())),
-        only in request().boxed(),
-    ) -> At<StepFile> {
-        at(StepFile {
-            step, wait, repeat, once: None, set, share, weight, one_of: None, steps: None, requests, only,
-        })
-    }
-}
-
-prop_compose! {
-    fn workload()(
-        workload in scalar(),
-        about in option::of(scalar()),
-        (parameters, user) in (table(scalar()), table(scalar())),
-        setup in vec(step(), 0..3),
-        pace in option::of(scalar()),
-        steps in vec(step(), 0..4),
-        probe in option::of((scalar(), request())),
-        transfer in option::of((scalar(), scalar(), option::of(scalar()))),
-    ) -> WorkloadFile {
-        let probe = probe.map(|(every, only)| ProbeFile { every, only });
-        let session = SessionFile { pace, steps: at(steps) };
-        let transfer = transfer.map(|(place, bytes, chunk)| TransferFile { place, bytes, chunk });
-        WorkloadFile { workload, about, parameters, user, setup, session, probe, transfer }
-    }
 }
 
 prop_compose! {
@@ -414,10 +300,5 @@ proptest! {
     #[test]
     fn a_printed_study_reads_as_the_same(study in study()) {
         check(&study);
-    }
-
-    #[test]
-    fn a_printed_workload_reads_as_the_same(workload in workload()) {
-        check(&workload);
     }
 }

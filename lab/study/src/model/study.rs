@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use jiff::civil::Date;
+use lab_language::WorkloadFile;
 use lab_plan::checks::Limits;
 
 use super::{Cell, Decides, Factor, Find, Order, Published, Threshold, Workload};
 use crate::cell::CellTemplate;
-use crate::file::WorkloadFile;
 
 /// A whole study: one file, one question.
 #[derive(Debug, Clone)]

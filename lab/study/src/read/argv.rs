@@ -1,10 +1,9 @@
 //! A program with its arguments, as several keys of a system have them.
 
+use lab_language::{Problem, Setting, Span};
+
 use super::settings::Settings;
-use crate::error::Problem;
 use crate::file::{At, Scalar};
-use crate::setting::Setting;
-use crate::source::Span;
 
 /// A program with its arguments.
 pub(super) fn argv(

@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lab_language::{Problem, Problems, TextError, units, unknown_name};
 use lab_plan::checks::{self, Limit, Limits, Set, Unit};
 
-use super::names::unknown_name;
-use crate::error::{Problem, Problems};
 use crate::file::{At, ChecksFile, LimitFile, Scalar};
-use crate::text_error::TextError;
-use crate::units;
 
 /// No limit is longer.
 const LONGEST: Duration = Duration::from_secs(3600);

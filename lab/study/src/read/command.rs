@@ -1,11 +1,12 @@
 //! A command of a study: its settings as templates, each with its place.
 
+use lab_language::Setting;
+
 use super::argv::{argv, problem};
 use super::preparation::{self, Written};
 use super::settings::Settings;
 use crate::command::CommandTemplate;
 use crate::file::{At, CommandFile, Scalar, Table};
-use crate::setting::Setting;
 
 /// The command; `None` when a problem was noted.
 pub(super) fn template(

@@ -1,7 +1,7 @@
 //! The measure that a study's comparisons are decided by.
 
-use super::names::unknown_name;
-use crate::error::{Problem, Problems};
+use lab_language::{Problem, Problems, unknown_name};
+
 use crate::file::StudyFile;
 use crate::model::{Decides, Workload};
 

@@ -1,11 +1,11 @@
 //! The load of a study: its settings as templates, each with its place.
 
+use lab_language::{Problem, Span};
+
 use super::settings::Settings;
 use crate::demand::{ArrivalTemplate, KindTemplate, LoadTemplate};
-use crate::error::Problem;
 use crate::file::StudyFile;
 use crate::model::Workload;
-use crate::source::Span;
 
 /// The load; `None` when a problem was noted.
 pub(super) fn template(

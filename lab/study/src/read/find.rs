@@ -1,13 +1,11 @@
 //! The search for the load line, judged.
 
+use lab_language::{Problem, Problems, Span, TextError, units};
+
 use super::thresholds::{thresholds, with_error_rate};
 use crate::demand::USERS;
-use crate::error::{Problem, Problems};
 use crate::file::{At, FindFile, Scalar, StudyFile};
 use crate::model::{Find, Threshold, Workload};
-use crate::source::Span;
-use crate::text_error::TextError;
-use crate::units;
 
 /// How near the levels beside the line come, unless a study says otherwise.
 const RESOLUTION: f64 = 0.05;

@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::names::unknown_name;
+use lab_language::{Problem, Problems, Span, level, unknown_name};
+
 use crate::cell;
-use crate::error::{Problem, Problems};
 use crate::file::{At, CellFile, MatrixFile, Scalar, StudyFile, SystemFile, Table};
 use crate::model::{Cell, Factor, Level, VARIANT};
-use crate::source::Span;
 
 /// The factors; `None` when a problem was noted.
 pub(super) fn factors(file: &StudyFile, problems: &mut Problems) -> Option<Vec<Factor>> {
@@ -107,16 +106,6 @@ fn check_factor(
         }
     }
     true
-}
-
-/// The level that a value of the file is.
-pub(super) fn level(scalar: &At<Scalar>) -> Level {
-    match &scalar.value {
-        Scalar::Bool(b) => Level::Bool(*b),
-        Scalar::Int(n) => Level::Int(*n),
-        Scalar::Float(n) => Level::Float(*n),
-        Scalar::Text(text) => Level::Text(text.clone()),
-    }
 }
 
 /// The cells in file order: combinations, without those that linked factors or `exclude` rule out,

@@ -3,10 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use lab_language::node::{Node, Value};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-
-use crate::node::{Node, Value};
 
 /// A value without its place; keys by name.
 #[derive(Serialize)]
@@ -52,8 +51,8 @@ fn plain(node: &Node) -> Plain<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::node;
-    use crate::source::SourceFile;
+    use lab_language::SourceFile;
+    use lab_language::node;
 
     fn of(text: &str) -> String {
         let file = SourceFile {

@@ -3,37 +3,31 @@
 //! Files come through [`Files`]; nothing here opens one.
 
 mod argv;
-mod body;
-mod capture;
 mod checks;
-mod choice;
 mod command;
 mod decides;
 mod demand;
-mod files;
 mod find;
+mod loaded;
 mod matrix;
 mod meaning;
-mod names;
 mod overrides;
 mod parameters;
 mod preparation;
 mod published;
-mod request;
 mod secrets;
 mod settings;
-mod steps;
 mod study;
 mod system;
+mod threshold;
 mod thresholds;
-mod workload;
 
 use std::sync::Arc;
 
-use crate::error::LoadError;
+use lab_language::{Files, LoadError, read_yaml};
+
 use crate::model::{Cell, Study, Workload};
-use files::read_yaml;
-pub use files::{Files, Loaded};
+pub use loaded::Loaded;
 
 /// A file of either kind.
 #[derive(Debug, Clone)]
@@ -63,7 +57,7 @@ pub fn load_study(
 /// Everything that is wrong with it.
 pub fn load_workload(path: &str, files: &dyn Files) -> Result<Workload, LoadError> {
     let (_, root) = read_yaml(path, files)?;
-    workload::read(&root).map(|(workload, _)| workload)
+    lab_language::read_workload(&root).map(|(workload, _)| workload)
 }
 
 /// Loads a workload with these values of its parameters; what is missing has the workload's own.
@@ -76,13 +70,13 @@ pub fn load_workload_with(
     parameters: &Cell,
 ) -> Result<Workload, LoadError> {
     let (_, root) = read_yaml(path, files)?;
-    let (own, file) = workload::read(&root)?;
+    let (own, file) = lab_language::read_workload(&root)?;
     if parameters.is_empty() {
         return Ok(own);
     }
-    let mut values = workload::defaults(&file);
+    let mut values = file.defaults();
     values.extend(parameters.clone());
-    workload::workload_with(&file, &values)
+    lab_language::workload_with(&file, &values)
 }
 
 /// Loads a study or a workload, whichever the file is: its first key says so.
@@ -97,7 +91,7 @@ pub fn load_any(path: &str, files: &dyn Files) -> Result<LoadedAny, LoadError> {
         return study::load(path, files, bytes, root, &[]).map(|l| LoadedAny::Study(Box::new(l)));
     }
     if root.get("workload").is_some() || path.ends_with(".workload.yaml") {
-        return workload::read(&root).map(|(w, _)| LoadedAny::Workload(Box::new(w)));
+        return lab_language::read_workload(&root).map(|(w, _)| LoadedAny::Workload(Box::new(w)));
     }
     let mut problem = root.span.first_line().problem(
         format!("{path} is neither a study nor a workload"),
@@ -122,6 +116,6 @@ impl Study {
         if values == self.cell_template.parameters.defaults {
             return Ok(Arc::clone(&self.workload));
         }
-        workload::workload_with(&self.workload_file, &values).map(Arc::new)
+        lab_language::workload_with(&self.workload_file, &values).map(Arc::new)
     }
 }

@@ -1,10 +1,11 @@
 //! `--set key.path=value`: values from the command line put into the tree of a study file.
 
+use lab_language::{
+    Problem, Secrets, SourceFile, Span,
+    node::{self, Key, Node, Value},
+};
+
 use super::secrets;
-use crate::error::Problem;
-use crate::node::{self, Key, Node, Value};
-use crate::secrets::Secrets;
-use crate::source::{SourceFile, Span};
 
 /// Deepest path.
 const MAX_DEPTH: usize = 16;

@@ -3,14 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::names::unknown_name;
+use lab_language::{CellError, Problem, Problems, WorkloadFile, unknown_name, workload_with};
+
 use super::settings::Settings;
-use super::workload::{self, workload_with};
 use crate::cell::{CellTemplate, ParametersTemplate};
-use crate::error::{Problem, Problems};
-use crate::file::{At, Scalar, StudyFile, WorkloadFile};
+use crate::file::{At, Scalar, StudyFile};
 use crate::model::{Cell, Workload};
-use crate::setting::CellError;
 
 /// The parameters of the study; `None` when a problem was noted.
 pub(super) fn template(
@@ -18,7 +16,7 @@ pub(super) fn template(
     workload: &WorkloadFile,
     settings: &mut Settings<'_>,
 ) -> Option<ParametersTemplate> {
-    let defaults = workload::defaults(workload);
+    let defaults = workload.defaults();
     let names: Vec<&str> = defaults.keys().map(String::as_str).collect();
     let mut set = Some(Vec::new());
     for (name, value) in file.parameters.iter() {

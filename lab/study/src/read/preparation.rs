@@ -1,20 +1,18 @@
 //! The preparation of a system: its requests and commands, every name in them judged.
 
+use lab_language::{
+    Problem, TextError, has_gap, header_problem, method_problem, units, unknown_name,
+};
 use lab_workload::JsonPath;
 use lab_workload::template::{Escape, Symbols};
 use lab_workload::{Parameters, Template};
 
 use super::argv::argv;
-use super::names::unknown_name;
-use super::request::{has_gap, header_problem, method_problem};
 use super::settings::Settings;
-use crate::error::Problem;
 use crate::file::{ActionFile, At, Json, KeepFile, Scalar};
 use crate::preparation::{
     ActionRequest, ActionTemplate, EACH, Piece, PreparationTemplate, RequestTemplate, USERS_FILE,
 };
-use crate::text_error::TextError;
-use crate::units;
 
 /// The seed of the plan, which requests may name.
 const SEED: &str = "seed";

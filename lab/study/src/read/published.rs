@@ -1,11 +1,9 @@
 //! Published figures that a study names: CSV files, whose lines with `#` are their source.
 
-use super::files::{Files, first_file};
-use crate::error::{Problem, Problems};
+use lab_language::{Files, Problem, Problems, SourceFile, Span, first_file, node};
+
 use crate::file::StudyFile;
 use crate::model::Published;
-use crate::node;
-use crate::source::{SourceFile, Span};
 
 /// The figures that a study names, each with a name of its own.
 pub(super) fn published(

@@ -2,11 +2,8 @@
 
 use std::ops::Range;
 
-use super::names::unknown_name;
-use crate::error::Problems;
-use crate::file::OneOrMany;
-use crate::node::{Node, Value};
-use crate::secrets::{Secrets, password_of};
+use lab_language::node::{Node, Value};
+use lab_language::{OneOrMany, Problems, Secrets, password_of, unknown_name};
 
 /// What stands for a secret in the kept file, and for the part of a text that is one.
 const MASK: &[u8] = b"'***'";
@@ -155,7 +152,7 @@ pub(super) fn without(bytes: &[u8], mut places: Vec<Place>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node;
+    use lab_language::node;
 
     #[test]
     fn a_file_without_its_secrets_says_the_same_otherwise() {

@@ -1,10 +1,9 @@
 //! Settings of a study as templates, each with its place.
 
+use lab_language::{Problems, Setting};
 use lab_workload::Template;
 
-use crate::error::Problems;
 use crate::file::{At, Scalar};
-use crate::setting::Setting;
 
 /// Makes settings of texts that may name `known`.
 pub(super) struct Settings<'a> {

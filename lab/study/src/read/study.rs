@@ -3,27 +3,27 @@
 use std::sync::Arc;
 
 use jiff::civil::Date;
+use lab_language::{
+    Files, LoadError, Problem, Problems, Secrets, WorkloadFile, check_short_name, decode,
+    first_file,
+    node::{self, Node},
+    switch, units, unknown_name,
+};
 
-use super::files::{Files, Loaded, decode, first_file};
-use super::names::{check_short_name, switch, unknown_name};
+use super::loaded::Loaded;
 use super::parameters::check_cells;
 use super::settings::Settings;
 use super::system;
 use super::thresholds::{thresholds, with_error_rate};
 use super::{
     checks, decides, demand, find, matrix, meaning, overrides, parameters, published, secrets,
-    workload,
 };
 use crate::cell::CellTemplate;
-use crate::error::{LoadError, Problem, Problems};
-use crate::file::{At, Scalar, StudyFile, SystemFile, WorkloadFile};
+use crate::file::{At, Scalar, StudyFile, SystemFile};
 use crate::model::{
     DEFAULT_DATES_FROM, Factor, MAX_TRIALS, Order, Published, REPEATS, SMALLEST_DIFFERENCE, Study,
     Threshold, Workload,
 };
-use crate::node::{self, Node};
-use crate::secrets::Secrets;
-use crate::units;
 
 /// The seed of a study that names none.
 const DEFAULT_SEED: u64 = 1;
@@ -68,7 +68,7 @@ fn judged(
     let mut archived = vec![("study.yaml".to_owned(), bytes)];
     let mut problems = Problems::default();
     secrets::check(file.secrets.as_ref(), &root, &mut problems);
-    let workload = read_workload(path, &file.workload, files, &mut archived, &mut problems)?;
+    let workload = workload(path, &file.workload, files, &mut archived, &mut problems)?;
     let published = published::published(path, &file, files, &mut archived, &mut problems);
     let study = workload.and_then(|read| validate(&file, read, published, &mut problems));
     problems.finish(study).map(|study| Loaded {
@@ -87,7 +87,7 @@ struct WorkloadRead {
 }
 
 /// The workload. A missing file is a problem of the study; a wrong one has problems of its own.
-fn read_workload(
+fn workload(
     path: &str,
     name: &At<Scalar>,
     files: &dyn Files,
@@ -110,7 +110,7 @@ fn read_workload(
     };
     let file = node::text_file(&found, &bytes)?;
     let root = node::parse(&file)?;
-    let (workload, written) = workload::read(&root)?;
+    let (workload, written) = lab_language::read_workload(&root)?;
     archived.push(("workload.yaml".to_owned(), bytes));
     Ok(Some(WorkloadRead {
         workload: Arc::new(workload),

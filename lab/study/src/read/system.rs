@@ -1,10 +1,11 @@
 //! The system of a study: its settings as templates, each with its place.
 
+use lab_language::{Problem, Problems};
+
 use super::preparation::{self, Written};
 use super::settings::Settings;
 use crate::attach::AttachTemplate;
 use crate::command::FILLED_IN;
-use crate::error::{Problem, Problems};
 use crate::file::{
     At, AttachFile, CommandFile, GroupwareFile, Scalar, StudyFile, SystemFile, Table,
 };

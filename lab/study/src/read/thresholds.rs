@@ -1,12 +1,11 @@
 //! Thresholds: which metric, of which step, against which limit; and the one that holds unless a
 //! study says otherwise.
 
-use super::names::unknown_name;
-use crate::error::Problems;
+use lab_language::{Problems, TextError, unknown_name};
+
+use super::threshold::threshold;
 use crate::file::{At, Scalar, Table};
 use crate::model::{Metric, Threshold, Workload};
-use crate::text_error::TextError;
-use crate::units;
 
 /// The thresholds of a table; what is wrong with one is noted, and it is left out.
 pub(super) fn thresholds(
@@ -21,7 +20,7 @@ pub(super) fn thresholds(
         };
         for at in list {
             let text = at.text();
-            match units::threshold(metric, step.as_deref(), &text) {
+            match threshold(metric, step.as_deref(), &text) {
                 Ok(threshold) => parsed.push(threshold),
                 Err(error) => problems.push(at.span.text_problem("threshold", &text, &error)),
             }

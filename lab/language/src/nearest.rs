@@ -14,7 +14,7 @@ pub fn nearest<'a>(wrong: &str, choices: &[&'a str]) -> Option<&'a str> {
 }
 
 /// "`a`, `b`, and `c`"; at most twelve are named.
-pub(crate) fn one_of(choices: &[&str]) -> String {
+pub fn one_of(choices: &[&str]) -> String {
     const SHOWN: usize = 12;
     let mut names: Vec<String> = choices
         .iter()

@@ -2,9 +2,7 @@
 
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Decode, Scalar};
-use crate::model::Study;
 use crate::node::{self, Node, Value};
-use crate::secrets::Secrets;
 
 /// Where files are read from. Paths use `/` and may begin with `..`.
 pub trait Files {
@@ -21,26 +19,21 @@ pub trait Files {
     }
 }
 
-/// A study with the files that it was made of.
-#[derive(Debug, Clone)]
-pub struct Loaded {
-    /// The validated study.
-    pub study: Study,
-    /// Name in the archive and content, byte for byte but for secrets, which are masked: `study.yaml`,
-    /// `workload.yaml`, and the published figures.
-    pub files: Vec<(String, Vec<u8>)>,
-    /// What is to be masked wherever it would be kept or shown.
-    pub secrets: Secrets,
-}
-
 /// Reads the shape; what texts mean is judged only where the shape is right.
-pub(super) fn decode<T: Decode>(root: &Node) -> Result<T, LoadError> {
+///
+/// # Errors
+/// What has another shape.
+pub fn decode<T: Decode>(root: &Node) -> Result<T, LoadError> {
     let mut problems = Problems::default();
     let file = T::decode(root, &mut problems);
     problems.finish(file)
 }
 
-pub(super) fn read_yaml(path: &str, files: &dyn Files) -> Result<(Vec<u8>, Node), LoadError> {
+/// The bytes and the tree of a file.
+///
+/// # Errors
+/// What can't be read, is empty, or is no YAML.
+pub fn read_yaml(path: &str, files: &dyn Files) -> Result<(Vec<u8>, Node), LoadError> {
     let bytes = files
         .read(path)
         .map_err(|error| unreadable(path, &error, files))?;
@@ -53,7 +46,8 @@ pub(super) fn read_yaml(path: &str, files: &dyn Files) -> Result<(Vec<u8>, Node)
     Ok((bytes, root))
 }
 
-pub(super) fn unreadable(path: &str, error: &std::io::Error, files: &dyn Files) -> LoadError {
+/// What is wrong with a file that can't be read.
+fn unreadable(path: &str, error: &std::io::Error, files: &dyn Files) -> LoadError {
     let mut problem = Problem::without_place(path, format!("{path} can't be read: {error}"));
     if error.kind() == std::io::ErrorKind::NotFound {
         problem.message = format!("there is no file {path}");
@@ -63,15 +57,16 @@ pub(super) fn unreadable(path: &str, error: &std::io::Error, files: &dyn Files) 
 }
 
 /// The file meant by a path that leads nowhere.
-pub(super) fn near_file(path: &str, files: &dyn Files) -> Option<String> {
+fn near_file(path: &str, files: &dyn Files) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let names = files.names(folder);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    crate::nearest::nearest(name, &names).map(|near| format!("did you mean `{near}`?"))
+    crate::nearest(name, &names).map(|near| format!("did you mean `{near}`?"))
 }
 
 /// A path written in the file `from`, seen from where `from` is read.
-pub(super) fn beside(from: &str, path: &str) -> String {
+#[must_use]
+pub fn beside(from: &str, path: &str) -> String {
     let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
     if path.starts_with('/') {
         return path.to_owned();
@@ -91,7 +86,7 @@ pub(super) fn beside(from: &str, path: &str) -> String {
 }
 
 /// The first of several places where a file named in the study is.
-pub(super) fn first_file(
+pub fn first_file(
     what: &str,
     path: &str,
     name: &At<Scalar>,

@@ -60,7 +60,7 @@ pub struct Secrets {
 impl Secrets {
     /// Those of no names but such as look like it.
     #[must_use]
-    pub(crate) fn named(named: Vec<String>) -> Self {
+    pub fn named(named: Vec<String>) -> Self {
         Self {
             named,
             values: Vec::new(),
@@ -82,12 +82,12 @@ impl Secrets {
     }
 
     /// Whether the study lists this name.
-    pub(crate) fn is_listed(&self, name: &str) -> bool {
+    pub fn is_listed(&self, name: &str) -> bool {
         self.named.iter().any(|one| one == name)
     }
 
     /// Takes in a value of which it is known that it is one.
-    pub(crate) fn learn(&mut self, value: &str) {
+    pub fn learn(&mut self, value: &str) {
         let is_text = !value.trim().is_empty() && !value.contains("{{");
         if is_text && !self.values.iter().any(|known| known == value) {
             self.values.push(value.to_owned());
@@ -96,7 +96,7 @@ impl Secrets {
 
     /// Takes in the variables of a system in one cell: one may name a factor, or be an address with a
     /// password in it.
-    pub(crate) fn learn_env(&mut self, env: &[(String, String)]) {
+    pub fn learn_env(&mut self, env: &[(String, String)]) {
         for (name, value) in env {
             if self.is_secret(name) {
                 self.learn(value);
@@ -148,7 +148,7 @@ impl Secrets {
     }
 
     /// The same with a star for each byte, so that places in the text stay what they are.
-    pub(crate) fn starred(&self, text: &str) -> String {
+    pub fn starred(&self, text: &str) -> String {
         self.replaced(text, |value| "*".repeat(value.len()))
     }
 
@@ -282,7 +282,7 @@ fn words(name: &str) -> Vec<String> {
 }
 
 /// The password in an address: `postgres://user:password@host`.
-pub(crate) fn password_of(address: &str) -> Option<&str> {
+pub fn password_of(address: &str) -> Option<&str> {
     let (_, rest) = address.split_once("://")?;
     let (user, _) = rest.split('/').next()?.rsplit_once('@')?;
     let (_, password) = user.split_once(':')?;

@@ -32,12 +32,13 @@ pub struct Problem {
     pub label: String,
     /// The name of the file (or flag).
     pub file: String,
-    pub(crate) place: Option<Box<Place>>,
+    /// Where; nothing where the whole file is meant.
+    pub place: Option<Box<Place>>,
 }
 
 /// Where a problem is.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub struct Place {
     span: Span,
     /// Line, column, and excerpt are worked out only for what is shown: a file may hold thousands
     /// of problems, and each would be looked for from the file's beginning.
@@ -56,7 +57,8 @@ impl LoadError {
     }
 
     /// With the values of secrets masked: an error is read in logs that more people see than the file.
-    pub(crate) fn without(mut self, secrets: &Secrets) -> Self {
+    #[must_use]
+    pub fn without(mut self, secrets: &Secrets) -> Self {
         for problem in &mut self.problems {
             problem.message = secrets.masked(&problem.message);
             problem.label = secrets.masked(&problem.label);
@@ -128,7 +130,8 @@ impl Diagnostic for LoadError {
 
 impl Problem {
     /// A problem of a whole file.
-    pub(crate) fn without_place(file: &str, message: String) -> Self {
+    #[must_use]
+    pub fn without_place(file: &str, message: String) -> Self {
         Self {
             message: clean(&message),
             help: None,
@@ -171,12 +174,13 @@ impl Problem {
 
 impl Span {
     /// A problem here.
-    pub(crate) fn problem(&self, message: impl Into<String>, label: impl Into<String>) -> Problem {
+    pub fn problem(&self, message: impl Into<String>, label: impl Into<String>) -> Problem {
         Problem::at(self, &message.into(), &label.into())
     }
 
     /// The problem of a value at this place; `value` is that text as YAML gives it.
-    pub(crate) fn text_problem(&self, what: &str, value: &str, error: &TextError) -> Problem {
+    #[must_use]
+    pub fn text_problem(&self, what: &str, value: &str, error: &TextError) -> Problem {
         let place = self.part(value, &error.at);
         let label = if error.help.is_some() {
             "here"
@@ -220,15 +224,19 @@ impl Diagnostic for Problem {
 
 /// Collects problems while a file is read on.
 #[derive(Debug, Default)]
-pub(crate) struct Problems(Vec<Problem>);
+pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    pub(crate) fn push(&mut self, problem: Problem) {
+    /// Notes a problem.
+    pub fn push(&mut self, problem: Problem) {
         self.0.push(problem);
     }
 
     /// The value, or everything that is wrong.
-    pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T, LoadError> {
+    ///
+    /// # Errors
+    /// All that was noted.
+    pub fn finish<T>(self, value: Option<T>) -> Result<T, LoadError> {
         match value {
             Some(value) if self.0.is_empty() => Ok(value),
             _ => Err(LoadError::new(self.0)),

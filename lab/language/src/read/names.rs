@@ -1,20 +1,32 @@
 //! What several kinds of files have in common: short names, choices among names, switches.
 
+use lab_workload::Level;
+
 use crate::error::Problems;
 use crate::file::{At, Scalar};
 use crate::nearest::one_of;
 
 /// "there is no X `name`", with the nearest or all right names.
-pub(super) fn unknown_name(what: &str, name: &str, choices: &[&str]) -> (String, String) {
-    let help = match crate::nearest::nearest(name, choices) {
+pub fn unknown_name(what: &str, name: &str, choices: &[&str]) -> (String, String) {
+    let help = match crate::nearest(name, choices) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("the {what}s are {}", one_of(choices)),
     };
     (format!("there is no {what} `{name}`"), help)
 }
 
+/// The level that a value of the file is.
+pub fn level(scalar: &At<Scalar>) -> Level {
+    match &scalar.value {
+        Scalar::Bool(b) => Level::Bool(*b),
+        Scalar::Int(n) => Level::Int(*n),
+        Scalar::Float(n) => Level::Float(*n),
+        Scalar::Text(text) => Level::Text(text.clone()),
+    }
+}
+
 /// Names of studies and workloads become names of files and folders.
-pub(super) fn is_short_name(name: &str) -> bool {
+fn is_short_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     name.len() <= 64
         && name.bytes().next().is_some_and(plain)
@@ -22,7 +34,7 @@ pub(super) fn is_short_name(name: &str) -> bool {
 }
 
 /// Notes a name that can't be a file's.
-pub(super) fn check_short_name(what: &str, name: &At<Scalar>, problems: &mut Problems) {
+pub fn check_short_name(what: &str, name: &At<Scalar>, problems: &mut Problems) {
     if !is_short_name(&name.text()) {
         let message = format!("`{}` can't be the name of a {what}", name.text());
         let mut problem = name.span.first_line().problem(message, "this name");
@@ -32,7 +44,7 @@ pub(super) fn check_short_name(what: &str, name: &At<Scalar>, problems: &mut Pro
 }
 
 /// `true` or `false`; nothing said is `false`.
-pub(super) fn switch(at: Option<&At<Scalar>>, problems: &mut Problems) -> bool {
+pub fn switch(at: Option<&At<Scalar>>, problems: &mut Problems) -> bool {
     match at.map(|at| (&at.value, &at.span)) {
         None => false,
         Some((Scalar::Bool(on), _)) => *on,

@@ -26,7 +26,7 @@ pub(super) fn source(text: &str, symbols: Symbols<'_>) -> Result<CaptureSource, 
             format!("`{trimmed}` is not a place to capture from"),
             0..text.len(),
         )
-        .help(match crate::nearest::nearest(trimmed, &["request.path"]) {
+        .help(match crate::nearest(trimmed, &["request.path"]) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "write a JSON path `$.items[*].href`, `header.Location`, `cookie.NAME`, \
                          `/regex with (a group)/`, or `request.path`"
@@ -135,7 +135,7 @@ mod tests {
     fn check(text: &str) -> Result<CaptureSource, String> {
         let symbols = Symbols {
             variables: &["name".to_owned()],
-            parameters: &crate::model::Cell::new(),
+            parameters: &lab_workload::Parameters::new(),
         };
         source(text, symbols).map_err(|e| e.to_string())
     }

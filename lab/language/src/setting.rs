@@ -1,36 +1,41 @@
 //! A setting as written, and what it comes to in one cell.
 
-use lab_workload::Template;
+use lab_workload::{Parameters as Cell, Template};
 
 use crate::file::{At, Scalar};
-use crate::model::Cell;
 use crate::text_error::TextError;
 
 /// A setting as written: its key, its text, and its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Setting {
-    pub(crate) field: String,
-    pub(crate) template: Template,
-    pub(crate) at: At<Scalar>,
+pub struct Setting {
+    /// The key in the file.
+    pub field: String,
+    /// The text, compiled.
+    pub template: Template,
+    /// As written.
+    pub at: At<Scalar>,
 }
 
 /// A setting that makes no sense in a cell.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("`{field}` is `{text}`: {cause}")]
-pub(crate) struct CellError {
+pub struct CellError {
     /// The key in the file.
-    pub(crate) field: String,
+    pub field: String,
     /// Its text in the cell.
-    pub(crate) text: String,
+    pub text: String,
     /// What is wrong with it.
-    pub(crate) cause: TextError,
+    pub cause: TextError,
     /// As written.
-    pub(crate) at: Box<At<Scalar>>,
+    pub at: Box<At<Scalar>>,
 }
 
 impl Setting {
     /// What it comes to in `cell`.
-    pub(crate) fn value<T>(
+    ///
+    /// # Errors
+    /// A text that can't be rendered in the cell, or that `parse` refuses.
+    pub fn value<T>(
         &self,
         cell: &Cell,
         parse: impl FnOnce(&str) -> Result<T, TextError>,
@@ -51,8 +56,11 @@ impl Setting {
 }
 
 /// A setting that may be left out.
-pub(crate) trait Optional {
+pub trait Optional {
     /// What it comes to in `cell`, if it is there.
+    ///
+    /// # Errors
+    /// As [`Setting::value`].
     fn value<T>(
         &self,
         cell: &Cell,

@@ -7,15 +7,15 @@ use lab_workload::{MAX_VARIABLES, PASSWORD, Probe, Session, Template, Transfer, 
 
 use super::choice;
 use super::files::decode;
-use super::matrix;
-use super::names::check_short_name;
+use super::names::{check_short_name, level};
 use super::request::Compiler;
 use super::steps;
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, ProbeFile, RequestItem, Scalar, Table, TransferFile, WorkloadFile};
-use crate::model::Cell;
 use crate::node::Node;
+use crate::text_error::TextError;
 use crate::units;
+use lab_workload::Parameters as Cell;
 
 /// Most bytes that a session says that it carries.
 const MAX_TRANSFER: u64 = 1 << 40;
@@ -25,7 +25,10 @@ const RESERVED: &[&str] = &[
 ];
 
 /// The workload that a file's tree is, with its own parameters.
-pub(super) fn read(root: &Node) -> Result<(Workload, WorkloadFile), LoadError> {
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn read(root: &Node) -> Result<(Workload, WorkloadFile), LoadError> {
     let file = decode::<WorkloadFile>(root)?;
     let mut problems = Problems::default();
     let workload = validate(&file, &mut problems);
@@ -33,7 +36,10 @@ pub(super) fn read(root: &Node) -> Result<(Workload, WorkloadFile), LoadError> {
 }
 
 /// The workload with a value for each of its parameters.
-pub(super) fn workload_with(file: &WorkloadFile, parameters: &Cell) -> Result<Workload, LoadError> {
+///
+/// # Errors
+/// Values that make no sense in it.
+pub fn workload_with(file: &WorkloadFile, parameters: &Cell) -> Result<Workload, LoadError> {
     let mut problems = Problems::default();
     let workload = validate_with(file, parameters, &mut problems);
     problems.finish(workload)
@@ -57,15 +63,18 @@ fn parameters(file: &WorkloadFile, problems: &mut Problems) -> Option<Cell> {
             good = false;
         }
     }
-    good.then(|| defaults(file))
+    good.then(|| file.defaults())
 }
 
-/// The parameters of a workload with the values that it gives them itself.
-pub(super) fn defaults(file: &WorkloadFile) -> Cell {
-    let parameters = file.parameters.iter();
-    parameters
-        .map(|(name, value)| (name.value.clone(), matrix::level(value)))
-        .collect()
+impl WorkloadFile {
+    /// Its parameters with the values that it gives them itself.
+    #[must_use]
+    pub fn defaults(&self) -> Cell {
+        let parameters = self.parameters.iter();
+        parameters
+            .map(|(name, value)| (name.value.clone(), level(value)))
+            .collect()
+    }
 }
 
 /// The validated workload with a value for each of its parameters; `None` when a problem was noted.
@@ -243,7 +252,7 @@ fn transfer(file: &TransferFile, compiler: &mut Compiler) -> Option<Transfer> {
     let place = compiler.setting("place", &file.place, |text| Ok(text.trim().to_owned()));
     let mut size = |what: &str, at: &At<Scalar>| {
         compiler.setting(what, at, |text| match units::size(text, MAX_TRANSFER)? {
-            0 => Err(crate::TextError::new("it is zero", 0..text.len())),
+            0 => Err(TextError::new("it is zero", 0..text.len())),
             bytes => Ok(bytes),
         })
     };
@@ -264,7 +273,7 @@ fn duration(what: &str, at: &At<Scalar>, compiler: &mut Compiler) -> Option<Dura
     compiler.setting(what, at, |text| {
         let duration = units::duration(text, units::MAX_WAIT)?;
         match duration.is_zero() {
-            true => Err(crate::TextError::new("it is zero", 0..text.len())),
+            true => Err(TextError::new("it is zero", 0..text.len())),
             false => Ok(duration),
         }
     })

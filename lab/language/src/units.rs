@@ -1,4 +1,4 @@
-//! The small languages of a study file: durations, waits, sizes, counts, thresholds, statuses.
+//! The small languages of files: durations, waits, sizes, counts, rates, statuses.
 //!
 //! Each parser takes one text and says where in it an error lies.
 
@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use lab_workload::{SizeError, Wait};
 
-use crate::model::{Aggregate, Comparison, Metric, Threshold};
 use crate::nearest::{nearest, one_of};
 use crate::text_error::TextError;
 
 /// Longest wait, pace, or interval.
-pub(crate) const MAX_WAIT: Duration = Duration::from_secs(86_400);
+pub const MAX_WAIT: Duration = Duration::from_secs(86_400);
 /// Largest sigma of a lognormal wait; beyond it nearly every wait is cut.
 const MAX_SIGMA: f64 = 5.0;
 /// Most cycles that a hold may count.
@@ -22,17 +21,24 @@ const DURATION_HELP: &str = "write a number and a unit: `250ms`, `15s`, `12m`, `
 
 /// The length of a hold as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hold {
+pub enum Hold {
+    /// A time.
     Time(Duration),
+    /// So many cycles of the session.
     Cycles(u32),
 }
 
-fn whole(text: &str) -> std::ops::Range<usize> {
+/// The range of all of a text.
+#[must_use]
+pub fn whole(text: &str) -> std::ops::Range<usize> {
     0..text.len()
 }
 
 /// A whole number within `range`.
-pub(crate) fn whole_number(text: &str, range: RangeInclusive<u64>) -> Result<u64, TextError> {
+///
+/// # Errors
+/// What is no whole number, or outside of the range.
+pub fn whole_number(text: &str, range: RangeInclusive<u64>) -> Result<u64, TextError> {
     let trimmed = text.trim();
     let bounds = format!("{} to {}", grouped(*range.start()), grouped(*range.end()));
     if trimmed.is_empty() || !trimmed.bytes().all(|b| b.is_ascii_digit()) {
@@ -104,7 +110,8 @@ pub fn duration(text: &str, max: Duration) -> Result<Duration, TextError> {
 }
 
 /// A duration in the largest unit that gives a whole number.
-pub(crate) fn describe(value: Duration) -> String {
+#[must_use]
+pub fn describe(value: Duration) -> String {
     let nanos = value.as_nanos();
     let units = [
         (86_400_000_000_000, "d"),
@@ -124,7 +131,10 @@ pub(crate) fn describe(value: Duration) -> String {
 }
 
 /// A wait: `5s..15s`, `10s`, `exponential(10s)`, `lognormal(10s, 0.5)`, `none`.
-pub(crate) fn wait(text: &str) -> Result<Wait, TextError> {
+///
+/// # Errors
+/// What is no wait, or too long.
+pub fn wait(text: &str) -> Result<Wait, TextError> {
     let trimmed = text.trim();
     if trimmed == "none" {
         return Ok(Wait::None);
@@ -154,7 +164,10 @@ pub(crate) fn wait(text: &str) -> Result<Wait, TextError> {
 }
 
 /// Moves an error in `part` to its place in `text`.
-fn within<T>(text: &str, part: &str, result: Result<T, TextError>) -> Result<T, TextError> {
+///
+/// # Errors
+/// The error, at its place.
+pub fn within<T>(text: &str, part: &str, result: Result<T, TextError>) -> Result<T, TextError> {
     result.map_err(|mut error| {
         let start = part.as_ptr() as usize - text.as_ptr() as usize;
         error.at = match part.trim().is_empty() {
@@ -166,7 +179,8 @@ fn within<T>(text: &str, part: &str, result: Result<T, TextError>) -> Result<T, 
 }
 
 /// `name(arguments)` taken apart.
-fn call(text: &str) -> Option<(&str, &str)> {
+#[must_use]
+pub fn call(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.split_once('(')?;
     Some((name.trim(), rest.strip_suffix(')')?))
 }
@@ -212,7 +226,10 @@ fn distribution(text: &str, name: &str, arguments: &str) -> Result<Wait, TextErr
 }
 
 /// A hold: `4 cycles` or a duration.
-pub(crate) fn hold(text: &str, max: Duration) -> Result<Hold, TextError> {
+///
+/// # Errors
+/// What is no hold, or too long.
+pub fn hold(text: &str, max: Duration) -> Result<Hold, TextError> {
     let trimmed = text.trim();
     let cycles = trimmed
         .strip_suffix("cycles")
@@ -239,7 +256,10 @@ pub(crate) fn hold(text: &str, max: Duration) -> Result<Hold, TextError> {
 }
 
 /// A size: `4096`, `64 KiB`, `30 MB`.
-pub(crate) fn size(text: &str, max: u64) -> Result<u64, TextError> {
+///
+/// # Errors
+/// What is no size, or larger than `max`.
+pub fn size(text: &str, max: u64) -> Result<u64, TextError> {
     lab_workload::size(text, max).map_err(|error| {
         let place = TextError::new(error.to_string(), whole(text));
         match error {
@@ -250,7 +270,10 @@ pub(crate) fn size(text: &str, max: u64) -> Result<u64, TextError> {
 }
 
 /// A rate: `1000/s`, `60/min`; in events per second.
-pub(crate) fn rate(text: &str) -> Result<f64, TextError> {
+///
+/// # Errors
+/// What is no rate, or outside of 0.001/s to 1,000,000/s.
+pub fn rate(text: &str) -> Result<f64, TextError> {
     const HELP: &str = "write a number and a time: `1000/s`, `60/min`";
     const LEAST_PER_S: f64 = 0.001;
     const MOST_PER_S: f64 = 1e6;
@@ -276,7 +299,10 @@ pub(crate) fn rate(text: &str) -> Result<f64, TextError> {
 }
 
 /// How long an answer may take.
-pub(crate) fn timeout(text: &str) -> Result<Duration, TextError> {
+///
+/// # Errors
+/// What is no duration, or outside of 10 ms to 1 h.
+pub fn timeout(text: &str) -> Result<Duration, TextError> {
     const LEAST: Duration = Duration::from_millis(10);
     const MOST: Duration = Duration::from_secs(3600);
     let value = duration(text, MOST)?;
@@ -287,7 +313,10 @@ pub(crate) fn timeout(text: &str) -> Result<Duration, TextError> {
 }
 
 /// A relative difference: `2%`, `0.02`.
-pub(crate) fn fraction(text: &str, range: RangeInclusive<f64>) -> Result<f64, TextError> {
+///
+/// # Errors
+/// What is no number or percentage, or outside of the range.
+pub fn fraction(text: &str, range: RangeInclusive<f64>) -> Result<f64, TextError> {
     let trimmed = text.trim();
     let (number, scale) = trimmed
         .strip_suffix('%')
@@ -308,11 +337,10 @@ pub(crate) fn fraction(text: &str, range: RangeInclusive<f64>) -> Result<f64, Te
 }
 
 /// One of a few values by name; `what` names their kind.
-pub(crate) fn one_named<T: Copy>(
-    what: &str,
-    text: &str,
-    named: &[(&str, T)],
-) -> Result<T, TextError> {
+///
+/// # Errors
+/// A name that is none of them.
+pub fn one_named<T: Copy>(what: &str, text: &str, named: &[(&str, T)]) -> Result<T, TextError> {
     let trimmed = text.trim();
     if let Some((_, value)) = named.iter().find(|(name, _)| *name == trimmed) {
         return Ok(*value);
@@ -326,7 +354,10 @@ pub(crate) fn one_named<T: Copy>(
 }
 
 /// Accepted statuses: `200`, `2xx`, `200..204`.
-pub(crate) fn statuses(text: &str) -> Result<RangeInclusive<u16>, TextError> {
+///
+/// # Errors
+/// What is no status, class, or range.
+pub fn statuses(text: &str) -> Result<RangeInclusive<u16>, TextError> {
     let trimmed = text.trim();
     let bad = || {
         TextError::new(
@@ -355,108 +386,6 @@ pub(crate) fn statuses(text: &str) -> Result<RangeInclusive<u16>, TextError> {
             }
         }
         None => status(trimmed).map(|n| n..=n),
-    }
-}
-
-/// One threshold of `metric`: `p(95) < 300ms`, `rate < 0.1%`.
-pub(crate) fn threshold(
-    metric: Metric,
-    step: Option<&str>,
-    text: &str,
-) -> Result<Threshold, TextError> {
-    let operator = text.find(['<', '>']).ok_or_else(|| {
-        TextError::new(
-            "a threshold compares: `<`, `<=`, `>`, or `>=` is missing",
-            whole(text),
-        )
-        .help(example(metric))
-    })?;
-    let or_equal = text[operator + 1..].starts_with('=');
-    let comparison = match (text.as_bytes()[operator], or_equal) {
-        (b'<', false) => Comparison::Less,
-        (b'<', true) => Comparison::LessOrEqual,
-        (_, false) => Comparison::Greater,
-        (_, true) => Comparison::GreaterOrEqual,
-    };
-    let (left, right) = (
-        &text[..operator],
-        &text[operator + 1 + usize::from(or_equal)..],
-    );
-    let aggregate = within(text, left, aggregate(metric, left))?;
-    let limit = within(text, right, limit(metric, right))?;
-    Ok(Threshold {
-        metric,
-        step: step.map(str::to_owned),
-        aggregate,
-        comparison,
-        limit,
-        text: text.trim().to_owned(),
-        implied: false,
-    })
-}
-
-fn example(metric: Metric) -> &'static str {
-    match metric {
-        Metric::ResponseTime | Metric::ServiceTime => "write `p(95) < 300ms` or `avg < 100ms`",
-        Metric::ErrorRate | Metric::Resends => "write `rate < 0.1%` or `rate < 0.001`",
-        Metric::Throughput => "write `rate > 1000/s`",
-    }
-}
-
-fn aggregate(metric: Metric, text: &str) -> Result<Aggregate, TextError> {
-    let trimmed = text.trim();
-    let bad = |message: String| TextError::new(message, whole(text)).help(example(metric));
-    if matches!(
-        metric,
-        Metric::ErrorRate | Metric::Resends | Metric::Throughput
-    ) {
-        return match trimmed {
-            "rate" => Ok(Aggregate::Rate),
-            other => Err(bad(format!("`{other}` is not a figure of this metric"))),
-        };
-    }
-    match (trimmed, call(trimmed)) {
-        ("avg" | "mean", _) => Ok(Aggregate::Mean),
-        ("min", _) => Ok(Aggregate::Min),
-        ("max", _) => Ok(Aggregate::Max),
-        ("med", _) => Ok(Aggregate::Median),
-        (_, Some(("p", percent))) => match percent.trim().parse::<f64>() {
-            Ok(p) if p > 0.0 && p < 100.0 => Ok(Aggregate::Percentile(p)),
-            _ => Err(bad(format!(
-                "`{percent}` is not a percentile between 0 and 100"
-            ))),
-        },
-        (other, _) => Err(bad(format!("`{other}` is not a figure of a time"))),
-    }
-}
-
-/// Milliseconds, a fraction, or per second.
-fn limit(metric: Metric, text: &str) -> Result<f64, TextError> {
-    let trimmed = text.trim();
-    let number = |part: &str| {
-        part.trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|n| n.is_finite() && *n >= 0.0)
-    };
-    let bad =
-        || TextError::new(format!("`{trimmed}` is not a limit"), whole(text)).help(example(metric));
-    match metric {
-        // k6 writes milliseconds without a unit.
-        Metric::ResponseTime | Metric::ServiceTime => match number(trimmed) {
-            Some(ms) => Ok(ms),
-            None => duration(text, MAX_WAIT).map(|d| d.as_secs_f64() * 1e3),
-        },
-        Metric::ErrorRate | Metric::Resends => {
-            let (part, scale) = trimmed
-                .strip_suffix('%')
-                .map_or((trimmed, 1.0), |p| (p, 100.0));
-            number(part)
-                .map(|n| n / scale)
-                .filter(|n| *n <= 1.0)
-                .ok_or_else(bad)
-        }
-        Metric::Throughput => number(trimmed.strip_suffix("/s").unwrap_or(trimmed)).ok_or_else(bad),
     }
 }
 
@@ -539,26 +468,5 @@ mod tests {
         for bad in ["", "99", "600", "204..200", "9xx", "ok"] {
             assert!(statuses(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn thresholds_are_those_of_k6_with_units() {
-        let t = threshold(Metric::ResponseTime, None, "p(95) < 300ms").unwrap();
-        assert_eq!(
-            (t.aggregate, t.comparison, t.limit),
-            (Aggregate::Percentile(95.0), Comparison::Less, 300.0)
-        );
-        let t = threshold(Metric::ResponseTime, None, "p(99.9)<=2").unwrap();
-        assert_eq!((t.comparison, t.limit), (Comparison::LessOrEqual, 2.0));
-        let t = threshold(Metric::ErrorRate, None, "rate < 0.1%").unwrap();
-        assert_eq!((t.aggregate, t.limit), (Aggregate::Rate, 0.001));
-        let t = threshold(Metric::Throughput, None, "rate >= 1000/s").unwrap();
-        assert_eq!(
-            (t.comparison, t.limit),
-            (Comparison::GreaterOrEqual, 1000.0)
-        );
-        insta::assert_snapshot!(message(threshold(Metric::ResponseTime, None, "p(100) < 1s")), @"0..7 `100` is not a percentile between 0 and 100 / write `p(95) < 300ms` or `avg < 100ms`");
-        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, None, "rate < 150%")), @"6..11 `150%` is not a limit / write `rate < 0.1%` or `rate < 0.001`");
-        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, None, "rate 1%")), @"0..7 a threshold compares: `<`, `<=`, `>`, or `>=` is missing / write `rate < 0.1%` or `rate < 0.001`");
     }
 }

@@ -7,13 +7,13 @@ use crate::node::{Key, Node, Value};
 use crate::source::Span;
 
 /// A type that a value of the file is read into.
-pub(crate) trait Decode: Sized {
+pub trait Decode: Sized {
     /// The value; `None` when a problem was noted.
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self>;
 }
 
 /// Notes that `node` is something else than expected.
-pub(super) fn unexpected<T>(node: &Node, expected: &str, problems: &mut Problems) -> Option<T> {
+pub fn unexpected<T>(node: &Node, expected: &str, problems: &mut Problems) -> Option<T> {
     let message = format!("expected {expected}, found {}", node.kind());
     problems.push(
         node.span
@@ -68,7 +68,7 @@ where
 }
 
 /// What consists of several values: its place is that of the whole.
-pub(crate) trait Container {}
+pub trait Container {}
 impl<T> Container for Vec<T> {}
 impl<T> Container for Table<T> {}
 impl Container for Json {}
@@ -113,7 +113,7 @@ impl Decode for Json {
 }
 
 /// The entries of a mapping with fixed keys, taken one by one.
-pub(super) struct Fields<'n> {
+pub struct Fields<'n> {
     node: &'n Node,
     what: &'static str,
     entries: &'n [(Key, Node)],
@@ -123,7 +123,7 @@ pub(super) struct Fields<'n> {
 
 impl<'n> Fields<'n> {
     /// `what` names the mapping in errors: "a study", "a step".
-    pub(super) fn of(node: &'n Node, what: &'static str, problems: &mut Problems) -> Option<Self> {
+    pub fn of(node: &'n Node, what: &'static str, problems: &mut Problems) -> Option<Self> {
         match &node.value {
             Value::Map(entries) => Some(Self {
                 node,
@@ -137,11 +137,7 @@ impl<'n> Fields<'n> {
     }
 
     /// The value under `key`; a key without a value counts as absent.
-    pub(super) fn optional<T: Decode>(
-        &mut self,
-        key: &'static str,
-        problems: &mut Problems,
-    ) -> Option<T> {
+    pub fn optional<T: Decode>(&mut self, key: &'static str, problems: &mut Problems) -> Option<T> {
         self.asked.push(key);
         let (_, node) = self.entries.iter().find(|(k, _)| k.text == key)?;
         if matches!(node.value, Value::Null) {
@@ -152,11 +148,7 @@ impl<'n> Fields<'n> {
     }
 
     /// The value under `key`, which must be there.
-    pub(super) fn required<T: Decode>(
-        &mut self,
-        key: &'static str,
-        problems: &mut Problems,
-    ) -> Option<T> {
+    pub fn required<T: Decode>(&mut self, key: &'static str, problems: &mut Problems) -> Option<T> {
         self.asked.push(key);
         match self.entries.iter().find(|(k, _)| k.text == key) {
             Some((_, node)) if !matches!(node.value, Value::Null) => T::decode(node, problems),
@@ -173,7 +165,7 @@ impl<'n> Fields<'n> {
     }
 
     /// The places of those of these keys that have a value, in the order of the file.
-    pub(super) fn named(&self, keys: &[&str]) -> Vec<Span> {
+    pub fn named(&self, keys: &[&str]) -> Vec<Span> {
         let given = |(key, node): &&(Key, Node)| {
             keys.contains(&key.text.as_str()) && !matches!(node.value, Value::Null)
         };
@@ -182,7 +174,7 @@ impl<'n> Fields<'n> {
     }
 
     /// Notes the keys that are missing and every key that nobody asked for.
-    pub(super) fn finish(self, problems: &mut Problems) {
+    pub fn finish(self, problems: &mut Problems) {
         self.note_missing(problems);
         // A key that is there already is less likely the one meant.
         let absent = |name: &&&str| !self.entries.iter().any(|(k, _)| k.text == ***name);

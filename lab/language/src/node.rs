@@ -26,33 +26,45 @@ const MAX_REPLAYED: usize = 50_000;
 
 /// A value of the file.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) span: Span,
-    pub(crate) value: Value,
+pub struct Node {
+    /// Where it stands.
+    pub span: Span,
+    /// What it is.
+    pub value: Value,
 }
 
 /// What a value is.
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub enum Value {
+    /// Nothing.
     Null,
+    /// A switch.
     Bool(bool),
+    /// A whole number.
     Int(i64),
+    /// Any other number.
     Float(f64),
+    /// Text.
     Text(String),
+    /// A list.
     List(Vec<Node>),
+    /// A mapping, in the order of the file.
     Map(Vec<(Key, Node)>),
 }
 
 /// A key of a mapping.
 #[derive(Debug, Clone)]
-pub(crate) struct Key {
-    pub(crate) span: Span,
-    pub(crate) text: String,
+pub struct Key {
+    /// Where it stands.
+    pub span: Span,
+    /// The key.
+    pub text: String,
 }
 
 impl Node {
     /// What the value is, for an error.
-    pub(crate) fn kind(&self) -> &'static str {
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
         match self.value {
             Value::Null => "nothing",
             Value::Bool(_) => "a switch (true or false)",
@@ -64,7 +76,8 @@ impl Node {
     }
 
     /// The value under a key.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|(k, _)| k.text == key).map(|(_, v)| v),
             _ => None,
@@ -73,7 +86,10 @@ impl Node {
 }
 
 /// Checks size and encoding of a file.
-pub(crate) fn text_file(name: &str, bytes: &[u8]) -> Result<SourceFile, Problem> {
+///
+/// # Errors
+/// More than a megabyte; what is not UTF-8, with its place.
+pub fn text_file(name: &str, bytes: &[u8]) -> Result<SourceFile, Problem> {
     if bytes.len() > MAX_BYTES {
         let size = bytes.len();
         let message = format!("{name} has {size} bytes; a file may have {MAX_BYTES}");
@@ -99,7 +115,10 @@ pub(crate) fn text_file(name: &str, bytes: &[u8]) -> Result<SourceFile, Problem>
 }
 
 /// Reads the one YAML document of a file.
-pub(crate) fn parse(file: &SourceFile) -> Result<Node, Problem> {
+///
+/// # Errors
+/// What is no YAML, several documents, and what is too deep or too much.
+pub fn parse(file: &SourceFile) -> Result<Node, Problem> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,

@@ -7,11 +7,11 @@ use super::names::unknown_name;
 use super::{body, capture};
 use crate::error::{Problem, Problems};
 use crate::file::{At, ExpectFile, OneOrMany, RequestFile, Scalar, Table};
-use crate::model::Cell;
 use crate::setting::Setting;
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
+use lab_workload::Parameters as Cell;
 
 const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -328,7 +328,8 @@ fn content_type(file: &RequestFile) -> Option<&'static str> {
 }
 
 /// What is wrong with the method of a request line, if anything.
-pub(super) fn method_problem(method: &str, rest: &str) -> Option<TextError> {
+#[must_use]
+pub fn method_problem(method: &str, rest: &str) -> Option<TextError> {
     if METHODS.contains(&method) {
         return None;
     }
@@ -341,7 +342,8 @@ pub(super) fn method_problem(method: &str, rest: &str) -> Option<TextError> {
 }
 
 /// What is wrong with a header's name, if anything.
-pub(super) fn header_problem(name: &str) -> Option<String> {
+#[must_use]
+pub fn header_problem(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     if http::HeaderName::from_bytes(lower.as_bytes()).is_err() {
         return Some(format!("`{name}` is not a header's name"));
@@ -352,7 +354,8 @@ pub(super) fn header_problem(name: &str) -> Option<String> {
 }
 
 /// True when a target has a space or control character outside of its `{{ … }}`.
-pub(super) fn has_gap(target: &str) -> bool {
+#[must_use]
+pub fn has_gap(target: &str) -> bool {
     let mut rest = target;
     loop {
         let (outside, inside) = rest.split_once("{{").unwrap_or((rest, ""));

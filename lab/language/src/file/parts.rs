@@ -10,9 +10,11 @@ use crate::source::Span;
 
 /// A value and its place; equal when the values are.
 #[derive(Debug, Clone)]
-pub(crate) struct At<T> {
-    pub(crate) value: T,
-    pub(crate) span: Span,
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub span: Span,
 }
 
 impl<T: PartialEq> PartialEq for At<T> {
@@ -43,10 +45,14 @@ impl<T: JsonSchema> JsonSchema for At<T> {
 
 /// A text, number, or switch.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Scalar {
+pub enum Scalar {
+    /// A switch.
     Bool(bool),
+    /// A whole number.
     Int(i64),
+    /// Any other number.
     Float(f64),
+    /// Text.
     Text(String),
 }
 
@@ -88,14 +94,18 @@ impl JsonSchema for Scalar {
 
 impl At<Scalar> {
     /// The value as text.
-    pub(crate) fn text(&self) -> String {
+    #[must_use]
+    pub fn text(&self) -> String {
         self.value.to_string()
     }
 }
 
 /// A mapping with free keys, in file order.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Table<T>(pub(crate) Vec<(At<String>, T)>);
+pub struct Table<T>(
+    /// Its entries.
+    pub Vec<(At<String>, T)>,
+);
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
@@ -104,11 +114,14 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether it has no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, (At<String>, T)> {
+    /// Its entries, in the order of the file.
+    pub fn iter(&self) -> std::slice::Iter<'_, (At<String>, T)> {
         self.0.iter()
     }
 }
@@ -141,7 +154,7 @@ impl<T: JsonSchema> JsonSchema for Table<T> {
 /// A value, or a list of them.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum OneOrMany {
+pub enum OneOrMany {
     /// One.
     One(At<Scalar>),
     /// A list.
@@ -149,7 +162,9 @@ pub(crate) enum OneOrMany {
 }
 
 impl OneOrMany {
-    pub(crate) fn as_slice(&self) -> &[At<Scalar>] {
+    /// All values.
+    #[must_use]
+    pub fn as_slice(&self) -> &[At<Scalar>] {
         match self {
             Self::One(one) => std::slice::from_ref(one),
             Self::Many(many) => many,
@@ -159,10 +174,14 @@ impl OneOrMany {
 
 /// Any JSON document; its strings are templates.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Json {
+pub enum Json {
+    /// `null`.
     Null,
+    /// A text, number, or switch.
     Scalar(At<Scalar>),
+    /// An array.
     List(Vec<Json>),
+    /// An object.
     Table(Table<Json>),
 }
 
@@ -192,13 +211,16 @@ impl JsonSchema for Json {
 }
 
 /// The levels of a factor, with the place of their list.
-pub(crate) type Levels = At<Vec<At<Scalar>>>;
+pub type Levels = At<Vec<At<Scalar>>>;
 
 /// A whole number, or a template that gives one.
 #[derive(JsonSchema)]
 #[schemars(untagged, inline)]
-#[expect(dead_code, reason = "describes the schema only")]
-pub(super) enum Count {
+#[expect(
+    missing_docs,
+    reason = "they would stand in the schema as descriptions"
+)]
+pub enum Count {
     Number(u32),
     Template(String),
 }

@@ -14,7 +14,7 @@ use crate::node::{Node, Value};
 /// `set:`; `index` and `users` are always there, and `password` where the system gives one.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, title = "Plimsoll workload")]
-pub(crate) struct WorkloadFile {
+pub struct WorkloadFile {
     /// Short name: lower-case letters, digits, and hyphens.
     #[schemars(with = "String", regex(pattern = "^[a-z0-9][a-z0-9-]*$"))]
     pub(crate) workload: At<Scalar>,

@@ -19,7 +19,8 @@ pub struct TextError {
 }
 
 impl TextError {
-    pub(crate) fn new(message: impl Into<String>, at: Range<usize>) -> Self {
+    /// What is wrong, and where.
+    pub fn new(message: impl Into<String>, at: Range<usize>) -> Self {
         Self {
             message: message.into(),
             at,
@@ -27,7 +28,9 @@ impl TextError {
         }
     }
 
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+    /// With how to put it right.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }

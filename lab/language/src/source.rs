@@ -12,20 +12,26 @@ const MAX_LINE: usize = 160;
 
 /// A file's name and text, shared by all that point into it.
 #[derive(Debug, Clone)]
-pub(crate) struct SourceFile {
-    pub(crate) name: Arc<str>,
-    pub(crate) text: Arc<str>,
+pub struct SourceFile {
+    /// As errors call it.
+    pub name: Arc<str>,
+    /// All of it.
+    pub text: Arc<str>,
 }
 
 /// A place: a file and a range of its bytes.
 #[derive(Debug, Clone)]
-pub(crate) struct Span {
-    pub(crate) file: SourceFile,
-    pub(crate) range: Range<usize>,
+pub struct Span {
+    /// The file.
+    pub file: SourceFile,
+    /// In bytes of its text, between characters.
+    pub range: Range<usize>,
 }
 
 impl Span {
-    pub(crate) fn new(file: &SourceFile, range: Range<usize>) -> Self {
+    /// The place; what lies outside of the text or within a character is brought to its borders.
+    #[must_use]
+    pub fn new(file: &SourceFile, range: Range<usize>) -> Self {
         let length = file.text.len();
         let start = floor(&file.text, range.start.min(length));
         let end = floor(&file.text, range.end.clamp(start, length));
@@ -36,18 +42,21 @@ impl Span {
     }
 
     /// The text at this place.
-    pub(crate) fn text(&self) -> &str {
+    #[must_use]
+    pub fn text(&self) -> &str {
         &self.file.text[self.range.clone()]
     }
 
     /// Line and column of its beginning, both from 1.
-    pub(crate) fn position(&self) -> (usize, usize) {
+    #[must_use]
+    pub fn position(&self) -> (usize, usize) {
         position(&self.file.text, self.range.start)
     }
 
     /// The place of `at` within `value`. Where quoting or folding changed the text, the same words
     /// are looked for; failing that it is the whole value.
-    pub(crate) fn part(&self, value: &str, at: &Range<usize>) -> Self {
+    #[must_use]
+    pub fn part(&self, value: &str, at: &Range<usize>) -> Self {
         let source = self.text();
         let inner = value.get(at.clone()).filter(|part| !part.is_empty());
         let offset = match (source.find(value), inner) {
@@ -65,7 +74,8 @@ impl Span {
     }
 
     /// The first line of this place: enough to find it by, and never a screenful.
-    pub(crate) fn first_line(&self) -> Self {
+    #[must_use]
+    pub fn first_line(&self) -> Self {
         let text = self.text();
         let end = text.find('\n').unwrap_or(text.len());
         let length = text[..end].trim_end().len();

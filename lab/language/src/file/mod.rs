@@ -1,0 +1,24 @@
+//! Files as written: the parts that all are made of, and the shape of a workload.
+//!
+//! Only the shape is checked here: keys, lists, mappings. What a text means is for `read`. Types
+//! print back to YAML, and what is printed reads as the same.
+
+mod decode;
+mod parts;
+mod workload;
+
+pub use decode::{Container, Decode, Fields, unexpected};
+pub use parts::{At, Count, Json, Levels, OneOrMany, Scalar, Table};
+pub use workload::WorkloadFile;
+pub(crate) use workload::{
+    ExpectFile, ProbeFile, RequestFile, RequestItem, StepFile, TransferFile,
+};
+
+/// The JSON Schema of workload files.
+#[must_use]
+pub fn schema_workload() -> serde_json::Value {
+    schemars::schema_for!(WorkloadFile).to_value()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! The language of the files that people write: YAML in which every value knows its place, the small
+//! languages of single values, and workloads: text → raw → [`lab_workload::Workload`].
+//!
+//! Pure: it opens no file (they come through [`Files`]), reads no clock, and knows no study.
+
+mod error;
+mod file;
+mod nearest;
+pub mod node;
+mod read;
+mod secrets;
+mod setting;
+mod source;
+mod text_error;
+pub mod units;
+
+pub use error::{LoadError, Place, Problem, Problems};
+pub use file::{
+    At, Container, Count, Decode, Fields, Json, Levels, OneOrMany, Scalar, Table, WorkloadFile,
+    schema_workload, unexpected,
+};
+pub use nearest::{nearest, one_of};
+pub use read::{
+    Files, beside, check_short_name, decode, first_file, has_gap, header_problem, level,
+    method_problem, read_workload, read_yaml, switch, unknown_name, workload_with,
+};
+pub use secrets::{Secrets, password_of};
+pub use setting::{CellError, Optional, Setting};
+pub use source::{SourceFile, Span};
+pub use text_error::TextError;

@@ -1,0 +1,17 @@
+//! From files to what they mean, and from what is wrong to a [`crate::LoadError`].
+//!
+//! Files come through [`Files`]; nothing here opens one.
+
+mod body;
+mod capture;
+mod choice;
+mod files;
+mod names;
+mod request;
+mod steps;
+mod workload;
+
+pub use files::{Files, beside, decode, first_file, read_yaml};
+pub use names::{check_short_name, level, switch, unknown_name};
+pub use request::{has_gap, header_problem, method_problem};
+pub use workload::{read as read_workload, workload_with};

@@ -1,0 +1,144 @@
+//! Thresholds as a study writes them: `p(95) < 300ms`, `rate < 0.1%`.
+
+use lab_language::TextError;
+use lab_language::units::{MAX_WAIT, call, duration, whole, within};
+
+use crate::model::{Aggregate, Comparison, Metric, Threshold};
+
+/// One threshold of `metric`: `p(95) < 300ms`, `rate < 0.1%`.
+pub(super) fn threshold(
+    metric: Metric,
+    step: Option<&str>,
+    text: &str,
+) -> Result<Threshold, TextError> {
+    let operator = text.find(['<', '>']).ok_or_else(|| {
+        TextError::new(
+            "a threshold compares: `<`, `<=`, `>`, or `>=` is missing",
+            whole(text),
+        )
+        .help(example(metric))
+    })?;
+    let or_equal = text[operator + 1..].starts_with('=');
+    let comparison = match (text.as_bytes()[operator], or_equal) {
+        (b'<', false) => Comparison::Less,
+        (b'<', true) => Comparison::LessOrEqual,
+        (_, false) => Comparison::Greater,
+        (_, true) => Comparison::GreaterOrEqual,
+    };
+    let (left, right) = (
+        &text[..operator],
+        &text[operator + 1 + usize::from(or_equal)..],
+    );
+    let aggregate = within(text, left, aggregate(metric, left))?;
+    let limit = within(text, right, limit(metric, right))?;
+    Ok(Threshold {
+        metric,
+        step: step.map(str::to_owned),
+        aggregate,
+        comparison,
+        limit,
+        text: text.trim().to_owned(),
+        implied: false,
+    })
+}
+
+fn example(metric: Metric) -> &'static str {
+    match metric {
+        Metric::ResponseTime | Metric::ServiceTime => "write `p(95) < 300ms` or `avg < 100ms`",
+        Metric::ErrorRate | Metric::Resends => "write `rate < 0.1%` or `rate < 0.001`",
+        Metric::Throughput => "write `rate > 1000/s`",
+    }
+}
+
+fn aggregate(metric: Metric, text: &str) -> Result<Aggregate, TextError> {
+    let trimmed = text.trim();
+    let bad = |message: String| TextError::new(message, whole(text)).help(example(metric));
+    if matches!(
+        metric,
+        Metric::ErrorRate | Metric::Resends | Metric::Throughput
+    ) {
+        return match trimmed {
+            "rate" => Ok(Aggregate::Rate),
+            other => Err(bad(format!("`{other}` is not a figure of this metric"))),
+        };
+    }
+    match (trimmed, call(trimmed)) {
+        ("avg" | "mean", _) => Ok(Aggregate::Mean),
+        ("min", _) => Ok(Aggregate::Min),
+        ("max", _) => Ok(Aggregate::Max),
+        ("med", _) => Ok(Aggregate::Median),
+        (_, Some(("p", percent))) => match percent.trim().parse::<f64>() {
+            Ok(p) if p > 0.0 && p < 100.0 => Ok(Aggregate::Percentile(p)),
+            _ => Err(bad(format!(
+                "`{percent}` is not a percentile between 0 and 100"
+            ))),
+        },
+        (other, _) => Err(bad(format!("`{other}` is not a figure of a time"))),
+    }
+}
+
+/// Milliseconds, a fraction, or per second.
+fn limit(metric: Metric, text: &str) -> Result<f64, TextError> {
+    let trimmed = text.trim();
+    let number = |part: &str| {
+        part.trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|n| n.is_finite() && *n >= 0.0)
+    };
+    let bad =
+        || TextError::new(format!("`{trimmed}` is not a limit"), whole(text)).help(example(metric));
+    match metric {
+        // k6 writes milliseconds without a unit.
+        Metric::ResponseTime | Metric::ServiceTime => match number(trimmed) {
+            Some(ms) => Ok(ms),
+            None => duration(text, MAX_WAIT).map(|d| d.as_secs_f64() * 1e3),
+        },
+        Metric::ErrorRate | Metric::Resends => {
+            let (part, scale) = trimmed
+                .strip_suffix('%')
+                .map_or((trimmed, 1.0), |p| (p, 100.0));
+            number(part)
+                .map(|n| n / scale)
+                .filter(|n| *n <= 1.0)
+                .ok_or_else(bad)
+        }
+        Metric::Throughput => number(trimmed.strip_suffix("/s").unwrap_or(trimmed)).ok_or_else(bad),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message<T: std::fmt::Debug>(result: Result<T, TextError>) -> String {
+        let error = result.unwrap_err();
+        format!(
+            "{}..{} {error} / {}",
+            error.at.start,
+            error.at.end,
+            error.help.as_deref().unwrap_or_default()
+        )
+    }
+
+    #[test]
+    fn thresholds_are_those_of_k6_with_units() {
+        let t = threshold(Metric::ResponseTime, None, "p(95) < 300ms").unwrap();
+        assert_eq!(
+            (t.aggregate, t.comparison, t.limit),
+            (Aggregate::Percentile(95.0), Comparison::Less, 300.0)
+        );
+        let t = threshold(Metric::ResponseTime, None, "p(99.9)<=2").unwrap();
+        assert_eq!((t.comparison, t.limit), (Comparison::LessOrEqual, 2.0));
+        let t = threshold(Metric::ErrorRate, None, "rate < 0.1%").unwrap();
+        assert_eq!((t.aggregate, t.limit), (Aggregate::Rate, 0.001));
+        let t = threshold(Metric::Throughput, None, "rate >= 1000/s").unwrap();
+        assert_eq!(
+            (t.comparison, t.limit),
+            (Comparison::GreaterOrEqual, 1000.0)
+        );
+        insta::assert_snapshot!(message(threshold(Metric::ResponseTime, None, "p(100) < 1s")), @"0..7 `100` is not a percentile between 0 and 100 / write `p(95) < 300ms` or `avg < 100ms`");
+        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, None, "rate < 150%")), @"6..11 `150%` is not a limit / write `rate < 0.1%` or `rate < 0.001`");
+        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, None, "rate 1%")), @"0..7 a threshold compares: `<`, `<=`, `>`, or `>=` is missing / write `rate < 0.1%` or `rate < 0.001`");
+    }
+}
