@@ -69,7 +69,7 @@ pub struct Step<T = Template> {
 /// One HTTP request of a step.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request<T = Template> {
-    /// Upper case, one of GET HEAD POST PUT PATCH DELETE OPTIONS.
+    /// A token of capital letters: `GET`, `PROPFIND`, and whatever else a server knows, but `CONNECT`.
     pub method: String,
     /// Path and query, or an absolute `http(s)://` URL. Render it before headers and body: it
     /// also evaluates the step's `set:` variables.

@@ -16,6 +16,30 @@ use crate::url::BaseUrl;
 /// Headers that are the driver's own: it alone frames a message and keeps cookies.
 const OURS: [&str; 4] = ["host", "content-length", "transfer-encoding", "cookie"];
 
+/// Methods that may be sent a second time where the first may not have arrived, by IANA's registry of
+/// HTTP methods; of one that isn't known nobody can tell.
+const IDEMPOTENT: [&str; 17] = [
+    "GET",
+    "HEAD",
+    "PUT",
+    "DELETE",
+    "OPTIONS",
+    "TRACE",
+    "PROPFIND",
+    "PROPPATCH",
+    "REPORT",
+    "SEARCH",
+    "QUERY",
+    "COPY",
+    "MOVE",
+    "MKCOL",
+    "MKCALENDAR",
+    "ACL",
+    "UNLOCK",
+];
+/// Methods that usually carry no body, and so don't say that they have none (RFC 9110, section 8.6).
+const BODILESS: [&str; 5] = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
+
 /// Most that a worker's spare buffers hold together, and most of them.
 const SPARE_BYTES: usize = 64 << 20;
 const SPARE: usize = 16;
@@ -127,7 +151,7 @@ impl Prepared {
         };
         let in_headers = |e: &Expectation| matches!(e, Expectation::Header { .. });
         let mut prepared = Self {
-            idempotent: !matches!(request.method.as_str(), "POST" | "PATCH"),
+            idempotent: IDEMPOTENT.contains(&request.method.as_str()),
             method: request.method.as_str().into(),
             target: request.target.clone(),
             fixed: fixed.into(),
@@ -283,7 +307,7 @@ impl Prepared {
 
     /// Methods that usually carry a body say that they carry none (RFC 9110, section 8.6).
     fn push_no_body(&self, out: &mut String) {
-        if matches!(&*self.method, "POST" | "PUT" | "PATCH") {
+        if !BODILESS.contains(&&*self.method) {
             push_header(out, "Content-Length", "0");
         }
     }

@@ -6,12 +6,14 @@ mod body;
 mod capture;
 mod choice;
 mod files;
+mod method;
 mod names;
 mod request;
 mod steps;
 mod workload;
 
 pub use files::{Files, beside, decode, first_file, read_yaml};
+pub use method::method_problem;
 pub use names::{check_short_name, level, switch, unknown_name};
-pub use request::{has_gap, header_problem, method_problem};
+pub use request::{has_gap, header_problem};
 pub use workload::{read as read_workload, workload_with};

@@ -3,7 +3,7 @@
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
 use lab_workload::{Body, Capture, Expectation, Request, Slot, Template};
 
-use super::names::unknown_name;
+use super::method::method_problem;
 use super::{body, capture};
 use crate::error::{Problem, Problems};
 use crate::file::{At, ExpectFile, OneOrMany, RequestFile, Scalar, Table};
@@ -12,8 +12,6 @@ use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
 use lab_workload::Parameters as Cell;
-
-const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// Headers that the driver writes itself; two of them would break the connection.
 const OWN_HEADERS: &[&str] = &[
@@ -327,20 +325,6 @@ fn content_type(file: &RequestFile) -> Option<&'static str> {
     }
 }
 
-/// What is wrong with the method of a request line, if anything.
-#[must_use]
-pub fn method_problem(method: &str, rest: &str) -> Option<TextError> {
-    if METHODS.contains(&method) {
-        return None;
-    }
-    let (message, help) = unknown_name("method", method, METHODS);
-    let help = match rest.is_empty() && (method.starts_with('/') || method.contains("://")) {
-        true => format!("write the method first: `GET {method}`"),
-        false => help,
-    };
-    Some(TextError::new(message, 0..method.len().max(1)).help(help))
-}
-
 /// What is wrong with a header's name, if anything.
 #[must_use]
 pub fn header_problem(name: &str) -> Option<String> {
@@ -353,18 +337,49 @@ pub fn header_problem(name: &str) -> Option<String> {
         .then(|| format!("`{name}` is written by the driver itself"))
 }
 
-/// True when a target has a space or control character outside of its `{{ … }}`.
+/// True when a target has a space or control character outside of its `{{ … }}` and `{% … %}`.
 #[must_use]
 pub fn has_gap(target: &str) -> bool {
     let mut rest = target;
     loop {
-        let (outside, inside) = rest.split_once("{{").unwrap_or((rest, ""));
+        let code = ["{{", "{%", "{#"]
+            .iter()
+            .filter_map(|open| rest.find(open))
+            .min();
+        let (outside, inside) = rest.split_at(code.unwrap_or(rest.len()));
         if outside.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return true;
         }
-        match inside.split_once("}}") {
+        let end = match inside.as_bytes().get(1) {
+            Some(b'{') => "}}",
+            Some(b'%') => "%}",
+            Some(_) => "#}",
+            None => return false,
+        };
+        match inside.split_once(end) {
             Some((_, after)) => rest = after,
             None => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_gap;
+
+    #[test]
+    fn spaces_of_a_target_are_those_outside_of_its_code() {
+        for target in [
+            "/a/{{ name }}/b",
+            "/x{% if round > 0 %}?page={{ round }}{% endif %}",
+            "{{ pick(links) }}",
+            "/a{# a note #}",
+            "/{{ unclosed and so an error elsewhere",
+        ] {
+            assert!(!has_gap(target), "{target}");
+        }
+        for target in ["/a b", "/a{{ name }} b", "/a{% if x %} {% endif %}", "/a\t"] {
+            assert!(has_gap(target), "{target}");
         }
     }
 }

@@ -1,0 +1,84 @@
+//! The method of a request line.
+
+use super::names::unknown_name;
+use crate::text_error::TextError;
+
+/// The methods that nearly all requests have; what is nearly one of them is a slip.
+const COMMON: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+/// Methods that are in use and nearly one of those: of Exchange's WebDAV.
+const NEAR: &[&str] = &["BDELETE"];
+/// Longest method.
+const MAX_BYTES: usize = 64;
+
+/// What is wrong with the method of a request line, if anything. Every token of capital letters is a
+/// method (RFC 9110, section 9.1, lets a server define its own): `PROPFIND`, `REPORT`, `PURGE`.
+#[must_use]
+pub fn method_problem(method: &str, rest: &str) -> Option<TextError> {
+    let error = |message: String, help: String| {
+        Some(TextError::new(message, 0..method.len().max(1)).help(help))
+    };
+    if COMMON.contains(&method) || NEAR.contains(&method) {
+        return None;
+    }
+    if rest.is_empty() && (method.starts_with('/') || method.contains("://")) {
+        let (message, _) = unknown_name("method", method, COMMON);
+        return error(message, format!("write the method first: `GET {method}`"));
+    }
+    if method == "CONNECT" {
+        let message = "`CONNECT` makes a tunnel of its connection".to_owned();
+        let help = "ask the server itself: `GET /path`".to_owned();
+        return error(message, help);
+    }
+    let capital =
+        |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&b);
+    let upper = method.to_ascii_uppercase();
+    let slip = |common: &&&str| strsim::damerau_levenshtein(&upper, common) <= 1;
+    let meant = COMMON.iter().find(slip);
+    if method.len() <= MAX_BYTES
+        && method.starts_with(|c: char| c.is_ascii_uppercase())
+        && method.bytes().all(capital)
+        && meant.is_none()
+    {
+        return None;
+    }
+    let help = match meant {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "a method is a word of capital letters, such as `GET` or `PROPFIND`".to_owned(),
+    };
+    error(format!("there is no method `{method}`"), help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::method_problem;
+
+    #[test]
+    fn any_method_of_capitals_is_one_and_slips_are_none() {
+        for method in [
+            "GET",
+            "PROPFIND",
+            "REPORT",
+            "MKCALENDAR",
+            "PURGE",
+            "M-SEARCH",
+            "BDELETE",
+            "LIST",
+            "X2",
+        ] {
+            assert_eq!(method_problem(method, " /x"), None, "{method}");
+        }
+        let check = |method: &str, rest: &str, help: &str| {
+            let problem = method_problem(method, rest).unwrap_or_else(|| panic!("{method}"));
+            assert_eq!(problem.help.as_deref(), Some(help), "{method}");
+        };
+        check("GTE", " /", "did you mean `GET`?");
+        check("get", " /", "did you mean `GET`?");
+        check("PSOT", " /", "did you mean `POST`?");
+        check("/login", "", "write the method first: `GET /login`");
+        check("CONNECT", " /", "ask the server itself: `GET /path`");
+        let words = "a method is a word of capital letters, such as `GET` or `PROPFIND`";
+        for method in ["Propfind", "PROP FIND", "", "(X)", "ÄX", &"A".repeat(65)] {
+            check(method, " /", words);
+        }
+    }
+}
