@@ -176,6 +176,7 @@ pub(crate) struct ReportArgs {
 Examples:
   plimsoll compare runs/load-20261121-081500 runs/load-20261122-081500
   plimsoll compare baseline new --format junit > junit.xml      exit 121 on a regression
+  plimsoll compare base base2 base3 -- new new2 new3            several runs of each
   plimsoll compare baseline new --decides response_time.p95     by this alone
 
 Exit codes: 0 the second run is shown to be better, equal within the smallest
@@ -184,10 +185,19 @@ relevant difference, or not worse by as much; 104 the runs can't be compared;
 decided by the measure that --decides or the study names, else by p95 response
 and throughput; all others are exploratory, and turn nothing.")]
 pub(crate) struct CompareArgs {
-    /// The archive of the baseline
-    pub(crate) a: PathBuf,
-    /// The archive that is compared with it
-    pub(crate) b: PathBuf,
+    /// Archives of the baseline, one or several runs of it, and last the one that is compared with it
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Archives that are compared with the baseline, where there are several
+    #[arg(last = true, value_name = "NEW")]
+    pub(crate) new: Vec<PathBuf>,
+    /// Where earlier runs of the study are, which tell how far runs spread; the folder of the first run
+    /// unless said
+    #[arg(long, value_name = "DIR")]
+    pub(crate) history: Option<PathBuf>,
+    /// Don't look for earlier runs
+    #[arg(long, conflicts_with = "history")]
+    pub(crate) no_history: bool,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub(crate) format: Format,

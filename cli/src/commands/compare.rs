@@ -1,18 +1,30 @@
 //! `plimsoll compare`: two runs of one workload, from their archives alone.
 
-use lab_analysis::compare_runs_by;
+use std::path::PathBuf;
+
 use lab_analysis::model::{RunComparison, RunOutcome};
+use lab_analysis::{Analysis, Runs};
 use lab_report::write;
 
 use crate::args::{CompareArgs, Format};
-use crate::commands::print;
 use crate::commands::report::{self, WIDTH};
+use crate::commands::{earlier, print};
 use crate::exit::{Exit, Failure, unless_lenient};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
-    let (a, b) = (report::read(&args.a)?, report::read(&args.b)?);
-    let runs = compare_runs_by(&a, &b, args.decides)
-        .map_err(|error| Failure::new(Exit::BadInput, &error))?;
+    let (a, b) = sides(args)?;
+    let earlier = match args.no_history {
+        true => Vec::new(),
+        false => earlier::runs(args.history.as_deref(), a, b)?,
+    };
+    let runs = Runs {
+        a: &read_all(a)?,
+        b: &read_all(b)?,
+        earlier: &earlier,
+        decides: args.decides,
+    };
+    let runs = runs.compare();
+    let runs = runs.map_err(|error| Failure::new(Exit::BadInput, &error))?;
     if !args.force {
         same_setup(&runs)?;
     }
@@ -32,6 +44,23 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         RunOutcome::CouldNotTell | RunOutcome::TooFewValidTrials => Exit::CouldNotTell,
     };
     Ok(unless_lenient(exit, args.gate, Exit::Success))
+}
+
+/// The archives of both sides.
+fn sides(args: &CompareArgs) -> Result<(&[PathBuf], &[PathBuf]), Failure> {
+    match (&args.runs[..], &args.new[..]) {
+        (a @ [_, ..], b @ [_, ..]) => Ok((a, b)),
+        (both @ [_, .., _], []) => Ok(both.split_at(both.len() - 1)),
+        _ => Err(Failure::text(
+            Exit::BadInput,
+            "a comparison needs a run of the baseline and one to compare with it".to_owned(),
+        )
+        .hint("plimsoll compare runs/before runs/after")),
+    }
+}
+
+fn read_all(dirs: &[PathBuf]) -> Result<Vec<Analysis>, Failure> {
+    dirs.iter().map(|dir| report::read(dir)).collect()
 }
 
 /// Refuses runs whose machines or loads differ in what their results can't be told from.

@@ -4,6 +4,7 @@ pub(crate) mod calibrate;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod data;
+mod earlier;
 pub(crate) mod generate;
 pub(crate) mod load;
 pub(crate) mod mail;

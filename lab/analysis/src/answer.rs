@@ -34,9 +34,13 @@ impl Deciding {
         Self::named_or_usual(named, &[trials])
     }
 
-    /// The same of two runs.
-    pub(crate) fn of_runs(named: Option<Decides>, a: &Analysis, b: &Analysis) -> Self {
-        Self::named_or_usual(named, &[&a.trials, &b.trials])
+    /// The same of several runs.
+    pub(crate) fn of_runs<'a>(
+        named: Option<Decides>,
+        runs: impl Iterator<Item = &'a Analysis>,
+    ) -> Self {
+        let trials: Vec<&[TrialAnalysis]> = runs.map(|run| run.trials.as_slice()).collect();
+        Self::named_or_usual(named, &trials)
     }
 
     fn named_or_usual(named: Option<Decides>, trials: &[&[TrialAnalysis]]) -> Self {

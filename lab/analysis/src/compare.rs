@@ -438,6 +438,7 @@ fn comparison(draft: Draft, p: Option<(f64, f64)>, margins: Margins, seed: u64) 
         smallest_difference: margins.claims,
         matters: margins.matters,
         decides: false,
+        run_spread: None,
         verdict: judged.map(|verdict| Difference::of(verdict, draft.measure)),
         reason: judged.is_none().then(|| too_few(blocks)),
     }

@@ -180,6 +180,7 @@ mod tests {
             interval: None,
             smallest_difference: 0.02,
             matters: 0.02,
+            run_spread: None,
             decides: false,
             p: None,
             p_single: None,

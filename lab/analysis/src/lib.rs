@@ -52,4 +52,4 @@ pub use line::{
     judge_trial,
 };
 pub use model::Analysis;
-pub use runs::{CannotCompare, compare_runs, compare_runs_by};
+pub use runs::{CannotCompare, Runs, compare_runs};

@@ -64,6 +64,26 @@ pub(crate) fn differences(a: &Analysis, b: &Analysis) -> Vec<SetupDifference> {
     ASPECTS.into_iter().filter_map(differs).collect()
 }
 
+/// Whether both ran the same study, with the same plan but for its seed, on the same machine.
+pub(crate) fn is_same_study(a: &Analysis, b: &Analysis) -> bool {
+    let plan = |of: &Analysis| {
+        (
+            of.study.name.clone(),
+            of.study.workload_sha256.clone(),
+            of.study.file_sha256.clone(),
+            overrides(of),
+        )
+    };
+    let is_elsewhere = || differences(a, b).into_iter().any(|one| one.matters);
+    plan(a) == plan(b) && !is_elsewhere()
+}
+
+/// What is known of the build that a run measured: the system's settings, and this program's version,
+/// which brings the embedded one.
+pub(crate) fn build(of: &Analysis) -> String {
+    format!("{}\n{}", of.environment.plimsoll_version, settings(of))
+}
+
 fn is_same_memory(a: &Analysis, b: &Analysis) -> bool {
     let mb = |of: &Analysis| as_f64(of.environment.memory_mb);
     lab_stats::relative_difference(mb(a), mb(b)).is_some_and(|off| off.abs() <= SAME_MEMORY)

@@ -218,7 +218,8 @@ fn a_release_that_fails_more_often_is_a_regression() {
         "{rate:?}"
     );
     let (low, high) = rate.interval.unwrap();
-    assert!(low > 1.018 && high < 1.022, "{rate:?}");
+    // Wider than the blocks alone: runs may spread, too.
+    assert!(low > 1.016 && high < 1.023, "{rate:?}");
 
     let better = compare_runs(&fails, &well).unwrap();
     let rate = of(&better, Measure::ErrorRate).unwrap();

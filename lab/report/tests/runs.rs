@@ -2,8 +2,8 @@
 
 mod support;
 
-use lab_analysis::model::{Difference, Measure, RunOutcome};
-use lab_analysis::{Analysis, CannotCompare, compare_runs, compare_runs_by};
+use lab_analysis::model::{Difference, Measure, RunComparison, RunOutcome, SpreadBasis};
+use lab_analysis::{Analysis, CannotCompare, Runs, compare_runs};
 use lab_plan::Decides;
 use lab_report::write::{
     junit, junit_of_runs, runs_csv, runs_html, runs_json, runs_markdown, runs_terminal,
@@ -37,8 +37,16 @@ fn a_regression_is_shown_and_the_same_is_not() {
         analysis(4, 1.0, 5),
         analysis(4, 1.2, 5),
     );
+    // Throughput differs by a per cent from block to block, and runs may as well: no equality within 2 %.
     let again = compare_runs(&a, &same).unwrap();
-    assert_eq!(again.outcome, RunOutcome::Ok, "{:#?}", again.comparisons);
+    assert_eq!(
+        again.outcome,
+        RunOutcome::CouldNotTell,
+        "{}",
+        again.headline
+    );
+    let by_p95 = compared(std::slice::from_ref(&a), &[same], &[]);
+    assert_eq!(by_p95.outcome, RunOutcome::Ok, "{}", by_p95.headline);
     let worse = compare_runs(&a, &slower).unwrap();
     assert_eq!(worse.outcome, RunOutcome::Regression);
     let mean = worse
@@ -59,7 +67,7 @@ fn a_regression_is_shown_and_the_same_is_not() {
             .starts_with("A regression: run b at 20 users is worse than run a: p95 response +")
     );
     // The other way round it is better.
-    let better = compare_runs(&slower, &a).unwrap();
+    let better = compared(&[slower], &[a], &[]);
     assert_eq!(better.outcome, RunOutcome::Ok);
     assert!(better.headline.contains("better"), "{}", better.headline);
 }
@@ -73,10 +81,10 @@ fn a_named_measure_decides_between_runs() {
         made.overrides.push(decides);
         made.analysis()
     };
-    let (a, b) = (analysis(4, 1.0, 0), named(1.2, "cpu_per_transaction"));
+    let (a, b) = (analysis(4, 1.0, 0), named(1.2, "peak_memory"));
     let by_study = compare_runs(&a, &b).unwrap();
     assert_eq!(by_study.outcome, RunOutcome::Ok, "{}", by_study.headline);
-    assert_eq!(by_study.comparisons[0].metric, Measure::Cpu);
+    assert_eq!(by_study.comparisons[0].metric, Measure::Memory);
     assert!(
         by_study
             .headline
@@ -85,12 +93,130 @@ fn a_named_measure_decides_between_runs() {
     let other = by_study.differences.iter();
     let told: Vec<&str> = other.map(|one| one.what).collect();
     assert!(told.contains(&"measure that decides"), "{told:?}");
-    let by_flag = compare_runs_by(&a, &b, Some(Decides::ResponseP95)).unwrap();
+    let by_flag = Runs {
+        a: std::slice::from_ref(&a),
+        b: std::slice::from_ref(&b),
+        earlier: &[],
+        decides: Some(Decides::ResponseP95),
+    };
+    let by_flag = by_flag.compare().unwrap();
     assert_eq!(by_flag.outcome, RunOutcome::Regression);
     let earlier = compare_runs(&named(1.0, "throughput"), &analysis(4, 1.2, 0)).unwrap();
     assert_eq!(earlier.answer.unwrap().decided_by, [Measure::Throughput]);
     let xml = junit_of_runs(&by_study);
     assert!(!xml.contains("<failure") && xml.contains("exploratory, decides nothing: slower"));
+}
+
+/// Runs of one build that spread by a tenth: one of each shows a difference by its blocks alone.
+const RUNS_OF_A: [f64; 4] = [1.0, 1.08, 0.93, 1.04];
+
+fn compared(a: &[Analysis], b: &[Analysis], earlier: &[Analysis]) -> RunComparison {
+    let decides = Some(Decides::ResponseP95);
+    let runs = Runs {
+        a,
+        b,
+        earlier,
+        decides,
+    };
+    runs.compare().unwrap()
+}
+
+fn p95(runs: &RunComparison) -> &lab_analysis::model::Comparison {
+    let mut all = runs.comparisons.iter();
+    all.find(|one| one.metric == Measure::P95).unwrap()
+}
+
+/// What a run has to itself is not the build's: runs tell it, or it is said that none does.
+#[test]
+fn runs_of_one_build_tell_how_far_runs_spread() {
+    let a = RUNS_OF_A.map(|times| analysis(6, times, 0));
+    let b = [analysis(6, 1.06, 5)];
+    // By its blocks alone run b is 6 % slower beyond all doubt, and nothing tells of runs.
+    let alone = compared(&a[..1], &b, &[]);
+    assert_eq!(alone.outcome, RunOutcome::Regression);
+    assert_eq!(
+        p95(&alone).run_spread.unwrap().told_by,
+        SpreadBasis::Assumed
+    );
+    let said = alone.between_runs.as_deref().unwrap();
+    assert!(
+        said.contains("is not known: no run has another of its build"),
+        "{said}"
+    );
+    let terminal = runs_terminal(&alone, 80).replace('\n', " ");
+    assert!(
+        terminal.contains("may be the run's and not the build's"),
+        "{terminal}"
+    );
+    // Beside four runs of the baseline it is one among them.
+    let beside = compared(&a, &b, &[]);
+    assert_eq!(
+        beside.outcome,
+        RunOutcome::CouldNotTell,
+        "{}",
+        beside.headline
+    );
+    let spread = p95(&beside).run_spread.unwrap();
+    assert_eq!((spread.told_by, spread.runs), (SpreadBasis::Runs, 4));
+    assert!((0.04..0.09).contains(&spread.deviation), "{spread:?}");
+    assert_eq!(beside.further_a.len(), 3);
+    // Earlier runs of the study tell as well, and no others do.
+    let earlier = compared(&a[..1], &b, &a[1..]);
+    assert_eq!(
+        p95(&earlier).run_spread.unwrap().told_by,
+        SpreadBasis::Assumed,
+        "three are few"
+    );
+    let widened = p95(&earlier).run_spread.unwrap().deviation;
+    assert!(
+        widened > 5.0 * p95(&alone).run_spread.unwrap().deviation,
+        "{widened}"
+    );
+    assert_eq!(
+        earlier.outcome,
+        RunOutcome::CouldNotTell,
+        "{}",
+        earlier.headline
+    );
+    let mut elsewhere = a.clone();
+    for run in &mut elsewhere {
+        run.environment.cpu = "Another CPU".to_owned();
+    }
+    let others = compared(&a[..1], &b, &elsewhere);
+    assert!(others.earlier.is_empty(), "{:?}", others.earlier);
+    assert_eq!(others.outcome, RunOutcome::Regression);
+    // One that is slower by more than runs spread is found.
+    let slower = compared(&a, &[1.5, 1.6].map(|times| analysis(6, times, 5)), &[]);
+    assert_eq!(
+        slower.outcome,
+        RunOutcome::Regression,
+        "{}",
+        slower.headline
+    );
+    assert_eq!(slower.further_b.len(), 1);
+    let (low, high) = p95(&slower).interval.unwrap();
+    assert!(low < 1.5 && high > 1.6, "{low} {high}");
+}
+
+#[test]
+fn several_runs_are_of_one_workload_and_search_for_no_line() {
+    let a = [analysis(4, 1.0, 0), analysis(4, 1.0, 3)];
+    let mut made = run(4, 1.0, 0);
+    made.workload = made.workload.replace("PUT /c", "PUT /d");
+    let other = [made.analysis()];
+    let runs = |a, b| Runs {
+        a,
+        b,
+        earlier: &[],
+        decides: None,
+    };
+    let refused = runs(&a, &other).compare();
+    assert!(
+        matches!(refused, Err(CannotCompare::Workload { .. })),
+        "{refused:?}"
+    );
+    let refused = runs(&a, &[]).compare();
+    assert!(matches!(refused, Err(CannotCompare::NoRun)), "{refused:?}");
 }
 
 #[test]

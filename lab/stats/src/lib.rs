@@ -4,6 +4,7 @@
 //! it samples or histograms and learns what they support. A figure that its sample can't support is
 //! `None`, never a number.
 
+pub mod between;
 pub mod describe;
 pub mod encoding;
 pub mod histogram;
@@ -17,6 +18,7 @@ pub mod queue;
 pub mod search;
 pub mod sign_test;
 pub mod signs;
+pub mod student;
 pub mod support;
 pub mod trend;
 pub mod unpaired;

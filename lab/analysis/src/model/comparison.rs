@@ -69,6 +69,9 @@ pub struct Comparison {
     pub matters: f64,
     /// Whether the answer hangs on it; the others are exploratory.
     pub decides: bool,
+    /// Between runs: how far those of one build spread, which the interval takes in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_spread: Option<RunSpread>,
     /// p over all comparisons that decide, or over all that don't; `None` without a verdict.
     pub p: Option<f64>,
     /// p of this comparison alone; `None` without a verdict.
@@ -77,6 +80,28 @@ pub struct Comparison {
     pub verdict: Option<Difference>,
     /// Why there is no verdict.
     pub reason: Option<String>,
+}
+
+/// What runs of one build have to themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RunSpread {
+    /// Standard deviation over runs: of the logarithm, or of a rate as a part of all requests. 0.02 is
+    /// about 2 %.
+    pub deviation: f64,
+    /// How it is known.
+    pub told_by: SpreadBasis,
+    /// Runs that have another of their build beside them.
+    pub runs: usize,
+}
+
+/// How the spread between runs is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpreadBasis {
+    /// By runs of one build.
+    Runs,
+    /// It isn't: runs are assumed to spread as much as their blocks do.
+    Assumed,
 }
 
 impl Comparison {

@@ -19,7 +19,7 @@ mod unmeasured;
 pub use answer::{Answer, Decision};
 pub use attempts::{Attempt, Attempts, BEYOND};
 pub use cells::{CellSummary, StepSummary, TimesSummary};
-pub use comparison::{Claim, Comparison, Difference, Inference, Measure};
+pub use comparison::{Claim, Comparison, Difference, Inference, Measure, RunSpread, SpreadBasis};
 pub use figures::{Counters, ErrorCounts, ErrorExamples, Estimate};
 pub use line::{LineDifference, LineLevel, LoadLine, Scaling, UslPoint};
 pub use published::{AsIs, Entry, PublishedTable};

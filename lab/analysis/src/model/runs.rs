@@ -19,6 +19,16 @@ pub struct RunComparison {
     pub a: RunFacts,
     /// What is compared with it.
     pub b: RunFacts,
+    /// Further runs of the baseline.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub further_a: Vec<RunFacts>,
+    /// Further runs of what is compared with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub further_b: Vec<RunFacts>,
+    /// Earlier runs of the same study on the same machine: they tell how far runs spread, and nothing
+    /// else.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<RunFacts>,
     /// What it comes to.
     pub outcome: RunOutcome,
     /// In one sentence.
@@ -35,6 +45,9 @@ pub struct RunComparison {
     /// Cells in which operations took longer than the load's time limit: bounds aren't compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bounded: Vec<String>,
+    /// How far runs of one build spread, how that is known, and what it means; `None` without a verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between_runs: Option<String>,
     /// Load lines of both runs, where both searched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub load_lines: Vec<LineDifference>,

@@ -28,13 +28,16 @@ pub fn comparison(runs: &RunComparison) -> Document {
     Document {
         kind: "Plimsoll comparison",
         title: format!("{title}: two runs"),
-        origin: vec![run("a", &runs.a), run("b", &runs.b)],
+        origin: origin(runs),
         verdict: verdict(runs.outcome),
         is_void: false,
         badges: Vec::new(),
         headline: runs.headline.clone(),
         load_lines: Vec::new(),
-        findings: lines.map(line_difference_sentence).collect(),
+        findings: lines
+            .map(line_difference_sentence)
+            .chain(runs.between_runs.clone())
+            .collect(),
         sections,
         made_by: format!(
             "Made by plimsoll {} from both archives.",
@@ -88,7 +91,8 @@ fn lead(runs: &RunComparison) -> String {
     };
     format!(
         "Valid trials of run b beside those of run a, cell by cell. Nothing is paired: whatever else \
-         changed between the runs counts as well.{} A difference is called one only if it is beyond \
+         changed between the runs counts as well, and what runs have to themselves is in the \
+         intervals.{} A difference is called one only if it is beyond \
          noise (joint p ≤ {}) and larger than {} %{}; equal means shown to differ \
          by less, and where the noise leaves room for more, the words are: could not tell.",
         families,
@@ -100,6 +104,25 @@ fn lead(runs: &RunComparison) -> String {
             " and than what the runs' controls seem to differ from their cells"
         }
     )
+}
+
+/// Every run on a line of its own; earlier ones tell one thing only, so their number is enough.
+fn origin(runs: &RunComparison) -> Vec<String> {
+    let side = |name: &'static str, first: &RunFacts, further: &[RunFacts]| {
+        let all = std::iter::once(first).chain(further);
+        all.map(|facts| run(name, facts)).collect::<Vec<_>>()
+    };
+    let mut all = side("a", &runs.a, &runs.further_a);
+    all.extend(side("b", &runs.b, &runs.further_b));
+    if let (Some(first), Some(last)) = (runs.earlier.first(), runs.earlier.last()) {
+        all.push(format!(
+            "{} of the same study, {} to {}: they tell how far runs spread",
+            plural(runs.earlier.len(), "earlier run"),
+            first.started,
+            last.started
+        ));
+    }
+    all
 }
 
 /// `calendar-load of 2026-01-05T10:00:00Z (24 of 24 trials valid, plimsoll 0.1.0)`.

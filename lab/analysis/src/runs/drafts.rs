@@ -1,0 +1,138 @@
+//! What is compared between runs: a measure of a cell, block by block of every run.
+
+use lab_stats::between::Blocks;
+use lab_stats::unpaired::Row;
+
+use super::given::{Pair, Runs};
+use crate::model::{Analysis, CellSummary, Measure, TrialAnalysis, Verdict};
+use crate::number::as_f64;
+use crate::setup;
+
+/// A measure of a cell before it is judged: logs, or parts of all requests, by run and block.
+pub(super) struct Draft {
+    pub(super) label: String,
+    pub(super) measure: Measure,
+    pub(super) a: Vec<Vec<Option<f64>>>,
+    pub(super) b: Vec<Vec<Option<f64>>>,
+    /// Of earlier runs, those of one build together.
+    pub(super) earlier: Vec<Vec<Blocks>>,
+    pub(super) means: (f64, f64),
+}
+
+impl Draft {
+    /// Of all blocks, those of the first side first.
+    pub(super) fn row(&self) -> Row {
+        self.a.iter().chain(&self.b).flatten().copied().collect()
+    }
+
+    /// Both sides, each with the values of every run.
+    pub(super) fn sides(&self) -> (Vec<Blocks>, Vec<Blocks>) {
+        let some = |runs: &[Vec<Option<f64>>]| {
+            let of_run = |run: &Vec<Option<f64>>| run.iter().flatten().copied().collect();
+            runs.iter().map(of_run).collect()
+        };
+        (some(&self.a), some(&self.b))
+    }
+
+    /// Both sides, whichever run a block is of.
+    pub(super) fn values(&self) -> (Vec<f64>, Vec<f64>) {
+        let (a, b) = self.sides();
+        (a.concat(), b.concat())
+    }
+}
+
+/// What is compared: every measure of every cell, but for those cut at a time limit. Of a search
+/// every trial was chosen by what was seen before: its loads aren't compared.
+pub(super) fn drafts(runs: &Runs<'_>, in_both: &[Pair<'_>], measures: &[Measure]) -> Vec<Draft> {
+    if runs.both().any(|run| !run.load_lines.is_empty()) {
+        return Vec::new();
+    }
+    in_both
+        .iter()
+        .flat_map(|cells| measures.iter().map(move |measure| (cells.0, *measure)))
+        .filter(|(cell, measure)| !is_cut(runs, cell, *measure))
+        .filter_map(|(cell, measure)| draft(runs, cell, measure))
+        .collect()
+}
+
+/// Whether a valid trial of the cell has no value because some operations took too long.
+pub(super) fn is_cut(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> bool {
+    let cut = |of| valid_trials(of, cell).any(|trial| measure.is_cut(trial));
+    runs.both().any(cut)
+}
+
+fn valid_trials<'a>(
+    of: &'a Analysis,
+    cell: &'a CellSummary,
+) -> impl Iterator<Item = &'a TrialAnalysis> {
+    of.trials.iter().filter(|trial| {
+        trial.verdict == Verdict::Valid
+            && trial.cell == cell.cell
+            && trial.users == cell.users
+            && !trial.control
+    })
+}
+
+/// `None` where a side has no value at all.
+fn draft(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> Option<Draft> {
+    let side = |of: &[Analysis]| -> Vec<Vec<Option<f64>>> {
+        of.iter().map(|run| by_block(run, cell, measure)).collect()
+    };
+    let (of_a, of_b) = (side(runs.a), side(runs.b));
+    let mean = |of: &[Vec<Option<f64>>]| {
+        let some: Vec<f64> = of.iter().flatten().flatten().copied().collect();
+        lab_stats::ratio(some.iter().sum(), as_f64(some.len() as u64))
+    };
+    let means = (mean(&of_a)?, mean(&of_b)?);
+    // Where nothing fails there is nothing to compare.
+    if measure.is_rate() && means == (0.0, 0.0) {
+        return None;
+    }
+    let scaled = |runs: Vec<Vec<Option<f64>>>| -> Vec<Vec<Option<f64>>> {
+        let of_run = |run: Vec<Option<f64>>| run.into_iter().map(|v| measure.scaled(v?)).collect();
+        runs.into_iter().map(of_run).collect()
+    };
+    Some(Draft {
+        label: cell.label.clone(),
+        measure,
+        means,
+        a: scaled(of_a),
+        b: scaled(of_b),
+        earlier: earlier(runs, cell, measure),
+    })
+}
+
+/// Earlier runs of one version and with the same settings of the system stand together.
+fn earlier(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> Vec<Vec<Blocks>> {
+    let mut builds: Vec<(String, Vec<Blocks>)> = Vec::new();
+    for run in runs.earlier() {
+        let values = by_block(run, cell, measure).into_iter().flatten();
+        let values: Blocks = values.filter_map(|value| measure.scaled(value)).collect();
+        if values.is_empty() || valid_trials(run, cell).any(|trial| measure.is_cut(trial)) {
+            continue;
+        }
+        let build = setup::build(run);
+        match builds.iter_mut().find(|(known, _)| *known == build) {
+            Some((_, runs)) => runs.push(values),
+            None => builds.push((build, vec![values])),
+        }
+    }
+    builds.into_iter().map(|(_, runs)| runs).collect()
+}
+
+/// The measure of the cell's valid trial in each block.
+fn by_block(of: &Analysis, cell: &CellSummary, measure: Measure) -> Vec<Option<f64>> {
+    let trials: Vec<&TrialAnalysis> = valid_trials(of, cell).collect();
+    (0..blocks(of))
+        .map(|block| {
+            let trial = trials.iter().find(|trial| trial.block as usize == block)?;
+            let value = measure.of(trial)?;
+            measure.scaled(value).map(|_| value)
+        })
+        .collect()
+}
+
+pub(super) fn blocks(of: &Analysis) -> usize {
+    let blocks = of.trials.iter().map(|trial| trial.block + 1);
+    blocks.max().unwrap_or(0) as usize
+}

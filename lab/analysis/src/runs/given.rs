@@ -1,0 +1,37 @@
+//! What is given to compare.
+
+use lab_plan::Decides;
+
+use crate::model::{Analysis, CellSummary};
+use crate::setup;
+
+/// Runs to compare: those of one build beside those of another.
+#[derive(Debug, Clone, Copy)]
+pub struct Runs<'a> {
+    /// The baseline.
+    pub a: &'a [Analysis],
+    /// What is compared with it.
+    pub b: &'a [Analysis],
+    /// Earlier runs: those of the same study and machine as the baseline tell how far runs spread, all
+    /// others are left out.
+    pub earlier: &'a [Analysis],
+    /// The measure that decides. Without, the one that the study of `b` names, or else that of `a`.
+    pub decides: Option<Decides>,
+}
+
+/// A cell of the first run, and the same of the second.
+pub(super) type Pair<'a> = (&'a CellSummary, &'a CellSummary);
+
+impl<'a> Runs<'a> {
+    /// All runs but the earlier ones.
+    pub(super) fn both(&self) -> impl Iterator<Item = &'a Analysis> + use<'a> {
+        self.a.iter().chain(self.b)
+    }
+
+    /// Earlier runs that did the same on the same machine.
+    pub(super) fn earlier(&self) -> impl Iterator<Item = &'a Analysis> + use<'a> {
+        let a = self.a.first();
+        let earlier = self.earlier.iter();
+        earlier.filter(move |run| a.is_some_and(|a| setup::is_same_study(a, run)))
+    }
+}

@@ -1,0 +1,144 @@
+//! Verdicts between runs: beyond what blocks do by chance, and beyond what runs do.
+//!
+//! A difference is called one only where both tests say so: labels exchanged between whole blocks
+//! (`lab_stats::unpaired`), and runs as the unit (`lab_stats::between`). Intervals are as wide as
+//! the wider of the two.
+
+use lab_stats::between::{Basis, Between, holm};
+use lab_stats::paired::Bounds;
+use lab_stats::unpaired::{self, Row, least_p, least_units};
+use lab_stats::verdict::{ALPHA, Compared, word};
+
+use super::drafts::Draft;
+use crate::answer::Deciding;
+use crate::compare::margins;
+use crate::format::{plural, times};
+use crate::model::{Claim, Comparison, Difference, RunSpread, SpreadBasis};
+
+/// By what differences are judged.
+pub(super) struct Rule<'a> {
+    pub(super) claims: &'a [Claim],
+    pub(super) relevant: f64,
+    pub(super) deciding: &'a Deciding,
+    pub(super) seed: u64,
+}
+
+/// A draft with what tells of its noise.
+struct Tested {
+    draft: Draft,
+    between: Option<Between>,
+    /// Joint with the others of its family, and alone; `None` where it has too few blocks.
+    p: Option<(f64, f64)>,
+    decides: bool,
+}
+
+/// The deciding measures of all cells are tested together, and so are the others. `units` are the
+/// blocks of the first side.
+pub(super) fn judge(drafts: Vec<Draft>, units: usize, rule: &Rule<'_>) -> Vec<Comparison> {
+    let tested = |draft: Draft| {
+        let (a, b) = draft.sides();
+        Tested {
+            between: Between::of(&a, &b, &draft.earlier),
+            decides: rule.deciding.has(draft.measure),
+            p: None,
+            draft,
+        }
+    };
+    let mut all: Vec<Tested> = drafts.into_iter().map(tested).collect();
+    for deciding in [true, false] {
+        let enough = |one: &&mut Tested| {
+            let (a, b) = one.draft.values();
+            one.decides == deciding && least_p(a.len(), b.len()) <= ALPHA
+        };
+        let family: Vec<&mut Tested> = all.iter_mut().filter(enough).collect();
+        let rows: Vec<Row> = family.iter().map(|one| one.draft.row()).collect();
+        let of_blocks = unpaired::max_t(&rows, units, rule.seed);
+        let of_run = |one: &&mut Tested| one.between.map_or(1.0, |between| between.p());
+        let alone: Vec<f64> = family.iter().map(of_run).collect();
+        let of_runs = holm(&alone);
+        for (at, one) in family.into_iter().enumerate() {
+            let joint = of_blocks[at].joint.max(of_runs[at]);
+            one.p = Some((joint, of_blocks[at].single.max(alone[at])));
+        }
+    }
+    all.iter().map(|one| comparison(one, rule)).collect()
+}
+
+fn comparison(tested: &Tested, rule: &Rule<'_>) -> Comparison {
+    let draft = &tested.draft;
+    let measure = draft.measure;
+    let margins = margins(rule.claims, rule.relevant, measure);
+    let (a, b) = draft.values();
+    let mean = |of: &[f64]| lab_stats::paired::mean(of).unwrap_or_default();
+    let log_ratio = tested
+        .between
+        .map_or(mean(&b) - mean(&a), |between| between.difference);
+    let interval = |alpha: f64| {
+        let of_blocks = unpaired::interval(&a, &b, alpha, rule.seed);
+        match tested.between.map(|between| between.interval(alpha)) {
+            None => of_blocks,
+            Some(of_runs) => Bounds {
+                low: of_blocks.low.min(of_runs.low),
+                high: of_blocks.high.max(of_runs.high),
+            },
+        }
+    };
+    let bounds = interval(ALPHA);
+    let trials = a.len().min(b.len());
+    let judged = tested.p.map(|(joint, _)| {
+        let compared = Compared {
+            log_ratio,
+            one_sided: interval(2.0 * ALPHA),
+            p: joint,
+            blocks: trials,
+        };
+        Difference::of(word(&compared, measure.better(), margins), measure)
+    });
+    Comparison {
+        a: "a".to_owned(),
+        b: "b".to_owned(),
+        factor: draft.label.clone(),
+        metric: measure,
+        blocks: trials,
+        mean_a: draft.means.0,
+        mean_b: draft.means.1,
+        difference: draft.means.1 - draft.means.0,
+        ratio: measure.ratio(log_ratio),
+        interval: bounds.is_bounded().then(|| {
+            [bounds.low, bounds.high]
+                .map(|end| measure.ratio(end))
+                .into()
+        }),
+        smallest_difference: margins.claims,
+        matters: margins.matters,
+        decides: tested.decides,
+        run_spread: tested.between.as_ref().map(spread),
+        p: tested.p.map(|p| p.0),
+        p_single: tested.p.map(|p| p.1),
+        verdict: judged,
+        reason: judged.is_none().then(|| too_few(a.len(), b.len())),
+    }
+}
+
+fn spread(of: &Between) -> RunSpread {
+    RunSpread {
+        deviation: of.spread,
+        told_by: match of.basis {
+            Basis::Runs => SpreadBasis::Runs,
+            Basis::Assumed => SpreadBasis::Assumed,
+        },
+        runs: of.runs,
+    }
+}
+
+/// Why so few trials have no verdict.
+fn too_few(a: usize, b: usize) -> String {
+    format!(
+        "with {} beside {b} chance alone gives p ≥ {}; {} in each run are the fewest that can go \
+         below {}",
+        plural(a, "valid trial"),
+        times(least_p(a, b)),
+        least_units(ALPHA),
+        times(ALPHA),
+    )
+}

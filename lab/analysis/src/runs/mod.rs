@@ -1,0 +1,319 @@
+//! Two runs beside each other: the same cells, trials of the one against trials of the other.
+//!
+//! Two runs share no blocks, so nothing is paired, and all blocks of a run share what that run has to
+//! itself. So the unit is the run where there are several of a build, and where there are not, an
+//! assumption stands in for them, in words. What else changed between the runs counts as a
+//! difference, too: it is listed, and where it matters, a caller asks first.
+
+mod drafts;
+mod given;
+mod judge;
+mod words;
+
+use lab_stats::unpaired::least_units;
+use lab_stats::verdict::ALPHA;
+
+use crate::answer::{self, Deciding};
+use crate::format::list;
+use crate::model::{Analysis, Answer, Decision, SetupDifference};
+use crate::model::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome};
+use crate::model::{CellSummary, Claim, Comparison, LineDifference, Measure};
+use crate::{line, setup};
+use drafts::{blocks, drafts, is_cut};
+use given::Pair;
+pub use given::Runs;
+use judge::{Rule, judge};
+
+/// Why two runs can't be compared at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CannotCompare {
+    /// Their users do different things.
+    #[error(
+        "the runs have different workloads: “{a}” and “{b}” don't mean the same, so their figures \
+         don't compare"
+    )]
+    Workload {
+        /// Of the first run.
+        a: String,
+        /// Of the second.
+        b: String,
+    },
+    /// They have no cell in common.
+    #[error("the runs have no cell in common: {a} in the first, {b} in the second")]
+    NoCell {
+        /// Cells of the first.
+        a: String,
+        /// Cells of the second.
+        b: String,
+    },
+    /// A side is empty.
+    #[error("a comparison needs a run on each side")]
+    NoRun,
+    /// Load lines are compared one with one.
+    #[error("searches for the load line are compared one with one, not several of them")]
+    SeveralSearches,
+}
+
+/// Compares run `b` with run `a`, by what their studies say.
+///
+/// # Errors
+/// See [`CannotCompare`].
+pub fn compare_runs(a: &Analysis, b: &Analysis) -> Result<RunComparison, CannotCompare> {
+    let runs = Runs {
+        a: std::slice::from_ref(a),
+        b: std::slice::from_ref(b),
+        earlier: &[],
+        decides: None,
+    };
+    runs.compare()
+}
+
+impl<'a> Runs<'a> {
+    /// Compares them.
+    ///
+    /// # Errors
+    /// See [`CannotCompare`].
+    pub fn compare(&self) -> Result<RunComparison, CannotCompare> {
+        let (a, b) = self
+            .a
+            .first()
+            .zip(self.b.first())
+            .ok_or(CannotCompare::NoRun)?;
+        for other in self.both() {
+            same_workload(a, other)?;
+        }
+        if self.both().count() > 2 && self.both().any(|run| !run.load_lines.is_empty()) {
+            return Err(CannotCompare::SeveralSearches);
+        }
+        let in_both = in_both(a, b)?;
+        let relevant = self.both().map(|run| run.inference.smallest_relevant);
+        let relevant = relevant.fold(0.0, f64::max);
+        let claims = claims(self, relevant);
+        let deciding = self.deciding();
+        let drafts = drafts(self, &in_both, &deciding.in_order());
+        let rule = Rule {
+            claims: &claims,
+            relevant,
+            deciding: &deciding,
+            seed: a.study.seed,
+        };
+        let units = self.a.iter().map(blocks).sum();
+        let comparisons = judge(drafts, units, &rule);
+        let load_lines = line_differences(a, b, relevant);
+        let cut = |cell: &CellSummary| Measure::ALL.iter().any(|one| is_cut(self, cell, *one));
+        let bounded = in_both.iter().filter(|cells| cut(cells.0));
+        let bounded: Vec<String> = bounded.map(|cells| cells.0.label.clone()).collect();
+        let answer = answer(&deciding, &comparisons);
+        let outcome = match outcome(answer.as_ref(), &load_lines) {
+            RunOutcome::Ok | RunOutcome::CouldNotTell if !bounded.is_empty() => {
+                RunOutcome::TooFewValidTrials
+            }
+            outcome => outcome,
+        };
+        let further = |of: &[Analysis]| of.iter().skip(1).map(facts).collect();
+        Ok(RunComparison {
+            schema: COMPARISON_SCHEMA,
+            a: facts(a),
+            b: facts(b),
+            further_a: further(self.a),
+            further_b: further(self.b),
+            earlier: self.earlier().map(facts).collect(),
+            outcome,
+            headline: headline(outcome, answer.as_ref(), &load_lines, &bounded),
+            answer,
+            differences: self.differences(a),
+            unmatched: unmatched(a, b),
+            judged: comparisons.iter().filter(|one| one.p.is_some()).count(),
+            deciding: judged_deciding(&comparisons),
+            between_runs: words::between_runs(self, &comparisons),
+            comparisons,
+            bounded,
+            load_lines,
+            smallest_relevant: relevant,
+            claims,
+            confidence: 1.0 - ALPHA,
+            least_trials: least_units(ALPHA),
+        })
+    }
+
+    fn deciding(&self) -> Deciding {
+        let by_study = |of: &[Analysis]| of.iter().find_map(|run| run.study.decides);
+        let named = self.decides.or(by_study(self.b)).or(by_study(self.a));
+        Deciding::of_runs(named, self.both())
+    }
+
+    /// In what the other runs differ from the first of the baseline.
+    fn differences(&self, a: &Analysis) -> Vec<SetupDifference> {
+        let mut all: Vec<SetupDifference> = Vec::new();
+        for other in self.b.iter().chain(self.a.iter().skip(1)) {
+            for found in setup::differences(a, other) {
+                if !all.contains(&found) {
+                    all.push(found);
+                }
+            }
+        }
+        all
+    }
+}
+
+fn same_workload(a: &Analysis, b: &Analysis) -> Result<(), CannotCompare> {
+    if a.study.workload_sha256 == b.study.workload_sha256 {
+        return Ok(());
+    }
+    Err(CannotCompare::Workload {
+        a: a.study.workload.clone(),
+        b: b.study.workload.clone(),
+    })
+}
+
+/// The cells that both have; at least one.
+fn in_both<'a>(a: &'a Analysis, b: &'a Analysis) -> Result<Vec<Pair<'a>>, CannotCompare> {
+    let of_both = |cell: &'a CellSummary| Some((cell, same_cell(cell, b)?));
+    let in_both: Vec<Pair<'a>> = a.cells.iter().filter_map(of_both).collect();
+    if !in_both.is_empty() {
+        return Ok(in_both);
+    }
+    let labels = |of: &Analysis| {
+        let labels: Vec<String> = of.cells.iter().map(|cell| cell.label.clone()).collect();
+        if labels.is_empty() {
+            "none".to_owned()
+        } else {
+            list(&labels)
+        }
+    };
+    Err(CannotCompare::NoCell {
+        a: labels(a),
+        b: labels(b),
+    })
+}
+
+fn same_cell<'a>(cell: &CellSummary, of: &'a Analysis) -> Option<&'a CellSummary> {
+    let same = |other: &&CellSummary| other.cell == cell.cell && other.users == cell.users;
+    of.cells.iter().find(same)
+}
+
+fn facts(of: &Analysis) -> RunFacts {
+    RunFacts {
+        study: of.study.name.clone(),
+        title: of.study.title.clone(),
+        started: of.study.started.clone(),
+        plimsoll_version: of.environment.plimsoll_version.clone(),
+        valid: of.summary.valid,
+        trials: of.summary.complete,
+    }
+}
+
+/// By measure the largest of all runs' claims.
+fn claims(runs: &Runs<'_>, relevant: f64) -> Vec<Claim> {
+    let all = || runs.both().flat_map(|run| &run.inference.claims);
+    let claim = |metric: Measure| {
+        let of_metric = all().filter(|claim| claim.metric == metric);
+        let largest = of_metric.map(|claim| claim.smallest_difference);
+        Some(Claim {
+            metric,
+            smallest_difference: largest.reduce(f64::max)?.max(metric.matters(relevant)),
+        })
+    };
+    Measure::ALL.into_iter().filter_map(claim).collect()
+}
+
+/// Lines of the same cell, the second run's beside the first's.
+fn line_differences(a: &Analysis, b: &Analysis, relevant: f64) -> Vec<LineDifference> {
+    let pair = |one: &crate::model::LoadLine| {
+        let other = b.load_lines.iter().find(|other| other.cell == one.cell)?;
+        let mut found = line::regression(one, other, relevant);
+        found.a = format!("{} in run a", found.a);
+        found.b = format!("{} in run b", found.b);
+        Some(found)
+    };
+    a.load_lines.iter().filter_map(pair).collect()
+}
+
+/// What the deciding measures of all cells come to; `None` where nothing but load lines is compared.
+fn answer(deciding: &Deciding, comparisons: &[Comparison]) -> Option<Answer> {
+    let decide: Vec<&Comparison> = comparisons.iter().filter(|one| one.decides).collect();
+    if comparisons.is_empty() {
+        return None;
+    }
+    let lacking = decide.iter().find(|one| one.verdict.is_none());
+    let reason = match (decide.is_empty(), lacking) {
+        (false, None) => {
+            let decision = answer::decision(&decide, true);
+            let sides = |one: &Comparison| (format!("run b at {}", one.factor), "run a".to_owned());
+            let mut sentence = answer::sentence(decision, &decide, &sides);
+            sentence.push_str(&answer::besides(deciding, comparisons, &sides));
+            return Some(deciding.answer(decision, sentence, true));
+        }
+        (false, Some(one)) => {
+            let reason = one.reason.clone().unwrap_or_default();
+            format!("at {} {reason}", one.factor)
+        }
+        (true, _) => "neither run has a figure that decides".to_owned(),
+    };
+    let sentence = format!("Not answered: {reason}.");
+    Some(deciding.answer(Decision::NotAnswered, sentence, true))
+}
+
+fn judged_deciding(comparisons: &[Comparison]) -> usize {
+    let deciding = |one: &&Comparison| one.decides && one.p.is_some();
+    comparisons.iter().filter(deciding).count()
+}
+
+/// A regression that is shown stays one, whatever else is open.
+fn outcome(answer: Option<&Answer>, lines: &[LineDifference]) -> RunOutcome {
+    let lowered = lines.iter().any(|one| one.is_regression == Some(true));
+    let is_open = lines.iter().any(|one| one.is_regression.is_none());
+    match answer.map(|answer| answer.decision) {
+        Some(Decision::Worse) => RunOutcome::Regression,
+        _ if lowered => RunOutcome::Regression,
+        Some(Decision::NotAnswered) => RunOutcome::TooFewValidTrials,
+        None if is_open || lines.is_empty() => RunOutcome::TooFewValidTrials,
+        Some(Decision::CouldNotTell) => RunOutcome::CouldNotTell,
+        _ if is_open => RunOutcome::CouldNotTell,
+        _ => RunOutcome::Ok,
+    }
+}
+
+fn headline(
+    outcome: RunOutcome,
+    answer: Option<&Answer>,
+    lines: &[LineDifference],
+    bounded: &[String],
+) -> String {
+    if outcome == RunOutcome::TooFewValidTrials && !bounded.is_empty() {
+        return format!(
+            "The runs can't be judged in every cell: operations took longer than the time limit at \
+             {}, so that times are bounds.",
+            list(bounded)
+        );
+    }
+    match (outcome, answer) {
+        (RunOutcome::Ok, Some(answer)) => format!("No regression: {}", answer.sentence),
+        (_, Some(answer)) => answer.sentence.clone(),
+        (_, None) if lines.is_empty() => "The runs have nothing that can be judged.".to_owned(),
+        (RunOutcome::Regression, None) => {
+            "A regression: run b carries fewer users than run a.".to_owned()
+        }
+        (RunOutcome::Ok, None) => "No regression: run b carries no fewer users than run a, as far \
+                                   as the intervals tell."
+            .to_owned(),
+        (RunOutcome::TooFewValidTrials | RunOutcome::CouldNotTell, None) => {
+            "The load lines can't be compared: an end of an interval is open.".to_owned()
+        }
+    }
+}
+
+fn unmatched(a: &Analysis, b: &Analysis) -> Vec<String> {
+    let missing = |of: &Analysis, beside: &Analysis, name: &str| -> Vec<String> {
+        let alone = of
+            .cells
+            .iter()
+            .filter(|cell| same_cell(cell, beside).is_none());
+        alone
+            .map(|cell| format!("{} is in run {name} only", cell.label))
+            .collect()
+    };
+    let mut all = missing(a, b, "a");
+    all.extend(missing(b, a, "b"));
+    all
+}

@@ -1,0 +1,174 @@
+//! Runs of one build that have something to themselves, beside each other: how often a difference is
+//! shown that isn't there, and how often one that is. Limits are the expected figure and three Monte
+//! Carlo standard errors.
+
+mod noise;
+
+use lab_stats::between::{Basis, Between, Blocks, holm};
+use lab_stats::unpaired::{Row, max_t};
+use lab_stats::verdict::ALPHA;
+use noise::{Noise, within};
+
+const COMPARISONS: usize = 2_000;
+/// Of a block, around its run.
+const BLOCK: f64 = 0.02;
+
+/// Runs of each side, and earlier ones; each of six blocks.
+#[derive(Debug, Clone, Copy)]
+struct Design {
+    a: usize,
+    b: usize,
+    earlier: usize,
+}
+
+const DESIGNS: [Design; 6] = [
+    Design {
+        a: 1,
+        b: 1,
+        earlier: 0,
+    },
+    Design {
+        a: 2,
+        b: 1,
+        earlier: 0,
+    },
+    Design {
+        a: 1,
+        b: 1,
+        earlier: 4,
+    },
+    Design {
+        a: 1,
+        b: 1,
+        earlier: 8,
+    },
+    Design {
+        a: 3,
+        b: 3,
+        earlier: 0,
+    },
+    Design {
+        a: 2,
+        b: 1,
+        earlier: 3,
+    },
+];
+
+fn runs(noise: &mut Noise, n: usize, mean: f64, of_run: f64) -> Vec<Blocks> {
+    (0..n)
+        .map(|_| {
+            let centre = mean + of_run * noise.normal();
+            noise.normals(6, centre, BLOCK)
+        })
+        .collect()
+}
+
+/// Comparisons of `measures` that are judged together, in which a difference is shown; the runs of *b*
+/// are larger by `effect`.
+fn shown(noise: &mut Noise, design: Design, measures: usize, of_run: f64, effect: f64) -> usize {
+    let one = |noise: &mut Noise| {
+        let a = runs(noise, design.a, 0.0, of_run);
+        let b = runs(noise, design.b, effect, of_run);
+        let earlier = vec![runs(noise, design.earlier, 0.3, of_run)];
+        Between::of(&a, &b, &earlier).unwrap().p()
+    };
+    (0..COMPARISONS)
+        .filter(|_| {
+            let p: Vec<f64> = (0..measures).map(|_| one(noise)).collect();
+            holm(&p).iter().any(|p| *p <= ALPHA)
+        })
+        .count()
+}
+
+#[test]
+fn two_runs_of_one_build_are_told_apart_in_one_case_of_twenty_at_most() {
+    let mut noise = Noise::new(51);
+    for design in DESIGNS {
+        for times in [0.0, 0.5, 1.0] {
+            for measures in [1, 4] {
+                let wrong = shown(&mut noise, design, measures, times * BLOCK, 0.0);
+                println!(
+                    "{design:?}, runs spread {times} × as much as blocks, {measures} measures: \
+                     {wrong} of {COMPARISONS} false"
+                );
+                let (above, error) = within(wrong, COMPARISONS, ALPHA);
+                assert!(above <= error, "{design:?} {times} {measures}: {wrong}");
+            }
+        }
+    }
+}
+
+/// What runs themselves tell needs no assumption.
+#[test]
+fn runs_that_spread_far_are_told_apart_as_seldom_where_runs_tell() {
+    let mut noise = Noise::new(52);
+    for design in DESIGNS {
+        let wrong = shown(&mut noise, design, 1, 4.0 * BLOCK, 0.0);
+        println!("{design:?}, runs spread 4 × as much as blocks: {wrong} of {COMPARISONS} false");
+        let of = |n| runs(&mut Noise::new(1), n, 0.0, 0.0);
+        let between = Between::of(&of(design.a), &of(design.b), &[of(design.earlier)]).unwrap();
+        let (above, error) = within(wrong, COMPARISONS, ALPHA);
+        match between.basis {
+            Basis::Runs => assert!(above <= error, "{design:?}: {wrong}"),
+            // What the report says in words.
+            Basis::Assumed => assert!(above > error, "the assumption holds no further: {design:?}"),
+        }
+    }
+}
+
+/// Why it is so: blocks that are exchanged between runs take all that a run has to itself for the
+/// build's.
+#[test]
+fn blocks_alone_tell_runs_apart_that_are_alike() {
+    let mut noise = Noise::new(53);
+    for (times, least) in [(0.5, 0.12), (1.0, 0.33)] {
+        let wrong = (0..COMPARISONS)
+            .filter(|_| {
+                let both = [1, 1].map(|n| runs(&mut noise, n, 0.0, times * BLOCK).concat());
+                let row: Row = both.concat().into_iter().map(Some).collect();
+                max_t(&[row], 6, 1)[0].joint <= ALPHA
+            })
+            .count();
+        println!(
+            "runs spread {times} × as much as blocks: {wrong} of {COMPARISONS} false by blocks"
+        );
+        assert!(wrong as f64 > least * COMPARISONS as f64, "{wrong}");
+    }
+}
+
+#[test]
+fn a_difference_that_is_larger_than_runs_spread_is_found() {
+    let mut noise = Noise::new(54);
+    for design in DESIGNS {
+        for (times, effect, least) in [(0.0, 0.10, 0.9), (1.0, 0.20, 0.9)] {
+            let found = shown(&mut noise, design, 1, times * BLOCK, effect);
+            println!(
+                "{design:?}, runs spread {times} ×, difference {effect}: {found} of {COMPARISONS} found"
+            );
+            assert!(
+                found as f64 >= least * COMPARISONS as f64,
+                "{design:?}: {found}"
+            );
+        }
+    }
+}
+
+#[test]
+fn intervals_cover_the_difference() {
+    let mut noise = Noise::new(55);
+    for design in DESIGNS {
+        let of_run = BLOCK;
+        let covered = (0..COMPARISONS)
+            .filter(|_| {
+                let a = runs(&mut noise, design.a, 1.0, of_run);
+                let b = runs(&mut noise, design.b, 1.03, of_run);
+                let earlier = vec![runs(&mut noise, design.earlier, 0.7, of_run)];
+                let bounds = Between::of(&a, &b, &earlier).unwrap().interval(ALPHA);
+                bounds.low <= 0.03 && 0.03 <= bounds.high
+            })
+            .count();
+        println!("{design:?}: {covered} of {COMPARISONS} cover");
+        let (above, error) = within(covered, COMPARISONS, 1.0 - ALPHA);
+        assert!(above >= -error, "{design:?}: {covered}");
+    }
+}
