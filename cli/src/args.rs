@@ -405,6 +405,16 @@ pub(crate) struct ServeArgs {
     /// (X-Forwarded-For); none unless given
     #[arg(long, env = "PLIMSOLL_PROXY", value_name = "ADDRESS,...")]
     pub(crate) proxy: Option<Networks>,
+    /// Listeners on which each connection of a proxy begins with a header of the PROXY protocol
+    /// (version 1 or 2), which says for whom it comes; none unless given
+    #[arg(
+        long,
+        env = "PLIMSOLL_PROXY_PROTOCOL",
+        value_enum,
+        value_delimiter = ',',
+        value_name = "LISTENER,..."
+    )]
+    pub(crate) proxy_protocol: Vec<Listener>,
     /// End when this process ends
     #[arg(long, hide = true)]
     pub(crate) parent_pid: Option<u32>,
@@ -418,6 +428,16 @@ pub(crate) enum LookupLayout {
     DocumentPerRegistration,
     /// A document each, and an index
     Indexed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listener {
+    /// The address of --listen
+    Http,
+    /// The address of --smtp-listen
+    Smtp,
+    /// The address of --submission-listen
+    Submission,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

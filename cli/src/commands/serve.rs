@@ -3,10 +3,12 @@
 use std::io::Write;
 use std::time::Duration;
 
-use groupware_server::{CheckError, Config, Data, LogSettings, Surroundings, TlsFiles};
+use groupware_server::{
+    CheckError, Config, Data, LogSettings, SmtpRole, Surroundings, TlsFiles,
+};
 
 use crate::admin::TOKEN as ADMIN_TOKEN;
-use crate::args::{Engine, LogFormat, LookupLayout, ServeArgs};
+use crate::args::{Engine, Listener, LogFormat, LookupLayout, ServeArgs};
 use crate::commands::print;
 use crate::config_file;
 use crate::exit::{Exit, Failure};
@@ -130,7 +132,7 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
     if let Some(trusted) = &args.trust_client {
         config.trusted.clone_from(trusted);
     }
-    config.proxies = args.proxy.clone().unwrap_or_default();
+    proxies(args, &mut config)?;
     config.parent_pid = args.parent_pid;
     config.log = LogSettings {
         format: match args.log {
@@ -143,4 +145,23 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
     };
     config.hosts.clone_from(&args.host);
     Ok(config)
+}
+
+/// Who hands requests on, and on which listeners it says so ahead of them.
+fn proxies(args: &ServeArgs, config: &mut Config) -> Result<(), Failure> {
+    config.proxies = args.proxy.clone().unwrap_or_default();
+    if args.proxy.is_none() && !args.proxy_protocol.is_empty() {
+        let words = "proxy-protocol says how proxies speak, and proxy names none";
+        return Err(Failure::text(Exit::BadInput, words)
+            .hint("name the proxies' addresses, such as --proxy 192.0.2.10"));
+    }
+    let speak = |listener| args.proxy_protocol.contains(&listener);
+    config.proxies_say = speak(Listener::Http);
+    let roles = [
+        (Listener::Smtp, SmtpRole::Receive),
+        (Listener::Submission, SmtpRole::Submission),
+    ];
+    let roles = roles.into_iter().filter(|(listener, _)| speak(*listener));
+    config.smtp_limits.proxies_say = roles.map(|(_, role)| role).collect();
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use groupware_net::Networks;
+use groupware_net::{Connection, Known};
 use groupware_service::{Caller, Client, Via};
 use http::header::FORWARDED;
 use http::{Extensions, HeaderMap};
@@ -23,54 +23,94 @@ pub fn client(caller: &Caller) -> Client {
     }
 }
 
-/// How a request with these headers came to the other end of its connection.
+/// How a request with these headers came, and over its connection before.
 ///
 /// Only proxies that are named are believed when they say for whom they ask: others could say
 /// whatever suits them. The last address is the one that the proxy itself has seen.
-pub(crate) fn via(peer: IpAddr, proxies: &Networks, headers: &HeaderMap) -> Via {
-    if !is_forwarded(headers) {
-        return Via::Nobody;
+pub(crate) fn via(connection: &Connection, known: &Known, headers: &HeaderMap) -> Via {
+    let came = Via::of(connection.origin);
+    let peer = match came {
+        Via::Nobody => connection.peer,
+        Via::Proxy(client) => client,
+        Via::Unknown => return came,
+    };
+    if is_forwarded(headers) {
+        return handed_on(peer, known, headers);
     }
+    came
+}
+
+fn handed_on(peer: IpAddr, known: &Known, headers: &HeaderMap) -> Via {
     let told = headers.get_all(X_FORWARDED_FOR).iter().next_back();
     told.and_then(|list| list.to_str().ok()?.rsplit(',').next()?.trim().parse().ok())
-        .filter(|_| proxies.contains(peer))
+        .filter(|_| known.is_proxy(peer))
         .map_or(Via::Unknown, Via::Proxy)
 }
 
 /// Whether a proxy, or somebody who plays one, handed the request on.
-pub fn is_forwarded(headers: &HeaderMap) -> bool {
+fn is_forwarded(headers: &HeaderMap) -> bool {
     headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(FORWARDED)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use groupware_net::{Admission, Networks, Origin};
+
     use super::*;
+
+    const TOLD: Option<(&str, &str)> = Some((X_FORWARDED_FOR, "203.0.113.5, 198.51.100.7"));
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[track_caller]
+    fn check((peer, origin): (&str, Origin), header: Option<(&'static str, &str)>, expected: Via) {
+        let proxies: Networks = "127.0.0.1,2001:db8::/64".parse().unwrap();
+        let known = Known::new(Networks::default(), proxies);
+        let admission = Arc::new(Admission::new(1, known.clone()));
+        let connection = Connection {
+            peer: address(peer),
+            origin,
+            slot: admission.enter(address(peer), false).unwrap(),
+            on_thread: Arc::default(),
+        };
+        let mut headers = HeaderMap::new();
+        if let Some((name, value)) = header {
+            headers.append(name, value.parse().unwrap());
+        }
+        let found = via(&connection, &known, &headers);
+        assert_eq!(found, expected, "{peer} {origin:?} {header:?}");
+    }
 
     #[test]
     fn only_named_proxies_are_believed() {
-        let proxies: Networks = ["127.0.0.1", "2001:db8::/64"]
-            .iter()
-            .map(|text| text.parse().unwrap())
-            .collect();
-        let check = |peer: &str, header: Option<(&'static str, &str)>, expected: Via| {
-            let mut headers = HeaderMap::new();
-            if let Some((name, value)) = header {
-                headers.append(name, value.parse().unwrap());
-            }
-            let found = via(peer.parse().unwrap(), &proxies, &headers);
-            assert_eq!(found, expected, "{peer} {header:?}");
-        };
+        let check = |peer, header, expected| check((peer, Origin::Peer), header, expected);
         check("192.0.2.1", None, Via::Nobody);
         check("127.0.0.1", None, Via::Nobody);
-        let told = Some((X_FORWARDED_FOR, "203.0.113.5, 198.51.100.7"));
-        let seen = Via::Proxy("198.51.100.7".parse().unwrap());
+        let seen = Via::Proxy(address("198.51.100.7"));
         for named in ["127.0.0.1", "::ffff:127.0.0.1", "2001:db8::5"] {
-            check(named, told, seen);
+            check(named, TOLD, seen);
         }
         for other in ["192.0.2.1", "127.0.0.2", "::1"] {
-            check(other, told, Via::Unknown);
+            check(other, TOLD, Via::Unknown);
         }
         check("127.0.0.1", Some((X_FORWARDED_FOR, "me")), Via::Unknown);
         check("127.0.0.1", Some(("forwarded", "for=_x")), Via::Unknown);
+    }
+
+    #[test]
+    fn whom_a_connection_comes_for_is_believed_no_more_than_itself() {
+        let stranger = address("192.0.2.1");
+        let behind = ("127.0.0.1", Origin::Behind(stranger));
+        check(behind, None, Via::Proxy(stranger));
+        check(behind, TOLD, Via::Unknown);
+        // One proxy in front of another.
+        let proxy = ("127.0.0.1", Origin::Behind(address("2001:db8::5")));
+        check(proxy, TOLD, Via::Proxy(address("198.51.100.7")));
+        check(("127.0.0.1", Origin::Unsaid), None, Via::Unknown);
+        check(("127.0.0.1", Origin::Unsaid), TOLD, Via::Unknown);
     }
 }

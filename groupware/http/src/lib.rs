@@ -26,7 +26,7 @@ mod sign_in;
 mod stream;
 
 pub use admin::Admin;
-pub use client::{caller_of, client, is_forwarded};
+pub use client::{caller_of, client};
 pub use error::{ApiError, Told};
 pub use fault::Fault;
 pub use gate::{

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
-use groupware_net::{Connection, Networks, Pace, Patience, Phase, Pulse, Serve, Watched};
+use groupware_net::{Connection, Known, Pace, Patience, Phase, Pulse, Serve, Watched};
 use groupware_service::Caller;
 use http::header::STRICT_TRANSPORT_SECURITY;
 use http::{HeaderValue, Request};
@@ -64,7 +64,7 @@ pub struct HttpServer {
     /// Browsers are told to come back by HTTPS only.
     pub is_https_only: bool,
     /// Who is believed when it says for whom it asks.
-    pub proxies: Networks,
+    pub known: Known,
     /// Counts connections.
     pub metrics: Arc<Metrics>,
 }
@@ -79,7 +79,7 @@ impl HttpServer {
             *request.uri_mut() = bare;
         }
         let is_for_a_person = (self.dress.is_asked_for)(&request);
-        let via = via(connection.peer, &self.proxies, request.headers());
+        let via = via(&connection, &self.known, request.headers());
         let caller = Caller::of(connection, via);
         request.extensions_mut().insert(caller);
         let request = request.map(|body| match body.is_end_stream() {

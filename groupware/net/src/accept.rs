@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::admission::{Admission, Slot};
+use crate::arrival::{Origin, arrive};
 
 /// How long a thread stays away from its listener after an error, such as too many open files.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -22,6 +23,8 @@ pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct Connection {
     /// The other end.
     pub peer: IpAddr,
+    /// From where it was made.
+    pub origin: Origin,
     /// The place that it takes.
     pub slot: Slot,
     /// Connections that the same thread serves, this one included.
@@ -46,7 +49,7 @@ pub trait Serve: Send + Sync + 'static {
     /// A connection that was open is closed.
     fn closed(&self);
 
-    /// A connection was closed at once, since too many are open.
+    /// A connection was closed at once, since too many are open, or a proxy didn't say whose it is.
     fn refused(&self);
 }
 
@@ -57,6 +60,7 @@ pub struct Accepting<H> {
     handshake_timeout: Duration,
     shutdown_timeout: Duration,
     admission: Arc<Admission>,
+    proxies_say: bool,
 }
 
 impl<H> Accepting<H> {
@@ -68,6 +72,16 @@ impl<H> Accepting<H> {
             handshake_timeout: Duration::MAX,
             shutdown_timeout: Duration::MAX,
             admission,
+            proxies_say: false,
+        }
+    }
+
+    /// Whether each connection of a proxy begins with a header that says for whom it comes.
+    #[must_use]
+    pub fn proxies_say(self, proxies_say: bool) -> Self {
+        Self {
+            proxies_say,
+            ..self
         }
     }
 
@@ -146,36 +160,48 @@ fn admit<H: Serve>(
     stopping: &watch::Receiver<bool>,
     connections: &mut JoinSet<()>,
 ) {
-    let Some(slot) = shared.admission.enter(peer) else {
+    let Some(slot) = shared.admission.enter(peer, shared.proxies_say) else {
         shared.handler.refused();
         return;
     };
     let open = OpenConnection::count(shared, on_thread);
-    let connection = Arc::new(Connection {
-        peer,
-        slot,
-        on_thread: Arc::clone(on_thread),
-    });
     let (shared, stopping) = (Arc::clone(shared), stopping.clone());
+    let on_thread = Arc::clone(on_thread);
     connections.spawn(async move {
         let _open = open;
-        // Answers go out at once; a socket that refuses this is about to fail anyway.
-        let _ = stream.set_nodelay(true);
-        match &shared.tls {
-            None => shared.handler.serve(stream, connection, stopping).await,
-            Some(tls) => {
-                let handshake = tls.accept(stream);
-                let handshake = tokio::time::timeout(shared.handshake_timeout, handshake);
-                let shaken = tokio::select! {
-                    shaken = handshake => shaken,
-                    () = connection.slot.ticket().displaced() => return,
-                };
-                if let Ok(Ok(stream)) = shaken {
-                    shared.handler.serve(stream, connection, stopping).await;
-                }
-            }
-        }
+        serve((stream, peer, slot), on_thread, &shared, stopping).await;
     });
+}
+
+async fn serve<H: Serve>(
+    (mut stream, peer, slot): (TcpStream, IpAddr, Slot),
+    on_thread: Arc<AtomicUsize>,
+    shared: &Accepting<H>,
+    stopping: watch::Receiver<bool>,
+) {
+    // Answers go out at once; a socket that refuses this is about to fail anyway.
+    let _ = stream.set_nodelay(true);
+    let Ok((origin, slot)) = arrive(&mut stream, slot).await else {
+        shared.handler.refused();
+        return;
+    };
+    let connection = Arc::new(Connection {
+        peer,
+        origin,
+        slot,
+        on_thread,
+    });
+    let Some(tls) = &shared.tls else {
+        return shared.handler.serve(stream, connection, stopping).await;
+    };
+    let handshake = tokio::time::timeout(shared.handshake_timeout, tls.accept(stream));
+    let shaken = tokio::select! {
+        shaken = handshake => shaken,
+        () = connection.slot.ticket().displaced() => return,
+    };
+    if let Ok(Ok(stream)) = shaken {
+        shared.handler.serve(stream, connection, stopping).await;
+    }
 }
 
 /// Counts a connection as long as it is open.

@@ -9,12 +9,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::network::{Networks, client_of};
+use crate::known::Known;
+use crate::network::client_of;
 
 /// Most connections of strangers: each may have sent a whole head, for which it has a buffer.
 const STRANGERS: usize = 2048;
@@ -27,7 +27,7 @@ pub struct Admission {
     most: usize,
     most_strangers: usize,
     most_of_client: usize,
-    trusted: Networks,
+    known: Known,
     open: Mutex<Open>,
 }
 
@@ -45,13 +45,23 @@ struct Open {
     of_user: HashMap<Arc<str>, usize>,
 }
 
+/// Whose a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// A stranger's, until somebody signs in on it.
+    Stranger,
+    /// A trusted address'.
+    Trusted,
+    /// A proxy's, which has yet to say for whom it comes.
+    Proxy,
+}
+
 /// What is known of a connection.
 #[derive(Debug)]
 pub struct Ticket {
     number: u64,
     client: IpAddr,
-    is_trusted: bool,
-    is_users: AtomicBool,
+    standing: Standing,
     displaced: Notify,
 }
 
@@ -60,17 +70,18 @@ pub struct Ticket {
 pub struct Slot {
     of: Arc<Admission>,
     ticket: Arc<Ticket>,
-    user: Mutex<Option<Arc<str>>>,
+    /// Who has signed in on it, if it counts as a user's.
+    user: OnceLock<Arc<str>>,
 }
 
 impl Admission {
     /// Lets so many connections be open.
-    pub fn new(most: usize, trusted: Networks) -> Self {
+    pub fn new(most: usize, known: Known) -> Self {
         Self {
             most,
             most_strangers: (most / 2).clamp(1, STRANGERS),
             most_of_client: usize::MAX,
-            trusted,
+            known,
             open: Mutex::default(),
         }
     }
@@ -84,22 +95,29 @@ impl Admission {
         }
     }
 
-    /// Counts a new connection; `None` if there is no room for it.
-    pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Slot> {
-        let (client, is_trusted) = (client_of(peer), self.trusted.contains(peer));
+    /// Counts a new connection; `None` if there is no room for it. Where proxies say for whom they come,
+    /// one of theirs owes that, see [`arrive`](crate::arrive).
+    pub fn enter(self: &Arc<Self>, peer: IpAddr, proxies_say: bool) -> Option<Slot> {
+        let standing = match peer {
+            _ if proxies_say && self.known.is_proxy(peer) => Standing::Proxy,
+            _ if self.known.is_trusted(peer) => Standing::Trusted,
+            _ => Standing::Stranger,
+        };
+        self.enter_as(peer, standing)
+    }
+
+    fn enter_as(self: &Arc<Self>, peer: IpAddr, standing: Standing) -> Option<Slot> {
+        let client = client_of(peer);
+        let is_stranger = standing == Standing::Stranger;
         let mut open = self.lock();
-        let is_bounded = self.most_of_client != usize::MAX;
-        if is_bounded
-            && open
-                .of_client
-                .get(&client)
-                .is_some_and(|count| *count >= self.most_of_client)
-        {
+        let is_bounded = self.is_bounded(standing);
+        let own = open.of_client.get(&client).copied().unwrap_or_default();
+        if is_bounded && own >= self.most_of_client {
             return None;
         }
         let is_full = open.count >= self.most;
-        if (is_full || !is_trusted && open.strangers >= self.most_strangers)
-            && !open.displace_for(client, is_trusted)
+        if (is_full || is_stranger && open.strangers >= self.most_strangers)
+            && !open.displace_for(client, is_stranger)
         {
             return None;
         }
@@ -108,22 +126,26 @@ impl Admission {
         let ticket = Arc::new(Ticket {
             number: open.next,
             client,
-            is_trusted,
-            is_users: AtomicBool::new(false),
+            standing,
             displaced: Notify::new(),
         });
         if is_bounded {
-            *open.of_client.entry(client).or_default() += 1;
+            open.of_client.insert(client, own + 1);
         }
-        if !is_trusted {
+        if is_stranger {
             open.insert(&ticket);
         }
         drop(open);
         Some(Slot {
             of: Arc::clone(self),
             ticket,
-            user: Mutex::default(),
+            user: OnceLock::new(),
         })
+    }
+
+    /// Whether an address has only so many of these. A proxy has as many as it comes for.
+    fn is_bounded(&self, standing: Standing) -> bool {
+        self.most_of_client != usize::MAX && standing != Standing::Proxy
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -133,12 +155,12 @@ impl Admission {
 
 impl Open {
     /// Has a stranger's connection end, if one has more of them than this client would.
-    fn displace_for(&mut self, client: IpAddr, is_trusted: bool) -> bool {
+    fn displace_for(&mut self, client: IpAddr, is_stranger: bool) -> bool {
         let own = self.by_client.get(&client).map_or(0, BTreeMap::len);
         let Some((most, heaviest)) = self.ranks.last().copied() else {
             return false;
         };
-        if !is_trusted && most <= own + 1 {
+        if is_stranger && most <= own + 1 {
             return false;
         }
         let oldest = self
@@ -185,7 +207,17 @@ impl Open {
 impl Ticket {
     /// Whether the address is trusted.
     pub fn is_trusted(&self) -> bool {
-        self.is_trusted
+        self.standing == Standing::Trusted
+    }
+
+    /// Whether it is a proxy's, which has yet to say for whom it comes.
+    pub fn owes_header(&self) -> bool {
+        self.standing == Standing::Proxy
+    }
+
+    /// Whose it is, as clients are counted.
+    pub fn client(&self) -> IpAddr {
+        self.client
     }
 
     /// Waits until the connection has to make room.
@@ -200,39 +232,45 @@ impl Slot {
         &self.ticket
     }
 
+    /// The same connection as this client's, who is a stranger; `None` if there is no room for that.
+    pub(crate) fn of_client(self, client: IpAddr) -> Option<Self> {
+        let of = Arc::clone(&self.of);
+        drop(self);
+        of.enter_as(client, Standing::Stranger)
+    }
+
     /// Somebody has signed in on the connection: it counts as this user's, unless it counts as
     /// somebody's already, or the user has many.
     pub fn belongs_to(&self, user: &Arc<str>) {
-        if self.ticket.is_trusted || self.ticket.is_users.load(Relaxed) {
+        if self.ticket.standing != Standing::Stranger || self.user.get().is_some() {
             return;
         }
-        let mut own = self.user.lock().unwrap_or_else(PoisonError::into_inner);
         let mut open = self.of.lock();
         let count = open.of_user.get(user).copied().unwrap_or_default();
-        // One that makes room already isn't there any more.
-        if own.is_none() && count < OF_USER && open.remove(&self.ticket) {
+        // One that makes room already isn't there any more, and one that became a user's meanwhile isn't
+        // among the strangers'.
+        if count < OF_USER && open.remove(&self.ticket) {
             open.of_user.insert(Arc::clone(user), count + 1);
-            *own = Some(Arc::clone(user));
-            self.ticket.is_users.store(true, Relaxed);
+            // Nobody else sets it: who does has removed the ticket.
+            let _ = self.user.set(Arc::clone(user));
         }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let user = self
-            .user
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let user = self.user.take();
+        let standing = self.ticket.standing;
         let mut open = self.of.lock();
-        leave(&mut open.of_client, &self.ticket.client);
+        if self.of.is_bounded(standing) {
+            leave(&mut open.of_client, &self.ticket.client);
+        }
         let was_counted = match &user {
             Some(user) => {
                 leave(&mut open.of_user, user);
                 true
             }
-            None => self.ticket.is_trusted || open.remove(&self.ticket),
+            None => standing != Standing::Stranger || open.remove(&self.ticket),
         };
         if was_counted {
             open.count = open.count.saturating_sub(1);
@@ -253,6 +291,7 @@ fn leave<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Networks;
 
     fn address(last: u8) -> IpAddr {
         [192, 0, 2, last].into()
@@ -260,7 +299,7 @@ mod tests {
 
     fn many(admission: &Arc<Admission>, last: u8, count: usize) -> Vec<Slot> {
         (0..count)
-            .map_while(|_| admission.enter(address(last)))
+            .map_while(|_| admission.enter(address(last), false))
             .collect()
     }
 
@@ -274,7 +313,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_has_most_makes_room_for_who_has_fewer() {
-        let admission = Arc::new(Admission::new(8, Networks::default()));
+        let admission = Arc::new(Admission::new(8, Known::default()));
         let greedy = many(&admission, 1, 9);
         assert_eq!(greedy.len(), 4, "half of all are for strangers");
         let others = many(&admission, 2, 9);
@@ -291,7 +330,7 @@ mod tests {
 
     #[tokio::test]
     async fn users_keep_their_connections() {
-        let admission = Arc::new(Admission::new(8, Networks::default()));
+        let admission = Arc::new(Admission::new(8, Known::default()));
         let (ada, bob): (Arc<str>, Arc<str>) = ("ada".into(), "bob".into());
         let users = many(&admission, 1, 4);
         for slot in &users {
@@ -314,9 +353,9 @@ mod tests {
 
     #[test]
     fn a_trusted_address_has_all_there_are() {
-        let admission = Arc::new(Admission::new(8, Networks::loopback()));
+        let admission = Arc::new(Admission::new(8, Known::new(Networks::loopback(), Networks::default())));
         let strangers = many(&admission, 1, 9);
-        let enter = || admission.enter([127, 0, 0, 1].into());
+        let enter = || admission.enter([127, 0, 0, 1].into(), false);
         let trusted: Vec<_> = std::iter::from_fn(enter).collect();
         assert_eq!((strangers.len(), trusted.len()), (4, 8));
         assert!(many(&admission, 2, 1).is_empty());
@@ -326,7 +365,7 @@ mod tests {
 
     #[test]
     fn one_address_has_so_many() {
-        let admission = Admission::new(100, Networks::default()).with_most_of_client(2);
+        let admission = Admission::new(100, Known::default()).with_most_of_client(2);
         let admission = Arc::new(admission);
         let mut first = many(&admission, 1, 9);
         assert_eq!(first.len(), 2);
@@ -335,5 +374,30 @@ mod tests {
         assert_eq!(many(&admission, 1, 9).len(), 1);
         drop(first);
         assert!(admission.lock().of_client.is_empty());
+    }
+
+    #[test]
+    fn who_comes_by_a_proxy_is_a_stranger_with_a_share_of_its_own() {
+        let known = Known::new(Networks::loopback(), Networks::loopback());
+        let admission = Arc::new(Admission::new(100, known).with_most_of_client(2));
+        let proxy = [127, 0, 0, 1].into();
+        // As many as it comes for, until it says for whom.
+        let slots: Vec<_> = (0..9)
+            .map_while(|_| admission.enter(proxy, true))
+            .collect();
+        assert!(slots.len() == 9 && slots.iter().all(|slot| slot.ticket().owes_header()));
+        let told: Vec<_> = slots
+            .into_iter()
+            .map_while(|slot| slot.of_client(address(1)))
+            .collect();
+        assert_eq!(told.len(), 2);
+        assert!(!told[0].ticket().is_trusted() && !told[0].ticket().owes_header());
+        assert_eq!(admission.lock().strangers, 2);
+        // On a listener where proxies say nothing, it is who it is.
+        let own = admission.enter(proxy, false).unwrap();
+        assert!(own.ticket().is_trusted());
+        drop((told, own));
+        let open = admission.lock();
+        assert!(open.count == 0 && open.of_client.is_empty());
     }
 }

@@ -5,6 +5,8 @@
 
 mod accept;
 mod admission;
+mod arrival;
+mod known;
 mod line;
 mod listen;
 mod network;
@@ -14,6 +16,8 @@ mod tls;
 
 pub use accept::{ACCEPT_PAUSE, Accepting, Connection, Serve, run};
 pub use admission::{Admission, Slot, Ticket};
+pub use arrival::{NotLetIn, Origin, arrive};
+pub use known::Known;
 pub use line::{Line, NoLine, Stream};
 pub use listen::{descriptors, listen};
 pub use network::{Network, Networks, NoNetwork, client_of};

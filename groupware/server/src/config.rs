@@ -88,6 +88,9 @@ pub struct Config {
     pub trusted: Networks,
     /// Who is believed when it says for whom it asks (`X-Forwarded-For`).
     pub proxies: Networks,
+    /// Whether each of their connections that speaks HTTP begins with a header of the PROXY protocol; for
+    /// SMTP, see [`SmtpLimits::proxies_say`].
+    pub proxies_say: bool,
     /// What SMTP clients may use.
     pub smtp_limits: SmtpLimits,
     /// What one client, and all together, may use.
@@ -118,6 +121,7 @@ impl Config {
             submission_listen: None,
             trusted: Networks::loopback(),
             proxies: Networks::default(),
+            proxies_say: false,
             smtp_limits: SmtpLimits::default(),
             limits: Limits::default(),
         }

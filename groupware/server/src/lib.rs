@@ -18,7 +18,7 @@ pub use check::{CheckError, Checked, check};
 pub use config::{Config, Data, Limits, LogSettings};
 pub use error::ServeError;
 pub use groupware_front_lookup::LookupAccess;
-pub use groupware_front_smtp::SmtpLimits;
+pub use groupware_front_smtp::{Role as SmtpRole, SmtpLimits};
 pub use groupware_lookup::Layout as LookupLayout;
 pub use groupware_net::{Network, Networks, TlsError, TlsFiles};
 pub use log::LogFormat;

@@ -27,6 +27,8 @@ impl Reloaded {
                 ("slow-commit", log.slow_commit != next.slow_commit),
                 ("quota", old.limits.quota_bytes != new.limits.quota_bytes),
                 ("mail-quota", old.mail_quota_bytes != new.mail_quota_bytes),
+                ("trust-client", old.trusted != new.trusted),
+                ("proxy", old.proxies != new.proxies),
             ]),
             needs_restart: of(&[
                 ("log's format", log.format != next.format),
@@ -56,8 +58,11 @@ impl Reloaded {
                     old.allow_plain_exposed != new.allow_plain_exposed,
                 ),
                 ("host", old.hosts != new.hosts),
-                ("trust-client", old.trusted != new.trusted),
-                ("proxy", old.proxies != new.proxies),
+                (
+                    "proxy-protocol",
+                    old.proxies_say != new.proxies_say
+                        || old.smtp_limits.proxies_say != new.smtp_limits.proxies_say,
+                ),
             ]),
         }
     }

@@ -9,11 +9,11 @@ use axum::handler::Handler;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use groupware_http::{Admin, ApiError, Fault, Gate, Metrics, is_forwarded};
-use groupware_service::Service;
+use groupware_http::{Admin, ApiError, Fault, Gate, Metrics, caller_of};
+use groupware_service::{Service, Via};
 use groupware_store::{Batch, StoreError};
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, Method, StatusCode};
+use http::{Extensions, HeaderMap, Method, StatusCode};
 
 use crate::config::Config;
 use crate::parts::Parts;
@@ -122,8 +122,12 @@ fn unavailable(message: &'static str) -> ApiError {
 
 /// Open to whoever is on this machine; where others can reach the server, itself or through a
 /// proxy, it needs the admin token.
-async fn metrics(State(watched): State<Watched>, headers: HeaderMap) -> Result<Response, ApiError> {
-    if watched.is_exposed || is_forwarded(&headers) {
+async fn metrics(
+    State(watched): State<Watched>,
+    extensions: Extensions,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    if watched.is_exposed || caller_of(&extensions).via() != Via::Nobody {
         Admin::check(&watched.service, &headers)?;
     }
     let sessions = watched.service.sessions.count();

@@ -17,7 +17,9 @@ use groupware_front_smtp::{self as smtp, Role, Smtp};
 use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
 use groupware_jobs::{Departures, Jobs, LookupSweep};
-use groupware_net::{self as net, Accepting, Admission, Certificate, Pace, descriptors, listen};
+use groupware_net::{
+    self as net, Accepting, Admission, Certificate, Known, Pace, descriptors, listen,
+};
 use groupware_service::Service;
 use groupware_store::{Store, StoreOptions};
 use tokio::sync::watch;
@@ -50,6 +52,7 @@ pub struct Server {
     service: Service,
     certificate: Option<Certificate>,
     request_log: Arc<RequestLog>,
+    known: Known,
     /// As it holds now.
     config: Config,
     router: Router,
@@ -76,14 +79,16 @@ impl Server {
         let admin_token = admin_token::find_or_make(&config).map_err(ServeError::AdminToken)?;
         let parts = Parts::new(&config, stored, &admin_token.text, cores)?;
         let mut jobs = start_jobs(&parts, &config)?;
-        let http = http_server(&parts, &config);
+        let known = Known::new(config.trusted.clone(), config.proxies.clone());
+        let http = http_server(&parts, &config, &known);
         let router = http.router.clone();
         let (listeners, address) =
             listen(config.listen, thread_count).map_err(|source| ServeError::Listen {
                 address: config.listen,
                 source,
             })?;
-        let accepting = Accepting::new(http, admission(&config, thread_count))
+        let accepting = Accepting::new(http, admission(&config, &known, thread_count))
+            .proxies_say(config.proxies_say)
             .tls(tls, config.limits.head_timeout)
             .shutdown_timeout(config.limits.shutdown_timeout);
         let (stop, _) = watch::channel(false);
@@ -98,6 +103,7 @@ impl Server {
             service: parts.service.clone(),
             certificate,
             request_log: Arc::clone(&parts.request_log),
+            known,
             config: config.clone(),
             router,
         };
@@ -111,14 +117,8 @@ impl Server {
         }
         server.jobs = Some(jobs);
         let (service, limits) = (server.service.clone(), config.smtp_limits.clone());
-        let trusted = config.trusted.clone();
-        let smtp = Smtp::new(
-            service,
-            smtp_tls,
-            limits,
-            config.allow_plain_exposed,
-            trusted,
-        );
+        let is_exposed = config.allow_plain_exposed;
+        let smtp = Smtp::new(service, smtp_tls, limits, is_exposed, server.known.clone());
         server.spawn_smtp(&config, smtp)?;
         if let Some(file) = &config.port_file {
             write_port_file(file, address).map_err(|source| ServeError::PortFile {
@@ -215,6 +215,7 @@ impl Server {
         self.service.store().note_slow_commits(log.slow_commit);
         self.service
             .set_quotas(new.limits.quota_bytes, new.mail_quota_bytes);
+        self.known.set(new.trusted.clone(), new.proxies.clone());
         // What needs a restart is told again each time, until there is one.
         self.config.log = LogSettings {
             format: self.config.log.format,
@@ -222,6 +223,8 @@ impl Server {
         };
         self.config.limits.quota_bytes = new.limits.quota_bytes;
         self.config.mail_quota_bytes = new.mail_quota_bytes;
+        self.config.trusted = new.trusted;
+        self.config.proxies = new.proxies;
         Ok(reloaded)
     }
 
@@ -251,12 +254,12 @@ impl std::fmt::Debug for Server {
 }
 
 /// As many connections as the configuration says, or as there are descriptors for.
-fn admission(config: &Config, thread_count: usize) -> Arc<Admission> {
+fn admission(config: &Config, known: &Known, thread_count: usize) -> Arc<Admission> {
     let connections = config
         .limits
         .connections
         .unwrap_or_else(|| descriptors(RESERVED_DESCRIPTORS, DESCRIPTORS_OF_THREAD, thread_count));
-    Arc::new(Admission::new(connections, config.trusted.clone()))
+    Arc::new(Admission::new(connections, known.clone()))
 }
 
 /// The work that goes on beside requests, whatever the configuration.
@@ -304,7 +307,7 @@ fn open(config: &Config) -> Result<(Store, ContentStore), ServeError> {
     })
 }
 
-fn http_server(parts: &Parts, config: &Config) -> HttpServer {
+fn http_server(parts: &Parts, config: &Config, known: &Known) -> HttpServer {
     let limits = &config.limits;
     let gate = parts.gate(config);
     HttpServer {
@@ -324,7 +327,7 @@ fn http_server(parts: &Parts, config: &Config) -> HttpServer {
         },
         // On this machine alone, other servers may have the same name, and no TLS.
         is_https_only: config.tls.is_some() && !config.listen.ip().is_loopback(),
-        proxies: config.proxies.clone(),
+        known: known.clone(),
         metrics: Arc::clone(&parts.metrics),
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use groupware_net::{Connection, Permit, Pool, Source, client_of};
+use groupware_net::{Connection, Origin, Permit, Pool, Source, client_of};
 use groupware_people::{Account, UserName};
 
 /// How a request came to the other end of its connection.
@@ -17,6 +17,17 @@ pub enum Via {
     Proxy(IpAddr),
     /// A proxy handed it on, or somebody who plays one: it may come from anywhere.
     Unknown,
+}
+
+impl Via {
+    /// How whatever is asked on a connection came, unless the request says more.
+    pub fn of(origin: Origin) -> Self {
+        match origin {
+            Origin::Peer => Self::Nobody,
+            Origin::Behind(client) => Self::Proxy(client),
+            Origin::Unsaid => Self::Unknown,
+        }
+    }
 }
 
 /// Who waits for something to be done.
@@ -82,6 +93,11 @@ impl Caller {
     /// How the request came to the other end of the connection.
     pub fn via(&self) -> Via {
         self.0.via
+    }
+
+    /// Whether it is one of this machine's own programs, which asks for itself.
+    pub fn is_of_this_machine(&self) -> bool {
+        self.0.via == Via::Nobody && self.0.peer.to_canonical().is_loopback()
     }
 
     /// Whose share of what requests use it takes from.
@@ -215,14 +231,16 @@ mod tests {
 
     #[test]
     fn a_thread_of_one_connection_may_wait_for_the_disk() {
-        use groupware_net::{Admission, Networks};
+        use groupware_net::{Admission, Known, Networks};
         use std::sync::atomic::AtomicUsize;
 
         let peer = Ipv4Addr::LOCALHOST.into();
-        let admission = Arc::new(Admission::new(1, Networks::loopback()));
+        let known = Known::new(Networks::loopback(), Networks::default());
+        let admission = Arc::new(Admission::new(1, known));
         let connection = Arc::new(Connection {
             peer,
-            slot: admission.enter(peer).unwrap(),
+            origin: Origin::Peer,
+            slot: admission.enter(peer, false).unwrap(),
             on_thread: Arc::new(AtomicUsize::new(1)),
         });
         let caller = Caller::of(Arc::clone(&connection), Via::Nobody);
@@ -233,8 +251,10 @@ mod tests {
         let client = IpAddr::from([192, 0, 2, 1]);
         let caller = Caller::of(Arc::clone(&connection), Via::Proxy(client));
         assert_eq!(caller.source(), Source::Client(client));
+        assert!(!caller.is_of_this_machine());
         let caller = Caller::of(connection, Via::Unknown);
         assert_eq!(caller.source(), Source::Client(peer));
+        assert!(!caller.is_of_this_machine());
         assert!(!Caller::at(peer).may_block());
     }
 }

@@ -155,11 +155,12 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("groupware-mailfiles", &[]),
-    ("groupware-net", &[]),
+    ("groupware-net", &["groupware-proto-proxy"]),
     ("groupware-people", &["groupware-store"]),
     ("groupware-proto-http", &[]),
     ("groupware-proto-lookup", &[]),
     ("groupware-proto-mime", &["groupware-text"]),
+    ("groupware-proto-proxy", &[]),
     ("groupware-proto-smtp", &[]),
     (
         "groupware-server",

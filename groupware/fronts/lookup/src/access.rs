@@ -5,8 +5,7 @@
 
 use std::str::FromStr;
 
-use groupware_http::is_forwarded;
-use http::HeaderMap;
+use groupware_service::Via;
 
 /// Who may change registrations. Everybody may read them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +62,9 @@ impl Access {
         self.access == LookupAccess::Off
     }
 
-    pub(crate) fn is_open_to(self, headers: &HeaderMap) -> bool {
-        self.access == LookupAccess::Open && !(self.is_default && is_forwarded(headers))
+    /// Whether whoever comes so may register.
+    pub(crate) fn is_open_to(self, via: Via) -> bool {
+        self.access == LookupAccess::Open && !(self.is_default && via != Via::Nobody)
     }
 }
 
@@ -74,17 +74,12 @@ mod tests {
 
     #[test]
     fn who_can_be_reached_by_others_asks_who_they_are() {
-        let mut forwarded = HeaderMap::new();
-        forwarded.insert("x-forwarded-for", "192.0.2.1".parse().unwrap());
-        let direct = HeaderMap::new();
+        let proxied = [Via::Unknown, Via::Proxy([192, 0, 2, 1].into())];
         let check = |set, exposed, from_here, from_proxy| {
             let access = Access::new(set, exposed);
-            assert_eq!(access.is_open_to(&direct), from_here, "{set:?} {exposed}");
-            assert_eq!(
-                access.is_open_to(&forwarded),
-                from_proxy,
-                "{set:?} {exposed}"
-            );
+            let is_open = |via| access.is_open_to(via);
+            assert_eq!(is_open(Via::Nobody), from_here, "{set:?} {exposed}");
+            assert_eq!(proxied.map(is_open), [from_proxy; 2], "{set:?} {exposed}");
         };
         check(None, false, true, false);
         check(None, true, false, false);

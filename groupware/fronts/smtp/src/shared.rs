@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use groupware_net::{Admission, Networks, Permit, Pool};
+use groupware_net::{Admission, Known, Permit, Pool};
 use groupware_people::Directory;
 use groupware_service::{Caller, Client, Limiter, Service};
 use tokio_rustls::TlsAcceptor;
@@ -47,6 +47,8 @@ pub struct SmtpLimits {
     pub memory_bytes: usize,
     /// Longest time that a stopping server waits.
     pub shutdown_timeout: Duration,
+    /// Listeners on which each connection of a proxy begins with a header that says for whom it comes.
+    pub proxies_say: Vec<Role>,
 }
 
 impl Default for SmtpLimits {
@@ -61,6 +63,7 @@ impl Default for SmtpLimits {
             connection_timeout: Duration::from_secs(3600),
             memory_bytes: 64 << 20,
             shutdown_timeout: Duration::from_secs(10),
+            proxies_say: Vec::new(),
         }
     }
 }
@@ -85,7 +88,7 @@ impl Smtp {
         tls: Option<TlsAcceptor>,
         limits: SmtpLimits,
         allow_plain_exposed: bool,
-        trusted: Networks,
+        known: Known,
     ) -> Self {
         let per_minute = limits.messages_per_minute.max(1);
         Self {
@@ -95,7 +98,7 @@ impl Smtp {
             memory: Pool::new(limits.memory_bytes / UNIT_BYTES)
                 .with_trusted(limits.memory_bytes / UNIT_BYTES * TRUSTED_TIMES),
             admission: Arc::new(
-                Admission::new(limits.connections, trusted)
+                Admission::new(limits.connections, known)
                     .with_most_of_client(limits.connections_per_client),
             ),
             messages: Limiter::new(per_minute, Duration::from_secs(60) / per_minute),
@@ -121,11 +124,11 @@ impl Smtp {
 
     /// Counts a message of a client; whether it may send it. This machine's own programs may send
     /// as much as they like.
-    pub(crate) fn may_send(&self, peer: IpAddr) -> bool {
-        if peer.to_canonical().is_loopback() && !self.limits.limits_this_machine {
+    pub(crate) fn may_send(&self, caller: &Caller) -> bool {
+        if caller.is_of_this_machine() && !self.limits.limits_this_machine {
             return true;
         }
-        let (client, now) = (Client::at(peer).address, self.service.uptime());
+        let (client, now) = (Client::at(caller.peer()).address, self.service.uptime());
         self.limits.messages_per_minute > 0 && self.messages.admit(client, 1, now).is_ok()
     }
 }

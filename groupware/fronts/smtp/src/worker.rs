@@ -1,12 +1,12 @@
 //! The thread that talks with all clients.
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 
-use groupware_net::{ACCEPT_PAUSE, Connection, Line};
+use groupware_net::{ACCEPT_PAUSE, Connection, Line, NotLetIn, Slot, arrive};
 use groupware_service::{Caller, Via};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -66,30 +66,21 @@ async fn accept_all(
         || listener
             .local_addr()
             .is_ok_and(|address| address.ip().is_loopback());
+    let proxies_say = shared.limits.proxies_say.contains(&role);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    let slot = shared.admission.enter(peer.ip());
+                    let slot = shared.admission.enter(peer.ip(), proxies_say);
                     let (shared, stopping) = (Arc::clone(&shared), stopping.clone());
                     connections.spawn(async move {
                         // Answers go out at once; a socket that refuses this is about to fail.
                         let _ = stream.set_nodelay(true);
                         match slot {
                             Some(slot) => {
-                                // Others are talked with on the same thread: it never waits itself.
-                                let connection = Arc::new(Connection {
-                                    peer: peer.ip(),
-                                    slot,
-                                    on_thread: Arc::new(AtomicUsize::new(usize::MAX)),
-                                });
-                                let caller = Caller::of(Arc::clone(&connection), Via::Nobody);
-                                let session = Session::new(&shared, role, caller, is_local);
-                                tokio::select! {
-                                    () = converse(stream, session, &shared, stopping) => {}
-                                    () = connection.slot.ticket().displaced() => {}
-                                }
+                                let arrived = (stream, peer.ip(), slot);
+                                receive(arrived, &shared, (role, is_local), stopping).await;
                             }
                             None => turn_away(stream).await,
                         }
@@ -102,6 +93,33 @@ async fn accept_all(
         }
     }
     while connections.join_next().await.is_some() {}
+}
+
+/// Talks with whoever comes, once it is said who that is.
+async fn receive(
+    (mut stream, peer, slot): (TcpStream, IpAddr, Slot),
+    shared: &Smtp,
+    (role, is_local): (Role, bool),
+    stopping: watch::Receiver<bool>,
+) {
+    let (origin, slot) = match arrive(&mut stream, slot).await {
+        Ok(arrived) => arrived,
+        Err(NotLetIn::Full) => return turn_away(stream).await,
+        Err(_) => return,
+    };
+    // Others are talked with on the same thread: it never waits itself.
+    let connection = Arc::new(Connection {
+        peer,
+        origin,
+        slot,
+        on_thread: Arc::new(AtomicUsize::new(usize::MAX)),
+    });
+    let caller = Caller::of(Arc::clone(&connection), Via::of(origin));
+    let session = Session::new(shared, role, caller, is_local);
+    tokio::select! {
+        () = converse(stream, session, shared, stopping) => {}
+        () = connection.slot.ticket().displaced() => {}
+    }
 }
 
 async fn turn_away(stream: TcpStream) {

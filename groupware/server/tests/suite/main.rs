@@ -11,6 +11,7 @@ mod owner;
 mod pages;
 mod pages_mail;
 mod people;
+mod proxies;
 mod service;
 mod shared_databases;
 mod sign_in;

@@ -1,0 +1,147 @@
+//! Where a connection comes from: from its other end, or from whom a proxy there names ahead of it.
+
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use groupware_proto_proxy::{Header, NoHeader, Told, header};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::admission::Slot;
+
+/// A proxy sends its header with the first packet, or with the one behind it.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// What is looked at first. Hardly a header is longer.
+const LOOK_BYTES: usize = 512;
+
+/// From where a connection was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// From its other end.
+    Peer,
+    /// From this address, says a proxy at its other end.
+    Behind(IpAddr),
+    /// A proxy at its other end doesn't say from where.
+    Unsaid,
+}
+
+/// Why a connection was not let in.
+#[derive(Debug, thiserror::Error)]
+pub enum NotLetIn {
+    /// The connection ended, or failed.
+    #[error("the connection failed")]
+    Gone(#[from] io::Error),
+    /// The proxy took too long to say for whom it comes.
+    #[error("no PROXY header came within {} s", HEADER_TIMEOUT.as_secs())]
+    Late,
+    /// It said something else.
+    #[error(transparent)]
+    Header(#[from] NoHeader),
+    /// Whom it comes for has no room.
+    #[error("there is no room for the client")]
+    Full,
+}
+
+/// Reads the header that a connection owes, if it owes one. The slot is the client's then, and the stream
+/// begins with what the client sent.
+///
+/// # Errors
+/// See [`NotLetIn`]. The connection is of no use then.
+pub async fn arrive(stream: &mut TcpStream, slot: Slot) -> Result<(Origin, Slot), NotLetIn> {
+    if !slot.ticket().owes_header() {
+        return Ok((Origin::Peer, slot));
+    }
+    let told = timeout(HEADER_TIMEOUT, read(stream)).await;
+    let (origin, client) = match told.map_err(|_| NotLetIn::Late)?? {
+        Told::Client(client) => (Origin::Behind(client), client),
+        Told::Nobody => (Origin::Unsaid, slot.ticket().client()),
+    };
+    let slot = slot.of_client(client).ok_or(NotLetIn::Full)?;
+    Ok((origin, slot))
+}
+
+/// Takes the header from the stream, and no byte behind it: what follows may be a handshake.
+async fn read(stream: &mut TcpStream) -> Result<Told, NotLetIn> {
+    let (mut read, mut look) = (Vec::new(), [0; LOOK_BYTES]);
+    loop {
+        let seen = match stream.peek(&mut look).await? {
+            0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            count => &look[..count],
+        };
+        let before = read.len();
+        read.extend_from_slice(seen);
+        let (mine, told) = match header(&read)? {
+            // All of it is the header's: it is taken, so that the next look waits for more.
+            Header::Partial => (read.len() - before, None),
+            Header::Whole { bytes, told } => (bytes - before, Some(told)),
+        };
+        stream.read_exact(&mut look[..mine]).await?;
+        if let Some(told) = told {
+            return Ok(told);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::sync::Arc;
+
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::{Admission, Known, Networks};
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    /// What becomes of a connection of a named proxy that sends these pieces.
+    async fn arrived(pieces: &[&[u8]]) -> Result<(Origin, Slot, Vec<u8>), NotLetIn> {
+        let known = Known::new(Networks::loopback(), Networks::loopback());
+        let admission = Arc::new(Admission::new(8, known).with_most_of_client(1));
+        let listener = TcpListener::bind((HERE, 0)).await?;
+        let mut client = TcpStream::connect(listener.local_addr()?).await?;
+        let (mut stream, _) = listener.accept().await?;
+        let send = async {
+            for piece in pieces {
+                client.write_all(piece).await?;
+                // The other side looks at each by itself.
+                tokio::task::yield_now().await;
+            }
+            client.shutdown().await
+        };
+        let slot = admission.enter(HERE, true).unwrap();
+        let (sent, arrived) = tokio::join!(send, arrive(&mut stream, slot));
+        let (origin, slot) = arrived?;
+        sent?;
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).await?;
+        Ok((origin, slot, rest))
+    }
+
+    #[tokio::test]
+    async fn a_proxy_says_who_comes_and_the_rest_is_the_clients() {
+        let pieces: [&[u8]; 3] = [b"PRO", b"XY TCP4 127.0.0.9 192.0.2.2 1 2\r", b"\nEHLO"];
+        let (origin, slot, rest) = arrived(&pieces).await.unwrap();
+        let client = [127, 0, 0, 9].into();
+        assert_eq!((origin, rest.as_slice()), (Origin::Behind(client), &b"EHLO"[..]));
+        // Whatever the proxy itself is, whom it names is not trusted.
+        assert!(!slot.ticket().is_trusted() && slot.ticket().client() == client);
+        let health: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0";
+        let (origin, slot, rest) = arrived(&[health, b"GET"]).await.unwrap();
+        assert_eq!((origin, rest.as_slice()), (Origin::Unsaid, &b"GET"[..]));
+        assert!(!slot.ticket().is_trusted() && slot.ticket().client() == HERE);
+    }
+
+    #[tokio::test]
+    async fn a_proxy_that_says_nothing_is_not_let_in() {
+        let missing = arrived(&[b"GET / HTTP/1.1\r\n"]).await;
+        assert!(matches!(missing, Err(NotLetIn::Header(NoHeader::Missing))));
+        let ended = arrived(&[b"PROXY TCP4 127.0.0.9"]).await;
+        assert!(matches!(ended, Err(NotLetIn::Gone(_))));
+        let endless = arrived(&[&[b' '; 4096]]).await;
+        assert!(endless.is_err());
+    }
+}
