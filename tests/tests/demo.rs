@@ -1,6 +1,7 @@
 //! `plimsoll serve --demo`: one command, something to look at, nothing left.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -19,27 +20,61 @@ impl Drop for Demo {
     }
 }
 
+impl Demo {
+    /// One that is started in a folder, with its temporary files there, too, and what it says at first.
+    fn start(folder: &Path) -> (Self, String) {
+        let mut demo = Self(
+            Command::new(program())
+                .args(["serve", "--demo", "--listen", "127.0.0.1:0"])
+                .current_dir(folder)
+                .env("TMPDIR", folder)
+                .stdin(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the program starts"),
+        );
+        let output = demo.0.stderr.take().expect("it is piped");
+        let mut said = String::new();
+        for line in BufReader::new(output).lines() {
+            let line = line.expect("it is text");
+            said += &format!("{line}\n");
+            if line.contains("Ctrl-C") {
+                break;
+            }
+        }
+        (demo, said)
+    }
+
+    fn interrupt(mut self) {
+        let id = Pid::from_raw(self.0.id().try_into().expect("an id"));
+        kill(id, Signal::SIGINT).expect("it runs");
+        let ended = self.0.wait().expect("it ends");
+        assert!(ended.success(), "{ended}");
+    }
+}
+
+/// What there is in a folder.
+fn count(folder: &Path) -> usize {
+    std::fs::read_dir(folder).expect("the folder").count()
+}
+
+#[test]
+fn one_that_was_killed_leaves_nothing_after_the_next() {
+    let folder = tempfile::tempdir().expect("a folder to start it in");
+    let (killed, _) = Demo::start(folder.path());
+    drop(killed);
+    assert_eq!(count(folder.path()), 1);
+    let (next, _) = Demo::start(folder.path());
+    // Its own.
+    assert_eq!(count(folder.path()), 1);
+    next.interrupt();
+    assert_eq!(count(folder.path()), 0);
+}
+
 #[test]
 fn it_says_how_to_sign_in_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder to start it in");
-    let mut demo = Demo(
-        Command::new(program())
-            .args(["serve", "--demo", "--listen", "127.0.0.1:0"])
-            .current_dir(folder.path())
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts"),
-    );
-    let output = demo.0.stderr.take().expect("it is piped");
-    let mut said = String::new();
-    for line in BufReader::new(output).lines() {
-        let line = line.expect("it is text");
-        said += &format!("{line}\n");
-        if line.contains("Ctrl-C") {
-            break;
-        }
-    }
+    let (demo, said) = Demo::start(folder.path());
     let address = said
         .split_once("Open http://")
         .and_then(|(_, rest)| rest.split('/').next()?.parse().ok())
@@ -68,12 +103,6 @@ fn it_says_how_to_sign_in_and_leaves_nothing() {
         let found = list.as_array().map_or(0, Vec::len);
         assert!(found >= least, "{path}: {found}");
     }
-    let id = Pid::from_raw(demo.0.id().try_into().expect("an id"));
-    kill(id, Signal::SIGINT).expect("it runs");
-    let ended = demo.0.wait().expect("it ends");
-    assert!(ended.success(), "{ended}");
-    let left = std::fs::read_dir(folder.path())
-        .expect("the folder")
-        .count();
-    assert_eq!(left, 0);
+    demo.interrupt();
+    assert_eq!(count(folder.path()), 0);
 }

@@ -12,6 +12,7 @@
 mod error;
 mod hold;
 mod pins;
+mod scratch;
 mod store;
 mod sweep;
 mod tail;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::pins::{Pin, SharedPins};
+use crate::scratch::Scratch;
 use crate::tail::with_tail;
 use crate::{ContentError, ContentHash};
 
@@ -31,7 +32,7 @@ struct Inner {
     uploads: PathBuf,
     pins: SharedPins,
     /// Gone with the last handle.
-    _scratch: Option<tempfile::TempDir>,
+    _scratch: Option<Scratch>,
 }
 
 /// What is found where content should be.
@@ -55,18 +56,19 @@ impl ContentStore {
         Self::open_with(folder, None)
     }
 
-    /// A place in a new folder among the system's temporary ones, gone with the last handle.
+    /// A place in a new folder among the system's temporary ones, gone with the last handle. What a process
+    /// that was killed left of such places is removed.
     ///
     /// # Errors
     /// When the disk refuses.
     pub fn scratch() -> Result<Self, ContentError> {
-        let scratch =
-            tempfile::tempdir().map_err(|error| ContentError::of(&std::env::temp_dir(), error))?;
+        let among = std::env::temp_dir();
+        let scratch = Scratch::make(&among).map_err(|error| ContentError::of(&among, error))?;
         let folder = scratch.path().to_path_buf();
         Self::open_with(&folder, Some(scratch))
     }
 
-    fn open_with(folder: &Path, scratch: Option<tempfile::TempDir>) -> Result<Self, ContentError> {
+    fn open_with(folder: &Path, scratch: Option<Scratch>) -> Result<Self, ContentError> {
         let (content, uploads) = (folder.join("content"), folder.join("uploads"));
         let io = |error| ContentError::of(folder, error);
         make_folder(folder).map_err(io)?;
