@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use groupware_net::{Permit, Pool, Source};
+use groupware_net::{Gauge, Permit, Pool, Source};
 use groupware_service::Caller;
 use http::StatusCode;
 use http_body_util::BodyExt;
@@ -38,6 +38,11 @@ impl Answers {
             streams,
             folder,
         }
+    }
+
+    /// Looks into the memory of those that wait.
+    pub(crate) fn gauge(&self) -> Gauge {
+        self.held.gauge()
     }
 
     /// Has a response take its memory from the client's share until the last byte of its body is sent or

@@ -1,6 +1,6 @@
 //! Bounds the memory that bodies of requests take, all together and for each source.
 
-use groupware_net::{Permit, Pool, Source};
+use groupware_net::{Gauge, Permit, Pool, Source};
 
 /// Bodies up to this size have a budget of their own, so that large ones don't hold them up.
 pub(crate) const SMALL_BYTES: usize = 64 << 10;
@@ -25,6 +25,11 @@ impl BodyBudget {
             small: pool(SMALL_BUDGET_BYTES),
             large: pool(LARGE_BUDGET_BYTES),
         }
+    }
+
+    /// Look into the budgets of small bodies and of large ones.
+    pub(crate) fn gauges(&self) -> [Gauge; 2] {
+        [self.small.gauge(), self.large.gauge()]
     }
 
     /// Waits for the budget of a request's body of up to so many bytes. That of a large one, which only

@@ -159,12 +159,25 @@ impl Gate {
         (metrics, log): (Arc<Metrics>, Arc<RequestLog>),
         hosts: Hosts,
     ) -> Self {
+        let (permits, budget) = (Permits::new(requests_at_once), BodyBudget::new());
+        let answers = Answers::new(streams, folder);
+        let [small, large] = budget.gauges();
+        for (name, gauge) in [
+            ("requests", permits.gauge()),
+            ("small_bodies_kib", small),
+            ("large_bodies_kib", large),
+            ("answers_kib", answers.gauge()),
+            ("reading_kib", service.memory_gauge()),
+            ("long_reads", service.aside_gauge()),
+        ] {
+            metrics.shares.pool(name, gauge);
+        }
         Self(Arc::new(Inner {
             service,
             limits,
-            permits: Permits::new(requests_at_once),
-            budget: BodyBudget::new(),
-            answers: Answers::new(streams, folder),
+            permits,
+            budget,
+            answers,
             metrics,
             log,
             hosts,

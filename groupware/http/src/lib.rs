@@ -22,6 +22,7 @@ pub mod reply;
 mod request_log;
 mod request_metrics;
 mod server;
+mod share_metrics;
 mod sign_in;
 mod stream;
 

@@ -14,6 +14,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
 
 use crate::request_metrics::RequestMetrics;
+use crate::share_metrics::ShareMetrics;
 
 /// The counters of a server.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub struct Metrics {
     pub connections: Gauge,
     /// Connections closed at once.
     pub connections_refused: Counter,
+    /// What clients and users share.
+    pub shares: ShareMetrics,
     /// Failures of the sweeps of content.
     pub sweep_failures: Counter,
     sessions: Gauge,
@@ -37,7 +40,9 @@ impl Metrics {
         let requests = RequestMetrics::default();
         let (connections, sessions) = (Gauge::default(), Gauge::default());
         let (connections_refused, sweep_failures) = (Counter::default(), Counter::default());
+        let shares = ShareMetrics::default();
         registry.register_collector(Box::new(requests.clone()));
+        registry.register_collector(Box::new(shares.clone()));
         registry.register("http_connections", "Open connections", connections.clone());
         let help = "Connections closed at once, since too many were open";
         registry.register(
@@ -54,6 +59,7 @@ impl Metrics {
             requests,
             connections,
             connections_refused,
+            shares,
             sweep_failures,
             sessions,
             registry,

@@ -31,9 +31,39 @@ pub struct Admission {
     open: Mutex<Open>,
 }
 
+/// What an admission holds now, and what it has done since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AdmissionStats {
+    /// Most connections.
+    pub most: usize,
+    /// Open connections of strangers.
+    pub strangers: usize,
+    /// Open connections that count as users'.
+    pub users: usize,
+    /// Open connections of trusted addresses, and of proxies that have yet to say for whom they come.
+    pub trusted: usize,
+    /// What was not let in.
+    pub refused: Refused,
+    /// Strangers' connections that were ended to make room for others.
+    pub displaced: u64,
+}
+
+/// Connections that were not let in, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// All that there may be were taken, or all of strangers.
+    pub full: u64,
+    /// The address had as many as one may have.
+    pub share: u64,
+    /// A proxy didn't say for whom it came.
+    pub header: u64,
+}
+
 #[derive(Debug, Default)]
 struct Open {
     count: usize,
+    refused: Refused,
+    displaced: u64,
     next: u64,
     strangers: usize,
     /// Strangers' connections by client, the oldest first.
@@ -113,12 +143,14 @@ impl Admission {
         let is_bounded = self.is_bounded(standing);
         let own = open.of_client.get(&client).copied().unwrap_or_default();
         if is_bounded && own >= self.most_of_client {
+            open.refused.share += 1;
             return None;
         }
         let is_full = open.count >= self.most;
         if (is_full || is_stranger && open.strangers >= self.most_strangers)
             && !open.displace_for(client, is_stranger)
         {
+            open.refused.full += 1;
             return None;
         }
         open.count += 1;
@@ -148,6 +180,20 @@ impl Admission {
         self.most_of_client != usize::MAX && standing != Standing::Proxy
     }
 
+    /// What it holds and has done.
+    pub fn stats(&self) -> AdmissionStats {
+        let open = self.lock();
+        let users = open.of_user.values().sum();
+        AdmissionStats {
+            most: self.most,
+            strangers: open.strangers,
+            users,
+            trusted: open.count.saturating_sub(open.strangers + users),
+            refused: open.refused,
+            displaced: open.displaced,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -173,6 +219,7 @@ impl Open {
         self.remove(&ticket);
         // It is not counted from here on, though it takes a moment to end.
         self.count = self.count.saturating_sub(1);
+        self.displaced += 1;
         ticket.displaced.notify_one();
         true
     }
@@ -230,6 +277,11 @@ impl Slot {
     /// What is known of the connection.
     pub fn ticket(&self) -> &Ticket {
         &self.ticket
+    }
+
+    /// The connection is not let in: its proxy doesn't say for whom it comes.
+    pub(crate) fn refuse(self) {
+        self.of.lock().refused.header += 1;
     }
 
     /// The same connection as this client's, who is a stranger; `None` if there is no room for that.
@@ -322,6 +374,9 @@ mod tests {
         assert!(!is_displaced(&greedy[2]).await);
         let third = many(&admission, 3, 1);
         assert_eq!(third.len(), 1);
+        let stats = admission.stats();
+        assert_eq!((stats.most, stats.strangers, stats.displaced), (8, 4, 3));
+        assert_eq!(stats.refused.full, 2);
         drop((greedy, others, third));
         let open = admission.lock();
         assert_eq!((open.count, open.strangers), (0, 0));
@@ -346,6 +401,8 @@ mod tests {
             assert!(!is_displaced(slot).await);
         }
         assert_eq!(admission.lock().of_user.get(&ada), Some(&4));
+        let stats = admission.stats();
+        assert_eq!((stats.strangers, stats.users, stats.trusted), (4, 4, 0));
         drop((users, strangers, more));
         assert!(admission.lock().of_user.is_empty());
         assert_eq!(admission.lock().count, 0);
@@ -353,7 +410,10 @@ mod tests {
 
     #[test]
     fn a_trusted_address_has_all_there_are() {
-        let admission = Arc::new(Admission::new(8, Known::new(Networks::loopback(), Networks::default())));
+        let admission = Arc::new(Admission::new(
+            8,
+            Known::new(Networks::loopback(), Networks::default()),
+        ));
         let strangers = many(&admission, 1, 9);
         let enter = || admission.enter([127, 0, 0, 1].into(), false);
         let trusted: Vec<_> = std::iter::from_fn(enter).collect();
@@ -372,6 +432,7 @@ mod tests {
         assert_eq!(many(&admission, 2, 9).len(), 2);
         first.pop();
         assert_eq!(many(&admission, 1, 9).len(), 1);
+        assert_eq!(admission.stats().refused.share, 3);
         drop(first);
         assert!(admission.lock().of_client.is_empty());
     }
@@ -382,9 +443,7 @@ mod tests {
         let admission = Arc::new(Admission::new(100, known).with_most_of_client(2));
         let proxy = [127, 0, 0, 1].into();
         // As many as it comes for, until it says for whom.
-        let slots: Vec<_> = (0..9)
-            .map_while(|_| admission.enter(proxy, true))
-            .collect();
+        let slots: Vec<_> = (0..9).map_while(|_| admission.enter(proxy, true)).collect();
         assert!(slots.len() == 9 && slots.iter().all(|slot| slot.ticket().owes_header()));
         let told: Vec<_> = slots
             .into_iter()

@@ -54,7 +54,14 @@ pub async fn arrive(stream: &mut TcpStream, slot: Slot) -> Result<(Origin, Slot)
         return Ok((Origin::Peer, slot));
     }
     let told = timeout(HEADER_TIMEOUT, read(stream)).await;
-    let (origin, client) = match told.map_err(|_| NotLetIn::Late)?? {
+    let told = match told.unwrap_or(Err(NotLetIn::Late)) {
+        Ok(told) => told,
+        Err(problem) => {
+            slot.refuse();
+            return Err(problem);
+        }
+    };
+    let (origin, client) = match told {
         Told::Client(client) => (Origin::Behind(client), client),
         Told::Nobody => (Origin::Unsaid, slot.ticket().client()),
     };
@@ -126,7 +133,10 @@ mod tests {
         let pieces: [&[u8]; 3] = [b"PRO", b"XY TCP4 127.0.0.9 192.0.2.2 1 2\r", b"\nEHLO"];
         let (origin, slot, rest) = arrived(&pieces).await.unwrap();
         let client = [127, 0, 0, 9].into();
-        assert_eq!((origin, rest.as_slice()), (Origin::Behind(client), &b"EHLO"[..]));
+        assert_eq!(
+            (origin, rest.as_slice()),
+            (Origin::Behind(client), &b"EHLO"[..])
+        );
         // Whatever the proxy itself is, whom it names is not trusted.
         assert!(!slot.ticket().is_trusted() && slot.ticket().client() == client);
         let health: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0";

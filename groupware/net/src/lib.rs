@@ -15,12 +15,13 @@ mod share;
 mod tls;
 
 pub use accept::{ACCEPT_PAUSE, Accepting, Connection, Serve, run};
-pub use admission::{Admission, Slot, Ticket};
+pub use admission::{Admission, AdmissionStats, Refused, Slot, Ticket};
 pub use arrival::{NotLetIn, Origin, arrive};
 pub use known::Known;
 pub use line::{Line, NoLine, Stream};
 pub use listen::{descriptors, listen};
 pub use network::{Network, Networks, NoNetwork, client_of};
 pub use pace::{Pace, Patience, Phase, Pulse, Watched};
-pub use share::{Permit, Pool, Source};
+pub use share::{Gauge, Permit, Pool, PoolStats, Source};
 pub use tls::{Certificate, TlsError, TlsFiles, acceptor};
+pub use tokio_rustls::TlsAcceptor;

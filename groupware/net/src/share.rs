@@ -11,6 +11,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -41,6 +42,63 @@ pub struct Pool {
     /// The half that strangers take from.
     open: Arc<Semaphore>,
     shares: Mutex<Shares>,
+    short: Arc<Short>,
+}
+
+/// How often there was not enough.
+#[derive(Debug, Default)]
+struct Short {
+    waits: AtomicU64,
+    refusals: AtomicU64,
+}
+
+/// What a pool holds now, and how often it was short of units since it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolStats {
+    /// Units that users and strangers have together.
+    pub units: usize,
+    /// Of these, units that are taken; those of trusted sources among them, unless they have some apart.
+    pub taken: usize,
+    /// Of the taken ones, those of strangers.
+    pub strangers: usize,
+    /// Units apart for those who are trusted, and how many of them are taken.
+    pub trusted: Option<(usize, usize)>,
+    /// How often somebody had to wait.
+    pub waits: u64,
+    /// How often somebody who doesn't wait got nothing.
+    pub refusals: u64,
+}
+
+/// Looks into a pool, wherever that is.
+#[derive(Debug, Clone)]
+pub struct Gauge {
+    units: usize,
+    trusted: (Arc<Semaphore>, usize),
+    all: Arc<Semaphore>,
+    open: Arc<Semaphore>,
+    short: Arc<Short>,
+}
+
+impl Gauge {
+    /// What the pool holds and has done.
+    pub fn read(&self) -> PoolStats {
+        let taken = |of: &Semaphore, units: usize| units.saturating_sub(of.available_permits());
+        let (apart, apart_units) = &self.trusted;
+        let is_apart = !Arc::ptr_eq(apart, &self.all);
+        PoolStats {
+            units: self.units,
+            taken: taken(&self.all, self.units),
+            strangers: taken(&self.open, open_units(self.units)),
+            trusted: is_apart.then(|| (*apart_units, taken(apart, *apart_units))),
+            waits: self.short.waits.load(Relaxed),
+            refusals: self.short.refusals.load(Relaxed),
+        }
+    }
+}
+
+/// The half that is for strangers.
+fn open_units(units: usize) -> usize {
+    (units / 2).max(1)
 }
 
 #[derive(Debug)]
@@ -57,6 +115,7 @@ struct Way {
     share: Option<Arc<Semaphore>>,
     open: Option<Arc<Semaphore>>,
     all: Arc<Semaphore>,
+    short: Arc<Short>,
 }
 
 /// Units of a pool; dropping it gives them back.
@@ -76,7 +135,8 @@ impl Pool {
             units,
             trusted: (Arc::clone(&all), units),
             all,
-            open: Arc::new(Semaphore::new((units / 2).max(1))),
+            open: Arc::new(Semaphore::new(open_units(units))),
+            short: Arc::default(),
             shares: Mutex::new(Shares {
                 by_source: HashMap::new(),
                 look_at: KEPT_SHARES,
@@ -91,6 +151,17 @@ impl Pool {
         Self {
             trusted: (Arc::new(Semaphore::new(units)), units),
             ..self
+        }
+    }
+
+    /// Looks into it from elsewhere.
+    pub fn gauge(&self) -> Gauge {
+        Gauge {
+            units: self.units,
+            trusted: (Arc::clone(&self.trusted.0), self.trusted.1),
+            all: Arc::clone(&self.all),
+            open: Arc::clone(&self.open),
+            short: Arc::clone(&self.short),
         }
     }
 
@@ -112,12 +183,17 @@ impl Pool {
     /// So many units if they are there at once.
     pub fn try_take(&self, source: &Source, units: usize) -> Option<Permit> {
         let mut permit = self.none(source);
-        let units = u32::try_from(units).ok()?;
-        for semaphore in permit.way.semaphores() {
-            permit
-                .held
-                .push(Arc::clone(semaphore).try_acquire_many_owned(units).ok()?);
-        }
+        let taken = u32::try_from(units).ok().and_then(|units| {
+            for semaphore in permit.way.semaphores() {
+                let taken = Arc::clone(semaphore).try_acquire_many_owned(units);
+                permit.held.push(taken.ok()?);
+            }
+            Some(units)
+        });
+        let Some(units) = taken else {
+            self.short.refusals.fetch_add(1, Relaxed);
+            return None;
+        };
         permit.units = units;
         Some(permit)
     }
@@ -134,6 +210,7 @@ impl Pool {
                 share: self.share(source),
                 open: is_stranger.then(|| Arc::clone(&self.open)),
                 all: Arc::clone(all),
+                short: Arc::clone(&self.short),
             },
             units: 0,
             held: Vec::new(),
@@ -191,6 +268,12 @@ impl Permit {
     pub async fn grow(&mut self, more: u32) {
         let mut taken = Vec::with_capacity(3);
         for semaphore in self.way.semaphores() {
+            // Who finds enough at once, as mostly, waits for nobody: those who wait are served first.
+            if let Ok(at_once) = Arc::clone(semaphore).try_acquire_many_owned(more) {
+                taken.push(at_once);
+                continue;
+            }
+            self.way.short.waits.fetch_add(1, Relaxed);
             // No semaphore of a pool is ever closed.
             taken.extend(Arc::clone(semaphore).acquire_many_owned(more).await.ok());
         }
@@ -234,6 +317,9 @@ mod tests {
         let second: Vec<_> = (0..9).map_while(|_| pool.try_take(&client(2), 1)).collect();
         assert_eq!(second.len(), 4);
         assert!(pool.try_take(&client(3), 1).is_none());
+        let stats = pool.gauge().read();
+        assert_eq!((stats.units, stats.taken, stats.strangers), (16, 8, 8));
+        assert_eq!((stats.trusted, stats.refusals), (None, 3));
         let ada: Vec<_> = (0..9)
             .map_while(|_| pool.try_take(&user("ada"), 1))
             .collect();
@@ -257,6 +343,7 @@ mod tests {
         );
         let trusted = pool.try_take(&Source::Trusted, 100);
         assert!(trusted.is_some() && pool.free() == 4);
+        assert_eq!(pool.gauge().read().trusted, Some((100, 100)));
         assert!(pool.try_take(&client(1), 1).is_some());
         assert!(pool.try_take(&Source::Trusted, 1).is_none());
     }
@@ -282,7 +369,7 @@ mod tests {
                 _ = more.as_mut() => panic!("that was all of hers"),
                 () = std::future::ready(()) => {}
             }
-            assert_eq!(pool.free(), 6);
+            assert_eq!((pool.free(), pool.gauge().read().waits), (6, 1));
             drop(pool.take(&Source::Trusted, 6).await);
             drop(held);
             assert_eq!(more.await.units(), 1);

@@ -18,7 +18,7 @@ use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
 use groupware_jobs::{Departures, Jobs, LookupSweep};
 use groupware_net::{
-    self as net, Accepting, Admission, Certificate, Known, Pace, descriptors, listen,
+    self as net, Accepting, Admission, Certificate, Known, Pace, TlsAcceptor, descriptors, listen,
 };
 use groupware_service::Service;
 use groupware_store::{Store, StoreOptions};
@@ -87,7 +87,12 @@ impl Server {
                 address: config.listen,
                 source,
             })?;
-        let accepting = Accepting::new(http, admission(&config, &known, thread_count))
+        let admission = admission(&config, &known, thread_count);
+        parts
+            .metrics
+            .shares
+            .admission("http", Arc::clone(&admission));
+        let accepting = Accepting::new(http, admission)
             .proxies_say(config.proxies_say)
             .tls(tls, config.limits.head_timeout)
             .shutdown_timeout(config.limits.shutdown_timeout);
@@ -116,10 +121,10 @@ impl Server {
                 .map_err(ServeError::System)?;
         }
         server.jobs = Some(jobs);
-        let (service, limits) = (server.service.clone(), config.smtp_limits.clone());
-        let is_exposed = config.allow_plain_exposed;
-        let smtp = Smtp::new(service, smtp_tls, limits, is_exposed, server.known.clone());
-        server.spawn_smtp(&config, smtp)?;
+        server.spawn_smtp(
+            &config,
+            smtp_server(&parts, &config, smtp_tls, &server.known),
+        )?;
         if let Some(file) = &config.port_file {
             write_port_file(file, address).map_err(|source| ServeError::PortFile {
                 file: file.clone(),
@@ -260,6 +265,21 @@ fn admission(config: &Config, known: &Known, thread_count: usize) -> Arc<Admissi
         .connections
         .unwrap_or_else(|| descriptors(RESERVED_DESCRIPTORS, DESCRIPTORS_OF_THREAD, thread_count));
     Arc::new(Admission::new(connections, known.clone()))
+}
+
+/// SMTP, whether anybody is to be listened to or not.
+fn smtp_server(parts: &Parts, config: &Config, tls: Option<TlsAcceptor>, known: &Known) -> Smtp {
+    let smtp = Smtp::new(
+        parts.service.clone(),
+        tls,
+        config.smtp_limits.clone(),
+        config.allow_plain_exposed,
+        known.clone(),
+    );
+    let shares = &parts.metrics.shares;
+    shares.admission("smtp", Arc::clone(smtp.admission()));
+    shares.pool("smtp_messages_kib", smtp.memory_gauge());
+    smtp
 }
 
 /// The work that goes on beside requests, whatever the configuration.

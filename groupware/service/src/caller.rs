@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use groupware_net::{Connection, Origin, Permit, Pool, Source, client_of};
+use groupware_net::{Connection, Gauge, Origin, Permit, Pool, Source, client_of};
 use groupware_people::{Account, UserName};
 
 /// How a request came to the other end of its connection.
@@ -168,6 +168,11 @@ impl Permits {
     /// Permits for so many requests.
     pub fn new(at_once: usize) -> Self {
         Self(Pool::new(at_once))
+    }
+
+    /// Looks into them.
+    pub fn gauge(&self) -> Gauge {
+        self.0.gauge()
     }
 
     /// Works on a request when there is a permit for it, of the caller's share.

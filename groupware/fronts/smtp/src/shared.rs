@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use groupware_net::{Admission, Known, Permit, Pool};
+use groupware_net::{Admission, Gauge, Known, Permit, Pool};
 use groupware_people::Directory;
 use groupware_service::{Caller, Client, Limiter, Service};
 use tokio_rustls::TlsAcceptor;
@@ -104,6 +104,16 @@ impl Smtp {
             messages: Limiter::new(per_minute, Duration::from_secs(60) / per_minute),
             limits,
         }
+    }
+
+    /// Whose connections there are.
+    pub fn admission(&self) -> &Arc<Admission> {
+        &self.admission
+    }
+
+    /// Looks into the memory for messages under way, in KiB.
+    pub fn memory_gauge(&self) -> Gauge {
+        self.memory.gauge()
     }
 
     pub(crate) fn domain(&self) -> &str {
