@@ -344,9 +344,14 @@ pub(crate) struct ServeArgs {
     /// Address where local users hand in mail (SMTP with sign-in); none unless given
     #[arg(long, env = "PLIMSOLL_SUBMISSION_LISTEN", value_name = "ADDRESS")]
     pub(crate) submission_listen: Option<SocketAddr>,
-    /// Most bytes of the messages of one mailbox; as many as the disk holds unless given
-    #[arg(long, env = "PLIMSOLL_MAIL_QUOTA", value_name = "BYTES")]
-    pub(crate) mail_quota: Option<u64>,
+    /// Most bytes of the messages of one mailbox, whoever sends them
+    #[arg(
+        long,
+        env = "PLIMSOLL_MAIL_QUOTA",
+        default_value_t = 2 << 30,
+        value_name = "BYTES"
+    )]
+    pub(crate) mail_quota: u64,
     /// Fill each new mailbox to this many bytes
     #[arg(
         long,
@@ -355,7 +360,8 @@ pub(crate) struct ServeArgs {
         value_name = "BYTES"
     )]
     pub(crate) mailbox_pad: u64,
-    /// Most bytes of a user's documents, attachments, and uploads under way
+    /// Most bytes that a user stores: messages, meetings, documents, attachments, and uploads under way
+    /// together. What trusted clients send is held against it for documents alone
     #[arg(
         long,
         env = "PLIMSOLL_QUOTA",

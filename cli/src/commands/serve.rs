@@ -3,9 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use groupware_server::{
-    CheckError, Config, Data, LogSettings, SmtpRole, Surroundings, TlsFiles,
-};
+use groupware_server::{CheckError, Config, Data, LogSettings, SmtpRole, Surroundings, TlsFiles};
 
 use crate::admin::TOKEN as ADMIN_TOKEN;
 use crate::args::{Engine, Listener, LogFormat, LookupLayout, ServeArgs};
@@ -126,7 +124,7 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
     };
     config.mailbox_pad_bytes = args.mailbox_pad;
     config.limits.quota_bytes = args.quota;
-    config.mail_quota_bytes = args.mail_quota;
+    config.mail_quota_bytes = Some(args.mail_quota);
     config.smtp_listen = args.smtp_listen;
     config.submission_listen = args.submission_listen;
     if let Some(trusted) = &args.trust_client {

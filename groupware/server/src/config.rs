@@ -60,7 +60,7 @@ pub struct Config {
     /// Bytes of filler that a new user's mailbox gets, unless the registration says otherwise; at
     /// most 1 GiB.
     pub mailbox_pad_bytes: u64,
-    /// Most bytes that the messages of one mailbox may have.
+    /// Most bytes that the messages of one mailbox may have; `None` for as many as the disk holds.
     pub mail_quota_bytes: Option<u64>,
     /// The process without which the server stops.
     pub parent_pid: Option<u32>,
@@ -110,7 +110,7 @@ impl Config {
             admin_token_file: None,
             admin_token: None,
             mailbox_pad_bytes: 0,
-            mail_quota_bytes: None,
+            mail_quota_bytes: Some(2 << 30),
             parent_pid: None,
             hosts: Vec::new(),
             log: LogSettings::default(),
@@ -203,7 +203,7 @@ pub struct Limits {
     pub lookup_per_s: u32,
     /// Largest attachment.
     pub attachment_bytes: u64,
-    /// Most bytes of a user's documents, attachments, and uploads under way.
+    /// Most bytes that a user stores: messages, meetings, documents, attachments, and uploads under way.
     pub quota_bytes: u64,
     /// Time without a chunk after which an upload is given up.
     pub upload_lifetime: Duration,

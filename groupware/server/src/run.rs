@@ -45,7 +45,8 @@ pub fn run_demo(mut config: Config, surroundings: Surroundings) -> Result<(), Se
         return Err(ServeError::Exposed(config.listen));
     }
     config.data = Data::Memory;
-    config.mail_quota_bytes = config.mail_quota_bytes.or(Some(demo::QUOTA_BYTES));
+    let quota_bytes = config.mail_quota_bytes.unwrap_or(demo::QUOTA_BYTES);
+    config.mail_quota_bytes = Some(quota_bytes.min(demo::QUOTA_BYTES));
     serve(config, surroundings, Some(Demo))
 }
 

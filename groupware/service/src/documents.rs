@@ -6,7 +6,7 @@ use groupware_net::Source;
 
 use crate::caller::Caller;
 use crate::change::{self, ChangeError};
-use crate::quotas::Look;
+use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
 
 /// Decides on a fresh snapshot and commits, until nobody else was faster. Identifiers are made from
@@ -31,10 +31,19 @@ pub async fn change<T>(
             quota_bytes: service.settings().quota_bytes,
         })?;
         look.at(snapshot, &decision.batch)?
-            .map_err(|full| DocumentError::refused(507, full.message(who.mailbox)))?;
+            .map_err(|full| refusal(&full, who.mailbox))?;
         Ok((decision.batch, decision.outcome))
     });
     changed.await
+}
+
+/// As it is for mail and meetings.
+fn refusal(full: &NoRoom, mailbox: &str) -> DocumentError {
+    let status = match full {
+        NoRoom::Full(_) => 507,
+        NoRoom::TooMuch(_) => 429,
+    };
+    DocumentError::refused(status, full.message(mailbox))
 }
 
 /// The bytes that a user may still store, of one share for all services.
