@@ -6,6 +6,7 @@
 //! changes under way together with their pins.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::ContentHash;
@@ -13,8 +14,8 @@ use crate::ContentHash;
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     held: HashMap<ContentHash, u32>,
-    /// The folder that is swept now, and what was pinned there at any time since the sweep began.
-    sweep: Option<(u8, HashSet<ContentHash>)>,
+    /// The folders that are swept now, and what was pinned there at any time since the sweep began.
+    sweep: Option<(RangeInclusive<u8>, HashSet<ContentHash>)>,
 }
 
 pub(crate) type SharedPins = Arc<Mutex<Pins>>;
@@ -30,8 +31,8 @@ impl Pin {
     pub(crate) fn new(pins: &SharedPins, hash: ContentHash) -> Self {
         let mut locked = lock(pins);
         *locked.held.entry(hash).or_default() += 1;
-        if let Some((folder, touched)) = &mut locked.sweep
-            && *folder == hash.as_bytes()[0]
+        if let Some((folders, touched)) = &mut locked.sweep
+            && folders.contains(&hash.as_bytes()[0])
         {
             touched.insert(hash);
         }
@@ -61,13 +62,14 @@ impl Drop for Pin {
 }
 
 impl Pins {
-    /// Begins a sweep of a folder; false if another one is under way.
-    pub(crate) fn begin_sweep(&mut self, folder: u8) -> bool {
+    /// Begins a sweep of folders; false if another one is under way.
+    pub(crate) fn begin_sweep(&mut self, folders: RangeInclusive<u8>) -> bool {
         if self.sweep.is_some() {
             return false;
         }
-        let held = self.held.keys().filter(|hash| hash.as_bytes()[0] == folder);
-        self.sweep = Some((folder, held.copied().collect()));
+        let is_there = |hash: &&ContentHash| folders.contains(&hash.as_bytes()[0]);
+        let held = self.held.keys().filter(is_there).copied().collect();
+        self.sweep = Some((folders, held));
         true
     }
 
@@ -100,13 +102,13 @@ mod tests {
             ContentHash::from_bytes([7, 8].repeat(16).try_into().unwrap()),
         );
         let first = Pin::new(&pins, early);
-        assert!(lock(&pins).begin_sweep(7) && !lock(&pins).begin_sweep(8));
+        assert!(lock(&pins).begin_sweep(6..=7) && !lock(&pins).begin_sweep(8..=8));
         drop(first);
         drop(Pin::new(&pins, late));
         assert!(lock(&pins).was_pinned(&early) && lock(&pins).was_pinned(&late));
         assert!(!lock(&pins).was_pinned(&never));
         lock(&pins).end_sweep();
-        assert!(lock(&pins).begin_sweep(7) && !lock(&pins).was_pinned(&early));
+        assert!(lock(&pins).begin_sweep(7..=7) && !lock(&pins).was_pinned(&early));
         assert!(lock(&pins).held.is_empty());
     }
 }

@@ -1,11 +1,12 @@
 //! Finds and removes what nothing refers to: content, and files of uploads that were given up.
 //!
-//! A folder at a time: its files are listed, then the caller tells what the records refer to as of a
+//! Some folders at a time: their files are listed, then the caller tells what the records refer to as of a
 //! moment after the listing, then the rest goes, unless it was pinned since before the listing. A
 //! record that refers to listed content and was committed after that moment had a pin on it.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -15,12 +16,12 @@ use crate::pins::{SharedPins, lock};
 use crate::tail::with_tail;
 use crate::{ContentError, ContentHash, ContentStore};
 
-/// A sweep of one of the 256 folders. Dropping it removes nothing.
+/// A sweep of some of the 256 folders. Dropping it removes nothing.
 #[derive(Debug)]
 pub struct FolderSweep {
     store: ContentStore,
     pins: SharedPins,
-    first: u8,
+    folders: RangeInclusive<u8>,
     /// The files, each with the length of the content that is referred to.
     files: HashMap<ContentHash, Option<u64>>,
 }
@@ -50,24 +51,47 @@ impl ContentStore {
     /// # Errors
     /// The disk's.
     pub fn sweep_folder(&self, first: u8) -> Result<Option<FolderSweep>, ContentError> {
-        if !lock(self.pins()).begin_sweep(first) {
+        self.sweep_from(first, 0)
+    }
+
+    /// Lists the content whose hash begins with this byte, and what follows, folder by folder, until the
+    /// list has so many names: who asks everybody what they refer to asks about as many as there is memory
+    /// for. `None` if another sweep is under way.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn sweep_from(&self, first: u8, names: usize) -> Result<Option<FolderSweep>, ContentError> {
+        if !lock(self.pins()).begin_sweep(first..=u8::MAX) {
             return Ok(None);
         }
         let mut sweep = FolderSweep {
             store: self.clone(),
             pins: self.pins().clone(),
-            first,
+            folders: first..=first,
             files: HashMap::new(),
         };
+        for folder in first..=u8::MAX {
+            sweep.files.extend(self.names(folder)?);
+            sweep.folders = first..=folder;
+            if sweep.files.len() >= names {
+                break;
+            }
+        }
+        Ok(Some(sweep))
+    }
+
+    /// What lies in a folder, nothing said of it yet.
+    fn names(&self, first: u8) -> Result<Vec<(ContentHash, Option<u64>)>, ContentError> {
+        let mut names = Vec::new();
         let folder = self.folder_of(first);
         let io = |error| ContentError::of(&folder, error);
         for entry in fs::read_dir(&folder).map_err(io)? {
             let name = entry.map_err(io)?.file_name();
             let hash = name.to_str().map(|rest| format!("{first:02x}{rest}"));
             let hash = hash.and_then(|text| ContentHash::parse(&text));
-            sweep.files.extend(hash.map(|hash| (hash, None)));
+            names.extend(hash.map(|hash| (hash, None)));
         }
-        Ok(Some(sweep))
+        Ok(names)
     }
 
     /// The files of uploads, under way or left behind.
@@ -152,9 +176,9 @@ impl FolderSweep {
         Ok(swept)
     }
 
-    /// The byte that the hashes in this folder begin with.
-    pub fn first(&self) -> u8 {
-        self.first
+    /// The bytes that the hashes in these folders begin with.
+    pub fn folders(&self) -> RangeInclusive<u8> {
+        self.folders.clone()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Looks whether a user's records of documents fit each other, and which content they refer to.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use groupware_ids::ContentHash;
 use groupware_store::{ReadError, Record, Snapshot};
@@ -127,17 +127,17 @@ fn check_usage(
     Ok(())
 }
 
-/// Tells the content that a user's documents refer to, of all whose hash begins with this byte.
+/// Tells the content that a user's documents refer to, of all whose hash begins with one of these bytes.
 ///
 /// # Errors
 /// When the store can't be read, or a reference is damaged: then nothing may be swept.
 pub fn kept_content(
     snapshot: &dyn Snapshot,
     mailbox: &str,
-    first: u8,
+    folders: &RangeInclusive<u8>,
     keep: &mut dyn FnMut(&ContentHash, u64),
 ) -> Result<(), DocumentError> {
-    references(snapshot, mailbox, keys::content_from(first), keep)
+    references(snapshot, mailbox, keys::content_within(folders), keep)
 }
 
 /// Tells all content that a user's documents refer to, each with its length, in the order of the

@@ -11,6 +11,8 @@
 //! ```
 //! Names have no slash in them. Every key starts with `d/`.
 
+use std::ops::RangeInclusive;
+
 use groupware_ids::ContentHash;
 
 use crate::{DatabaseName, Unid, UploadId};
@@ -60,9 +62,10 @@ pub(crate) fn content(hash: ContentHash, rest: &str) -> Vec<u8> {
     format!("d/c/{hash}/{rest}").into_bytes()
 }
 
-/// All references to content whose hash begins with this byte.
-pub(crate) fn content_from(first: u8) -> (Vec<u8>, Vec<u8>) {
-    let end = match first.checked_add(1) {
+/// All references to content whose hash begins with one of these bytes.
+pub(crate) fn content_within(folders: &RangeInclusive<u8>) -> (Vec<u8>, Vec<u8>) {
+    let (first, last) = (folders.start(), folders.end());
+    let end = match last.checked_add(1) {
         Some(next) => format!("d/c/{next:02x}"),
         None => format!("d/c{AFTER_SLASH}"),
     };
@@ -122,7 +125,7 @@ mod tests {
         fn references_lie_in_the_range_of_their_first_byte(bytes: [u8; 32]) {
             let hash = ContentHash::from_bytes(bytes);
             let key = content(hash, "notes/0/Body/a.txt");
-            let (from, to) = content_from(bytes[0]);
+            let (from, to) = content_within(&(bytes[0]..=bytes[0]));
             prop_assert!(from <= key && key < to);
             prop_assert_eq!(hash_of(&key), Some(hash));
         }

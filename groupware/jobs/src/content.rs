@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use groupware_content::ContentStore;
+use groupware_content::{ContentStore, FolderSweep};
 use groupware_documents::{self as documents, Context, UploadId};
 use groupware_service::Service;
 use groupware_store::CommitError;
@@ -13,6 +14,11 @@ use crate::runner::{Job, Stop};
 
 /// A file without a record may be of an upload that is just being begun, unless it is this old.
 const ORPHAN_AGE: Duration = Duration::from_secs(3600);
+/// Content that all users are asked about at once, about: each pass over them costs as much as there are
+/// users, and each name some 60 bytes of memory meanwhile.
+const NAMES_AT_ONCE: usize = 100_000;
+/// Users that are asked within one snapshot.
+const USERS_AT_ONCE: usize = 64;
 /// How often it is tried to forget an upload before that is left to the next time.
 const ROUNDS: u32 = 4;
 
@@ -85,12 +91,11 @@ impl<O: SweepObserver> Job for ContentSweep<O> {
         };
         let swept = self.sweep_uploads(orphan_age);
         self.note(swept, &mut warn);
-        for first in 0..=u8::MAX {
-            if stop.is_asked() {
-                break;
-            }
-            let swept = self.sweep_content(first);
+        let mut next = Some(0);
+        while let Some(first) = next.filter(|_| !stop.is_asked()) {
+            let (last, swept) = self.sweep_content(first);
             self.note(swept, &mut warn);
+            next = last.checked_add(1);
         }
         self.end();
         self.interval
@@ -126,19 +131,21 @@ impl<O: SweepObserver> ContentSweep<O> {
         let mut files: HashMap<String, i64> = files
             .map(|file| (file.name, unix_seconds(file.modified)))
             .collect();
-        for mailbox in self.service.directory().keys() {
+        for mailboxes in self.service.directory().keys().chunks(USERS_AT_ONCE) {
             let mut expired = Vec::new();
             self.service.store().read(|snapshot| {
-                documents::uploads(snapshot, &mailbox, &mut |id, upload| {
-                    let written = files.get(id.as_str()).copied();
-                    if upload.has_expired(now, self.upload_lifetime_s, written) {
-                        expired.push(id);
-                    } else if upload.finished.is_none() {
-                        files.remove(id.as_str());
-                    }
+                mailboxes.iter().try_for_each(|mailbox| {
+                    documents::uploads(snapshot, mailbox, &mut |id, upload| {
+                        let written = files.get(id.as_str()).copied();
+                        if upload.has_expired(now, self.upload_lifetime_s, written) {
+                            expired.push((Arc::clone(mailbox), id));
+                        } else if upload.finished.is_none() {
+                            files.remove(id.as_str());
+                        }
+                    })
                 })
             })?;
-            for id in expired {
+            for (mailbox, id) in expired {
                 self.give_up(&mailbox, &id)?;
                 self.observer.forgotten(&mailbox, &id);
                 files.insert(id.to_string(), i64::MIN);
@@ -175,18 +182,29 @@ impl<O: SweepObserver> ContentSweep<O> {
         )))
     }
 
-    /// Whoever registers meanwhile can refer to nothing but what is pinned.
-    fn sweep_content(&self, first: u8) -> Result<(), Failed> {
-        let Some(mut sweep) = self.content.sweep_folder(first)? else {
-            return Ok(());
-        };
+    /// Sweeps the folders from this one on, as many as all users are asked about at once, and says which
+    /// was the last of them. Whoever registers meanwhile can refer to nothing but what is pinned.
+    fn sweep_content(&self, first: u8) -> (u8, Result<(), Failed>) {
+        match self.content.sweep_from(first, NAMES_AT_ONCE) {
+            Ok(Some(sweep)) => (*sweep.folders().end(), self.sweep_folders(sweep)),
+            // Another one is under way: that one does it.
+            Ok(None) => (u8::MAX, Ok(())),
+            Err(error) => (first, Err(error.into())),
+        }
+    }
+
+    fn sweep_folders(&self, mut sweep: FolderSweep) -> Result<(), Failed> {
         if sweep.is_empty() {
             return Ok(());
         }
-        for mailbox in self.service.directory().keys() {
+        let folders = sweep.folders();
+        // A snapshot holds back what the store may clear up: none is kept for long.
+        for mailboxes in self.service.directory().keys().chunks(USERS_AT_ONCE) {
             self.service.store().read(|snapshot| {
-                documents::kept_content(snapshot, &mailbox, first, &mut |hash, bytes| {
-                    sweep.keep(hash, bytes);
+                mailboxes.iter().try_for_each(|mailbox| {
+                    documents::kept_content(snapshot, mailbox, &folders, &mut |hash, bytes| {
+                        sweep.keep(hash, bytes);
+                    })
                 })
             })?;
         }
@@ -222,7 +240,6 @@ fn unix_seconds(moment: SystemTime) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
     use groupware_service::Settings;
@@ -238,6 +255,30 @@ mod tests {
         }
 
         fn forgotten(&self, _: &str, _: &UploadId) {}
+    }
+
+    /// All users are asked once, not once for each folder: with many of both, that takes hours of a core.
+    #[test]
+    fn a_pass_over_all_users_does_for_all_folders() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let service = Service::start(store, Settings::default()).unwrap();
+        let content = ContentStore::scratch().unwrap();
+        for number in 0..100_u8 {
+            let mut whole = content.create_whole(&format!("w{number}"), None).unwrap();
+            whole.append(&[number]).unwrap();
+            whole.finish().unwrap();
+        }
+        let kept = |content: &ContentStore| {
+            let sweep = content.sweep_from(0, usize::MAX);
+            sweep.unwrap().unwrap().unreferenced().count()
+        };
+        assert_eq!(kept(&content), 100);
+        let count = Count(Arc::default());
+        let times = (1, Duration::ZERO);
+        let sweep = ContentSweep::new(service, content.clone(), times, count);
+        let (last, swept) = sweep.sweep_content(0);
+        assert!(last == u8::MAX && swept.is_ok());
+        assert_eq!(kept(&content), 0);
     }
 
     #[test]
