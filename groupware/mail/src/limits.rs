@@ -21,6 +21,10 @@ pub const DEFAULT_PAGE_ENTRIES: usize = 10;
 pub const LIST_BYTES: usize = 4 << 20;
 /// Most messages that a search or a sort other than the folder's own order looks at: the newest.
 pub const LOOKED_AT: usize = 20_000;
+/// A list that looks at more messages than this takes too long for others to wait for it.
+pub const LOOKED_AT_AT_ONCE: usize = 500;
+/// So does taking apart a message that is larger.
+pub const LARGE_BYTES: u64 = 256 << 10;
 /// Most messages that one change names.
 pub const AT_ONCE: usize = 1000;
 /// Most messages that one batch of a larger clean-up removes or moves.

@@ -52,6 +52,28 @@ pub struct Span {
     pub total: usize,
 }
 
+/// Whether a page takes so long to find that others should not have to wait for it.
+///
+/// # Errors
+/// The store's.
+pub fn is_long(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    folder: Folder,
+    query: &ListQuery,
+) -> Result<bool, MailError> {
+    let most = match (query.is_plain(), query.after) {
+        (true, Some(_)) => 0,
+        (true, None) => query.start,
+        (false, _) => limits::LOOKED_AT,
+    };
+    if most <= limits::LOOKED_AT_AT_ONCE {
+        return Ok(false);
+    }
+    let messages = mailbox::counts(snapshot, mailbox, folder)?.messages;
+    Ok(messages > limits::LOOKED_AT_AT_ONCE as u64)
+}
+
 /// A page of a folder.
 ///
 /// # Errors

@@ -2,6 +2,7 @@
 //! source of random bits. It knows the domains' decisions and no protocol.
 
 mod accounts;
+mod aside;
 pub mod calendar;
 mod caller;
 mod change;

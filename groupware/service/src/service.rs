@@ -3,11 +3,12 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use groupware_net::Pool;
+use groupware_net::{Gauge, Pool};
 use groupware_people::{SecretHash, Users};
-use groupware_store::{Batch, CommitError, Committed, Store};
+use groupware_store::{Batch, CommitError, Committed, Snapshot, Store, StoreError};
 
 use crate::accounts::{Accounts, AccountsError};
+use crate::aside::Aside;
 use crate::caller::Caller;
 use crate::clock::{self, Clock};
 use crate::passwords::Passwords;
@@ -83,6 +84,7 @@ pub struct Parts {
     pub(crate) quotas: Quotas,
     /// For large things that are read to be answered with, in KiB.
     memory: Pool,
+    aside: Aside,
     clock: Clock,
     settings: RwLock<Arc<Settings>>,
 }
@@ -100,6 +102,7 @@ impl Service {
             throttle: Throttle::new(settings.sign_in_failures, settings.sign_in_forgiveness),
             quotas: Quotas::new(settings.quota_bytes),
             memory: Pool::new(MEMORY_BYTES[0] >> 10).with_trusted(MEMORY_BYTES[1] >> 10),
+            aside: Aside::new(),
             clock: Clock::start(),
             settings: RwLock::new(Arc::new(settings)),
             store,
@@ -154,6 +157,48 @@ impl Service {
         let taken = self.0.memory.take(&source, units);
         let permit = caller.give_way(taken).await;
         caller.keep(Some(permit));
+    }
+
+    /// Does something, and what takes long in the caller's turn, apart from whoever else is served.
+    pub async fn work<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        is_long: bool,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        match is_long {
+            true => self.0.aside.work(caller, work).await,
+            false => work(),
+        }
+    }
+
+    /// Reads from one snapshot, and what takes long to read in the caller's turn, apart from whoever else is
+    /// served.
+    ///
+    /// # Errors
+    /// What `read` returns, or the engine's failure to start the snapshot.
+    pub async fn read<T, E>(
+        &self,
+        caller: &Caller,
+        is_long: bool,
+        read: impl FnOnce(&dyn Snapshot) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let store = self.0.store.clone();
+        self.work(caller, is_long, move || store.read(read)).await
+    }
+
+    /// Looks into the turns of such work.
+    pub fn aside_gauge(&self) -> Gauge {
+        self.0.aside.gauge()
+    }
+
+    /// Looks into the memory for what is read to be answered with, in KiB.
+    pub fn memory_gauge(&self) -> Gauge {
+        self.0.memory.gauge()
     }
 
     /// Seconds since 1970.

@@ -55,28 +55,32 @@ pub(crate) fn routes(domino: &Domino, gate: &Gate) -> Router {
         .with_state(domino.service.clone())
 }
 
-fn list(service: &Service, owner: &Owner, folder: Folder, query: &Query) -> Reply {
+async fn list(service: &Service, owner: &Owner, folder: Folder, query: &Query) -> Reply {
     let query = ListQuery::parse(query.pairs())?;
-    let page = read(service, |snapshot| {
-        mail::list_json(snapshot, owner.mailbox(), folder, &query)
+    let is_long = read(service, |snapshot| {
+        mail::is_long(snapshot, owner.mailbox(), folder, &query)
     })?;
-    Ok(reply::page(page))
+    let (user, caller) = (owner.clone(), owner.caller());
+    let page = service.read(caller, is_long, move |snapshot| {
+        mail::list_json(snapshot, user.mailbox(), folder, &query)
+    });
+    Ok(reply::page(page.await?))
 }
 
 async fn list_inbox(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
-    list(&service, &owner, Folder::Inbox, &query)
+    list(&service, &owner, Folder::Inbox, &query).await
 }
 
 async fn list_sent(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
-    list(&service, &owner, Folder::Sent, &query)
+    list(&service, &owner, Folder::Sent, &query).await
 }
 
 async fn list_drafts(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
-    list(&service, &owner, Folder::Drafts, &query)
+    list(&service, &owner, Folder::Drafts, &query).await
 }
 
 async fn list_trash(State(service): State<Service>, owner: Owner, query: Query) -> Reply {
-    list(&service, &owner, Folder::Trash, &query)
+    list(&service, &owner, Folder::Trash, &query).await
 }
 
 async fn list_folder(
@@ -85,7 +89,7 @@ async fn list_folder(
     InFolder(folder): InFolder,
     query: Query,
 ) -> Reply {
-    list(&service, &owner, folder, &query)
+    list(&service, &owner, folder, &query).await
 }
 
 #[derive(Deserialize)]
@@ -197,10 +201,12 @@ async fn read_message(
         Some(format) if format.eq_ignore_ascii_case("mime") => return Ok(mime(bytes)),
         Some(_) => return Err(ApiError::bad_request("The format is json or mime.").into()),
     }
-    let links = links.unwrap_or(false);
-    Ok(json_reply(mail::message_json(
-        mailbox, &held, &bytes, links,
-    )))
+    let (links, caller) = (links.unwrap_or(false), owner.caller().clone());
+    let is_long = held.entry.size > limits::LARGE_BYTES;
+    let made = service.work(&caller, is_long, move || {
+        mail::message_json(owner.mailbox(), &held, &bytes, links)
+    });
+    Ok(json_reply(made.await))
 }
 
 async fn read_file(
@@ -215,12 +221,16 @@ async fn read_file(
         .make_room(owner.caller(), held.entry.size * COPIES)
         .await;
     let bytes = read(&service, |snapshot| mail::bytes(snapshot, mailbox, &held))?;
-    let parts = mail::parts(&bytes);
-    let mut files = parts.iter().filter(|part| !part.is_multipart());
-    let part = files
-        .find(|part| part.name == name)
-        .ok_or_else(|| MailError::not_found("Attachment", &name))?;
-    Ok(file(&part.name, &part.kind, part.data().into_owned()))
+    let is_long = held.entry.size > limits::LARGE_BYTES;
+    let found = service.work(owner.caller(), is_long, move || {
+        let parts = mail::parts(&bytes);
+        let mut files = parts.iter().filter(|part| !part.is_multipart());
+        let part = files
+            .find(|part| part.name == name)
+            .ok_or_else(|| MailError::not_found("Attachment", &name))?;
+        Ok::<_, MailError>(file(&part.name, &part.kind, part.data().into_owned()))
+    });
+    Ok(found.await?)
 }
 
 /// Rewrites a draft, sends one, or marks any message as read or unread.

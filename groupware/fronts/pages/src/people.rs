@@ -9,6 +9,8 @@ use crate::visitor::Visitor;
 
 /// As many as a browser's list shows well.
 const MOST: usize = 8;
+/// Looking through the names of more users than this takes too long for others to wait for it.
+const MANY: usize = 10_000;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct CompletionQuery {
@@ -25,7 +27,13 @@ pub(crate) async fn complete(
         return Json(Vec::new());
     }
     // One more than shown, since the visitor is none of those who are offered.
-    let mut names = service.directory().beginning_with(begin, MOST + 1);
+    let (begin, users) = (begin.to_owned(), service.clone());
+    // All names are looked at.
+    let is_long = service.directory().len() > MANY;
+    let names = service.work(visitor.owner.caller(), is_long, move || {
+        users.directory().beginning_with(&begin, MOST + 1)
+    });
+    let mut names = names.await;
     names.retain(|name| &**name != visitor.mailbox());
     names.truncate(MOST);
     Json(names.iter().map(|name| name.to_string()).collect())

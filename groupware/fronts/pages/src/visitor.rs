@@ -15,6 +15,7 @@ use crate::{forgery, return_path};
 
 /// A user who is signed in by a session. Passwords in a header are for programs: no page takes
 /// them.
+#[derive(Clone)]
 pub(crate) struct Visitor {
     pub(crate) owner: User,
     /// What the user's forms carry.

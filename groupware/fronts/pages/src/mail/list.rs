@@ -67,10 +67,15 @@ pub(crate) async fn show(
     let folder = folder(&name)?;
     let Query(asked) = asked.unwrap_or_default();
     let query = asked.query()?;
-    let (page, folders) = read(&service, |snapshot| {
-        let page = mail::list(snapshot, visitor.mailbox(), folder, &query)?;
-        Ok((page, mail::all_folders(snapshot, visitor.mailbox())?))
+    let is_long = read(&service, |snapshot| {
+        mail::is_long(snapshot, visitor.mailbox(), folder, &query)
     })?;
+    let (user, caller) = (visitor.owner.clone(), visitor.owner.caller());
+    let found = service.read(caller, is_long, move |snapshot| {
+        let page = mail::list(snapshot, user.mailbox(), folder, &query)?;
+        Ok::<_, MailError>((page, mail::all_folders(snapshot, user.mailbox())?))
+    });
+    let (page, folders) = found.await?;
     let name = name_of(&folders, folder);
     let list = List {
         visitor: &visitor,

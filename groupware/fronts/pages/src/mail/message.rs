@@ -4,7 +4,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use groupware_http::reply;
-use groupware_mail::{self as mail, Folder, Held, MailError, Part, Person, Unid, View};
+use groupware_mail::{self as mail, Folder, Held, MailError, Part, Person, Unid, View, limits};
 use groupware_service::Service;
 use groupware_service::mail::{change as commit, read};
 use mail_parser::decoders::html::html_to_text;
@@ -35,7 +35,11 @@ const COPIES: u64 = 2;
 ///
 /// # Errors
 /// A refusal if it isn't there; the store's.
-async fn take(service: &Service, visitor: &Visitor, held: &Held) -> Result<Bytes, MailError> {
+pub(crate) async fn take(
+    service: &Service,
+    visitor: &Visitor,
+    held: &Held,
+) -> Result<Bytes, MailError> {
     let bytes = held.entry.size * COPIES;
     service.make_room(visitor.owner.caller(), bytes).await;
     read(service, |snapshot| {
@@ -44,7 +48,10 @@ async fn take(service: &Service, visitor: &Visitor, held: &Held) -> Result<Bytes
 }
 
 /// The mail of this name.
-fn find(service: &Service, visitor: &Visitor, unid: Unid) -> Result<Held, MailError> {
+///
+/// # Errors
+/// As [`take`].
+pub(crate) fn find(service: &Service, visitor: &Visitor, unid: Unid) -> Result<Held, MailError> {
     read(service, |snapshot| {
         mail::require(snapshot, visitor.mailbox(), unid)
     })
@@ -96,28 +103,51 @@ pub(crate) async fn show(
     let folders = read(&service, |snapshot| {
         mail::all_folders(snapshot, visitor.mailbox())
     })?;
-    let view = View::of(&bytes, &held.entry);
     let as_text = asked.is_ok_and(|Query(asked)| asked.shape == "text");
-    let subject = list::subject(&view.subject);
+    let (mail, caller) = (held.clone(), visitor.owner.caller());
+    let seen = service.work(caller, is_long(&held), move || {
+        Seen::of(&bytes, &mail, as_text)
+    });
+    let seen = seen.await;
     let main = html! {
         (tools(&visitor, &held, &folders))
         article.message {
             header {
-                h1 { (subject) }
-                (people(&view))
+                h1 { (seen.subject) }
+                (seen.people)
                 p.date { (list::full_date(&visitor, held.entry.date_s)) }
             }
-            (body(unid, &view, as_text))
-            (files(unid, &view))
+            (seen.body)
+            (seen.files)
         }
     };
-    layout::page(
-        &service,
-        &visitor,
-        Here::Mail(Some(held.folder)),
-        subject,
-        &main,
-    )
+    let here = Here::Mail(Some(held.folder));
+    layout::page(&service, &visitor, here, &seen.subject, &main)
+}
+
+/// Whether taking a mail apart takes so long that others should not have to wait for it.
+pub(crate) fn is_long(held: &Held) -> bool {
+    held.entry.size > limits::LARGE_BYTES
+}
+
+/// A mail as it is shown.
+struct Seen {
+    subject: String,
+    people: Markup,
+    body: Markup,
+    files: Markup,
+}
+
+impl Seen {
+    fn of(bytes: &Bytes, held: &Held, as_text: bool) -> Self {
+        let view = View::of(bytes, &held.entry);
+        Self {
+            subject: list::subject(&view.subject).to_owned(),
+            people: people(&view),
+            body: body(held.unid, &view, as_text),
+            files: files(held.unid, &view),
+        }
+    }
 }
 
 fn tools(visitor: &Visitor, held: &Held, folders: &[mail::FolderLine]) -> Markup {
@@ -251,11 +281,7 @@ fn plain(text: &str) -> Markup {
 fn links(text: &str) -> Markup {
     let mut rest = text;
     let mut pieces: Vec<(&str, bool)> = Vec::new();
-    while let Some(at) = ["https://", "http://"]
-        .iter()
-        .filter_map(|it| rest.find(it))
-        .min()
-    {
+    while let Some(at) = next_link(rest) {
         let (before, link) = rest.split_at(at);
         let end = link.find(|c: char| c.is_whitespace() || "<>\"".contains(c));
         let link = &link[..end.unwrap_or(link.len())];
@@ -277,6 +303,16 @@ fn links(text: &str) -> Markup {
             } @else { (piece) }
         }
     }
+}
+
+/// Where the next scheme is. The text is looked through once, however many there are of one or the other.
+fn next_link(text: &str) -> Option<usize> {
+    let mut schemes = text.match_indices("http");
+    let is_scheme = |at: &usize| {
+        let rest = &text[at + "http".len()..];
+        rest.starts_with("://") || rest.starts_with("s://")
+    };
+    schemes.find_map(|(at, _)| Some(at).filter(is_scheme))
 }
 
 fn files(unid: Unid, view: &View<'_>) -> Markup {
@@ -327,16 +363,17 @@ pub(crate) async fn file(
 ) -> Reply {
     let held = find(&service, &visitor, unid(&id)?)?;
     let bytes = take(&service, &visitor, &held).await?;
-    let parts = mail::parts(&bytes);
-    let mut files = parts.iter().filter(|part| !part.is_multipart());
-    let part = files
-        .find(|part| part.name == name)
-        .ok_or(PageError::NotFound)?;
-    Ok(reply::file(
-        &part.name,
-        &part.kind,
-        part.data().into_owned(),
-    ))
+    let found = service.work(visitor.owner.caller(), is_long(&held), move || {
+        let parts = mail::parts(&bytes);
+        let mut files = parts.iter().filter(|part| !part.is_multipart());
+        let part = files.find(|part| part.name == name)?;
+        Some(reply::file(
+            &part.name,
+            &part.kind,
+            part.data().into_owned(),
+        ))
+    });
+    found.await.ok_or(PageError::NotFound)
 }
 
 pub(crate) async fn source(
@@ -368,6 +405,10 @@ mod tests {
             );
             assert_eq!(short, expected);
         };
+        check(
+            "http https:/ htthttp://a",
+            "http https:/ htt<a href=\"http://a\">http://a</a>",
+        );
         check("a <b> & c", "a &lt;b&gt; &amp; c");
         check(
             "See https://x.y/?a=1&b=\"2\", or http://z.",

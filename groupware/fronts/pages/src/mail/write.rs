@@ -42,11 +42,15 @@ pub(crate) async fn show(
     asked: Result<Query<WriteQuery>, QueryRejection>,
 ) -> Reply {
     let Query(asked) = asked.unwrap_or_default();
-    let draft = begin(&service, &visitor, &asked)?;
+    let draft = begin(&service, &visitor, &asked).await?;
     form(&service, &visitor, &draft, &Trouble::default())
 }
 
-fn begin(service: &Service, visitor: &Visitor, asked: &WriteQuery) -> Result<Draft, PageError> {
+async fn begin(
+    service: &Service,
+    visitor: &Visitor,
+    asked: &WriteQuery,
+) -> Result<Draft, PageError> {
     let ways = [&asked.draft, &asked.reply, &asked.all, &asked.forward];
     let Some(way) = ways.iter().position(|text| !text.is_empty()) else {
         return Ok(Draft {
@@ -55,14 +59,21 @@ fn begin(service: &Service, visitor: &Visitor, asked: &WriteQuery) -> Result<Dra
         });
     };
     let unid = Unid::parse(ways[way]).ok_or(PageError::NotFound)?;
-    let (held, bytes) = message::load(service, visitor, unid)?;
-    let view = View::of(&bytes, &held.entry);
-    Ok(match way {
-        0 if held.folder == Folder::Drafts => Draft::kept(&held, &view),
-        0 => return Err(PageError::NotFound),
-        3 => Draft::forward(visitor, &held, &view),
-        way => Draft::reply(service, visitor, &held, &view, way == 2),
-    })
+    let held = message::find(service, visitor, unid)?;
+    let bytes = message::take(service, visitor, &held).await?;
+    let (service_there, visitor_there) = (service.clone(), visitor.clone());
+    let is_long = message::is_long(&held);
+    let draft = service.work(visitor.owner.caller(), is_long, move || {
+        let (service, visitor) = (&service_there, &visitor_there);
+        let view = View::of(&bytes, &held.entry);
+        match way {
+            0 if held.folder == Folder::Drafts => Some(Draft::kept(&held, &view)),
+            0 => None,
+            3 => Some(Draft::forward(visitor, &held, &view)),
+            way => Some(Draft::reply(service, visitor, &held, &view, way == 2)),
+        }
+    });
+    draft.await.ok_or(PageError::NotFound)
 }
 
 /// What is wrong with what was sent.

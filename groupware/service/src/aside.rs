@@ -1,0 +1,126 @@
+//! Long work apart from the event loops: searches, sorts, pages far into a list, large messages. A few at
+//! once, each on a thread of its own that lets all others go first, so that who asks for little doesn't
+//! wait for who asks for much.
+//!
+//! It doesn't know what the work is. How much of it one request may cause is bounded where it is done.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use groupware_net::{Gauge, Pool};
+use rustix::process::setpriority_process;
+use tokio::sync::oneshot;
+
+use crate::caller::Caller;
+
+/// Most at once, of which a user, or a stranger's address, has one.
+const AT_ONCE: usize = 4;
+/// A thread with it has a tenth of the time of others that want all of a core.
+const BEHIND_OTHERS: i32 = 10;
+
+/// The turns that there are.
+#[derive(Debug)]
+pub(crate) struct Aside(Pool);
+
+impl Aside {
+    pub(crate) fn new() -> Self {
+        Self(Pool::new(AT_ONCE))
+    }
+
+    pub(crate) fn gauge(&self) -> Gauge {
+        self.0.gauge()
+    }
+
+    /// Does it in the caller's turn, and waits for it. The caller's permit is others' meanwhile.
+    pub(crate) async fn work<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        let source = caller.source();
+        let done = async {
+            let turn = self.0.take(&source, 1).await;
+            // The thread works on when nobody waits any more, and so holds the turn.
+            apart(move || {
+                let done = catch_unwind(AssertUnwindSafe(work));
+                drop(turn);
+                done
+            })
+            .await
+        };
+        let done = caller.give_way(done).await;
+        done.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+}
+
+/// Does something on a new thread; here, where the system has none to give.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, waits) = oneshot::channel();
+    let work = Arc::new(Mutex::new(Some(work)));
+    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let theirs = Arc::clone(&work);
+    let started = std::thread::Builder::new()
+        .name("aside".to_owned())
+        .spawn(move || {
+            // Where it isn't allowed, it is done as fast as anything else.
+            let _ = setpriority_process(None, BEHIND_OTHERS);
+            if let Some(work) = take(&theirs) {
+                // Nobody may wait any more.
+                let _ = done.send(work());
+            }
+        });
+    if started.is_err()
+        && let Some(work) = take(&work)
+    {
+        return work();
+    }
+    waits
+        .await
+        .expect("the thread sends what comes of it, panics too")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn it_is_done_on_another_thread_and_panics_are_the_callers() {
+        let aside = Aside::new();
+        let caller = Caller::internal();
+        let here = std::thread::current().id();
+        let there = aside.work(&caller, || std::thread::current().id()).await;
+        assert_ne!(here, there);
+        let caught = tokio::spawn(async move {
+            let aside = Aside::new();
+            aside
+                .work(&Caller::internal(), || panic!("as it may"))
+                .await
+        });
+        assert!(caught.await.unwrap_err().is_panic());
+        assert_eq!(aside.0.free(), AT_ONCE);
+    }
+
+    #[tokio::test]
+    async fn a_client_has_one_turn_and_leaves_the_others_theirs() {
+        let aside = Aside::new();
+        let (greedy, other) = (
+            Caller::at(IpAddr::from([192, 0, 2, 1])),
+            Caller::at(IpAddr::from([192, 0, 2, 2])),
+        );
+        let (go, wait) = std::sync::mpsc::sync_channel::<()>(1);
+        let first = aside.work(&greedy, move || wait.recv().is_ok());
+        let second = aside.work(&greedy, || ());
+        let (mut first, mut second) = (Box::pin(first), Box::pin(second));
+        tokio::select! {
+            biased;
+            _ = &mut first => panic!("it waits for a word"),
+            () = &mut second => panic!("it has no turn yet"),
+            () = aside.work(&other, || ()) => {}
+        }
+        go.send(()).unwrap();
+        assert!(first.await);
+        second.await;
+    }
+}
