@@ -16,6 +16,8 @@ pub const BODY_BYTES: usize = 256 * 1024;
 pub const VALUE_LEVELS: usize = 16;
 /// Most entries of one page of the event list, as Domino has it.
 pub const PAGE_ENTRIES: usize = 100;
+/// A page behind more entries than this takes too long to find for others to wait for it.
+pub const SKIPPED_AT_ONCE: usize = 500;
 /// Entries of a page that asks for no number, as Domino has it.
 pub const DEFAULT_PAGE_ENTRIES: usize = 50;
 /// Most notices of one answer: the newest of those that the query asks for. The list has no

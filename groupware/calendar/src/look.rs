@@ -47,21 +47,20 @@ pub fn entries(
     Ok(found)
 }
 
-/// The unanswered invitations, the one that came in last first; at most [`limits::NOTICES`].
+/// The unanswered invitations, the one that came in last first, at most `most` of them; and how many there
+/// are, counted up to [`limits::NOTICES`].
 ///
 /// # Errors
 /// The store's.
 pub fn open_invitations(
     snapshot: &dyn Snapshot,
     mailbox: &str,
-) -> Result<Vec<Entry>, CalendarError> {
-    let mut notices = notices(snapshot, mailbox, limits::NOTICES)?;
-    notices.reverse();
-    let mut found = Vec::with_capacity(notices.len());
-    for notice in notices {
-        found.push(invitation(snapshot, mailbox, &notice)?);
-    }
-    Ok(found)
+    most: usize,
+) -> Result<(Vec<Entry>, usize), CalendarError> {
+    let notices = notices(snapshot, mailbox, limits::NOTICES)?;
+    let newest = notices.iter().rev().take(most);
+    let found = newest.map(|notice| invitation(snapshot, mailbox, notice));
+    Ok((found.collect::<Result<_, _>>()?, notices.len()))
 }
 
 /// How many invitations are unanswered, counted up to `most`.

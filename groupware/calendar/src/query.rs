@@ -65,6 +65,13 @@ pub struct EventQuery {
     pub(crate) fields: Option<Vec<&'static str>>,
 }
 
+impl EventQuery {
+    /// Whether the page lies so far into the list that others should not have to wait until it is found.
+    pub fn is_long(&self) -> bool {
+        self.start > limits::SKIPPED_AT_ONCE
+    }
+}
+
 /// The parameters as they come in.
 #[derive(Default)]
 struct Raw<'q> {

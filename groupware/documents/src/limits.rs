@@ -30,5 +30,7 @@ pub const ACCESS_BYTES: usize = 32 * 1024;
 pub const UPLOADS: u64 = 10_000;
 /// Documents of a page that asks for no number, as Domino has it.
 pub const DEFAULT_PAGE: usize = 10;
+/// A page behind more documents than this takes too long to find for others to wait for it.
+pub const SKIPPED_AT_ONCE: usize = 500;
 /// Most documents of one page.
 pub const PAGE: usize = 1000;

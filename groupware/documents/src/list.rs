@@ -60,6 +60,13 @@ fn invalid(name: &str) -> DocumentError {
     DocumentError::bad_request(format!("The parameter {name} can't be read."))
 }
 
+impl ListQuery {
+    /// Whether the page lies so far into the list that others should not have to wait until it is found.
+    pub fn is_long(&self) -> bool {
+        self.start > limits::SKIPPED_AT_ONCE
+    }
+}
+
 /// A page of the list of documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {

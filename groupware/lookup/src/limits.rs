@@ -23,6 +23,8 @@ pub const RESULT_BYTES: usize = 16 << 20;
 pub const CONDITIONS: usize = 64;
 /// Most records, or entries of the index, that a query may look at.
 pub const VISITS: usize = 200_000;
+/// A query that looks at more than this takes too long for others to wait for it.
+pub const VISITS_AT_ONCE: usize = 1000;
 /// Most bytes of records that a query may look at.
 pub const VISIT_BYTES: usize = 512 << 20;
 

@@ -1,6 +1,6 @@
 //! What a query asks for, and whether a registration is that.
 
-use crate::limits::{CONDITIONS, RESULTS};
+use crate::limits::{CONDITIONS, RESULTS, VISITS};
 use crate::registration::Registration;
 use crate::{Id, LookupError};
 
@@ -23,6 +23,7 @@ pub struct Query {
     pub skip: usize,
     /// Most results.
     pub max_results: usize,
+    pub(crate) visits: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +49,12 @@ pub(crate) enum Path<'a> {
 }
 
 impl Query {
+    /// The same, which looks at this many records at most, and is too wide where that isn't enough.
+    #[must_use]
+    pub fn looking_at(self, visits: usize) -> Self {
+        Self { visits, ..self }
+    }
+
     /// Reads the parameters of a query, decoded, in their order.
     ///
     /// # Errors
@@ -58,6 +65,7 @@ impl Query {
             conditions: Vec::new(),
             skip: 0,
             max_results: RESULTS,
+            visits: VISITS,
         };
         let mut operators = Vec::new();
         for (key, value) in pairs {

@@ -18,6 +18,7 @@ use groupware_http::reply::nothing;
 use groupware_http::{Fault, Gate, Owner};
 use groupware_service::Service;
 use groupware_service::calendar::{change, read};
+use groupware_store::Snapshot;
 
 use self::reply::CalendarFailure;
 use self::request::{Body, CalendarQuery, MediaType, Resource};
@@ -55,14 +56,14 @@ async fn no_database_context(_owner: Owner) -> Reply {
 
 async fn list_events(State(service): State<Service>, owner: Owner, query: CalendarQuery) -> Reply {
     let query = EventQuery::parse(query.pairs(), service.now_s())?;
-    let page = read(&service, |snapshot| {
-        calendar::events(snapshot, owner.mailbox(), &query)
-    })?;
+    let (caller, format, is_long) = (owner.caller().clone(), query.format(), query.is_long());
+    let look = move |snapshot: &dyn Snapshot| calendar::events(snapshot, owner.mailbox(), &query);
+    let page = service.read(&caller, is_long, look).await?;
     Ok(match page {
         None => nothing(),
         Some(page) => {
             let range = format!("items {}-{}", page.first, page.last);
-            reply::page(query.format(), page.body, &range)
+            reply::page(format, page.body, &range)
         }
     })
 }

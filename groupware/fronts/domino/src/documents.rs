@@ -62,10 +62,10 @@ async fn list(
 ) -> Reply {
     let query = ListQuery::parse(query.pairs())?;
     let database = params.database()?;
-    let page = domino
-        .service
-        .store()
-        .read(|snapshot| documents::list(snapshot, user.who(), &database, &query))?;
+    let (caller, is_long) = (user.caller().clone(), query.is_long());
+    let look =
+        move |snapshot: &dyn Snapshot| documents::list(snapshot, user.who(), &database, &query);
+    let page = domino.service.read(&caller, is_long, look).await?;
     Ok(reply::page(page))
 }
 

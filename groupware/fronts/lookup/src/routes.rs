@@ -9,9 +9,10 @@ use axum::routing::{get, post};
 use groupware_http::{ApiError, Gate, Guard, caller_of};
 use groupware_lookup::xml::{self, Message};
 use groupware_lookup::{
-    BulkRenewal, Context, Decision, LookupError, NewRecord, Query, Registrant, limits,
+    BulkRenewal, Context, Decision, LookupError, NewRecord, Query, Reason, Registrant, limits,
 };
 use groupware_service::{Caller, change as change_store};
+use groupware_store::Snapshot;
 use http::HeaderMap;
 use http::request::Parts;
 
@@ -115,14 +116,26 @@ async fn renew_bulk(
 
 async fn query(
     State(lookup): State<Lookup>,
+    Extension(caller): Extension<Caller>,
     pairs: Result<groupware_http::Query, ApiError>,
 ) -> Reply {
     let pairs = pairs.map_err(|_| LookupFailure::unreadable("The query can't be read."))?;
     let query = Query::parse(pairs.pairs())?;
-    let found = lookup.service.store().read(|snapshot| {
-        groupware_lookup::query(snapshot, lookup.layout, &query, lookup.service.now_s())
-    })?;
-    Ok(reply::results(found))
+    let (layout, now) = (lookup.layout, lookup.service.now_s());
+    let quick = query.clone().looking_at(limits::VISITS_AT_ONCE);
+    let store = lookup.service.store();
+    let found = store.read(|snapshot| groupware_lookup::query(snapshot, layout, &quick, now));
+    let found = match found {
+        // Begun anew where nobody else waits for it: as much again as it has looked at is little.
+        Err(error) if error.reason() == Some(Reason::TooWide) => {
+            let look = move |snapshot: &dyn Snapshot| {
+                groupware_lookup::query(snapshot, layout, &query, now)
+            };
+            lookup.service.read(&caller, true, look).await
+        }
+        found => found,
+    };
+    Ok(reply::results(found?))
 }
 
 type RecordPath = Result<Path<(String, String)>, axum::extract::rejection::PathRejection>;

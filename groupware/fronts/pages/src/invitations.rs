@@ -21,17 +21,17 @@ type Reply = Result<Response, PageError>;
 const SHOWN: usize = 50;
 
 pub(crate) async fn list(State(service): State<Service>, visitor: Visitor) -> Reply {
-    let entries = read(&service, |snapshot| {
-        calendar::open_invitations(snapshot, visitor.mailbox())
+    let (entries, count) = read(&service, |snapshot| {
+        calendar::open_invitations(snapshot, visitor.mailbox(), SHOWN)
     })?;
-    let rest = entries.len().saturating_sub(SHOWN);
+    let rest = count.saturating_sub(entries.len());
     let main = html! {
         div.head { h1 { "Invitations" } }
         @if entries.is_empty() {
             p.empty { "No invitation waits for your answer. " a href="/calendar" { "Go to the calendar" } }
         } @else {
             ul.invitations {
-                @for entry in entries.iter().take(SHOWN) { (line(&visitor, entry)) }
+                @for entry in &entries { (line(&visitor, entry)) }
             }
             @if rest > 0 { p.hint { "And " (rest) " more, which follow when you have answered these." } }
         }

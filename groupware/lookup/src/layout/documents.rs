@@ -71,7 +71,7 @@ impl Keep for Documents {
             }
             return Ok(());
         }
-        let mut budget = Budget::new();
+        let mut budget = Budget::of(query);
         each(snapshot, &mut |id, document| {
             budget.spend(1, document.value.len())?;
             Ok(visit(decode(id, &document.value)?))

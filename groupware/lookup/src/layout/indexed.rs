@@ -109,7 +109,7 @@ impl Keep for Indexed {
     ) -> Result<(), LookupError> {
         let mut search = Search {
             snapshot,
-            budget: Budget::new(),
+            budget: Budget::of(query),
             seen: HashSet::new(),
             visit,
         };

@@ -74,10 +74,11 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new() -> Self {
+    /// What the query says, and so many bytes as go with it.
+    pub(super) fn of(query: &Query) -> Self {
         Self {
-            visits: VISITS,
-            bytes: VISIT_BYTES,
+            visits: query.visits,
+            bytes: query.visits.saturating_mul(VISIT_BYTES / VISITS),
         }
     }
 
