@@ -21,6 +21,8 @@ use crate::visitor::Visitor;
 
 type Reply = Result<Response, PageError>;
 
+/// Most text that is shown.
+const TEXT_BYTES: usize = 1 << 20;
 /// Images that a mail may show: none that can hold a script.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
@@ -255,8 +257,11 @@ fn html_body(unid: Unid, view: &View<'_>, markup: &str, has_text: bool) -> Marku
     }
 }
 
-/// Text as it is, what it quotes paler.
+/// Text as it is, what it quotes paler. Of a very long one, the start: each link takes ten times its text.
 fn plain(text: &str) -> Markup {
+    let shown = &text[..text.floor_char_boundary(TEXT_BYTES)];
+    let is_cut = shown.len() < text.len();
+    let text = shown;
     let mut blocks: Vec<(bool, String)> = Vec::new();
     for line in text.trim_end().lines() {
         let is_quote = line.starts_with('>');
@@ -273,6 +278,9 @@ fn plain(text: &str) -> Markup {
             @for (is_quote, block) in &blocks {
                 @if *is_quote { blockquote { (links(block)) } } @else { div { (links(block.trim_end())) } }
             }
+        }
+        @if is_cut {
+            p.left-out { "This text is too long to be shown here. Save the mail as a file to read the rest." }
         }
     }
 }
@@ -394,6 +402,18 @@ pub(crate) async fn source(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_very_long_text_the_start_is_shown() {
+        let text = "é".repeat(TEXT_BYTES);
+        let shown = plain(&text).into_string();
+        assert!(shown.contains("too long") && shown.len() < TEXT_BYTES + 1000);
+        assert!(
+            !plain(&text[..TEXT_BYTES])
+                .into_string()
+                .contains("too long")
+        );
+    }
 
     #[test]
     fn only_web_addresses_become_links() {
