@@ -2,7 +2,8 @@
 //!
 //! A connection is a stranger's until somebody has signed in on it. Strangers have half of all
 //! connections, and of these no more than are cheap to hold; when they are all taken, whoever has most
-//! of them makes room for whoever has fewer. Users' connections are bounded by user; a trusted address'
+//! of them makes room for whoever has fewer, and where all have as few, the oldest for who has none: else
+//! many addresses with a connection each would keep all others out. Users' connections are bounded by user; a trusted address'
 //! only by the number of all.
 //!
 //! It doesn't know what connections are for.
@@ -68,6 +69,8 @@ struct Open {
     strangers: usize,
     /// Strangers' connections by client, the oldest first.
     by_client: HashMap<IpAddr, BTreeMap<u64, Arc<Ticket>>>,
+    /// Whose these are, the oldest first.
+    by_age: BTreeMap<u64, IpAddr>,
     /// Clients by the number of these.
     ranks: BTreeSet<(usize, IpAddr)>,
     /// All connections by client, where these are bounded.
@@ -200,19 +203,21 @@ impl Admission {
 }
 
 impl Open {
-    /// Has a stranger's connection end, if one has more of them than this client would.
+    /// Has a stranger's connection end, if one has more of them than this client would, or this client has
+    /// none.
     fn displace_for(&mut self, client: IpAddr, is_stranger: bool) -> bool {
         let own = self.by_client.get(&client).map_or(0, BTreeMap::len);
         let Some((most, heaviest)) = self.ranks.last().copied() else {
             return false;
         };
-        if is_stranger && most <= own + 1 {
-            return false;
-        }
-        let oldest = self
-            .by_client
-            .get(&heaviest)
-            .and_then(BTreeMap::first_key_value);
+        let has_fewer = !is_stranger || most > own + 1;
+        let client = match (has_fewer, own) {
+            (true, _) => Some(heaviest),
+            (false, 0) => self.by_age.values().next().copied(),
+            (false, _) => None,
+        };
+        let of_client = client.and_then(|client| self.by_client.get(&client));
+        let oldest = of_client.and_then(BTreeMap::first_key_value);
         let Some(ticket) = oldest.map(|(_, ticket)| Arc::clone(ticket)) else {
             return false;
         };
@@ -228,6 +233,7 @@ impl Open {
         let of_client = self.by_client.entry(ticket.client).or_default();
         self.ranks.remove(&(of_client.len(), ticket.client));
         of_client.insert(ticket.number, Arc::clone(ticket));
+        self.by_age.insert(ticket.number, ticket.client);
         self.ranks.insert((of_client.len(), ticket.client));
         self.strangers += 1;
     }
@@ -241,6 +247,7 @@ impl Open {
         if of_client.remove(&ticket.number).is_none() {
             return false;
         }
+        self.by_age.remove(&ticket.number);
         self.ranks.remove(&(before, ticket.client));
         match of_client.len() {
             0 => drop(self.by_client.remove(&ticket.client)),
@@ -380,7 +387,24 @@ mod tests {
         drop((greedy, others, third));
         let open = admission.lock();
         assert_eq!((open.count, open.strangers), (0, 0));
-        assert!(open.ranks.is_empty() && open.by_client.is_empty());
+        assert!(open.ranks.is_empty() && open.by_client.is_empty() && open.by_age.is_empty());
+    }
+
+    #[tokio::test]
+    async fn many_addresses_with_a_connection_each_keep_nobody_out() {
+        let admission = Arc::new(Admission::new(8, Known::default()));
+        let each: Vec<_> = (1..5).flat_map(|last| many(&admission, last, 1)).collect();
+        assert_eq!(each.len(), 4);
+        let newcomer = many(&admission, 5, 9);
+        assert_eq!(
+            newcomer.len(),
+            1,
+            "who has one displaces nobody who has one"
+        );
+        assert!(is_displaced(&each[0]).await && !is_displaced(&each[1]).await);
+        let next = many(&admission, 6, 1);
+        assert!(next.len() == 1 && is_displaced(&each[1]).await);
+        assert_eq!(admission.stats().strangers, 4);
     }
 
     #[tokio::test]

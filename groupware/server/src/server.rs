@@ -13,7 +13,7 @@ use groupware_content::{ContentStore, Upload};
 use groupware_fixtures::padding;
 use groupware_front_lookup::LookupAccess;
 use groupware_front_pages::{are_asked_for, dressed};
-use groupware_front_smtp::{self as smtp, Role, Smtp};
+use groupware_front_smtp::{self as smtp, Role, Smtp, SmtpLimits};
 use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
 use groupware_jobs::{Departures, Jobs, LookupSweep};
@@ -87,11 +87,10 @@ impl Server {
                 address: config.listen,
                 source,
             })?;
-        let admission = admission(&config, &known, thread_count);
-        parts
-            .metrics
-            .shares
-            .admission("http", Arc::clone(&admission));
+        let (most, most_smtp) = connections(&config, thread_count);
+        let admission = Arc::new(Admission::new(most, known.clone()));
+        let shares = &parts.metrics.shares;
+        shares.admission("http", Arc::clone(&admission));
         let accepting = Accepting::new(http, admission)
             .proxies_say(config.proxies_say)
             .tls(tls, config.limits.head_timeout)
@@ -121,10 +120,8 @@ impl Server {
                 .map_err(ServeError::System)?;
         }
         server.jobs = Some(jobs);
-        server.spawn_smtp(
-            &config,
-            smtp_server(&parts, &config, smtp_tls, &server.known),
-        )?;
+        let smtp = smtp_server(&parts, &config, (smtp_tls, most_smtp), &server.known);
+        server.spawn_smtp(&config, smtp)?;
         if let Some(file) = &config.port_file {
             write_port_file(file, address).map_err(|source| ServeError::PortFile {
                 file: file.clone(),
@@ -258,21 +255,32 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// As many connections as the configuration says, or as there are descriptors for.
-fn admission(config: &Config, known: &Known, thread_count: usize) -> Arc<Admission> {
-    let connections = config
-        .limits
-        .connections
-        .unwrap_or_else(|| descriptors(RESERVED_DESCRIPTORS, DESCRIPTORS_OF_THREAD, thread_count));
-    Arc::new(Admission::new(connections, known.clone()))
+/// As many connections as the configuration says, or as there are descriptors for, of HTTP; and of SMTP,
+/// which has a quarter of those at most.
+fn connections(config: &Config, thread_count: usize) -> (usize, usize) {
+    let all = descriptors(RESERVED_DESCRIPTORS, DESCRIPTORS_OF_THREAD, thread_count);
+    let has_smtp = config.smtp_listen.is_some() || config.submission_listen.is_some();
+    let smtp = match has_smtp {
+        true => config.smtp_limits.connections.min(all / 4),
+        false => 0,
+    };
+    (config.limits.connections.unwrap_or(all - smtp), smtp)
 }
 
 /// SMTP, whether anybody is to be listened to or not.
-fn smtp_server(parts: &Parts, config: &Config, tls: Option<TlsAcceptor>, known: &Known) -> Smtp {
+fn smtp_server(
+    parts: &Parts,
+    config: &Config,
+    (tls, connections): (Option<TlsAcceptor>, usize),
+    known: &Known,
+) -> Smtp {
     let smtp = Smtp::new(
         parts.service.clone(),
         tls,
-        config.smtp_limits.clone(),
+        SmtpLimits {
+            connections,
+            ..config.smtp_limits.clone()
+        },
         config.allow_plain_exposed,
         known.clone(),
     );
