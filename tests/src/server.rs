@@ -165,6 +165,11 @@ pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<TcpStream
     Ok(stream)
 }
 
+/// What requests go over, and answers come by.
+pub trait Stream: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Stream for T {}
+
 /// A user's credentials, as the value of a header.
 pub fn basic(name: &str, password: &str) -> String {
     let secret = BASE64_STANDARD.encode(format!("{name}:{password}"));
@@ -172,10 +177,15 @@ pub fn basic(name: &str, password: &str) -> String {
 }
 
 /// A connection that is kept, with the credentials that its requests bear.
-#[derive(Debug)]
 pub struct Client {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Box<dyn Stream>>,
     authorization: String,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
 }
 
 /// An answer.
@@ -234,10 +244,15 @@ impl Client {
     pub fn over(stream: TcpStream, authorization: String) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(READ_TIMEOUT))?;
-        Ok(Self {
+        Ok(Self::within(Box::new(stream), authorization))
+    }
+
+    /// The same over whatever lies on a connection, such as TLS.
+    pub fn within(stream: Box<dyn Stream>, authorization: String) -> Self {
+        Self {
             stream: BufReader::new(stream),
             authorization,
-        })
+        }
     }
 
     /// Sends a request and waits for its answer; `Value::Null` sends no body.

@@ -1,9 +1,20 @@
 //! Abuse by connections: many, slow, and with heads that go on.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::Row;
-use crate::stage::{Stage, read_all, stranger_at};
+use crate::stage::{Setting, Stage, read_all, stranger_at, stranger_from};
+
+const TLS: Setting = Setting {
+    is_tls: true,
+    ..Setting::PLAIN
+};
+/// As many as a service has on systems that are old, or careful.
+const FEW_DESCRIPTORS: Setting = Setting {
+    descriptors: Some(1024),
+    ..Setting::PLAIN
+};
 
 pub(crate) fn rows() -> Vec<Row> {
     vec![
@@ -11,6 +22,10 @@ pub(crate) fn rows() -> Vec<Row> {
         Row::new("heads as large as they get", large_heads),
         Row::new("more headers than fit", header_bombs),
         Row::new("idle connections", idle),
+        Row::new("idle connections, all descriptors", descriptors).on(FEW_DESCRIPTORS),
+        Row::new("a connection each from very many addresses", addresses),
+        Row::new("TLS handshakes that are never finished", half_shaken).on(TLS),
+        Row::new("TLS handshakes, one after the other", handshakes).on(TLS),
         Row::new("requests in a row, no answer read", pipelined),
         Row::new("SMTP connections that say nothing", silent_smtp),
     ]
@@ -59,6 +74,62 @@ fn idle(stage: &Stage) {
     let held = stage.strangers(count, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
     stage.let_the_neighbour_work();
     drop(held);
+}
+
+/// As many as are let in: strangers' from many addresses, a user's, and those of SMTP.
+fn descriptors(stage: &Stage) {
+    let head = stage.head("GET", "/mail/mallory/api/mail/inbox") + "\r\n";
+    let (http, smtp) = (stage.address(), stage.smtp);
+    let users = (0..400).filter_map(|_| stage.stranger(head.as_bytes()));
+    let mut held: Vec<_> = users.collect();
+    held.extend((0..1500).filter_map(|number| stranger_from(abuser(number), http, b"GET")));
+    held.extend((0..1500).filter_map(|number| stranger_from(abuser(number), smtp, b"EH")));
+    stage.let_the_neighbour_work();
+    drop(held);
+}
+
+/// No address has many.
+fn addresses(stage: &Stage) {
+    let head = b"GET /sign-in HTTP/1.1\r\nhost: localhost";
+    let made = (0..stage.size(2500, 15_000))
+        .filter_map(|number| stranger_from(abuser(number), stage.address(), head));
+    let held: Vec<_> = made.collect();
+    stage.let_the_neighbour_work();
+    drop(held);
+}
+
+/// One of very many addresses that are all this machine's own.
+fn abuser(number: usize) -> IpAddr {
+    let [.., high, low] = number.to_be_bytes();
+    Ipv4Addr::new(127, 66, high, low).into()
+}
+
+fn half_shaken(stage: &Stage) {
+    let hello = stage.client_hello();
+    let held: Vec<_> = (0..stage.size(600, 5000))
+        .filter_map(|number| stage.stranger(&hello[..[5, hello.len()][number % 2]]))
+        .collect();
+    stage.let_the_neighbour_work();
+    drop(held);
+}
+
+/// Each costs the server more than the client.
+fn handshakes(stage: &Stage) {
+    let hello = stage.client_hello();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..stage.size(25, 1000) {
+                    let shaken = stage.stranger(&hello).map(|mut stream| {
+                        // The certificate, and the proof of its key.
+                        let _ = stream.read(&mut [0; 4096]);
+                    });
+                    assert!(shaken.is_some(), "it is let in");
+                }
+            });
+        }
+        stage.let_the_neighbour_work();
+    });
 }
 
 fn pipelined(stage: &Stage) {

@@ -19,6 +19,7 @@ pub(crate) fn rows() -> Vec<Row> {
         Row::new("a meeting of very many", attendees),
         Row::new("dates at the end of time", dates),
         Row::new("patterns with many stars", patterns),
+        Row::new("a text of very many links", links),
     ]
 }
 
@@ -213,4 +214,41 @@ fn patterns(stage: &Stage) {
         assert!((200..500).contains(&answer.status), "{}", answer.status);
     }
     stage.let_the_neighbour_work();
+}
+
+/// Opened as a page, which makes links of what begins like one.
+fn links(stage: &Stage) {
+    let line = "https://a ".repeat(90) + "\r\n";
+    let text = line.repeat(stage.size(2 << 20, 15 << 20) / line.len());
+    let said = deliver(stage, &format!("Subject: links\r\n\r\n{text}"));
+    assert!(said.contains("250 2.0.0 Delivered"), "{said}");
+    let form = format!("username=mallory&password={}", stage.password("mallory"));
+    let kind = [("content-type", "application/x-www-form-urlencoded")];
+    let mut mallory = stage.mallory();
+    let signed_in = mallory
+        .send("POST", "/login", &kind, form.as_bytes())
+        .unwrap();
+    let cookie = signed_in.header("set-cookie").expect("a session");
+    let cookie = [("cookie", cookie.split(';').next().unwrap())];
+    let list = mallory.request("GET", "/mail/mallory/api/mail/inbox", &json!(null));
+    let list = list.unwrap();
+    let unid = list.body[0]["href"]
+        .as_str()
+        .unwrap()
+        .rsplit('/')
+        .next()
+        .unwrap();
+    let path = format!("/message/{unid}");
+    std::thread::scope(|scope| {
+        for _ in 0..stage.size(2, 8) {
+            scope.spawn(|| {
+                let mut mallory = stage.mallory();
+                for _ in 0..stage.size(1, 5) {
+                    let page = mallory.send("GET", &path, &cookie, b"").unwrap();
+                    assert_eq!(page.status, 200);
+                }
+            });
+        }
+        stage.let_the_neighbour_work();
+    });
 }

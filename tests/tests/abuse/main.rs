@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use neighbour::{Neighbour, Seen};
-use stage::{Scale, Stage};
+use stage::{Scale, Setting, Stage};
 
 /// What abuse may take of memory above what an idle server has.
 const MEMORY_BYTES: u64 = 256 << 20;
@@ -33,6 +33,7 @@ pub(crate) struct Row {
     play: fn(&Stage),
     /// What it may take of the disk.
     disk_bytes: u64,
+    setting: Setting,
 }
 
 impl Row {
@@ -41,7 +42,13 @@ impl Row {
             name,
             play,
             disk_bytes: DISK_BYTES,
+            setting: Setting::PLAIN,
         }
+    }
+
+    /// The same on a server that is started otherwise.
+    pub(crate) const fn on(self, setting: Setting) -> Self {
+        Self { setting, ..self }
     }
 
     /// The same where what was sent may be kept.
@@ -125,7 +132,7 @@ fn judge(scale: Scale, rows: &[Row]) -> Vec<String> {
 
 /// Lets a row play beside the neighbour.
 fn act(row: &Row, scale: Scale) -> Outcome {
-    let stage = Stage::new(scale, &["--trust-client", "127.0.0.1"]);
+    let stage = Stage::new(scale, row.setting);
     let mut neighbour = Neighbour::new(&stage);
     let (rested, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let disk_bytes = AtomicU64::new(0);

@@ -121,7 +121,7 @@ impl<'a> Neighbour<'a> {
     fn sign_in(&self) -> Result<(), String> {
         let stream = connect_from(NEIGHBOUR, self.stage.address());
         let page = stream.and_then(|stream| {
-            let mut stranger = Client::over(stream, "None".to_owned())?;
+            let mut stranger = self.stage.client(stream, "None".to_owned())?;
             let form = b"username=nobody&password=x";
             let kind = [("content-type", "application/x-www-form-urlencoded")];
             match self.round % 20 {

@@ -6,11 +6,15 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use plimsoll_tests::server::{Client, ServerProcess, basic, connect_from, free_address};
-use plimsoll_tests::wait_until;
+use plimsoll_tests::server::{
+    ADMIN_TOKEN, Client, ServerProcess, basic, connect_from, free_address,
+};
+use plimsoll_tests::{program, wait_until};
 use serde_json::{Value, json};
 
 /// Where the abuser comes from.
@@ -32,6 +36,23 @@ pub(crate) enum Scale {
     Full,
 }
 
+/// How the server is started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setting {
+    /// It speaks TLS.
+    pub(crate) is_tls: bool,
+    /// The process may have so many descriptors.
+    pub(crate) descriptors: Option<u32>,
+}
+
+impl Setting {
+    /// As any server.
+    pub(crate) const PLAIN: Self = Self {
+        is_tls: false,
+        descriptors: None,
+    };
+}
+
 /// A server and who uses it.
 pub(crate) struct Stage {
     pub(crate) server: ServerProcess,
@@ -40,23 +61,37 @@ pub(crate) struct Stage {
     /// Rounds that the neighbour has made.
     pub(crate) rounds: AtomicU64,
     credentials: Vec<String>,
+    passwords: Vec<String>,
+    tls: Option<Arc<rustls::ClientConfig>>,
     folder: tempfile::TempDir,
 }
 
 impl Stage {
-    pub(crate) fn new(scale: Scale, arguments: &[&str]) -> Self {
+    pub(crate) fn new(scale: Scale, setting: Setting) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let smtp = free_address();
-        let smtp_argument = smtp.to_string();
-        let mut all = vec!["--smtp-listen", &smtp_argument];
-        all.extend_from_slice(arguments);
-        let server = ServerProcess::start_with(folder.path(), &all);
+        let mut arguments = vec![
+            "--smtp-listen".to_owned(),
+            smtp.to_string(),
+            "--trust-client".to_owned(),
+            "127.0.0.1".to_owned(),
+        ];
+        let tls = setting.is_tls.then(|| {
+            let (client, files) = certified(folder.path());
+            arguments.extend(files);
+            client
+        });
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let command = limited(setting.descriptors);
+        let server = ServerProcess::start_by(folder.path(), command, &arguments);
         let mut stage = Self {
             server,
             smtp,
             scale,
             rounds: AtomicU64::new(0),
             credentials: Vec::new(),
+            passwords: Vec::new(),
+            tls,
             folder,
         };
         stage.register();
@@ -69,11 +104,10 @@ impl Stage {
         let answer = self.admin().request("POST", "/admin/users", &body).unwrap();
         assert_eq!(answer.status, 200, "{answer:?}");
         let users = answer.body["users"].as_array().unwrap();
-        self.credentials = users
-            .iter()
-            .zip(USERS)
-            .map(|(user, name)| basic(name, user["app_password"].as_str().unwrap()))
-            .collect();
+        let password = |user: &Value| user["app_password"].as_str().unwrap().to_owned();
+        self.passwords = users.iter().map(password).collect();
+        let both = USERS.iter().zip(&self.passwords);
+        self.credentials = both.map(|(name, password)| basic(name, password)).collect();
     }
 
     /// So much in the quick form, so much in the full one.
@@ -89,7 +123,9 @@ impl Stage {
     }
 
     pub(crate) fn admin(&self) -> Client {
-        Client::admin(self.address()).unwrap()
+        let stream = TcpStream::connect(self.address()).unwrap();
+        self.client(stream, format!("Bearer {ADMIN_TOKEN}"))
+            .unwrap()
     }
 
     /// The value of a user's `Authorization` header.
@@ -98,10 +134,40 @@ impl Stage {
         &self.credentials[at]
     }
 
+    /// The password that a user signs in with.
+    pub(crate) fn password(&self, name: &str) -> &str {
+        let at = USERS.iter().position(|known| *known == name).unwrap();
+        &self.passwords[at]
+    }
+
     /// A kept connection of a user, from an address.
     pub(crate) fn user(&self, name: &str, source: IpAddr) -> io::Result<Client> {
         let stream = connect_from(source, self.address())?;
-        Client::over(stream, self.credentials(name).to_owned())
+        self.client(stream, self.credentials(name).to_owned())
+    }
+
+    /// A client with these credentials over a connection.
+    pub(crate) fn client(&self, stream: TcpStream, authorization: String) -> io::Result<Client> {
+        let Some(tls) = &self.tls else {
+            return Client::over(stream, authorization);
+        };
+        stream.set_read_timeout(Some(DEADLINE))?;
+        let stream = rustls::StreamOwned::new(self.session(tls), stream);
+        Ok(Client::within(Box::new(stream), authorization))
+    }
+
+    /// The client's side of a handshake.
+    fn session(&self, tls: &Arc<rustls::ClientConfig>) -> rustls::ClientConnection {
+        let name = "localhost".try_into().unwrap();
+        rustls::ClientConnection::new(Arc::clone(tls), name).unwrap()
+    }
+
+    /// What a client sends first to a server that speaks TLS.
+    pub(crate) fn client_hello(&self) -> Vec<u8> {
+        let tls = self.tls.as_ref().expect("the server speaks TLS");
+        let mut hello = Vec::new();
+        self.session(tls).write_tls(&mut hello).unwrap();
+        hello
     }
 
     /// Mallory, signed in.
@@ -174,9 +240,48 @@ impl Stage {
     }
 }
 
+/// A certificate for `localhost`: who trusts it, and what the server is told.
+fn certified(folder: &Path) -> (Arc<rustls::ClientConfig>, [String; 4]) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
+    fs::write(&cert, made.cert.pem()).unwrap();
+    fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(made.cert.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let client = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let [cert, key] = [cert, key].map(|path| path.to_str().unwrap().to_owned());
+    let files = ["--tls-cert".to_owned(), cert, "--tls-key".to_owned(), key];
+    (Arc::new(client), files)
+}
+
+/// The program, which may have so many descriptors.
+fn limited(descriptors: Option<u32>) -> Command {
+    let Some(descriptors) = descriptors else {
+        return Command::new(program());
+    };
+    let mut command = Command::new("sh");
+    let script = format!("ulimit -n {descriptors} && exec \"$@\"");
+    command.args(["-c", &script, "sh"]).arg(program());
+    command
+}
+
 /// A connection of the abuser to any of the server's addresses. Who is not let in gets none.
 pub(crate) fn stranger_at(address: SocketAddr, bytes: &[u8]) -> Option<TcpStream> {
-    let mut stream = connect_from(ABUSER, address).ok()?;
+    stranger_from(ABUSER, address, bytes)
+}
+
+/// The same from any of this machine's own addresses.
+pub(crate) fn stranger_from(
+    source: IpAddr,
+    address: SocketAddr,
+    bytes: &[u8],
+) -> Option<TcpStream> {
+    let mut stream = connect_from(source, address).ok()?;
     stream.write_all(bytes).ok()?;
     Some(stream)
 }
