@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use lab_study::Files;
+use lab_study::{Environment, Files};
 
 /// No study, workload, or table of figures is larger; a wrong path shall not fill the memory.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -14,6 +14,24 @@ const MAX_NAMES: usize = 10_000;
 
 /// Reads paths as the shell gives them.
 pub(crate) struct Disk;
+
+/// As [`Disk`], for who runs what is read: values of the environment are told, and those that lack are
+/// missed before anything starts.
+pub(crate) struct DiskAndEnvironment;
+
+impl Files for DiskAndEnvironment {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        Disk.read(path)
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        Disk.names(folder)
+    }
+
+    fn environment(&self, name: &str) -> Environment {
+        std::env::var(name).map_or(Environment::Unset, Environment::Set)
+    }
+}
 
 impl Files for Disk {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {

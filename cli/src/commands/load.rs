@@ -3,20 +3,19 @@
 use std::path::Path;
 
 use lab_study::plan::{Plan, PlanOptions, plan};
-use lab_study::{LoadError, Loaded, load_study};
+use lab_study::{Files, LoadError, Loaded, load_study};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
 use crate::args::StudyArgs;
 use crate::exit::{Exit, Failure};
-use crate::files::Disk;
 
 /// Narrow enough for a terminal of 80 columns.
 const WIDTH: usize = 80;
 
-/// Loads and plans a study as the arguments say.
-pub(crate) fn study(args: &StudyArgs) -> Result<(Loaded, Plan), Failure> {
+/// Loads and plans a study as the arguments say, from `files`.
+pub(crate) fn study(args: &StudyArgs, files: &dyn Files) -> Result<(Loaded, Plan), Failure> {
     let path = text(&args.study)?;
-    let loaded = load_study(path, &Disk, &args.set).map_err(|error| bad_file(&error))?;
+    let loaded = load_study(path, files, &args.set).map_err(|error| bad_file(&error))?;
     let options = PlanOptions {
         speed: args.speed,
         seed: args.seed,

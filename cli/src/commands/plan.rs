@@ -12,6 +12,7 @@ use lab_study::plan::{LoadKind, Plan, Search, Trial};
 use crate::args::PlanArgs;
 use crate::commands::{load, print, request, shows};
 use crate::exit::{Exit, Failure, failure};
+use crate::files::Disk;
 use crate::length::{length, total};
 use crate::words::{cell_words, duration};
 
@@ -19,7 +20,7 @@ use crate::words::{cell_words, duration};
 const CELL_WIDTH: usize = 30;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
-    let (loaded, plan) = load::study(&args.study)?;
+    let (loaded, plan) = load::study(&args.study, &Disk)?;
     let earlier = match &args.from {
         Some(dir) => Some(shows::earlier(dir, &plan)?),
         None => None,

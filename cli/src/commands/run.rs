@@ -8,12 +8,13 @@ use lab_analysis::{TrialJudgement, judge_trial};
 use lab_archive::Run;
 use lab_conduct::{FailedCheck, Judged, Outcome, RunRequest, preflight};
 use lab_plan::checks::Cause;
-use lab_study::Secrets;
+use lab_study::{Files, Secrets};
 
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::plan::describe;
 use crate::commands::{load, print, report, request};
 use crate::exit::{Exit, Failure, failure};
+use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
 use crate::progress::Display;
 use crate::talk::say;
@@ -23,7 +24,12 @@ const RUNS: &str = "runs";
 const REPORT_WIDTH: usize = 80;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
-    let (loaded, plan) = load::study(&args.study)?;
+    let files: &dyn Files = if args.dry_run {
+        &Disk
+    } else {
+        &DiskAndEnvironment
+    };
+    let (loaded, plan) = load::study(&args.study, files)?;
     if args.dry_run {
         let text = describe(&plan);
         let request = request::new(&args.study, (loaded, plan), out(args, "dry-run")?, false)?;

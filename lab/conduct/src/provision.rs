@@ -67,7 +67,8 @@ impl Users<'_> {
             ..self.first
         };
         UserScope::new(workload, user, extra)
-            .map_err(|e| format!("the variables of user {index} can't be made: {e}"))
+            .map_err(|error| workload.given.mask(&error.to_string()))
+            .map_err(|error| format!("the variables of user {index} can't be made: {error}"))
     }
 
     /// The workload, its users with the variables that only a preparation has.

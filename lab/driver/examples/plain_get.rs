@@ -143,6 +143,7 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         probe: None,
         transfer: None,
         variables: Arc::from([]),
+        given: Arc::default(),
     }
 }
 

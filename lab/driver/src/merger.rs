@@ -186,7 +186,7 @@ impl Merger {
             t: Duration::from_nanos(example.t),
             step: name.to_owned(),
             class: example.class,
-            detail: example.detail.into_string(),
+            detail: self.script.given.mask(&example.detail),
         });
     }
 
@@ -341,6 +341,7 @@ mod tests {
             session: vec![step],
             pace: None,
             probe: None,
+            given: Arc::default(),
         };
         let (queue, reports) = sync_channel(64);
         let (events, told) = sync_channel(64);

@@ -1,8 +1,9 @@
 //! A workload as the engine sees it: waits and numbers of requests, no protocol.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use lab_workload::{Chance, Step, Wait, Workload};
+use lab_workload::{Chance, Given, Step, Wait, Workload};
 
 use lab_client::RequestId;
 
@@ -13,6 +14,8 @@ pub(crate) struct Script {
     pub(crate) session: Vec<ScriptStep>,
     pub(crate) pace: Option<Duration>,
     pub(crate) probe: Option<(RequestId, Duration)>,
+    /// What is shown nowhere.
+    pub(crate) given: Arc<Given>,
 }
 
 /// One step.
@@ -45,6 +48,7 @@ impl Script {
             session,
             pace: workload.session.pace,
             probe,
+            given: Arc::clone(&workload.given),
         }
     }
 

@@ -193,7 +193,7 @@ impl Worker {
         };
         UserScope::new(&drive.workload, identity, extra).map_err(|error| DriverError::User {
             index,
-            detail: error.to_string(),
+            detail: drive.workload.given.mask(&error.to_string()),
         })
     }
 

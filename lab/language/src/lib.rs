@@ -21,8 +21,8 @@ pub use file::{
 };
 pub use nearest::{nearest, one_of};
 pub use read::{
-    Files, beside, check_short_name, decode, first_file, has_gap, header_problem, level,
-    method_problem, read_workload, read_yaml, switch, unknown_name, workload_with,
+    Environment, Files, beside, check_short_name, decode, first_file, has_gap, header_problem,
+    level, method_problem, read_workload, read_yaml, switch, unknown_name, workload_with,
 };
 pub use secrets::{Secrets, password_of};
 pub use setting::{CellError, Optional, Setting};

@@ -21,7 +21,9 @@ pub use attach::AttachSpec;
 pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal};
 pub use file::schema_study;
 pub use lab_language::units::duration;
-pub use lab_language::{Files, LoadError, Problem, Secrets, TextError, nearest, schema_workload};
+pub use lab_language::{
+    Environment, Files, LoadError, Problem, Secrets, TextError, nearest, schema_workload,
+};
 pub use model::{Study, Workload};
 pub use preparation::{Action, ActionRequest, EACH, Keep, Piece, Preparation};
 pub use read::{Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};

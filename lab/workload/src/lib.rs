@@ -5,8 +5,10 @@
 //! them, clocks, or sockets.
 
 mod capture;
+mod given;
 mod level;
 mod load;
+mod mask;
 mod message;
 mod model;
 mod predict;
@@ -19,8 +21,10 @@ mod user;
 mod wait;
 
 pub use capture::{Capture, CaptureSource, JsonPath, Pattern, PatternError};
+pub use given::{Asked, Given};
 pub use level::{Level, Parameters};
 pub use load::{LoadKind, LoadSpec, Spacing, TIMEOUT_MS};
+pub use mask::MASK;
 pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
 pub use model::{Body, Expectation, Probe, Request, Session, Step, Transfer, Workload};
 pub use predict::{Arrivals, Prediction, StepPrediction, predict};

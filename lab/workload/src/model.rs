@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::capture::{Capture, JsonPath};
+use crate::given::{Asked, Given};
 use crate::level::Parameters;
 use crate::scope::Slot;
 use crate::template::Template;
@@ -38,6 +39,9 @@ pub struct Workload<T = Template> {
     /// Every variable a template may see, by slot: `user:` variables, `password`, captures, and
     /// what `set:` sets.
     pub variables: Arc<[String]>,
+    /// What its templates ask of the environment.
+    #[serde(default)]
+    pub given: Arc<Given>,
 }
 
 /// The repeated cycle of one user.
@@ -162,6 +166,18 @@ impl Workload {
         workload
     }
 
+    /// What its templates ask of the environment of whoever runs it.
+    #[must_use]
+    pub fn asked(&self) -> Vec<Asked> {
+        let mut asked = Vec::new();
+        let noted = self.try_map(|template| {
+            template.asked(&mut asked);
+            Ok::<(), std::convert::Infallible>(())
+        });
+        debug_assert!(noted.is_ok());
+        asked
+    }
+
     /// The slot of a variable.
     #[must_use]
     pub fn slot(&self, name: &str) -> Option<Slot> {
@@ -205,6 +221,7 @@ impl<T> Workload<T> {
             },
             transfer: self.transfer.clone(),
             variables: Arc::clone(&self.variables),
+            given: Arc::clone(&self.given),
         })
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
+use crate::given::Given;
 use crate::render_error::RenderError;
 use crate::timing::{self, ChoiceStream};
 
@@ -38,6 +39,7 @@ pub struct User {
 #[derive(Debug)]
 pub struct UserScope {
     names: Arc<[String]>,
+    given: Arc<Given>,
     values: Box<[Stored]>,
     index: u32,
     users: u32,
@@ -61,9 +63,10 @@ enum Stored {
 
 impl UserScope {
     /// A user with variables of these names, none of them set.
-    pub(crate) fn unset(names: &Arc<[String]>, user: User) -> Self {
+    pub(crate) fn unset(names: &Arc<[String]>, given: &Arc<Given>, user: User) -> Self {
         Self {
             names: Arc::clone(names),
+            given: Arc::clone(given),
             values: names.iter().map(|_| Stored::Unset).collect(),
             index: user.index,
             users: user.users.max(1),
@@ -134,6 +137,22 @@ impl UserScope {
     #[must_use]
     pub fn base_date(&self) -> Date {
         self.base_date
+    }
+
+    /// Appends a value of the environment.
+    pub(crate) fn write_given(
+        &self,
+        name: &str,
+        secret: bool,
+        out: &mut String,
+    ) -> Result<(), String> {
+        match self.given.value(name, secret) {
+            Some(value) => {
+                out.push_str(value);
+                Ok(())
+            }
+            None => Err(format!("the environment variable `{name}` is not set")),
+        }
     }
 
     /// Begins a session that arrived: from now on its own stream makes the choices.
@@ -263,6 +282,7 @@ impl Default for UserScope {
     fn default() -> Self {
         Self {
             names: Arc::from([]),
+            given: Arc::default(),
             values: Box::from([]),
             index: 0,
             users: 1,

@@ -15,7 +15,7 @@ impl UserScope {
         user: User,
         extra: &[(String, String)],
     ) -> Result<Self, RenderError> {
-        let mut scope = Self::unset(&workload.variables, user);
+        let mut scope = Self::unset(&workload.variables, &workload.given, user);
         for (name, value) in extra {
             let slot = slot(&scope, name)?;
             scope.set_text(slot, value);

@@ -57,6 +57,7 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
         probe: None,
         transfer: None,
         variables: Arc::from([]),
+        given: Arc::default(),
     };
     Drive {
         workload: Arc::new(workload),

@@ -235,6 +235,7 @@ impl Make {
                 probe: None,
                 transfer: None,
                 variables: variables.into(),
+                given: Arc::default(),
             },
         }
     }

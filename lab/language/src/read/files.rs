@@ -17,6 +17,23 @@ pub trait Files {
     fn names(&self, _folder: &str) -> Vec<String> {
         Vec::new()
     }
+
+    /// The environment variable of this name, which templates ask for by `env(…)` and `secret(…)`. Only
+    /// who is about to run the workload tells it.
+    fn environment(&self, _name: &str) -> Environment {
+        Environment::Untold
+    }
+}
+
+/// What is known of an environment variable.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Environment {
+    /// Its value, which may be secret.
+    Set(String),
+    /// It isn't set, or isn't text.
+    Unset,
+    /// Nobody asks: the file is judged, not run.
+    Untold,
 }
 
 /// Reads the shape; what texts mean is judged only where the shape is right.

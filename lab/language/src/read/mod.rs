@@ -12,7 +12,7 @@ mod request;
 mod steps;
 mod workload;
 
-pub use files::{Files, beside, decode, first_file, read_yaml};
+pub use files::{Environment, Files, beside, decode, first_file, read_yaml};
 pub use method::method_problem;
 pub use names::{check_short_name, level, switch, unknown_name};
 pub use request::{has_gap, header_problem};

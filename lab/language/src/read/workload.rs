@@ -1,24 +1,28 @@
 //! A workload file judged: names, waits, templates, captures.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lab_workload::template::Escape;
-use lab_workload::{MAX_VARIABLES, PASSWORD, Probe, Session, Template, Transfer, Workload};
+use lab_workload::{Given, MAX_VARIABLES, PASSWORD, Probe, Session, Template, Transfer, Workload};
 
 use super::choice;
-use super::files::decode;
+use super::files::{Environment, Files, decode};
 use super::names::{check_short_name, level};
 use super::request::Compiler;
 use super::steps;
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, ProbeFile, RequestItem, Scalar, Table, TransferFile, WorkloadFile};
 use crate::node::Node;
+use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
 use lab_workload::Parameters as Cell;
 
 /// Most bytes that a session says that it carries.
 const MAX_TRANSFER: u64 = 1 << 40;
+/// Longest value that the environment gives.
+const MAX_GIVEN: usize = 64 * 1024;
 /// Names that templates know without a workload's doing.
 const RESERVED: &[&str] = &[
     "index", "users", "round", "cycle", "loop", "true", "false", "none", "range", "dict",
@@ -28,20 +32,30 @@ const RESERVED: &[&str] = &[
 ///
 /// # Errors
 /// All that is wrong with it.
-pub fn read(root: &Node) -> Result<(Workload, WorkloadFile), LoadError> {
+pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), LoadError> {
     let file = decode::<WorkloadFile>(root)?;
     let mut problems = Problems::default();
-    let workload = validate(&file, &mut problems);
+    let mut workload = validate(&file, &mut problems);
+    if let Some(workload) = &mut workload {
+        workload.given = Arc::new(given(root, workload, files, &mut problems));
+    }
     problems.finish(workload.map(|workload| (workload, file)))
 }
 
-/// The workload with a value for each of its parameters.
+/// The workload with a value for each of its parameters, and `given` by the environment.
 ///
 /// # Errors
 /// Values that make no sense in it.
-pub fn workload_with(file: &WorkloadFile, parameters: &Cell) -> Result<Workload, LoadError> {
+pub fn workload_with(
+    file: &WorkloadFile,
+    parameters: &Cell,
+    given: &Arc<Given>,
+) -> Result<Workload, LoadError> {
     let mut problems = Problems::default();
-    let workload = validate_with(file, parameters, &mut problems);
+    let workload = validate_with(file, parameters, &mut problems).map(|workload| Workload {
+        given: Arc::clone(given),
+        ..workload
+    });
     problems.finish(workload)
 }
 
@@ -117,7 +131,50 @@ fn validate_with(
         probe: transposed(probe)?,
         transfer: transposed(transfer)?,
         variables: variables.into(),
+        given: Arc::default(),
     })
+}
+
+/// What the templates ask of the environment, with its values where they are told.
+fn given(root: &Node, workload: &Workload, files: &dyn Files, problems: &mut Problems) -> Given {
+    let mut given = Given::unknown(workload.asked());
+    let mut names: Vec<String> = given.asked().map(|asked| asked.name.clone()).collect();
+    names.dedup();
+    for name in names {
+        match files.environment(&name) {
+            Environment::Set(value) if value.len() <= MAX_GIVEN => given.set(&name, &value),
+            Environment::Set(_) => {
+                let message =
+                    format!("the environment variable `{name}` has more than {MAX_GIVEN} bytes");
+                problems.push(asked_at(root, &name).problem(message, "asked for here"));
+            }
+            Environment::Unset => {
+                let message = format!("the environment variable `{name}` is not set");
+                problems.push(Problem {
+                    help: Some(format!(
+                        "set it for this command: `{name}=… plimsoll run …`"
+                    )),
+                    ..asked_at(root, &name).problem(message, "asked for here")
+                });
+            }
+            Environment::Untold => {}
+        }
+    }
+    given
+}
+
+/// Where a file asks for an environment variable first.
+fn asked_at(root: &Node, name: &str) -> Span {
+    let file = &root.span.file;
+    let asked = |at: &usize| {
+        let before = file.text[..*at].trim_end_matches(['\'', '"', ' ']);
+        before.ends_with("env(") || before.ends_with("secret(")
+    };
+    let found = file.text.match_indices(name).map(|(at, _)| at).find(asked);
+    match found {
+        Some(at) => Span::new(file, at..at + name.len()),
+        None => root.span.first_line(),
+    }
 }
 
 /// Absent is fine, present and wrong is not.

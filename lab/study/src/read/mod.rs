@@ -57,7 +57,7 @@ pub fn load_study(
 /// Everything that is wrong with it.
 pub fn load_workload(path: &str, files: &dyn Files) -> Result<Workload, LoadError> {
     let (_, root) = read_yaml(path, files)?;
-    lab_language::read_workload(&root).map(|(workload, _)| workload)
+    lab_language::read_workload(&root, files).map(|(workload, _)| workload)
 }
 
 /// Loads a workload with these values of its parameters; what is missing has the workload's own.
@@ -70,13 +70,13 @@ pub fn load_workload_with(
     parameters: &Cell,
 ) -> Result<Workload, LoadError> {
     let (_, root) = read_yaml(path, files)?;
-    let (own, file) = lab_language::read_workload(&root)?;
+    let (own, file) = lab_language::read_workload(&root, files)?;
     if parameters.is_empty() {
         return Ok(own);
     }
     let mut values = file.defaults();
     values.extend(parameters.clone());
-    lab_language::workload_with(&file, &values)
+    lab_language::workload_with(&file, &values, &own.given)
 }
 
 /// Loads a study or a workload, whichever the file is: its first key says so.
@@ -91,7 +91,8 @@ pub fn load_any(path: &str, files: &dyn Files) -> Result<LoadedAny, LoadError> {
         return study::load(path, files, bytes, root, &[]).map(|l| LoadedAny::Study(Box::new(l)));
     }
     if root.get("workload").is_some() || path.ends_with(".workload.yaml") {
-        return lab_language::read_workload(&root).map(|(w, _)| LoadedAny::Workload(Box::new(w)));
+        return lab_language::read_workload(&root, files)
+            .map(|(w, _)| LoadedAny::Workload(Box::new(w)));
     }
     let mut problem = root.span.first_line().problem(
         format!("{path} is neither a study nor a workload"),
@@ -116,6 +117,7 @@ impl Study {
         if values == self.cell_template.parameters.defaults {
             return Ok(Arc::clone(&self.workload));
         }
-        lab_language::workload_with(&self.workload_file, &values).map(Arc::new)
+        lab_language::workload_with(&self.workload_file, &values, &self.workload.given)
+            .map(Arc::new)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use lab_language::{CellError, Problem, Problems, WorkloadFile, unknown_name, workload_with};
+use lab_workload::Given;
 
 use super::settings::Settings;
 use crate::cell::{CellTemplate, ParametersTemplate};
@@ -56,6 +57,7 @@ pub(super) fn check_cells(
 ) {
     let mut workloads = Workloads {
         file: own.1,
+        given: &own.0.given,
         known: vec![(
             template.parameters.defaults.clone(),
             Some(Arc::clone(own.0)),
@@ -87,6 +89,7 @@ pub(super) fn check_cells(
 /// Workloads by their parameters; cells mostly share a few.
 struct Workloads<'f> {
     file: &'f WorkloadFile,
+    given: &'f Arc<Given>,
     known: Vec<(Cell, Option<Arc<Workload>>)>,
 }
 
@@ -97,7 +100,7 @@ impl Workloads<'_> {
             return known.clone();
         }
         let all_well = self.known.iter().all(|(_, workload)| workload.is_some());
-        let made = match workload_with(self.file, parameters) {
+        let made = match workload_with(self.file, parameters, self.given) {
             Ok(workload) => Some(Arc::new(workload)),
             Err(error) => {
                 if all_well {

@@ -69,6 +69,11 @@ fn judged(
     let mut problems = Problems::default();
     secrets::check(file.secrets.as_ref(), &root, &mut problems);
     let workload = workload(path, &file.workload, files, &mut archived, &mut problems)?;
+    let given = workload.as_ref().map(|read| &read.workload.given);
+    given
+        .into_iter()
+        .flat_map(|given| given.secrets())
+        .for_each(|value| secrets.learn(value));
     let published = published::published(path, &file, files, &mut archived, &mut problems);
     let study = workload.and_then(|read| validate(&file, read, published, &mut problems));
     problems.finish(study).map(|study| Loaded {
@@ -110,7 +115,7 @@ fn workload(
     };
     let file = node::text_file(&found, &bytes)?;
     let root = node::parse(&file)?;
-    let (workload, written) = lab_language::read_workload(&root)?;
+    let (workload, written) = lab_language::read_workload(&root, files)?;
     archived.push(("workload.yaml".to_owned(), bytes));
     Ok(Some(WorkloadRead {
         workload: Arc::new(workload),

@@ -9,6 +9,7 @@ use super::part::{self, Part};
 use super::piece::{self, Piece};
 use super::symbols::Symbols;
 use super::{jinja, parse};
+use crate::given::Asked;
 use crate::level::Parameters;
 use crate::render_error::{MAX_RENDERED_BYTES, RenderError};
 use crate::scope::{Slot, UserScope};
@@ -144,6 +145,20 @@ impl Template {
     #[must_use]
     pub fn source(&self) -> &str {
         &self.text
+    }
+
+    /// Notes what it asks of the environment.
+    pub(crate) fn asked(&self, asked: &mut Vec<Asked>) {
+        for piece in self.pieces.iter() {
+            match piece {
+                Piece::Literal(_) => {}
+                Piece::Plain { expression, .. } => expression.asked(asked),
+                Piece::Jinja { expression, .. } => parse::asked(expression, asked),
+            }
+        }
+        self.sets
+            .iter()
+            .for_each(|(_, template)| template.asked(asked));
     }
 
     /// What it was compiled from.

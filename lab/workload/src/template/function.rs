@@ -17,6 +17,8 @@ pub enum Kind {
     Numbers(usize),
     /// The text of a profile.
     Profile,
+    /// The name of an environment variable.
+    Given,
 }
 
 /// A function of the template language.
@@ -46,6 +48,8 @@ pub(crate) enum Call {
     IntIn,
     TextOfSize,
     Profile,
+    Env,
+    Secret,
 }
 
 const fn function(name: &'static str, usage: &'static str, kind: Kind, call: Call) -> Function {
@@ -132,11 +136,31 @@ pub const FUNCTIONS: &[Function] = &[
         Kind::Profile,
         Call::Profile,
     ),
+    function(
+        "env",
+        "env('NAME'): the value of an environment variable when the run starts",
+        Kind::Given,
+        Call::Env,
+    ),
+    function(
+        "secret",
+        "secret('NAME'): as env('NAME'), and shown nowhere",
+        Kind::Given,
+        Call::Secret,
+    ),
 ];
 
 /// The function called `name`.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.iter().find(|f| f.name == name)
+}
+
+/// Whether a text can be the name of an environment variable.
+pub(crate) fn is_environment_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 200
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// A function's number, or that it appended a text.
@@ -163,7 +187,7 @@ pub(crate) fn call_numbers(
     let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
     match call {
         Call::Take | Call::Pick => return Err("it takes the name of a list".into()),
-        Call::Profile => return Err("it takes a text".into()),
+        Call::Profile | Call::Env | Call::Secret => return Err("it takes a text".into()),
         Call::Neighbour => {
             let ring = i64::from(scope.users());
             return Ok(Outcome::Number(

@@ -121,6 +121,19 @@ fn environment() -> Environment<'static> {
                     with_scope(state, |b| Ok(profile.draw(&mut b.scope)))
                 });
             }
+            Kind::Given => {
+                let secret = function.call == Call::Secret;
+                environment.add_function(function.name, move |state: &State, name: String| {
+                    with_scope(state, |borrowed| {
+                        let mut text = String::new();
+                        let given = borrowed.scope.write_given(&name, secret, &mut text);
+                        given.map(|()| text).map_err(|cause| {
+                            borrowed.failed = Some(cause.clone());
+                            invalid(cause)
+                        })
+                    })
+                });
+            }
             Kind::List => {
                 environment.add_function(function.name, move |state: &State, name: String| {
                     call_list(function.call, state, &name)
@@ -250,7 +263,13 @@ impl Jinja {
         Arc::clone(parameters)
     }
 
-    fn source(&self) -> &str {
+    /// Whether it is a whole text with statements, not one expression.
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self, Self::Text { .. })
+    }
+
+    /// As a person wrote it.
+    pub(super) fn source(&self) -> &str {
         match self {
             Self::Expression { source, .. } | Self::Text { source, .. } => source,
         }

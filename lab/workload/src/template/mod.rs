@@ -20,6 +20,7 @@ mod symbols;
 pub use compiled::Template;
 pub use error::{Help, TemplateError};
 pub use escape::Escape;
+pub(crate) use escape::push_url;
 pub use function::FUNCTIONS;
 pub use jinja::FILTERS;
 pub(crate) use source::TemplateSource;

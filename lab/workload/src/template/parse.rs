@@ -10,6 +10,7 @@ use super::jinja::{self, FILTERS, GLOBALS, Jinja};
 use super::piece::{Piece, Plain};
 use super::profile::Profile;
 use super::symbols::Symbols;
+use crate::given::Asked;
 use crate::level::{Level, Parameters};
 
 /// Deepest nesting of calls in a plain expression; deeper ones go to minijinja, which has a limit.
@@ -198,6 +199,15 @@ impl Parser<'_> {
                     Plain::Pick(slot)
                 })
             }
+            Kind::Given => {
+                let name = tokens.get(*at).and_then(environment_name)?;
+                *at += 1;
+                expect(tokens, at, ")")?;
+                Some(Plain::Given {
+                    name: name.into(),
+                    secret: function.call == Call::Secret,
+                })
+            }
             // Read at once, so that what is wrong with it has its place.
             Kind::Profile => {
                 let text = tokens.get(*at).filter(|t| t.kind == TokenKind::Text)?;
@@ -315,6 +325,15 @@ impl Parser<'_> {
         if function.kind == Kind::Profile {
             return check_profile(function.usage, &tokens[i + 1..]);
         }
+        if function.kind == Kind::Given && given(&tokens[i + 1..]).is_none() {
+            return Err(Fault {
+                message: format!(
+                    "`{}()` takes the name of an environment variable",
+                    token.text
+                ),
+                help: Some(Help::Text(format!("{}('API_TOKEN')", token.text))),
+            });
+        }
         match function.kind {
             Kind::Numbers(count) if arguments(&tokens[i + 1..]) != Some(count) => Err(Fault {
                 message: format!(
@@ -332,8 +351,18 @@ impl Parser<'_> {
         let mut rewritten = String::with_capacity(source.len() + 8);
         let mut copied = 0;
         for (i, token) in tokens.iter().enumerate() {
-            let is_list = function::find(token.text).is_some_and(|f| f.kind == Kind::List);
-            if !is_list || token.kind != TokenKind::Name || !mark(tokens, i + 1, "(") {
+            let kind = function::find(token.text).map(|f| f.kind);
+            let unquoted = tokens.get(i + 2).filter(|t| t.kind == TokenKind::Name);
+            if let (Some(Kind::Given), Some(name), true) =
+                (kind, unquoted, mark(tokens, i + 1, "("))
+            {
+                quote(source, name, &mut copied, &mut rewritten);
+                continue;
+            }
+            if kind != Some(Kind::List)
+                || token.kind != TokenKind::Name
+                || !mark(tokens, i + 1, "(")
+            {
                 continue;
             }
             let name = tokens
@@ -353,11 +382,7 @@ impl Parser<'_> {
             if self.symbols.slot(name.text).is_none() {
                 return Err((i + 2, self.unknown(name.text, false)));
             }
-            rewritten.push_str(&source[copied..name.at]);
-            rewritten.push('\'');
-            rewritten.push_str(name.text);
-            rewritten.push('\'');
-            copied = name.at + name.text.len();
+            quote(source, name, &mut copied, &mut rewritten);
         }
         rewritten.push_str(&source[copied..]);
         Ok(rewritten)
@@ -389,6 +414,49 @@ impl Parser<'_> {
         Fault {
             message: format!("there is no {what} `{name}`"),
             help: Some(help),
+        }
+    }
+}
+
+/// Copies the source up to a name, and the name as a text.
+fn quote(source: &str, name: &Token, copied: &mut usize, rewritten: &mut String) {
+    rewritten.push_str(&source[*copied..name.at]);
+    rewritten.push('\'');
+    rewritten.push_str(name.text);
+    rewritten.push('\'');
+    *copied = name.at + name.text.len();
+}
+
+/// The name of an environment variable, quoted or not.
+fn environment_name<'a>(token: &Token<'a>) -> Option<&'a str> {
+    let name = match token.kind {
+        TokenKind::Name => token.text,
+        TokenKind::Text => &token.text[1..token.text.len() - 1],
+        TokenKind::Number | TokenKind::Mark => return None,
+    };
+    function::is_environment_name(name).then_some(name)
+}
+
+/// The name that a call of `env` or `secret` has between its parentheses.
+fn given<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
+    let name = tokens.get(1).and_then(environment_name)?;
+    (mark(tokens, 0, "(") && mark(tokens, 2, ")")).then_some(name)
+}
+
+/// Notes what an expression of minijinja asks of the environment.
+pub(super) fn asked(expression: &Jinja, asked: &mut Vec<Asked>) {
+    let tokens = match expression.is_text() {
+        true => code_tokens(expression.source()),
+        false => tokens(expression.source()),
+    };
+    for (i, token) in tokens.iter().enumerate() {
+        let function = function::find(token.text).filter(|f| f.kind == Kind::Given);
+        let name = given(&tokens[i + 1..]);
+        if let (Some(function), Some(name), TokenKind::Name) = (function, name, token.kind) {
+            asked.push(Asked {
+                name: name.to_owned(),
+                secret: function.call == Call::Secret,
+            });
         }
     }
 }

@@ -7,6 +7,7 @@ use super::escape::Escape;
 use super::function::{self, Call, Outcome};
 use super::jinja::{Jinja, Output};
 use super::profile::Profile;
+use crate::given::Asked;
 use crate::render_error::RenderError;
 use crate::scope::{Slot, UserScope};
 
@@ -39,6 +40,7 @@ pub(super) enum Plain {
     Pick(Slot),
     Numbers(Call, Box<[Plain]>),
     Profile(Arc<Profile>),
+    Given { name: Box<str>, secret: bool },
 }
 
 impl Piece {
@@ -72,6 +74,18 @@ impl Piece {
 }
 
 impl Plain {
+    /// Notes what it asks of the environment.
+    pub(super) fn asked(&self, asked: &mut Vec<Asked>) {
+        match self {
+            Self::Given { name, secret } => asked.push(Asked {
+                name: name.to_string(),
+                secret: *secret,
+            }),
+            Self::Numbers(_, arguments) => arguments.iter().for_each(|one| one.asked(asked)),
+            _ => {}
+        }
+    }
+
     /// Why a call with plain numbers can never work, such as `int_in(5, 1)`.
     pub(super) fn constant_fault(&self) -> Option<String> {
         let Self::Numbers(call, arguments) = self else {
@@ -105,6 +119,15 @@ impl Plain {
             Self::Text(text) => {
                 out.push_str(text);
                 true
+            }
+            Self::Given { name, secret } => {
+                let given = scope.write_given(name, *secret, out);
+                return given
+                    .map(|()| Outcome::Text)
+                    .map_err(|cause| RenderError::Failed {
+                        template: source.to_owned(),
+                        cause,
+                    });
             }
             Self::Variable(slot) => scope.write(*slot, out),
             Self::Take(slot) => scope.take(*slot, out),
