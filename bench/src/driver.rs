@@ -151,6 +151,7 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
         workload: Arc::new(workload),
         base: url.parse().map_err(|e| peer(&e))?,
         tls: TlsOptions::default(),
+        resolve: Vec::new(),
         kind: lab_study::plan::LoadKind::Users,
         users,
         part: Part::WHOLE,

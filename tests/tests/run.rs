@@ -271,3 +271,87 @@ fn the_generator_is_calibrated_and_leaves_nothing_behind() {
     let left = fs::read_dir(folder.path()).expect("a folder").count();
     assert_eq!(left, 0, "archives are removed");
 }
+
+/// A study of `plimsoll serve` with a certificate that signed itself, for localhost.
+fn over_tls(folder: &Path) -> Command {
+    let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("written");
+    write("cert.pem", &own.cert.pem());
+    write("key.pem", &own.signing_key.serialize_pem());
+    write(
+        "health.workload.yaml",
+        "workload: health\nabout: A look.\nsession:\n  steps:\n    - step: Look\n      \
+         wait: 50ms\n      request: GET /healthz\n",
+    );
+    let (program, folder) = (program(), folder.display());
+    let study = format!(
+        "study: secure\ntitle: Over TLS\nworkload: health\nsystem:\n  command:\n    start: \
+         [{}, serve, --listen, \"127.0.0.1:{{{{ port }}}}\", --data, \"{{{{ scratch }}}}/data\", \
+         --tls-cert, {folder}/cert.pem, --tls-key, {folder}/key.pem]\n    \
+         ready: {{ http: /healthz }}\n  scheme: https\n  \
+         tls: {{ ca: cert.pem, server_name: localhost }}\n\
+         load: {{ users: 4, ramp: 100ms, hold: 2s }}\ntrials: 1\nrepeats: 0\n",
+        program.display()
+    );
+    write("secure.study.yaml", &study);
+    let mut command = Command::new(program);
+    command
+        .arg("run")
+        .arg(format!("{folder}/secure.study.yaml"))
+        .env("PLIMSOLL_PATIENCE", "0")
+        .stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn a_system_that_the_lab_starts_may_speak_tls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("trusted");
+    let mut command = over_tls(folder.path());
+    let output = command.arg("--out").arg(&out).output().expect("it runs");
+    let result_of = |out: &Path| result(out)["trials"][0].clone();
+    let trial = result_of(&out);
+    assert!(
+        trial["transactions"].as_u64() > Some(20),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(trial["errors"], 0, "{trial}");
+    let settings = &trial["system_settings"];
+    assert_eq!(settings["scheme"], "https");
+    assert_eq!(settings["tls server_name"], "localhost");
+
+    let unchecked = "Certificates were not checked";
+    assert!(!text(&output.stdout).contains(unchecked));
+    let out = folder.path().join("any");
+    let any = ["--set", "system.tls={ insecure: true }", "--out"];
+    let mut command = over_tls(folder.path());
+    let output = command.args(any).arg(&out).output().expect("it runs");
+    assert_eq!(result_of(&out)["errors"], 0, "{}", text(&output.stderr));
+    assert!(
+        text(&output.stdout).contains(unchecked),
+        "{}",
+        text(&output.stdout)
+    );
+
+    let out = folder.path().join("stranger");
+    let stranger = ["--set", "system.tls={ server_name: localhost }", "--out"];
+    let mut command = over_tls(folder.path());
+    command.args(stranger).arg(&out).output().expect("it runs");
+    let trial = result_of(&out);
+    assert_eq!(trial["transactions"], 0, "{trial}");
+    let said = trial["error_examples"].to_string();
+    assert!(said.contains("tls: { ca: FILE }"), "{said}");
+
+    let absent = ["--set", "system.tls.ca=absent.pem", "--out"];
+    let mut command = over_tls(folder.path());
+    let output = command
+        .args(absent)
+        .arg(folder.path().join("absent"))
+        .output();
+    let said = text(&output.expect("it runs").stderr);
+    assert!(
+        said.contains("`ca` of `tls` names absent.pem: No such file"),
+        "{said}"
+    );
+}

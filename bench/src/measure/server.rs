@@ -48,6 +48,7 @@ pub(crate) fn drive(address: SocketAddr, workload: &str) -> Result<Drive, Error>
             .parse()
             .map_err(|error| Error::Other(format!("{error}")))?,
         tls: TlsOptions::default(),
+        resolve: Vec::new(),
         kind: LoadKind::Users,
         users: 1,
         part: Part::WHOLE,

@@ -54,3 +54,9 @@ pub const TRIAL_SCHEMA: &str = "plimsoll.trial/1";
 
 /// Name of the probe in [`Manifest::steps`], where it is the last.
 pub const PROBE: &str = "probe";
+
+/// The setting of a trial's system that says whether its certificate was checked; only where it was
+/// not, as [`UNCHECKED`].
+pub const CERTIFICATES: &str = "certificates";
+/// What [`CERTIFICATES`] is where users took any.
+pub const UNCHECKED: &str = "not checked";

@@ -13,11 +13,13 @@
 mod clock;
 mod exchange;
 pub mod http;
+mod resolve;
 pub mod time;
-mod tls;
+pub mod tls;
 mod url;
 
 pub use exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure, RequestId};
+pub use resolve::Resolve;
 pub use time::{Nanos, Time, Timer};
-pub use tls::{TlsOptions, tls_config};
+pub use tls::{Identity, PemFile, Tls, TlsError, TlsOptions};
 pub use url::{BaseUrl, BaseUrlError};

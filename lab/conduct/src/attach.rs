@@ -3,18 +3,19 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab_driver::BaseUrl;
+use lab_client::{BaseUrl, Resolve};
 use lab_study::plan::Plan;
 use lab_study::{AttachSpec, SystemSpec};
 
 use crate::clock::{Stopwatch, pause};
 use crate::command::Runner;
 use crate::output::Output;
+use crate::reach::Reach;
 use crate::scrape::Exporter;
 use crate::search::trials_of;
 use crate::start::{LOOK, Process, Setting, Stop, System, SystemStart};
@@ -97,11 +98,13 @@ pub(crate) fn start(
             Some(Watched::find(pid).ok_or_else(|| Stop::System(gone()))?)
         }
     };
-    let address = reach(&base, interrupt)?;
+    let resolve = Resolve::new(&start.reach.resolve);
+    let address = reach(&base, &resolve, interrupt)?;
     Ok(System {
         process: Process::Attached(watched),
         base,
         address,
+        reach: Reach::default(),
         setting: Setting {
             preparation: spec.preparation.clone(),
             folder,
@@ -112,19 +115,19 @@ pub(crate) fn start(
 }
 
 /// An address of the server that accepts connections.
-fn reach(base: &BaseUrl, interrupt: &AtomicBool) -> Result<SocketAddr, Stop> {
+fn reach(base: &BaseUrl, resolve: &Resolve, interrupt: &AtomicBool) -> Result<SocketAddr, Stop> {
     let began = Stopwatch::start();
     loop {
         if interrupt.load(Ordering::Relaxed) {
             return Err(Stop::Interrupted);
         }
-        let problem = match (base.host.as_str(), base.port).to_socket_addrs() {
+        let problem = match resolve.addresses(base) {
             Err(error) => error.to_string(),
             Ok(addresses) => {
                 let mut problem = "it has no address".to_owned();
-                for address in addresses {
-                    match TcpStream::connect_timeout(&address, CONNECT) {
-                        Ok(_) => return Ok(address),
+                for address in addresses.iter() {
+                    match TcpStream::connect_timeout(address, CONNECT) {
+                        Ok(_) => return Ok(*address),
                         Err(error) => problem = error.to_string(),
                     }
                 }

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lab_client::{Tls, TlsOptions};
 use lab_study::plan::Plan;
 use lab_study::{CommandSpec, FilledIn, Ready, StopSignal, SystemSpec};
 use nix::sys::signal::Signal;
@@ -247,16 +248,30 @@ impl Starter<'_> {
                 scratch: self.filled.scratch.clone(),
                 secret: self.filled.secret.clone(),
             },
+            secure: self.start.reach.secure,
         };
         starting.wait(interrupt, || {
             let address = self.address()?;
             let ready = match (&self.spec.ready, &expression) {
-                (Ready::Http { path, status }, _) => answers(address, path, status, interrupt),
+                (Ready::Http { path, status }, _) => {
+                    let client = self.client(address);
+                    answers(client, path, status, interrupt)
+                }
                 (_, Some(expression)) => self.said(expression),
                 _ => TcpStream::connect_timeout(&address, CONNECT).is_ok(),
             };
             ready.then_some(address)
         })
+    }
+
+    /// One that asks whether it is ready; whose certificate it shows is the users' business.
+    fn client(&self, address: SocketAddr) -> Client {
+        let base = start::local(address, self.start.reach.secure);
+        let any = TlsOptions {
+            insecure: true,
+            ..TlsOptions::default()
+        };
+        Client::new(base, address, Tls::new(any))
     }
 
     /// Where it listens, once that is known.
@@ -282,12 +297,12 @@ impl Starter<'_> {
 }
 
 fn answers(
-    address: SocketAddr,
+    mut client: Client,
     path: &str,
     status: &std::ops::RangeInclusive<u16>,
     interrupt: &AtomicBool,
 ) -> bool {
-    let asked = Client::plain(address).exchange(&Ask::get(path, CONNECT), interrupt);
+    let asked = client.exchange(&Ask::get(path, CONNECT), interrupt);
     asked.is_ok_and(|answer| status.contains(&answer.status))
 }
 

@@ -149,6 +149,7 @@ mod tests {
             control: false,
             parameters: Default::default(),
             system: SystemSpec::Attach(Default::default()),
+            reach: Default::default(),
             host: HostSpec {
                 cpus: Some(cpus.clone()),
                 ..HostSpec::default()

@@ -4,13 +4,11 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_client::http::{Complete, KeptBody, ResponseReader, Terms};
-use lab_client::{BaseUrl, TlsOptions, tls_config};
-use rustls::pki_types::ServerName;
+use lab_client::{BaseUrl, Tls, tls};
 use rustls::{ClientConnection, StreamOwned};
 
 use crate::clock::Stopwatch;
@@ -63,6 +61,7 @@ impl<'a> Ask<'a> {
 pub(crate) struct Client {
     server: BaseUrl,
     address: SocketAddr,
+    tls: Tls,
     connection: Option<Connection>,
 }
 
@@ -73,22 +72,13 @@ enum Connection {
 }
 
 impl Client {
-    pub(crate) fn new(server: BaseUrl, address: SocketAddr) -> Self {
+    pub(crate) fn new(server: BaseUrl, address: SocketAddr, tls: Tls) -> Self {
         Self {
             server,
             address,
+            tls,
             connection: None,
         }
-    }
-
-    /// One at this address, without TLS.
-    pub(crate) fn plain(address: SocketAddr) -> Self {
-        let server = BaseUrl {
-            secure: false,
-            host: address.ip().to_string(),
-            port: address.port(),
-        };
-        Self::new(server, address)
     }
 
     /// Sends and awaits the whole answer; gives up when `interrupt` becomes true. The connection is
@@ -115,14 +105,15 @@ impl Client {
             stream.set_read_timeout(Some(LOOK))?;
             return Ok(Connection::Plain(stream));
         }
-        let config = tls_config(&TlsOptions::default()).map_err(io::Error::other)?;
-        let name = ServerName::try_from(self.server.host.clone()).map_err(io::Error::other)?;
-        let session = ClientConnection::new(Arc::clone(&config), name).map_err(io::Error::other)?;
+        let config = self.tls.config().map_err(io::Error::other)?;
+        let name = self.tls.name_of(&self.server).map_err(io::Error::other)?;
+        let session = ClientConnection::new(config, name).map_err(io::Error::other)?;
         let mut stream = StreamOwned::new(session, stream);
         // A handshake can't be taken up again after a look at the interrupt.
         stream.sock.set_read_timeout(Some(within))?;
         while stream.conn.is_handshaking() {
-            stream.conn.complete_io(&mut stream.sock)?;
+            let done = stream.conn.complete_io(&mut stream.sock);
+            done.map_err(|error| io::Error::new(error.kind(), tls::in_words(&error)))?;
         }
         stream.sock.set_read_timeout(Some(LOOK))?;
         Ok(Connection::Tls(Box::new(stream)))
@@ -240,6 +231,7 @@ fn is_timeout(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::start::local;
 
     #[track_caller]
     fn check(text: &str, expected: Option<(u16, &str, bool)>) {
@@ -286,7 +278,7 @@ mod tests {
                 stream.write_all(answer).unwrap();
             }
         });
-        let mut client = Client::plain(address);
+        let mut client = Client::new(local(address, false), address, Tls::default());
         let never = AtomicBool::new(false);
         for _ in 0..3 {
             let answer = client.exchange(&Ask::get("/", ANSWER), &never).unwrap();

@@ -40,6 +40,7 @@ mod progress;
 mod provision;
 mod quiet;
 mod raw;
+mod reach;
 mod record;
 mod recording;
 mod repeats;

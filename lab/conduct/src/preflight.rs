@@ -288,6 +288,7 @@ mod tests {
                 parameters: Default::default(),
                 system: SystemSpec::Attach(spec),
                 host: Default::default(),
+                reach: Default::default(),
                 load: LoadSpec {
                     users: *users,
                     ramp_ms: 1,

@@ -50,6 +50,7 @@ impl Conductor<'_> {
         let mut settings = system::settings(&self.trial.system);
         let kernel = self.kernel.iter();
         settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value.clone())));
+        settings.extend(system::way(&self.trial.reach));
         let host = &self.trial.host;
         if host.cpus.is_some() {
             let cores = cores::words(&self.pinning.system);

@@ -27,7 +27,7 @@ use crate::repeats::Repeats;
 use crate::scratch::{self, Work};
 use crate::search::{self, Searching, trials_of};
 use crate::snapshot::Snapshots;
-use crate::{ConductError, attach, command, masked, preflight as limits, system};
+use crate::{ConductError, attach, command, masked, preflight as limits, reach, system};
 
 /// What to run, and where to keep it.
 #[derive(Debug)]
@@ -74,6 +74,7 @@ pub struct Outcome {
 pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     let mut problems = command::check(&request.plan);
     problems.extend(attach::check(&request.plan));
+    problems.extend(reach::check(&request.plan));
     problems.extend(kernel::check(&request.plan));
     problems.extend(scratch::check(&request.plan));
     let cores = cores::allowed().map_err(ConductError::Cores)?;

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use lab_client::Tls;
 use lab_driver::{BaseUrl, Clock};
 
 use crate::clock::pause;
@@ -47,7 +48,7 @@ impl Exporter {
             .to_socket_addrs()
             .map_err(|error| error.to_string())?;
         let address = addresses.next().ok_or("it has no address")?;
-        Ok(Client::new(self.server.clone(), address))
+        Ok(Client::new(self.server.clone(), address, Tls::default()))
     }
 
     fn ask(&self, client: &mut Client, stop: &AtomicBool) -> Result<String, String> {

@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_driver::BaseUrl;
-use lab_study::{Preparation, SystemSpec};
+use lab_study::{Preparation, ReachSpec, SystemSpec};
 use nix::sys::signal::Signal;
 
 use crate::ConductError;
 use crate::child::Child;
 use crate::clock::{Stopwatch, pause};
 use crate::output::Output;
+use crate::reach::Reach;
 use crate::scratch::Scratch;
 use crate::watched::Watched;
 
@@ -57,6 +58,8 @@ pub(crate) struct SystemStart<'a> {
     /// The `plimsoll` binary.
     pub(crate) program: &'a Path,
     pub(crate) spec: &'a SystemSpec,
+    /// How its users reach it.
+    pub(crate) reach: &'a ReachSpec,
     pub(crate) cores: &'a [u32],
     pub(crate) scratch: &'a Scratch,
     /// The file that its output goes to.
@@ -69,6 +72,8 @@ pub(crate) struct System {
     pub(crate) process: Process,
     pub(crate) base: BaseUrl,
     pub(crate) address: SocketAddr,
+    /// The way to it, once it runs.
+    pub(crate) reach: Reach,
     /// With what the trial filled in.
     pub(crate) setting: Setting,
     pub(crate) output: Output,
@@ -119,6 +124,8 @@ pub(crate) struct Starting {
     pub(crate) deadline: Duration,
     pub(crate) end: End,
     pub(crate) setting: Setting,
+    /// Whether it speaks TLS.
+    pub(crate) secure: bool,
 }
 
 impl Starting {
@@ -145,12 +152,9 @@ impl Starting {
                         child: self.child,
                         end: self.end,
                     },
-                    base: BaseUrl {
-                        secure: false,
-                        host: address.ip().to_string(),
-                        port: address.port(),
-                    },
+                    base: local(address, self.secure),
                     address,
+                    reach: Reach::default(),
                     setting: self.setting,
                     output: Output::new(self.output),
                 });
@@ -161,6 +165,15 @@ impl Starting {
             }
             pause(LOOK);
         }
+    }
+}
+
+/// A server of this machine, by its address.
+pub(crate) fn local(address: SocketAddr, secure: bool) -> BaseUrl {
+    BaseUrl {
+        secure,
+        host: address.ip().to_string(),
+        port: address.port(),
     }
 }
 

@@ -3,21 +3,32 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use lab_study::{CommandSpec, SystemSpec};
+use lab_archive::{CERTIFICATES, UNCHECKED};
+use lab_study::{CommandSpec, ReachSpec, SystemSpec};
 
+use crate::reach::Reach;
 use crate::start::{Stop, System, SystemStart};
 use crate::{ConductError, attach, command};
 
 /// Starts a system and waits until it accepts requests.
 pub(crate) fn start(start: &SystemStart<'_>, interrupt: &AtomicBool) -> Result<System, Stop> {
-    match start.spec {
-        SystemSpec::Command(spec) => command::start(start, spec, interrupt),
-        SystemSpec::Attach(spec) => attach::start(start, spec, interrupt),
+    let mut system = match start.spec {
+        SystemSpec::Command(spec) => command::start(start, spec, interrupt)?,
+        SystemSpec::Attach(spec) => attach::start(start, spec, interrupt)?,
         _ => {
             let problem = "this version can't start such a system".to_owned();
-            Err(Stop::Fatal(ConductError::Unsupported(problem)))
+            return Err(Stop::Fatal(ConductError::Unsupported(problem)));
+        }
+    };
+    // Now, since a system may make its certificate when it starts.
+    match Reach::read(start.reach, &system.setting.scratch) {
+        Ok(reach) => system.reach = reach,
+        Err(problem) => {
+            drop(system.stop());
+            return Err(Stop::System(problem));
         }
     }
+    Ok(system)
 }
 
 /// The settings for the archive's reader.
@@ -47,6 +58,33 @@ pub(crate) fn settings(spec: &SystemSpec) -> BTreeMap<String, String> {
         }
     }
     settings
+}
+
+/// What its users' way to it is, where that isn't the usual one.
+pub(crate) fn way(reach: &ReachSpec) -> Vec<(String, String)> {
+    let mut way = Vec::new();
+    let mut set = |name: &str, value: String| way.push((name.to_owned(), value));
+    if reach.secure {
+        set("scheme", "https".to_owned());
+    }
+    let tls = &reach.tls;
+    if tls.insecure {
+        set(CERTIFICATES, UNCHECKED.to_owned());
+    }
+    let files = tls.client.as_ref().map(|(certificate, _)| certificate);
+    for (name, value) in [
+        ("tls ca", tls.ca.as_ref()),
+        ("tls certificate", files),
+        ("tls server_name", tls.server_name.as_ref()),
+    ] {
+        if let Some(value) = value {
+            set(name, value.clone());
+        }
+    }
+    for (host, address) in &reach.resolve {
+        set(&format!("resolve {host}"), address.to_string());
+    }
+    way
 }
 
 /// Whether the lab did not start it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lab_archive::{TrialEnd, TrialWriter};
 use lab_driver::remote::Generators;
-use lab_driver::{Drive, DriveSummary, Driver, DriverError, DriverEvent, Part, TlsOptions};
+use lab_driver::{Drive, DriveSummary, Driver, DriverError, DriverEvent, Part};
 use lab_study::plan::LoadKind;
 
 use crate::clock::Stopwatch;
@@ -87,6 +87,7 @@ impl Conductor<'_> {
         SystemStart {
             program: self.program,
             spec: &self.trial.system,
+            reach: &self.trial.reach,
             cores: if self.pinning.system.is_empty() {
                 &self.pinning.generator
             } else {
@@ -194,9 +195,10 @@ impl Conductor<'_> {
             env: &setting.env,
             folder: &setting.folder,
         };
+        let base = system.base().clone();
         let mut preparing = Preparing {
             users: &users,
-            client: Client::new(system.base().clone(), system.address()),
+            client: Client::new(base, system.address(), system.reach.tls.clone()),
             run: &|argv| runner.run("command of the preparation", argv, self.interrupt),
             users_file: &start.scratch.file("users"),
             interrupt: self.interrupt,
@@ -215,7 +217,8 @@ impl Conductor<'_> {
         Drive {
             workload: Arc::clone(self.workload),
             base: system.base().clone(),
-            tls: TlsOptions::default(),
+            tls: system.reach.options.clone(),
+            resolve: system.reach.hosts.clone(),
             kind: load.kind,
             users: load.users,
             part: Part::WHOLE,

@@ -91,6 +91,7 @@ fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, secon
         workload: Arc::new(workload),
         base,
         tls: TlsOptions::default(),
+        resolve: Vec::new(),
         kind: lab_workload::LoadKind::Users,
         users,
         part: Part::WHOLE,

@@ -1,14 +1,12 @@
 //! The worker threads of one program, and what they are made with. It knows nothing of who merges
 //! what they report.
 
-use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use lab_client::http::{HttpClient, Server};
-use lab_client::{BaseUrl, tls_config};
+use lab_client::{Resolve, Tls, TlsOptions};
 use lab_workload::LoadKind;
 
 use crate::client::Client;
@@ -118,16 +116,35 @@ type MadeClient = Result<HttpClient<Timers>, DriverError>;
 pub(crate) fn http(
     drive: &Drive,
 ) -> Result<impl Fn(&Arc<Drive>, &Timers) -> MadeClient + Clone + Send + 'static, DriverError> {
+    let base = drive.base.clone();
+    let tls = Tls::new(drive.tls.clone());
+    if may_be_secure(drive) || drive.tls != TlsOptions::default() {
+        // What is wrong with its files shows before the load, and no worker reads them under way.
+        tls.config().map_err(DriverError::Tls)?;
+        tls.name_of(&base).map_err(DriverError::Tls)?;
+    }
+    let resolve = Resolve::new(&drive.resolve);
+    let addresses = resolve.addresses(&base).map_err(|source| {
+        let base = base.clone();
+        DriverError::Resolve { base, source }
+    })?;
     let server = Server {
-        base: drive.base.clone(),
-        addresses: resolve(&drive.base)?,
-        tls: tls_config(&drive.tls).map_err(DriverError::Tls)?,
+        base,
+        addresses,
+        tls,
+        resolve,
         limits: drive.limits.of_requests(),
     };
     Ok(move |drive: &Arc<Drive>, timers: &Timers| {
         let requests = drive.workload.requests();
         Ok(HttpClient::new(requests, server.clone(), timers.clone()))
     })
+}
+
+/// Whether a user may come to speak TLS: with the server, or with another that the workload names.
+fn may_be_secure(drive: &Drive) -> bool {
+    let mut targets = drive.workload.requests().map(|request| &request.target);
+    drive.base.secure || targets.any(|target| !target.source().starts_with('/'))
 }
 
 pub(crate) fn spawn<T: Send + 'static>(
@@ -138,21 +155,6 @@ pub(crate) fn spawn<T: Send + 'static>(
         .name(name)
         .spawn(run)
         .map_err(DriverError::Runtime)
-}
-
-fn resolve(base: &BaseUrl) -> Result<Arc<[SocketAddr]>, DriverError> {
-    let fail = |source| DriverError::Resolve {
-        base: base.clone(),
-        source,
-    };
-    let found = (base.host.as_str(), base.port)
-        .to_socket_addrs()
-        .map_err(fail)?;
-    let addresses: Arc<[SocketAddr]> = found.collect();
-    if addresses.is_empty() {
-        return Err(fail(io::ErrorKind::NotFound.into()));
-    }
-    Ok(addresses)
 }
 
 /// Refuses a drive that contradicts itself.

@@ -1,5 +1,6 @@
 //! What to drive: the workload, its server, the load, and the limits. Data only.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ pub struct Drive {
     pub base: BaseUrl,
     /// How an `https` server is trusted.
     pub tls: TlsOptions,
+    /// Addresses of hosts, in lower case, whatever the resolver has for them.
+    pub resolve: Vec<(String, IpAddr)>,
     /// What makes sessions begin.
     pub kind: LoadKind,
     /// Number of virtual users, at least one; of arrivals, the connections that their sessions

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::remote::MessageError;
-use lab_client::BaseUrl;
+use lab_client::{BaseUrl, TlsError};
 
 /// Why a drive could not start, or did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum DriverError {
     },
     /// The TLS options are unusable.
     #[error("TLS can't be set up: {0}")]
-    Tls(String),
+    Tls(TlsError),
     /// A worker thread, its runtime, or its timer could not be made.
     #[error("a worker can't be started")]
     Runtime(#[source] io::Error),

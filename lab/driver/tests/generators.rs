@@ -259,7 +259,12 @@ fn what_is_no_generator_is_told_by_its_last_words() {
         "/no/such/program can't be started",
     );
     check(
-        |_, drive| drive.tls.extra_roots_pem.push(b"no certificate".to_vec()),
+        |_, drive| {
+            drive.tls.authorities.push(lab_client::PemFile {
+                name: "ca.pem".to_owned(),
+                text: "no certificate".to_owned(),
+            })
+        },
         "generator 0 failed: TLS can't be set up",
     );
     check(

@@ -16,7 +16,7 @@ use crate::preparation::{Preparation, PreparationTemplate};
 /// What a trial fills in, by name.
 pub(crate) const FILLED_IN: [&str; 5] = ["port", "scratch", "secret", "secret_file", "port_file"];
 const PORT: &str = "{{ port }}";
-const SCRATCH: &str = "{{ scratch }}";
+pub(crate) const SCRATCH: &str = "{{ scratch }}";
 const SECRET: &str = "{{ secret }}";
 const SECRET_FILE: &str = "{{ secret_file }}";
 const PORT_FILE: &str = "{{ port_file }}";

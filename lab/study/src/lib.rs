@@ -13,6 +13,7 @@ mod groupware;
 pub mod model;
 pub mod plan;
 mod preparation;
+mod reach;
 mod read;
 mod system;
 
@@ -26,5 +27,6 @@ pub use lab_language::{
 };
 pub use model::{Study, Workload};
 pub use preparation::{Action, ActionRequest, EACH, Keep, Piece, Preparation};
+pub use reach::{ReachSpec, TlsSpec};
 pub use read::{Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
 pub use system::{Cpus, HostSpec, KernelSetting, SystemSpec};

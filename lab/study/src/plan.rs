@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::model::MAX_TRIALS;
 use crate::model::{Cell, Find, Level, Order, Study, Workload};
+use crate::reach::ReachSpec;
 use crate::system::{HostSpec, SystemSpec};
 use predictor::Predictor;
 pub(crate) use question::question;
@@ -97,6 +98,9 @@ pub struct Trial {
     /// What is set around it.
     #[serde(default, skip_serializing_if = "HostSpec::is_default")]
     pub host: HostSpec,
+    /// How its users reach it.
+    #[serde(default, skip_serializing_if = "ReachSpec::is_default")]
+    pub reach: ReachSpec,
     /// What it is to carry.
     pub load: LoadSpec,
     /// What a server that answers at once would see; `None` where the workload neither waits nor
@@ -266,6 +270,7 @@ fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> 
         control: false,
         system: template.system.of(cell).system(cell)?,
         host: template.system.of(cell).host(cell)?,
+        reach: template.system.of(cell).reach.spec(cell)?,
         load: template.load.load(cell, pace)?.spec(speed),
         parameters,
         prediction: None,

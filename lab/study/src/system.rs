@@ -11,6 +11,7 @@ use crate::command::{CommandSpec, CommandTemplate};
 use crate::groupware::GroupwareTemplate;
 use crate::model::{Cell, Level, VARIANT};
 use crate::preparation::Preparation;
+use crate::reach::ReachTemplate;
 
 /// More cores than any machine has.
 const MAX_CORES: u64 = 4096;
@@ -115,6 +116,7 @@ pub(crate) struct SystemTemplate {
     pub(crate) kernel: Vec<KernelTemplate>,
     pub(crate) cpus: Option<Setting>,
     pub(crate) storage: Option<Setting>,
+    pub(crate) reach: ReachTemplate,
 }
 
 /// A system of one kind, still with references to factors.

@@ -95,6 +95,38 @@ fn faults_of_attached_systems() {
 }
 
 #[test]
+fn faults_of_the_way_to_a_system() {
+    const FROM: &str = "groupware: { http_threads: 4 }";
+    let attach = |more: &str| format!("attach: {{ url: https://localhost }}\n{more}");
+    let command = |more: &str| format!("command: {{ start: [serve] }}\n{more}");
+    let faults: Vec<(&str, String)> = vec![
+        ("unknown key", attach("  tls: { cafile: a.pem }")),
+        ("a key alone", attach("  tls: { key: key.pem }")),
+        (
+            "a certificate alone",
+            attach("  tls: { certificate: user.pem }"),
+        ),
+        ("no switch", attach("  tls: { insecure: perhaps }")),
+        ("no name", attach("  tls: { server_name: \"https://a\" }")),
+        ("no file", attach("  tls: { ca: \"\" }")),
+        (
+            "a port",
+            attach("  resolve: { localhost: \"127.0.0.1:80\" }"),
+        ),
+        ("a scheme twice", attach("  scheme: https")),
+        ("no such scheme", command("  scheme: wss")),
+        (
+            "nothing to fill in",
+            attach("  tls: { ca: \"{{ scratch }}/ca.pem\" }"),
+        ),
+        ("the groupware", format!("{FROM}\n  scheme: https")),
+    ];
+    let faults = faults.into_iter();
+    let faults: Vec<Fault> = faults.map(|(name, to)| (name, FROM, &*to.leak())).collect();
+    insta::assert_snapshot!(check(&faults));
+}
+
+#[test]
 fn faults_of_a_search() {
     const HOLD: &str = "{ ramp: 10s, hold: 4 cycles }";
     let study = STUDY.replace(LOAD, HOLD);

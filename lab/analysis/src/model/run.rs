@@ -194,6 +194,26 @@ impl Analysis {
     pub fn speed_note(&self) -> Option<String> {
         speed_note(self.study.speed)
     }
+
+    /// What must be said where users spoke with whoever answered.
+    #[must_use]
+    pub fn certificates_note(&self) -> Option<String> {
+        let unchecked = |trial: &&TrialAnalysis| {
+            let said = trial.system_settings.get(lab_archive::CERTIFICATES);
+            said.is_some_and(|said| said == lab_archive::UNCHECKED)
+        };
+        let count = self.trials.iter().filter(unchecked).count();
+        let which = match count {
+            0 => return None,
+            _ if count == self.trials.len() => String::new(),
+            1 => " in 1 trial".to_owned(),
+            count => format!(" in {count} trials"),
+        };
+        Some(format!(
+            "Certificates were not checked{which} (`insecure: true`): the users spoke with whoever \
+             answered, and checking takes time that is missing from these figures."
+        ))
+    }
 }
 
 /// What is said beside published figures at a speed other than 1.

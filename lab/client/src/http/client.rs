@@ -7,22 +7,22 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use lab_workload::{Request, UserScope};
-use rustls::ClientConfig;
 
 use super::POOLED_BYTES;
 use super::capture::{HeaderFinds, read_answer};
-use super::connection::{Connection, Route, look_up, server_name};
+use super::connection::{Connection, Route};
 use super::cookie::Jar;
 use super::head::Fault;
 use super::request::{Prepared, Scratch, Unmade, path_of};
 use super::response::{Complete, KeptBody, ResponseReader, Terms};
 use super::server::{Limits, Server};
 use crate::exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure, RequestId};
+use crate::resolve::Resolve;
 use crate::time::{Nanos, Time, Timer, nanos};
+use crate::tls::{self, Tls, TlsError};
 use crate::url::BaseUrl;
 
 /// Size of the one buffer that all connections of a worker read into.
@@ -43,7 +43,8 @@ pub struct HttpClient<T: Time> {
     requests: Vec<Prepared>,
     base: BaseUrl,
     route: Result<Route, Box<str>>,
-    tls: Arc<ClientConfig>,
+    tls: Tls,
+    resolve: Resolve,
     limits: Limits,
     request_timeout: Nanos,
     connect_timeout: Nanos,
@@ -92,16 +93,20 @@ impl<T: Time> HttpClient<T> {
             base,
             addresses,
             tls,
+            resolve,
             limits,
         } = server;
-        let route = secure(&base, &tls)
+        let secure = || Ok((tls.config()?, tls.name_of(&base)?));
+        let secure = base.secure.then(secure).transpose();
+        let route = secure
             .map(|tls| Route { addresses, tls })
-            .map_err(|error| error.to_string().into());
+            .map_err(|error: TlsError| error.to_string().into());
         Self {
             requests: requests.map(|r| Prepared::new(r, &base)).collect(),
             base,
             route,
             tls,
+            resolve,
             request_timeout: nanos(limits.request_timeout),
             connect_timeout: nanos(limits.connect_timeout),
             idle_limit: nanos(limits.keep_alive_idle),
@@ -191,10 +196,7 @@ impl<T: Time> HttpClient<T> {
                     .route
                     .clone()
                     .map_err(|text| io::Error::other(text.into_string()))?,
-                Some(server) => Route {
-                    addresses: look_up(server).await?,
-                    tls: secure(server, &self.tls)?,
-                },
+                Some(server) => self.route_to(server).await?,
             };
             Connection::open(&route, other.clone(), &self.time).await
         };
@@ -206,9 +208,19 @@ impl<T: Time> HttpClient<T> {
                 session.connection = Some(connection);
                 Ok(())
             }
-            Some(Err(error)) => Err(error.to_string()),
+            Some(Err(error)) => Err(tls::in_words(&error)),
             None => Err("no connection within the connect timeout".to_owned()),
         }
+    }
+
+    /// The way to a server that only the workload names.
+    async fn route_to(&self, server: &BaseUrl) -> io::Result<Route> {
+        let secure = || Ok((self.tls.config()?, tls::server_name(&server.host)?));
+        let tls = server.secure.then(secure).transpose();
+        Ok(Route {
+            tls: tls.map_err(|error: TlsError| io::Error::other(error))?,
+            addresses: self.resolve.look_up(server).await?,
+        })
     }
 
     /// Sends the message once and reads the answer.
@@ -529,17 +541,6 @@ impl<T: Time> Client for HttpClient<T> {
     }
 }
 
-/// What TLS to `server` needs, if it is `https`.
-fn secure(
-    server: &BaseUrl,
-    config: &Arc<ClientConfig>,
-) -> io::Result<Option<(Arc<ClientConfig>, rustls_pki_types::ServerName<'static>)>> {
-    if !server.secure {
-        return Ok(None);
-    }
-    Ok(Some((Arc::clone(config), server_name(server)?)))
-}
-
 /// Ready with `None` once the deadline has fired.
 fn or_late<T>(deadline: &impl Timer, cx: &Context<'_>, found: Poll<T>) -> Poll<Option<T>> {
     match found {
@@ -563,6 +564,7 @@ fn timeout_text<T>(call: &Call<'_, T>) -> String {
 }
 
 fn broken(error: &io::Error) -> String {
+    let error = tls::in_words(error);
     format!("the connection ended before the answer was whole: {error}")
 }
 

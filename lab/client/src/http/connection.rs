@@ -46,18 +46,6 @@ pub(crate) struct Route {
     pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
 }
 
-/// The addresses of a server that only the workload names.
-pub(crate) async fn look_up(server: &BaseUrl) -> io::Result<Arc<[SocketAddr]>> {
-    let found = tokio::net::lookup_host((server.host.as_str(), server.port)).await?;
-    Ok(found.collect())
-}
-
-/// The name that the server's certificate must hold.
-pub(crate) fn server_name(server: &BaseUrl) -> io::Result<ServerName<'static>> {
-    ServerName::try_from(server.host.clone())
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
-}
-
 /// When the next address is tried while the ones before say nothing (RFC 8305, section 5).
 const NEXT_ADDRESS_AFTER: Nanos = 250_000_000;
 

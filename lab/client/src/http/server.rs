@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::ClientConfig;
-
+use crate::resolve::Resolve;
+use crate::tls::Tls;
 use crate::url::BaseUrl;
 
 /// Where requests go, and within which bounds.
@@ -16,7 +16,9 @@ pub struct Server {
     /// All that its name stands for.
     pub addresses: Arc<[SocketAddr]>,
     /// How it is trusted if it is `https`, and any other that the workload names.
-    pub tls: Arc<ClientConfig>,
+    pub tls: Tls,
+    /// Where other hosts are that the workload names.
+    pub resolve: Resolve,
     /// Bounds.
     pub limits: Limits,
 }

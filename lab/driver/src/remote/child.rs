@@ -153,6 +153,7 @@ impl WireDrive {
                 Err(error) => return nonsense(format!("{error}")),
             },
             tls: self.tls,
+            resolve: self.resolve,
             kind: self.kind,
             users: self.users,
             part: self.part,

@@ -171,6 +171,7 @@ fn part(drive: &Drive, workload: &Message, (index, of): (u32, u32), workers: usi
         workload: workload.clone(),
         base: drive.base.to_string(),
         tls: drive.tls.clone(),
+        resolve: drive.resolve.clone(),
         kind: drive.kind,
         users: drive.users,
         part,

@@ -1,6 +1,7 @@
 //! What a generator and its conductor say to each other: JSON behind a length of four bytes.
 
 use std::io::{self, Read, Write};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::civil::Date;
@@ -15,7 +16,7 @@ use crate::drive::{Limits, Part};
 use lab_client::TlsOptions;
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 3;
+pub(crate) const PROTOCOL: u32 = 4;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -65,6 +66,7 @@ pub(crate) struct WireDrive {
     pub(crate) workload: Message,
     pub(crate) base: String,
     pub(crate) tls: TlsOptions,
+    pub(crate) resolve: Vec<(String, IpAddr)>,
     pub(crate) kind: LoadKind,
     pub(crate) users: u32,
     pub(crate) part: Part,

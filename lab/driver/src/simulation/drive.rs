@@ -63,6 +63,7 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
         workload: Arc::new(workload),
         base: "http://127.0.0.1:1".parse().unwrap(),
         tls: TlsOptions::default(),
+        resolve: Vec::new(),
         kind: LoadKind::Users,
         users: 1,
         part: Part::WHOLE,

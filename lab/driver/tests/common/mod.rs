@@ -317,6 +317,7 @@ impl Make {
             workload: Arc::new(self.workload),
             base: server.clone(),
             tls: TlsOptions::default(),
+            resolve: Vec::new(),
             kind: LoadKind::Users,
             users: 1,
             part: Part::WHOLE,

@@ -5,30 +5,107 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Make, Peer, Told, ms, run_until};
-use lab_driver::{ErrorClass, TlsOptions};
+use lab_client::{Identity, PemFile};
+use lab_driver::{Drive, ErrorClass, TlsOptions};
 use lab_workload::Wait;
+use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
+
+/// A certificate and its key.
+struct Signed {
+    certificate: rcgen::Certificate,
+    parameters: rcgen::CertificateParams,
+    key: rcgen::KeyPair,
+}
+
+impl Signed {
+    fn parameters(names: &[&str], authority: bool) -> rcgen::CertificateParams {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let mut parameters = rcgen::CertificateParams::new(names).unwrap();
+        if authority {
+            parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        }
+        parameters
+    }
+
+    fn itself(names: &[&str], authority: bool) -> Self {
+        let parameters = Self::parameters(names, authority);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = parameters.self_signed(&key).unwrap();
+        Self {
+            certificate,
+            parameters,
+            key,
+        }
+    }
+
+    fn signs(&self, names: &[&str]) -> Self {
+        let parameters = Self::parameters(names, false);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let issuer = rcgen::Issuer::from_params(&self.parameters, &self.key);
+        let certificate = parameters.signed_by(&key, &issuer).unwrap();
+        Self {
+            certificate,
+            parameters,
+            key,
+        }
+    }
+
+    fn pem(&self) -> PemFile {
+        pem("certificate.pem", &self.certificate.pem())
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            certificates: self.pem(),
+            key: pem("key.pem", &self.key.serialize_pem()),
+        }
+    }
+}
+
+fn pem(name: &str, text: &str) -> PemFile {
+    PemFile {
+        name: name.to_owned(),
+        text: text.to_owned(),
+    }
+}
 
 struct Secure {
     port: u16,
-    pem: Vec<u8>,
+    /// Its own certificate.
+    pem: PemFile,
     resumed: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     accepts: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Secure {
-    /// Answers one request per connection when `close`, else as many as come.
+    /// Signed by itself, for localhost. Answers one request per connection when `close`, else as many
+    /// as come.
     fn start(close: bool) -> Self {
-        let key = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-        let pem = key.cert.pem().into_bytes();
+        Self::with(&Signed::itself(&["localhost"], false), None, close)
+    }
+
+    /// Shows `own`; wants to see a certificate that `clients` signed, if it is there.
+    fn with(own: &Signed, clients: Option<&Signed>, close: bool) -> Self {
+        let pem = own.pem();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let private = rustls_pki_types::PrivatePkcs8KeyDer::from(key.signing_key.serialize_der());
-        let mut config = ServerConfig::builder_with_provider(provider)
+        let private = rustls_pki_types::PrivatePkcs8KeyDer::from(own.key.serialize_der());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![key.cert.der().clone()], private.into())
+            .unwrap();
+        let builder = match clients {
+            None => builder.with_no_client_auth(),
+            Some(authority) => {
+                let mut roots = rustls::RootCertStore::empty();
+                roots.add(authority.certificate.der().clone()).unwrap();
+                let roots = Arc::new(roots);
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
+                builder.with_client_cert_verifier(verifier.build().unwrap())
+            }
+        };
+        let mut config = builder
+            .with_single_cert(vec![own.certificate.der().clone()], private.into())
             .unwrap();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let config = Arc::new(config);
@@ -70,13 +147,17 @@ impl Secure {
     }
 
     fn drive(&self, host: &str, tls: TlsOptions, times: u64) -> Told {
+        run_until(self.load(host, tls), |told| told.done() >= times)
+    }
+
+    fn load(&self, host: &str, tls: TlsOptions) -> Drive {
         let base = format!("https://{host}:{}", self.port).parse().unwrap();
         let mut drive = Make::new(&[])
             .step(Wait::Constant(ms(5)), "GET /")
             .drive(&base);
         drive.tls = tls;
         drive.limits.failure_pause = ms(5);
-        run_until(drive, |told| told.done() >= times)
+        drive
     }
 }
 
@@ -95,8 +176,8 @@ impl Drop for Secure {
 fn a_root_of_ones_own_is_trusted_and_the_connection_kept() {
     let server = Secure::start(false);
     let tls = TlsOptions {
-        extra_roots_pem: vec![server.pem.clone()],
-        insecure: false,
+        authorities: vec![server.pem.clone()],
+        ..TlsOptions::default()
     };
     let told = server.drive("localhost", tls, 5);
     assert_eq!(
@@ -122,8 +203,8 @@ fn a_stranger_is_refused_unless_asked_otherwise() {
         told.examples
     );
     let tls = TlsOptions {
-        extra_roots_pem: vec![server.pem.clone()],
-        insecure: false,
+        authorities: vec![server.pem.clone()],
+        ..TlsOptions::default()
     };
     let told = server.drive("127.0.0.1", tls, 2);
     assert!(
@@ -145,8 +226,8 @@ fn a_stranger_is_refused_unless_asked_otherwise() {
 fn sessions_are_resumed_on_new_connections() {
     let server = Secure::start(true);
     let tls = TlsOptions {
-        extra_roots_pem: vec![server.pem.clone()],
-        insecure: false,
+        authorities: vec![server.pem.clone()],
+        ..TlsOptions::default()
     };
     let told = server.drive("localhost", tls, 5);
     assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
@@ -157,11 +238,116 @@ fn sessions_are_resumed_on_new_connections() {
 fn a_root_file_without_a_certificate_is_an_error() {
     let base = "https://127.0.0.1:1".parse().unwrap();
     let mut drive = Make::new(&[]).step(Wait::None, "GET /").drive(&base);
-    drive.tls.extra_roots_pem = vec![b"nothing".to_vec()];
+    drive.tls.authorities = vec![pem("ca.pem", "nothing")];
     let (events, _received) = std::sync::mpsc::sync_channel(1);
     let error = lab_driver::Driver::start(drive, events).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "TLS can't be set up: a root file holds no certificate"
+        "TLS can't be set up: ca.pem holds no certificate: a PEM file is needed, with a line \
+         -----BEGIN CERTIFICATE-----"
     );
+}
+
+/// The first example of a failure.
+#[track_caller]
+fn said(told: &Told) -> &str {
+    assert!(told.errors(ErrorClass::Connect) > 0 || told.errors(ErrorClass::Reset) > 0);
+    &told.examples[0].1
+}
+
+#[test]
+fn who_is_not_trusted_is_told_with_the_cure() {
+    let server = Secure::start(false);
+    let told = server.drive("localhost", TlsOptions::default(), 1);
+    let cure = "name that with `tls: { ca: FILE }`, or take any with `tls: { insecure: true }`";
+    assert!(said(&told).ends_with(cure), "{:?}", told.examples);
+    let tls = TlsOptions {
+        authorities: vec![server.pem.clone()],
+        ..TlsOptions::default()
+    };
+    let told = server.drive("127.0.0.1", tls.clone(), 1);
+    let name = "is for localhost, not for 127.0.0.1: say `tls: { server_name: … }`";
+    assert!(said(&told).contains(name), "{:?}", told.examples);
+    let named = TlsOptions {
+        server_name: Some("localhost".to_owned()),
+        ..tls
+    };
+    let told = server.drive("127.0.0.1", named, 3);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+}
+
+#[test]
+fn a_certificate_that_signed_itself_as_an_authority_is_taken_when_it_is_given() {
+    // What `openssl req -x509` makes, and what no chain allows for a server.
+    let own = Signed::itself(&["localhost"], true);
+    let server = Secure::with(&own, None, false);
+    let tls = TlsOptions {
+        authorities: vec![own.pem()],
+        ..TlsOptions::default()
+    };
+    let told = server.drive("localhost", tls.clone(), 3);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    // For its own name only.
+    let told = server.drive("127.0.0.1", tls, 1);
+    assert!(
+        said(&told).contains("is for localhost"),
+        "{:?}",
+        told.examples
+    );
+}
+
+#[test]
+fn users_show_their_certificate_to_who_asks_for_it() {
+    let authority = Signed::itself(&[], true);
+    let server = Secure::with(&authority.signs(&["localhost"]), Some(&authority), false);
+    let tls = TlsOptions {
+        authorities: vec![authority.pem()],
+        ..TlsOptions::default()
+    };
+    let told = server.drive("localhost", tls.clone(), 1);
+    let cure = "name one with `tls: { certificate: FILE, key: FILE }`";
+    assert!(said(&told).contains(cure), "{:?}", told.examples);
+    let shown = TlsOptions {
+        identity: Some(authority.signs(&["user"]).identity()),
+        ..tls
+    };
+    let told = server.drive("localhost", shown, 3);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+}
+
+#[test]
+fn a_key_that_is_none_or_anothers_is_an_error() {
+    let server = Secure::start(false);
+    let own = Signed::itself(&["user"], false);
+    let wrong = |key: PemFile, expected: &str| {
+        let certificates = own.pem();
+        let tls = TlsOptions {
+            identity: Some(Identity { certificates, key }),
+            ..TlsOptions::default()
+        };
+        let (events, _received) = std::sync::mpsc::sync_channel(1);
+        let drive = server.load("localhost", tls);
+        let error = lab_driver::Driver::start(drive, events).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    };
+    wrong(pem("key.pem", "none"), "key.pem holds no private key");
+    let anothers = Signed::itself(&["user"], false).identity().key;
+    wrong(anothers, "key.pem can't be used: with certificate.pem: ");
+}
+
+#[test]
+fn a_host_is_where_the_study_says() {
+    let server = Secure::with(
+        &Signed::itself(&["staging.example.org"], false),
+        None,
+        false,
+    );
+    let tls = TlsOptions {
+        authorities: vec![server.pem.clone()],
+        ..TlsOptions::default()
+    };
+    let mut drive = server.load("staging.example.org", tls);
+    drive.resolve = vec![("staging.example.org".to_owned(), [127, 0, 0, 1].into())];
+    let told = run_until(drive, |told| told.done() >= 3);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
 }

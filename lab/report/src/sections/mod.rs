@@ -38,6 +38,7 @@ pub fn report(analysis: &Analysis) -> Document {
             .speed_note()
             .map(|note| format!("Sped up: {note}.")),
     );
+    findings.extend(analysis.certificates_note());
     let invalid = analysis.summary.invalid;
     let invalid = (invalid > 0).then(|| Badge {
         text: format!("{} invalid", plural(invalid, "trial")),

@@ -10,6 +10,7 @@ mod find;
 mod load;
 mod matrix;
 mod preparation;
+mod reach;
 mod study;
 mod system;
 

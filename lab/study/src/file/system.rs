@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::attach::AttachFile;
 use super::command::CommandFile;
+use super::reach::TlsFile;
 
 /// The system under test (`groupware`, `command`, or `attach`), and what is set around it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -37,6 +38,18 @@ pub(crate) struct SystemFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) storage: Option<At<Scalar>>,
+    /// What a `command` speaks: `http` (unless said) or `https`. An attached system says it in its
+    /// `url`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) scheme: Option<At<Scalar>>,
+    /// TLS to the system, where it speaks `https`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tls: Option<TlsFile>,
+    /// Addresses of hosts, whatever the resolver has for them: `staging.example.org: 10.0.0.7`.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default, with = "Table<String>")]
+    pub(crate) resolve: Table<At<Scalar>>,
 }
 
 /// Settings of the groupware server.
@@ -102,6 +115,9 @@ impl Decode for SystemFile {
         let kernel = fields.optional("kernel", problems);
         let cpus = fields.optional("cpus", problems);
         let storage = fields.optional("storage", problems);
+        let scheme = fields.optional("scheme", problems);
+        let tls = fields.optional("tls", problems);
+        let resolve = fields.optional("resolve", problems);
         let named = fields.named(&["groupware", "command", "attach"]);
         fields.finish(problems);
         match named.as_slice() {
@@ -132,6 +148,9 @@ impl Decode for SystemFile {
             kernel: kernel.unwrap_or_default(),
             cpus,
             storage,
+            scheme,
+            tls,
+            resolve: resolve.unwrap_or_default(),
         })
     }
 }

@@ -10,6 +10,7 @@ use super::checks::BothFile;
 use super::command::{CommandFile, ReadyFile, StopFile};
 use super::find::{FindFile, UsersFile};
 use super::load::{ArrivalFile, LoadFile, SequenceFile};
+use super::reach::TlsFile;
 use super::system::{GroupwareFile, MailFile, SystemFile};
 use super::*;
 
@@ -133,7 +134,7 @@ prop_compose! {
         let groupware = Some(GroupwareFile {
             http_threads, mailbox_pad, engine, lookup_layout, mail,
         });
-        SystemFile { groupware, command: None, attach: None, kernel, cpus, storage }
+        SystemFile { groupware, command: None, attach: None, kernel, cpus, storage, scheme: None, tls: None, resolve: Table::default() }
     }
 }
 
@@ -150,7 +151,7 @@ prop_compose! {
         (provision, fill) in (vec(action(), 0..2), vec(action(), 0..2)),
         keep_state in option::of((scalar(), option::of(scalar()))
             .prop_map(|(folder, alike)| KeepFile { folder, alike })),
-        disk_per_user in option::of(scalar()),
+        (disk_per_user, scheme) in (option::of(scalar()), option::of(scalar())),
     ) -> SystemFile {
         let ready = Some(ReadyFile { http, status, log, within });
         let stop = Some(StopFile { signal, grace });
@@ -162,6 +163,9 @@ prop_compose! {
             kernel,
             cpus: None,
             storage: None,
+            scheme,
+            tls: None,
+            resolve: Table::default(),
         }
     }
 }
@@ -182,15 +186,26 @@ fn action() -> BoxedStrategy<ActionFile> {
 }
 
 prop_compose! {
+    fn tls()(
+        (ca, certificate, key) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
+        (server_name, insecure) in (option::of(scalar()), option::of(scalar())),
+    ) -> TlsFile {
+        TlsFile { ca, certificate, key, server_name, insecure }
+    }
+}
+
+prop_compose! {
     fn attach()(
         url in scalar(),
         (pid, node_exporter) in (option::of(scalar()), option::of(scalar())),
         reset in option::of(vec(scalar(), 0..4).prop_map(at)),
         kernel in table(scalar()),
         (provision, fill) in (vec(action(), 0..2), vec(action(), 0..2)),
+        tls in option::of(tls()),
+        resolve in table(scalar()),
     ) -> SystemFile {
         let attach = Some(AttachFile { url, pid, node_exporter, reset, provision, fill });
-        SystemFile { groupware: None, command: None, attach, kernel, cpus: None, storage: None }
+        SystemFile { groupware: None, command: None, attach, kernel, cpus: None, storage: None, scheme: None, tls, resolve }
     }
 }
 

@@ -15,6 +15,7 @@ mod overrides;
 mod parameters;
 mod preparation;
 mod published;
+mod reach;
 mod secrets;
 mod settings;
 mod study;

@@ -67,6 +67,7 @@ pub(super) fn check_cells(
     for cell in cells {
         let system = template.system.of(cell).system(cell).map(drop);
         let host = template.system.of(cell).host(cell).map(drop);
+        let reach = template.system.of(cell).reach.spec(cell).map(drop);
         let parameters = template.parameters.parameters(cell);
         let workload = match &parameters {
             Ok(parameters) => workloads.of(parameters, problems),
@@ -76,7 +77,7 @@ pub(super) fn check_cells(
             Some(workload) => template.load.load(cell, workload.session.pace).map(drop),
             None => Ok(()),
         };
-        let results = [system, host, parameters.map(drop), load];
+        let results = [system, host, reach, parameters.map(drop), load];
         for error in results.into_iter().filter_map(Result::err) {
             if !reported.contains(&error.field) {
                 problems.push(cell_problem(file, &error));

@@ -55,7 +55,9 @@ fn template(
     let kernel = kernel(&system.kernel, settings);
     let cpus = settings.optional("cpus", system.cpus.as_ref());
     let storage = settings.optional("storage", system.storage.as_ref());
+    let reach = super::reach::template(system, settings);
     Some(SystemTemplate {
+        reach: reach?,
         kind: kind?,
         kernel: kernel?,
         cpus: cpus?,

@@ -1,0 +1,90 @@
+//! How the users of a trial reach its system: TLS with the files that the study names, and addresses
+//! that it says. It connects to nothing.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::IpAddr;
+
+use lab_client::{Identity, PemFile, Tls, TlsOptions};
+use lab_study::plan::Plan;
+use lab_study::{ReachSpec, TlsSpec};
+
+use crate::search::trials_of;
+
+/// Largest file of certificates; this machine's own authorities take 200 KB.
+const MAX_PEM_BYTES: u64 = 4 << 20;
+/// What stands in the path of a file that a system makes in its trial.
+const IN_SCRATCH: &str = "{{ scratch }}";
+
+/// A trial's way to its system.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reach {
+    /// For the load.
+    pub(crate) options: TlsOptions,
+    /// The same, ready to connect.
+    pub(crate) tls: Tls,
+    pub(crate) hosts: Vec<(String, IpAddr)>,
+}
+
+impl Reach {
+    /// Reads the files; `scratch` is the trial's folder.
+    ///
+    /// # Errors
+    /// In words, what can't be read or used.
+    pub(crate) fn read(spec: &ReachSpec, scratch: &str) -> Result<Self, String> {
+        let options = options(&spec.tls, scratch)?;
+        let tls = Tls::new(options.clone());
+        if options != TlsOptions::default() {
+            tls.config().map_err(|error| error.to_string())?;
+        }
+        Ok(Self {
+            options,
+            tls,
+            hosts: spec.resolve.clone(),
+        })
+    }
+}
+
+fn options(spec: &TlsSpec, scratch: &str) -> Result<TlsOptions, String> {
+    let file = |key: &str, path: &str| {
+        let path = path.replace(IN_SCRATCH, scratch);
+        let named = |problem: String| format!("`{key}` of `tls` names {path}: {problem}");
+        let size = fs::metadata(&path).map_err(|error| named(error.to_string()))?;
+        if size.len() > MAX_PEM_BYTES {
+            return Err(named("this is no file of certificates".to_owned()));
+        }
+        let text = fs::read_to_string(&path).map_err(|error| named(error.to_string()))?;
+        Ok(PemFile { name: path, text })
+    };
+    let identity = match &spec.client {
+        None => None,
+        Some((certificate, key)) => Some(Identity {
+            certificates: file("certificate", certificate)?,
+            key: file("key", key)?,
+        }),
+    };
+    let authority = spec.ca.as_ref().map(|ca| file("ca", ca)).transpose()?;
+    Ok(TlsOptions {
+        authorities: authority.into_iter().collect(),
+        identity,
+        server_name: spec.server_name.clone(),
+        insecure: spec.insecure,
+    })
+}
+
+/// What of a plan's TLS can't be used; one sentence each. Files that a system makes in its trial are
+/// not there yet.
+pub(crate) fn check(plan: &Plan) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let specs = trials_of(plan).map(|trial| &trial.reach);
+    let there = |spec: &&ReachSpec| {
+        let paths = spec.tls.client.iter().flat_map(|(a, b)| [a, b]);
+        !paths
+            .chain(&spec.tls.ca)
+            .any(|path| path.contains(IN_SCRATCH))
+    };
+    let problems = specs
+        .filter(there)
+        .filter_map(|spec| Reach::read(spec, "").err());
+    problems.filter(|said| seen.insert(said.clone())).collect()
+}
