@@ -45,6 +45,8 @@ pub struct Upload {
     direct: Option<File>,
     room: Room,
     length: u64,
+    /// It may have so many of them for now.
+    allowed: u64,
     /// So much is written; behind `settled`, it may still be discarded.
     written: u64,
     hasher: blake3::Hasher,
@@ -96,7 +98,8 @@ impl ContentStore {
             Err(error) => return Err(io(error)),
         };
         let is_content = is_linked(&file).map_err(io)?;
-        if !is_content && file.metadata().map_err(io)?.len() < with_tail(length) {
+        // It is longer where a crash came before it was cut to a length that was told late.
+        if !is_content && file.metadata().map_err(io)?.len() != with_tail(length) {
             file.set_len(with_tail(length)).map_err(io)?;
         }
         // Until it is known what has come in; content has all that it needs.
@@ -141,6 +144,7 @@ impl Upload {
             file,
             room,
             length,
+            allowed: length,
             written: 0,
             hasher: blake3::Hasher::new(),
             settled: 0,
@@ -154,6 +158,11 @@ impl Upload {
     /// The bytes that it will have.
     pub fn length(&self) -> u64 {
         self.length
+    }
+
+    /// The bytes that it may have for now.
+    pub fn allowed(&self) -> u64 {
+        self.allowed
     }
 
     /// The bytes that are durable.
@@ -172,13 +181,77 @@ impl Upload {
         self.is_content
     }
 
+    /// Lets it have no more than so many bytes until further notice.
+    pub fn allow(&mut self, bytes: u64) {
+        self.allowed = bytes.min(self.length);
+    }
+
+    /// Prepares the file for another length, durably: what is settled can be found where it will lie then,
+    /// and where it lies now. Whoever has noted the new length cuts the file [to it](Upload::cut_to).
+    ///
+    /// # Errors
+    /// [`ContentError::TooLong`] if it has more bytes, or was laid out for fewer; the disk's.
+    pub fn lay_out(&mut self, length: u64) -> Result<(), ContentError> {
+        if length < self.settled || length > self.length || self.is_content {
+            return Err(ContentError::TooLong);
+        }
+        self.discard();
+        if slot_at(length, 0) == slot_at(self.length, 0) {
+            return self.settle();
+        }
+        // The first page of the one tail is never a page of the other, unless both are the same.
+        let slot = Slot {
+            sequence: self.sequence.next_multiple_of(2),
+            ..self.slot()
+        };
+        let written = self
+            .file
+            .write_all_at(&slot.encode(), slot_at(length, slot.sequence));
+        written.map_err(|error| ContentError::of(&self.path, error))?;
+        sync_both((&self.path, &self.file), self.store.uploads())?;
+        self.is_named = true;
+        Ok(())
+    }
+
+    /// Goes on with a length that the file was laid out for.
+    ///
+    /// # Errors
+    /// The disk's. Drop the upload and resume it then.
+    pub fn cut_to(&mut self, length: u64) -> Result<(), ContentError> {
+        let io = |error| ContentError::of(&self.path, error);
+        self.file.set_len(with_tail(length)).map_err(io)?;
+        self.room = Room::begin(&self.file, self.settled, length).map_err(io)?;
+        (self.length, self.allowed) = (length, length);
+        // Behind the one that was written for it.
+        self.sequence = self.sequence.next_multiple_of(2) + 1;
+        Ok(())
+    }
+
+    /// Writes what another upload has behind what is there.
+    ///
+    /// # Errors
+    /// As [`Upload::append`].
+    pub fn append_all_of(&mut self, other: &Self) -> Result<(), ContentError> {
+        let mut buffer = vec![0; READ_BYTES];
+        let mut at = 0;
+        while at < other.settled {
+            let rest = usize::try_from(other.settled - at).unwrap_or(usize::MAX);
+            let part = &mut buffer[..rest.min(READ_BYTES)];
+            let read = other.file.read_exact_at(part, at);
+            read.map_err(|error| ContentError::of(&other.path, error))?;
+            self.append(part)?;
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+
     /// Writes bytes behind those that are there.
     ///
     /// # Errors
     /// [`ContentError::TooLong`] if there are too many; the disk's. Then discard or go on from
     /// [`Upload::offset`].
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
-        if bytes.len() as u64 > self.length - self.written {
+        if bytes.len() as u64 > self.allowed.saturating_sub(self.written) {
             return Err(ContentError::TooLong);
         }
         if self.is_content && !bytes.is_empty() {
@@ -267,14 +340,19 @@ impl Upload {
         let _ = self.file.set_len(self.length);
     }
 
-    fn write_slot(&mut self) -> Result<(), ContentError> {
-        let slot = Slot {
+    /// What proves what is written so far.
+    fn slot(&self) -> Slot {
+        Slot {
             sequence: self.sequence,
             offset: self.written,
             hash: self.hasher.finalize().into(),
-        };
+        }
+    }
+
+    fn write_slot(&mut self) -> Result<(), ContentError> {
+        let slot = self.slot().encode();
         self.file
-            .write_all_at(&slot.encode(), slot_at(self.length, self.sequence))
+            .write_all_at(&slot, slot_at(self.length, self.sequence))
             .map_err(|error| ContentError::of(&self.path, error))
     }
 

@@ -254,6 +254,73 @@ fn an_upload_writes_nothing_into_what_is_content() {
     );
 }
 
+/// A crash may come before the new length is noted elsewhere, or before the file is cut to it.
+#[test]
+fn an_upload_that_is_laid_out_anew_is_found_at_either_length() {
+    const LAID_OUT: u64 = 1 << 20;
+    let content = bytes(1, 200_000);
+    // In a page of the old tail, one page before it, and far from it; what is there, settled in turn.
+    for length in [LAID_OUT - 1, LAID_OUT - 4096, 300_000, 200_000] {
+        for settlings in 1..3 {
+            let (_folder, store) = open();
+            let mut upload = store.create_upload("u", LAID_OUT).unwrap();
+            for piece in content.chunks(content.len().div_ceil(settlings)) {
+                upload.append(piece).unwrap();
+                upload.settle().unwrap();
+            }
+            upload.append(b"lost").unwrap();
+            upload.lay_out(length).unwrap();
+            assert_eq!(upload.offset(), 200_000);
+            drop(upload);
+            let upload = store.resume_upload("u", LAID_OUT).unwrap();
+            assert_eq!(upload.offset(), 200_000, "{length} {settlings}");
+            drop(upload);
+            let mut upload = store.resume_upload("u", length).unwrap();
+            assert_eq!(upload.offset(), 200_000, "{length} {settlings}");
+            let rest = bytes(2, usize::try_from(length).unwrap() - content.len());
+            upload.append(&rest).unwrap();
+            let hash = upload.finish().unwrap().hash();
+            assert_eq!(hash, ContentHash::of(&[&content[..], &rest].concat()));
+        }
+    }
+}
+
+#[test]
+fn an_upload_goes_on_with_a_length_that_is_told_late() {
+    let (_folder, store) = open();
+    let mut upload = store.create_upload("u", 1 << 20).unwrap();
+    upload.allow(5);
+    assert!(matches!(
+        upload.append(b"abcdef"),
+        Err(ContentError::TooLong)
+    ));
+    upload.append(b"abcde").unwrap();
+    upload.settle().unwrap();
+    assert!(matches!(upload.lay_out(4), Err(ContentError::TooLong)));
+    assert!(matches!(
+        upload.lay_out(2 << 20),
+        Err(ContentError::TooLong)
+    ));
+    upload.lay_out(8).unwrap();
+    upload.cut_to(8).unwrap();
+    for piece in [b"f", b"g"] {
+        upload.append(piece).unwrap();
+        upload.settle().unwrap();
+        let offset = upload.offset();
+        drop(upload);
+        upload = store.resume_upload("u", 8).unwrap();
+        assert_eq!(upload.offset(), offset);
+    }
+    let mut whole = store.create_upload("w", 16).unwrap();
+    upload.append(b"h").unwrap();
+    upload.settle().unwrap();
+    for _ in 0..2 {
+        whole.append_all_of(&upload).unwrap();
+    }
+    let hash = whole.finish().unwrap().hash();
+    assert_eq!(read(&store, hash, 16), b"abcdefghabcdefgh");
+}
+
 #[test]
 fn equal_content_is_kept_once_and_damaged_content_is_replaced() {
     let (folder, store) = open();

@@ -51,7 +51,7 @@ pub use groupware_proto_http::{
 pub use list::{ListQuery, Page, databases, list};
 pub use names::{DatabaseName, FileName, ItemName, Place, Unid, UploadId};
 pub use paths::{attachment_path, document_path};
-pub use upload::{NewUpload, Upload, begin, finish, give_up, upload, uploads};
+pub use upload::{NewUpload, Upload, begin, extend, finish, give_up, join, upload, uploads};
 pub use usage::{Usage, room, stored_bytes};
 pub use who::Who;
 pub use write::{check_change, create, delete, document, patch, replace};

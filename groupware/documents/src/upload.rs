@@ -14,12 +14,21 @@ use crate::{
     UploadId, access, attach, keys, limits,
 };
 
+/// What `Upload-Concat` says of a part.
+const PART: &str = "partial";
+
 /// What is recorded of an upload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
-    /// The bytes that it will have.
+    /// The bytes that it will have; those that are set aside for it, where that isn't known yet.
     #[serde(rename = "l")]
     pub length: u64,
+    /// How long it is not known yet: it may have so many bytes, and its file is laid out for them.
+    #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
+    pub deferred: Option<u64>,
+    /// `Upload-Concat` as it was sent: it is a part, or made of parts.
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+    pub concat: Option<String>,
     /// When it was begun, seconds since 1970.
     #[serde(rename = "c")]
     pub created: i64,
@@ -50,8 +59,12 @@ pub struct NewUpload {
     pub name: FileName,
     /// Its media type, as its sender said.
     pub media_type: String,
-    /// The bytes that it will have.
+    /// The bytes that it will have, or that are set aside for it at first.
     pub length: u64,
+    /// The most that it may have, where its length isn't known yet.
+    pub deferred: Option<u64>,
+    /// `Upload-Concat` as it was sent, of a part or what is made of parts.
+    pub concat: Option<String>,
     /// `Upload-Metadata` as it was sent.
     pub metadata: String,
 }
@@ -61,36 +74,100 @@ pub struct NewUpload {
 /// # Errors
 /// 404 if there is no such document; 507 if the owner's share is used up.
 pub fn begin(context: &Context<'_>, new: &NewUpload) -> Result<Decision<UploadId>, DocumentError> {
-    let Place {
-        database,
-        unid,
-        item,
-    } = &new.place;
+    let (database, unid) = (&new.place.database, &new.place.unid);
     access::owner_only(context.who)?;
     mailbox::require(context.snapshot, context.who.mailbox, database, unid)?;
     let id = UploadId::from_bits(context.bits);
-    let upload = Upload {
-        length: new.length,
-        created: context.now,
-        finished: None,
-        metadata: new.metadata.clone(),
-        database: database.as_str().to_owned(),
-        unid: unid.as_str().to_owned(),
-        item: item.as_str().to_owned(),
-        name: new.name.as_str().to_owned(),
-        media_type: new.media_type.clone(),
-    };
     let mut changes = Changes::new(context)?;
+    count_one_more(&mut changes)?;
+    changes.change_usage(0, new.length)?;
+    let upload = Upload::new(new, context.now);
+    changes.put(keys::upload(&id), None, Some(upload.encode()));
+    Ok(Decision {
+        batch: changes.into_batch(),
+        outcome: id,
+    })
+}
+
+fn count_one_more(changes: &mut Changes) -> Result<(), DocumentError> {
     changes.usage.uploads += 1;
     if changes.usage.uploads > limits::UPLOADS {
         let message = "There are too many uploads: finish some, or wait until they expire.";
         return Err(DocumentError::refused(507, message));
     }
-    changes.change_usage(0, new.length)?;
+    Ok(())
+}
+
+/// Records an upload that is made of parts, all of which are whole, in their place: what was set aside for
+/// them is for it now.
+///
+/// # Errors
+/// 404 if there is no such document, or a part is gone; 400 if one is no part.
+pub fn join(
+    context: &Context<'_>,
+    new: &NewUpload,
+    parts: &[UploadId],
+) -> Result<Decision<UploadId>, DocumentError> {
+    access::owner_only(context.who)?;
+    let (database, unid) = (&new.place.database, &new.place.unid);
+    mailbox::require(context.snapshot, context.who.mailbox, database, unid)?;
+    let id = UploadId::from_bits(context.bits);
+    let mut changes = Changes::new(context)?;
+    let mut set_aside = 0;
+    for part in parts {
+        let (upload, revision) = load(context.snapshot, context.who.mailbox, part)?;
+        upload.check_part()?;
+        set_aside += upload.length;
+        changes.usage.uploads = changes.usage.uploads.saturating_sub(1);
+        changes.put(keys::upload(part), Some(revision), None);
+    }
+    count_one_more(&mut changes)?;
+    changes.change_usage(set_aside, new.length)?;
+    let upload = Upload::new(new, context.now);
     changes.put(keys::upload(&id), None, Some(upload.encode()));
     Ok(Decision {
         batch: changes.into_batch(),
         outcome: id,
+    })
+}
+
+/// Sets so many bytes aside for an upload whose length isn't known yet, unless there are as many; or notes
+/// that this is its length.
+///
+/// # Errors
+/// 404 if there is none of this name; 413 if it may not have so many; 400 if its length is known and is
+/// another; 507 if the owner's share is used up.
+pub fn extend(
+    context: &Context<'_>,
+    id: &UploadId,
+    length: u64,
+    is_known: bool,
+) -> Result<Decision<()>, DocumentError> {
+    access::owner_only(context.who)?;
+    let (mut upload, revision) = load(context.snapshot, context.who.mailbox, id)?;
+    let Some(most) = upload.deferred else {
+        return match is_known && upload.length != length {
+            true => Err(DocumentError::bad_request("The upload has another length.")),
+            false => Ok(Decision {
+                batch: Batch::new(),
+                outcome: (),
+            }),
+        };
+    };
+    if length > most {
+        let message = format!("An attachment has at most {most} bytes.");
+        return Err(DocumentError::refused(413, message));
+    }
+    let mut changes = Changes::new(context)?;
+    if is_known || length > upload.length {
+        changes.change_usage(upload.length, length)?;
+        upload.length = length;
+        upload.deferred = upload.deferred.filter(|_| !is_known);
+        changes.put(keys::upload(id), Some(revision), Some(upload.encode()));
+    }
+    Ok(Decision {
+        batch: changes.into_batch(),
+        outcome: (),
     })
 }
 
@@ -130,7 +207,8 @@ pub fn finish(
 ) -> Result<Decision<()>, DocumentError> {
     access::owner_only(context.who)?;
     let (mut upload, revision) = load(context.snapshot, context.who.mailbox, id)?;
-    if upload.finished.is_some() {
+    // What is joined is another one.
+    if upload.finished.is_some() || upload.is_part() {
         return Ok(Decision {
             batch: Batch::new(),
             outcome: (),
@@ -198,6 +276,55 @@ pub fn uploads(
 }
 
 impl Upload {
+    fn new(new: &NewUpload, now: i64) -> Self {
+        let Place {
+            database,
+            unid,
+            item,
+        } = &new.place;
+        Self {
+            length: new.length,
+            deferred: new.deferred,
+            concat: new.concat.clone(),
+            created: now,
+            finished: None,
+            metadata: new.metadata.clone(),
+            database: database.as_str().to_owned(),
+            unid: unid.as_str().to_owned(),
+            item: item.as_str().to_owned(),
+            name: new.name.as_str().to_owned(),
+            media_type: new.media_type.clone(),
+        }
+    }
+
+    /// The bytes that its file is laid out for.
+    pub fn laid_out(&self) -> u64 {
+        self.deferred.unwrap_or(self.length)
+    }
+
+    /// Whether it is a part, which becomes no attachment but by being joined with others.
+    pub fn is_part(&self) -> bool {
+        self.concat.as_deref() == Some(PART)
+    }
+
+    /// Whether it was made of parts.
+    pub fn is_joined(&self) -> bool {
+        self.concat.is_some() && !self.is_part()
+    }
+
+    /// Whether it can be joined with others once it is whole.
+    ///
+    /// # Errors
+    /// 400 if it is no part, or has no length yet.
+    pub fn check_part(&self) -> Result<(), DocumentError> {
+        match self.is_part() && self.deferred.is_none() {
+            true => Ok(()),
+            false => Err(DocumentError::bad_request(
+                "Only parts of known length are joined.",
+            )),
+        }
+    }
+
     /// Whether it is too old by `now`; `last_written` is when its content was, if it has any.
     pub fn has_expired(&self, now: i64, lifetime_s: i64, last_written: Option<i64>) -> bool {
         let last = self.finished.or(last_written).unwrap_or_default();

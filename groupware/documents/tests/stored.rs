@@ -62,6 +62,8 @@ fn upload(unid: &Unid, name: &str) -> NewUpload {
         name: FileName::parse(name).unwrap(),
         media_type: "video/x".into(),
         length: 5,
+        deferred: None,
+        concat: None,
         metadata: "filename YQ==".into(),
     }
 }

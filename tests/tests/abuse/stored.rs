@@ -16,6 +16,7 @@ pub(crate) fn rows() -> Vec<Row> {
     vec![
         Row::new("uploads that announce far more than comes", announced).keeps(QUOTA_BYTES),
         Row::new("uploads in chunks that never begin", announced_chunks).keeps(QUOTA_BYTES),
+        Row::new("uploads of no length, and very many parts", parts).keeps(QUOTA_BYTES),
         Row::new("meetings for somebody else", meetings),
         Row::new("large answers that nobody reads", unread).keeps(512 << 20),
         Row::new("one large message, read by many at once", read_at_once).keeps(512 << 20),
@@ -73,6 +74,42 @@ fn announced_chunks(stage: &Stage) {
             ),
             Err(_) => mallory = stage.mallory(),
         }
+    }
+    stage.let_the_neighbour_work();
+}
+
+/// Uploads that never say how long they are, and parts that are joined: all of them, some that there are not,
+/// and again.
+fn parts(stage: &Stage) {
+    let unid = document(stage).rsplit('/').next().unwrap().to_owned();
+    let path = format!("/tus/mallory/notes/{unid}/Body");
+    let mut mallory = stage.mallory();
+    let mut begin = |headers: &[(&str, &str)], body: &[u8]| {
+        let all = [&[("tus-resumable", "1.0.0")], headers].concat();
+        let answer = mallory.send("POST", &path, &all, body).unwrap();
+        let status = answer.status;
+        assert!(status < 500 || status == 507, "{status}");
+        answer.header("location").map(str::to_owned)
+    };
+    let chunk = ("content-type", "application/offset+octet-stream");
+    let part = [
+        ("upload-concat", "partial"),
+        ("upload-length", "10000"),
+        chunk,
+    ];
+    for _ in 0..stage.size(2, 20) {
+        let made = (0..stage.size(20, 150)).filter_map(|_| begin(&part, &[7; 10_000]));
+        let mut names: Vec<String> = made.collect();
+        names.push(format!("/tus/mallory/{}", "0".repeat(32)));
+        for count in [names.len(), names.len() - 1, names.len() - 1] {
+            let concat = format!("final;{}", names[..count].join(" "));
+            begin(&[("upload-concat", &concat)], b"");
+        }
+    }
+    let long = format!("final;{}", "a ".repeat(10_000));
+    begin(&[("upload-concat", &long)], b"");
+    for _ in 0..stage.size(200, 2000) {
+        begin(&[("upload-defer-length", "1")], b"");
     }
     stage.let_the_neighbour_work();
 }

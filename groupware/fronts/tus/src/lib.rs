@@ -1,5 +1,5 @@
-//! Uploads in chunks by tus 1.0 (core, creation, creation-with-upload, termination, checksum,
-//! expiration), see <https://tus.io/protocols/resumable-upload>.
+//! Uploads in chunks by tus 1.0 (core, creation, creation-defer-length, creation-with-upload,
+//! termination, checksum, expiration, concatenation), see <https://tus.io/protocols/resumable-upload>.
 //!
 //! An upload is created at `/tus/{mailbox}/{database}/{unid}/{item}`, where it becomes an attachment
 //! once it is whole; then it goes on at `/tus/{mailbox}/{upload}`. Its file's name is `filename` in
@@ -8,9 +8,12 @@
 mod failure;
 mod front;
 mod headers;
+mod join;
+mod length;
 mod open;
 mod receive;
 mod routes;
+mod work;
 
 pub use front::Tus;
 pub use open::{AT_HAND, OpenUploads, key};

@@ -39,7 +39,7 @@ enum End {
 pub(crate) async fn receive(
     front: &Tus,
     owner: &Owner,
-    id: &UploadId,
+    (id, ends): (&UploadId, Ends),
     mut claimed: Claimed,
     (headers, body): (&HeaderMap, Body),
 ) -> Result<Outcome, UploadFailure> {
@@ -49,7 +49,7 @@ pub(crate) async fn receive(
         .map_err(DocumentError::from)?;
     let left = claimed
         .upload()
-        .map_or(0, |upload| upload.length() - upload.offset());
+        .map_or(0, |upload| upload.allowed() - upload.offset());
     let announced = text(headers, CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
     if announced.is_some_and(|length| length > left) {
         return Err(too_long().into());
@@ -70,7 +70,7 @@ pub(crate) async fn receive(
         };
         let buffer = inflow.take();
         if end == End::Flow(Flow::More) {
-            (claimed, sum) = write(front, claimed, (buffer, sum), Then::GoOn).await?;
+            (claimed, sum) = write(front, claimed, (buffer, sum), (Then::GoOn, ends)).await?;
             continue;
         }
         let is_over = end == End::Flow(Flow::Ended);
@@ -79,17 +79,26 @@ pub(crate) async fn receive(
             true => Then::Settle,
             false => Then::Discard,
         };
-        let (mut claimed, _) = write(front, claimed, (buffer, sum.take()), then).await?;
+        let (mut claimed, _) = write(front, claimed, (buffer, sum.take()), (then, ends)).await?;
         let (offset, length) = claimed
             .upload()
             .map_or((0, 0), |upload| (upload.written(), upload.length()));
-        if offset == length && then == Then::Settle {
+        if ends == Ends::AsFile && offset == length && then == Then::Settle {
             finish(front, owner, id, claimed, true).await?;
         } else if !is_over {
             return Err(cut_off(end).into());
         }
         return Ok(Outcome { offset });
     }
+}
+
+/// What an upload is once all of it is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// An attachment.
+    AsFile,
+    /// A part that waits to be joined, or an upload that may yet become longer.
+    Open,
 }
 
 /// What is done behind the bytes of a buffer.
@@ -108,7 +117,7 @@ async fn write(
     front: &Tus,
     mut claimed: Claimed,
     (buffer, mut sum): (Option<Buffer>, Option<Sum>),
-    then: Then,
+    then: (Then, Ends),
 ) -> Result<(Claimed, Option<Sum>), UploadFailure> {
     let work = move || {
         let Some(upload) = claimed.upload() else {
@@ -140,7 +149,7 @@ fn write_now(
     upload: &mut Upload,
     buffer: Option<&Buffer>,
     sum: &mut Option<Sum>,
-    then: Then,
+    (then, ends): (Then, Ends),
 ) -> Result<bool, ContentError> {
     let bytes = buffer.map_or(&[][..], Buffer::bytes);
     if let Err(error) = upload.append(bytes) {
@@ -156,7 +165,8 @@ fn write_now(
         return Ok(fits);
     }
     let unsettled = upload.written() - upload.offset();
-    let is_whole = upload.written() == upload.length();
+    // Finishing it makes it durable.
+    let is_whole = ends == Ends::AsFile && upload.written() == upload.length();
     let is_due = match then {
         // What was to fit a checksum isn't kept before it does.
         Then::GoOn => sum.is_none() && unsettled >= CHECKPOINT_BYTES,

@@ -7,22 +7,26 @@ use axum::extract::{Request, State};
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::{MethodRouter, delete, options, patch, post};
+use groupware_documents::tus::{self, Concat};
 use groupware_documents::{
     self as documents, Context, DatabaseName, DocumentError, FileName, ItemName, NewUpload, Place,
-    Unid, UploadId, http_date, tus,
+    Unid, Upload, UploadId, http_date,
 };
 use groupware_http::reply::{status, with};
 use groupware_http::{ApiError, Gate, MethodOverride, Owner, Params, header_text as text};
-use groupware_service::documents::room;
-use groupware_store::Snapshot;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 use crate::failure::UploadFailure;
 use crate::front::Tus;
 use crate::headers::{CONCAT, DEFER_LENGTH, EXPIRES, LENGTH, METADATA, OFFSET, RESUMABLE};
+use crate::join::join;
+use crate::length::{STEP_BYTES, make_room, settle_length};
 use crate::open::{Claimed, key};
-use crate::receive::{Outcome, finish, receive};
+use crate::receive::{Ends, Outcome, finish, receive};
+use crate::work::{
+    change, check_length, check_place, check_room, claim, create_file, record, remove_file,
+};
 
 type Reply = Result<Response, UploadFailure>;
 
@@ -72,29 +76,43 @@ async fn create(State(front): State<Tus>, owner: Owner, params: Params, request:
     check_version(headers)?;
     let bits = front.service.random_bits();
     let id = UploadId::from_bits(bits);
-    let new = new_upload(&front, headers, (&params, &id))?;
+    let concat = text(headers, CONCAT).map(tus::concat).transpose();
+    let concat = concat.map_err(DocumentError::from)?;
+    let path = format!("/tus/{}/{id}", owner.mailbox());
+    let response = with(status(StatusCode::CREATED), LOCATION, &path);
+    if let Some(Concat::Final(names)) = concat {
+        let whole = asked_for(headers, (&params, &id), (0, None))?;
+        let length = join(&front, &owner, (&id, bits, whole), &names).await?;
+        return Ok(progress(&front, response, (length, Some(length)), 0));
+    }
+    let lengths = lengths(&front, headers)?;
+    let new = asked_for(headers, (&params, &id), lengths)?;
     let has_chunk = text(headers, CONTENT_TYPE).is_some();
     if has_chunk {
         check_chunk_type(headers)?;
     }
-    let length = new.length;
     let mut claimed = front
         .uploads
         .claim(owner.caller(), &key(owner.mailbox(), &id))
         .await?;
     make(&front, &owner, &mut claimed, (&id, bits, &new)).await?;
-    let outcome = match has_chunk || length == 0 {
-        true => receive(&front, &owner, &id, claimed, (headers, body)).await?,
+    let is_empty = new.deferred.is_none() && new.length == 0;
+    let ends = match new.deferred.is_some() || new.concat.is_some() {
+        true => Ends::Open,
+        false => Ends::AsFile,
+    };
+    let outcome = match has_chunk || is_empty {
+        true => {
+            if new.deferred.is_some() {
+                make_room(&front, &owner, &id, (&mut claimed, new.length), headers).await?;
+            }
+            receive(&front, &owner, (&id, ends), claimed, (headers, body)).await?
+        }
         false => Outcome { offset: 0 },
     };
-    let path = format!("/tus/{}/{id}", owner.mailbox());
-    let response = with(status(StatusCode::CREATED), LOCATION, &path);
-    Ok(progress(
-        &front,
-        response,
-        (outcome.offset, length),
-        front.service.now_s(),
-    ))
+    let known = new.deferred.is_none().then_some(new.length);
+    let now = front.service.now_s();
+    Ok(progress(&front, response, (outcome.offset, known), now))
 }
 
 /// The file first, so that a full disk is told at once, then the record: a file without one is
@@ -106,61 +124,51 @@ async fn make(
     (id, bits, new): (&UploadId, u128, &NewUpload),
 ) -> Result<(), UploadFailure> {
     // Who has no room, or no such document, is told before the disk has any work.
-    front.service.store().read(|snapshot| {
-        let place = (&new.place.database, &new.place.unid);
-        documents::document(snapshot, owner.who(), place, Some(&[])).map(drop)
-    })?;
-    let (content, name, length) = (front.content.clone(), id.to_string(), new.length);
-    let room = room(&front.service, owner.caller(), owner.mailbox())?;
-    if room < length {
-        let message = "This would take more than your share of the disk.";
-        return Err(ApiError::new(StatusCode::INSUFFICIENT_STORAGE, message).into());
-    }
-    let create = move || content.create_upload(&name, length);
-    let upload = front.streams.disk.work(create).await??;
+    check_place(front, owner, new)?;
+    check_room(front, owner, new.length)?;
+    let laid_out = new.deferred.unwrap_or(new.length);
+    let mut upload = create_file(front, id, laid_out).await?;
+    upload.allow(new.length);
     let begin = |context: &Context<'_>| documents::begin(context, new);
-    let begun = groupware_service::documents::change(
-        &front.service,
-        owner.caller(),
-        (owner.who(), bits),
-        begin,
-    );
-    if let Err(error) = begun.await {
-        let (content, name) = (front.content.clone(), id.to_string());
-        let removed = front
-            .streams
-            .disk
-            .work(move || content.remove_upload(&name));
-        // The sweep gets what this doesn't.
-        let _ = removed.await;
+    if let Err(error) = change(front, owner, bits, begin).await {
+        remove_file(front, id).await;
         return Err(error.into());
     }
     claimed.put(upload);
     Ok(())
 }
 
-fn new_upload(
-    front: &Tus,
+/// The length of an upload that is asked for; of one whose length isn't known yet, what is set aside at
+/// first, and the most that it may have.
+fn lengths(front: &Tus, headers: &HeaderMap) -> Result<(u64, Option<u64>), UploadFailure> {
+    let is_deferred = match text(headers, DEFER_LENGTH).map(str::trim) {
+        None => false,
+        Some("1") => true,
+        Some(_) => return Err(ApiError::bad_request("Upload-Defer-Length is 1.").into()),
+    };
+    match text(headers, LENGTH) {
+        None if is_deferred => {
+            let quota_bytes = front.service.settings().quota_bytes;
+            let most = front.attachment_bytes.min(quota_bytes);
+            Ok((STEP_BYTES.min(most), Some(most)))
+        }
+        Some(length) if !is_deferred => {
+            let length = tus::number("Upload-Length", length).map_err(DocumentError::from)?;
+            check_length(front, length)?;
+            Ok((length, None))
+        }
+        _ => {
+            let message = "An upload needs an Upload-Length, or Upload-Defer-Length: 1.";
+            Err(ApiError::bad_request(message).into())
+        }
+    }
+}
+
+fn asked_for(
     headers: &HeaderMap,
     (params, id): (&Params, &UploadId),
+    (length, deferred): (u64, Option<u64>),
 ) -> Result<NewUpload, UploadFailure> {
-    // Parts that are never joined would each become an attachment.
-    if headers.contains_key(CONCAT) {
-        return Err(ApiError::bad_request("Uploads in parts are not joined here.").into());
-    }
-    if headers.contains_key(DEFER_LENGTH) {
-        return Err(ApiError::bad_request("Upload-Length must be known.").into());
-    }
-    let length = text(headers, LENGTH)
-        .ok_or_else(|| ApiError::bad_request("An upload needs an Upload-Length."))?;
-    let length = tus::number("Upload-Length", length).map_err(DocumentError::from)?;
-    if length > front.attachment_bytes {
-        let message = format!(
-            "An attachment has at most {} bytes.",
-            front.attachment_bytes
-        );
-        return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message).into());
-    }
     let written = text(headers, METADATA).unwrap_or_default();
     let metadata = tus::metadata(written).map_err(DocumentError::from)?;
     // tus asks for no name, and some clients send none.
@@ -173,6 +181,8 @@ fn new_upload(
         name,
         media_type: metadata.media_type.unwrap_or_default(),
         length,
+        deferred,
+        concat: text(headers, CONCAT).map(|text| text.trim().to_owned()),
         metadata: written.to_owned(),
     })
 }
@@ -189,34 +199,36 @@ async fn head(State(front): State<Tus>, owner: Owner, params: Params, headers: H
     check_version(&headers)?;
     let id = UploadId::parse(params.get("upload"))?;
     let mut claimed = claim(&front, &owner, &id).await?;
-    let record = front
-        .service
-        .store()
-        .read(|snapshot| documents::upload(snapshot, owner.mailbox(), &id))?;
+    let record = record(&front, &owner, &id)?;
     let offset = match record.finished {
         Some(_) => record.length,
         None => {
-            let offset = claimed
-                .resume(front.disk(), &id, record.length)
-                .await?
-                .offset();
-            if offset == record.length {
+            let laid_out = record.laid_out();
+            let upload = claimed.resume(front.disk(), &id, laid_out).await?;
+            let offset = upload.offset();
+            if offset == record.length && ends(&record) == Ends::AsFile {
                 // All of it is there: a crash, or a full disk, came before the attachment.
                 finish(&front, &owner, &id, claimed, false).await?;
             }
             offset
         }
     };
-    let response = with(status(StatusCode::OK), CACHE_CONTROL, "no-store");
-    let response = with(response, LENGTH, &record.length.to_string());
-    let response = match record.metadata.is_empty() {
-        true => response,
-        false => with(response, METADATA, &record.metadata),
+    let mut response = with(status(StatusCode::OK), CACHE_CONTROL, "no-store");
+    let known = record.deferred.is_none().then_some(record.length);
+    response = match known {
+        Some(length) => with(response, LENGTH, &length.to_string()),
+        None => with(response, DEFER_LENGTH, "1"),
     };
+    if let Some(concat) = &record.concat {
+        response = with(response, CONCAT, concat);
+    }
+    if !record.metadata.is_empty() {
+        response = with(response, METADATA, &record.metadata);
+    }
     // To ask is no activity: it says what the last chunk said.
     let last = front.content.upload_modified(id.as_str()).map(unix_seconds);
     let active = last.unwrap_or_default().max(record.created);
-    Ok(progress(&front, response, (offset, record.length), active))
+    Ok(progress(&front, response, (offset, known), active))
 }
 
 async fn append(State(front): State<Tus>, owner: Owner, params: Params, request: Request) -> Reply {
@@ -229,30 +241,48 @@ async fn append(State(front): State<Tus>, owner: Owner, params: Params, request:
     let offset = tus::number("Upload-Offset", offset).map_err(DocumentError::from)?;
     let id = UploadId::parse(params.get("upload"))?;
     let mut claimed = claim(&front, &owner, &id).await?;
-    let record = front
-        .service
-        .store()
-        .read(|snapshot| documents::upload(snapshot, owner.mailbox(), &id))?;
-    let length = record.length;
+    let mut record = record(&front, &owner, &id)?;
+    if record.is_joined() {
+        let message = "This upload is made of parts, and takes no more.";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, message).into());
+    }
     let at = match record.finished {
-        Some(_) => length,
-        None => claimed.resume(front.disk(), &id, length).await?.offset(),
+        Some(_) => record.length,
+        None => {
+            let laid_out = record.laid_out();
+            let upload = claimed.resume(front.disk(), &id, laid_out).await?;
+            upload.offset()
+        }
     };
     if offset != at {
         let message = format!("The upload is at offset {at}.");
         return Err(ApiError::new(StatusCode::CONFLICT, message).into());
     }
+    let told = text(headers, LENGTH).map(|length| tus::number("Upload-Length", length));
+    if let Some(length) = told.transpose().map_err(DocumentError::from)? {
+        settle_length(&front, &owner, &id, (&mut claimed, &record), length).await?;
+        (record.length, record.deferred) = (length, None);
+    } else if record.deferred.is_some() {
+        make_room(&front, &owner, &id, (&mut claimed, record.length), headers).await?;
+    }
     let outcome = match record.finished {
         Some(_) => Outcome { offset: at },
-        None => receive(&front, &owner, &id, claimed, (headers, body)).await?,
+        None => {
+            let chunk = (headers, body);
+            receive(&front, &owner, (&id, ends(&record)), claimed, chunk).await?
+        }
     };
-    let response = status(StatusCode::NO_CONTENT);
-    Ok(progress(
-        &front,
-        response,
-        (outcome.offset, length),
-        front.service.now_s(),
-    ))
+    let known = record.deferred.is_none().then_some(record.length);
+    let (response, now) = (status(StatusCode::NO_CONTENT), front.service.now_s());
+    Ok(progress(&front, response, (outcome.offset, known), now))
+}
+
+/// What becomes of an upload once all of it is there.
+fn ends(record: &Upload) -> Ends {
+    match record.is_part() || record.deferred.is_some() {
+        true => Ends::Open,
+        false => Ends::AsFile,
+    }
 }
 
 async fn remove(
@@ -266,13 +296,7 @@ async fn remove(
     let mut claimed = claim(&front, &owner, &id).await?;
     let bits = front.service.random_bits();
     let give_up = |context: &Context<'_>| documents::give_up(context, &id);
-    groupware_service::documents::change(
-        &front.service,
-        owner.caller(),
-        (owner.who(), bits),
-        give_up,
-    )
-    .await?;
+    change(&front, &owner, bits, give_up).await?;
     drop(claimed.take());
     let content = front.content.clone();
     let removed = move || content.remove_upload(id.as_str());
@@ -306,17 +330,6 @@ async fn overridden(
     }
 }
 
-/// Claims an upload that there is a record of: names that were made up shall take no place of uploads
-/// that are at hand. The record is to be read again once nobody else changes it.
-async fn claim(front: &Tus, owner: &Owner, id: &UploadId) -> Result<Claimed, UploadFailure> {
-    let key = key(owner.mailbox(), id);
-    if !front.uploads.is_at_hand(&key) {
-        let find = |snapshot: &dyn Snapshot| documents::upload(snapshot, owner.mailbox(), id);
-        front.service.store().read(find)?;
-    }
-    Ok(front.uploads.claim(owner.caller(), &key).await?)
-}
-
 fn check_version(headers: &HeaderMap) -> Result<(), UploadFailure> {
     match text(headers, RESUMABLE) {
         Some(tus::VERSION) => Ok(()),
@@ -340,16 +353,16 @@ fn check_chunk_type(headers: &HeaderMap) -> Result<(), UploadFailure> {
     }
 }
 
-/// Says how far the upload is, and until when it may go on if nothing comes after the last activity,
-/// in seconds since 1970.
+/// Says how far the upload is, of its length if that is known, and until when it may go on if nothing comes
+/// after the last activity, in seconds since 1970.
 fn progress(
     front: &Tus,
     response: Response,
-    (offset, length): (u64, u64),
+    (offset, length): (u64, Option<u64>),
     active: i64,
 ) -> Response {
     let response = with(response, OFFSET, &offset.to_string());
-    if offset == length {
+    if Some(offset) == length {
         return response;
     }
     let expires = active.saturating_add(front.lifetime_s);

@@ -10,10 +10,14 @@ pub const METADATA_BYTES: usize = 4096;
 /// Most names in `Upload-Metadata`.
 pub const METADATA_NAMES: usize = 32;
 
+/// Longest `Upload-Concat`.
+pub const CONCAT_BYTES: usize = 16 << 10;
+
 /// The version that is spoken.
 pub const VERSION: &str = "1.0.0";
 /// The extensions that are spoken.
-pub const EXTENSIONS: &str = "creation,creation-with-upload,termination,checksum,expiration";
+pub const EXTENSIONS: &str = "creation,creation-defer-length,creation-with-upload,termination,\
+    checksum,expiration,concatenation";
 /// The checksums that can be asked for.
 pub const ALGORITHMS: &str = "sha1,sha256,blake3";
 /// The media type of a chunk.
@@ -31,6 +35,44 @@ pub fn number(name: &str, text: &str) -> Result<u64, FieldError> {
     }
     text.parse()
         .map_err(|_| FieldError::TooLarge(format!("{name} is larger than any file.").into()))
+}
+
+/// What `Upload-Concat` says of an upload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Concat {
+    /// It is a part of a file, to be joined with others.
+    Partial,
+    /// It is made of these uploads, by the last segment of their addresses, in this order.
+    Final(Vec<String>),
+}
+
+/// Reads `Upload-Concat`: `partial`, or `final;` and the addresses of the parts, with or without a host,
+/// between spaces.
+///
+/// # Errors
+/// If it can't be read, names no part, or one twice.
+pub fn concat(text: &str) -> Result<Concat, FieldError> {
+    let bad = || FieldError::Malformed("Upload-Concat is partial, or final; and its parts.".into());
+    let text = text.trim();
+    if text.len() > CONCAT_BYTES {
+        return Err(bad());
+    }
+    if text == "partial" {
+        return Ok(Concat::Partial);
+    }
+    let parts = text.strip_prefix("final;").ok_or_else(bad)?;
+    let mut names: Vec<String> = Vec::new();
+    for address in parts.split_ascii_whitespace() {
+        let name = address.rsplit('/').next().unwrap_or_default();
+        if name.is_empty() || names.iter().any(|known| known == name) {
+            return Err(bad());
+        }
+        names.push(name.to_owned());
+    }
+    match names.is_empty() {
+        true => Err(bad()),
+        false => Ok(Concat::Final(names)),
+    }
 }
 
 /// What `Upload-Metadata` says of a file.
@@ -164,6 +206,24 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_named_by_their_addresses() {
+        assert_eq!(concat("partial").unwrap(), Concat::Partial);
+        let found = concat("final;/tus/ada/a  http://localhost:1/tus/ada/b ").unwrap();
+        assert_eq!(found, Concat::Final(vec!["a".into(), "b".into()]));
+        for bad in [
+            "",
+            "Partial",
+            "final",
+            "final;",
+            "final;a a",
+            "final;/x/a /y/a",
+            "final;a/",
+        ] {
+            assert!(concat(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn checksums() {
         let found = checksum("sha1 Kq5sNclPz7QV2+lfQIuc6R7oRu0=").unwrap();
         assert_eq!((found.algorithm, found.digest.len()), (Algorithm::Sha1, 20));
@@ -185,7 +245,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_panics(text: String) {
-            let _ = (number("x", &text), metadata(&text), checksum(&text));
+            let _ = (number("x", &text), metadata(&text), checksum(&text), concat(&text));
         }
     }
 }

@@ -19,3 +19,4 @@ mod smtp;
 #[path = "../support/mod.rs"]
 mod support;
 mod tus;
+mod tus_parts;

@@ -12,23 +12,23 @@ use groupware_server::{Config, Data, Server};
 use serde_json::json;
 use sha1::Digest as _;
 
-const VERSION: (&str, &str) = ("tus-resumable", "1.0.0");
-const CHUNK: (&str, &str) = ("content-type", "application/offset+octet-stream");
+pub(crate) const VERSION: (&str, &str) = ("tus-resumable", "1.0.0");
+pub(crate) const CHUNK: (&str, &str) = ("content-type", "application/offset+octet-stream");
 /// A name `a b.bin` and a type `text/plain`.
-const METADATA: (&str, &str) = (
+pub(crate) const METADATA: (&str, &str) = (
     "upload-metadata",
     "filename YSBiLmJpbg==,filetype dGV4dC9wbGFpbg==",
 );
 
-struct User {
-    address: SocketAddr,
+pub(crate) struct User {
+    pub(crate) address: SocketAddr,
     auth: String,
     /// The path of a document.
     document: String,
 }
 
 impl User {
-    fn new(server: &Server) -> Self {
+    pub(crate) fn new(server: &Server) -> Self {
         let auth = basic("ada", &register(server, &["ada"]).remove(0));
         let mut user = Self {
             address: server.address(),
@@ -41,31 +41,43 @@ impl User {
         user
     }
 
-    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Reply {
         let mut all = vec![("authorization", &*self.auth)];
         all.extend_from_slice(headers);
         send(self.address, method, path, &all, body)
     }
 
     /// Where uploads to the item `Body` are made.
-    fn creation(&self) -> String {
+    pub(crate) fn creation(&self) -> String {
         let unid = self.document.rsplit('/').next().unwrap();
         format!("/tus/ada/notes/{unid}/Body")
     }
 
-    fn create(&self, length: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+    pub(crate) fn create(&self, length: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         let mut all = vec![VERSION, METADATA, ("upload-length", length)];
         all.extend_from_slice(headers);
         self.send("POST", &self.creation(), &all, body)
     }
 
-    fn upload(&self, length: usize) -> String {
+    pub(crate) fn upload(&self, length: usize) -> String {
         let reply = self.create(&length.to_string(), &[], b"");
         assert_eq!(reply.status, 201, "{reply:?}");
         reply.header("location").unwrap().to_owned()
     }
 
-    fn patch(&self, path: &str, offset: usize, more: &[(&str, &str)], body: &[u8]) -> Reply {
+    pub(crate) fn patch(
+        &self,
+        path: &str,
+        offset: usize,
+        more: &[(&str, &str)],
+        body: &[u8],
+    ) -> Reply {
         let offset = offset.to_string();
         let mut all = vec![VERSION, CHUNK, ("upload-offset", &*offset)];
         all.extend_from_slice(more);
@@ -73,14 +85,14 @@ impl User {
     }
 
     /// The offset that a `HEAD` tells.
-    fn offset(&self, path: &str) -> usize {
+    pub(crate) fn offset(&self, path: &str) -> usize {
         let reply = self.send("HEAD", path, &[VERSION], b"");
         assert_eq!(reply.status, 200, "{reply:?}");
         assert_eq!(reply.header("cache-control"), Some("no-store"));
         reply.header("upload-offset").unwrap().parse().unwrap()
     }
 
-    fn attached(&self) -> Vec<u8> {
+    pub(crate) fn attached(&self) -> Vec<u8> {
         let reply = self.send(
             "GET",
             &format!("{}/Body/a%20b.bin", self.document),
@@ -92,13 +104,13 @@ impl User {
         reply.body
     }
 
-    fn attachments(&self) -> usize {
+    pub(crate) fn attachments(&self) -> usize {
         let reply = self.send("GET", &self.document, &[], b"").json();
         reply["@attachments"].as_array().unwrap().len()
     }
 }
 
-fn content(length: usize) -> Vec<u8> {
+pub(crate) fn content(length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new()
         .update(b"content")
@@ -107,7 +119,7 @@ fn content(length: usize) -> Vec<u8> {
     bytes
 }
 
-fn on_disk(folder: &Path) -> Config {
+pub(crate) fn on_disk(folder: &Path) -> Config {
     let mut config = Config::new(Data::Folder(folder.into()));
     config.admin_token = Some(TOKEN.into());
     config
@@ -126,7 +138,8 @@ fn the_server_says_what_it_can_do() {
         ("tus-checksum-algorithm", "sha1,sha256,blake3"),
         (
             "tus-extension",
-            "creation,creation-with-upload,termination,checksum,expiration",
+            "creation,creation-defer-length,creation-with-upload,termination,\
+             checksum,expiration,concatenation",
         ),
     ] {
         assert_eq!(reply.header(name), Some(value));
@@ -281,15 +294,24 @@ fn what_does_not_fit_is_refused() {
     for length in ["4294967297", "18446744073709551616", &"9".repeat(400)] {
         assert_error(&ada.create(length, &[], b""), 413);
     }
-    let deferred = [VERSION, METADATA, ("upload-defer-length", "1")];
-    assert_error(&ada.send("POST", &ada.creation(), &deferred, b""), 400);
+    for deferred in ["0", "2", "", "yes"] {
+        let deferred = [VERSION, METADATA, ("upload-defer-length", deferred)];
+        assert_error(&ada.send("POST", &ada.creation(), &deferred, b""), 400);
+    }
+    let both = [("upload-defer-length", "1")];
+    assert_error(&ada.create("3", &both, b""), 400);
     assert_error(
         &ada.send("POST", &ada.creation(), &[VERSION, METADATA], b""),
         400,
     );
-    for part in ["partial", "final;/tus/ada/x"] {
+    for part in ["parts", "final", "final;", "final; /"] {
         let headers = [("upload-concat", part)];
         assert_error(&ada.create("3", &headers, b""), 400);
+    }
+    let nothing = format!("final;/tus/ada/{}", "0".repeat(32));
+    for part in ["final;/tus/ada/x", &nothing] {
+        let headers = [("upload-concat", part)];
+        assert_error(&ada.create("3", &headers, b""), 404);
     }
     let named = |name: &str| {
         let metadata = format!("filename {}", BASE64_STANDARD.encode(name));

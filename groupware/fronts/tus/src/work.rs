@@ -1,0 +1,97 @@
+//! What several requests have done: looks at records and room, changes, files.
+
+use groupware_content::Upload as File;
+use groupware_documents::{
+    self as documents, Context, Decision, DocumentError, NewUpload, Upload, UploadId,
+};
+use groupware_http::{ApiError, Owner};
+use groupware_service::ChangeError;
+use groupware_service::documents::room;
+use groupware_store::Snapshot;
+use http::StatusCode;
+
+use crate::failure::UploadFailure;
+use crate::front::Tus;
+use crate::open::{Claimed, key};
+
+/// Whether there is the document that an upload is for.
+pub(crate) fn check_place(
+    front: &Tus,
+    owner: &Owner,
+    new: &NewUpload,
+) -> Result<(), DocumentError> {
+    front.service.store().read(|snapshot| {
+        let place = (&new.place.database, &new.place.unid);
+        documents::document(snapshot, owner.who(), place, Some(&[])).map(drop)
+    })
+}
+
+/// Whether so many bytes more may be set aside.
+pub(crate) fn check_room(front: &Tus, owner: &Owner, bytes: u64) -> Result<(), UploadFailure> {
+    if room(&front.service, owner.caller(), owner.mailbox())? >= bytes {
+        return Ok(());
+    }
+    let message = "This would take more than your share of the disk.";
+    Err(ApiError::new(StatusCode::INSUFFICIENT_STORAGE, message).into())
+}
+
+/// Whether an attachment may have so many bytes.
+pub(crate) fn check_length(front: &Tus, length: u64) -> Result<(), UploadFailure> {
+    if length <= front.attachment_bytes {
+        return Ok(());
+    }
+    let message = format!(
+        "An attachment has at most {} bytes.",
+        front.attachment_bytes
+    );
+    Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message).into())
+}
+
+/// What is recorded of an upload.
+pub(crate) fn record(front: &Tus, owner: &Owner, id: &UploadId) -> Result<Upload, DocumentError> {
+    let find = |snapshot: &dyn Snapshot| documents::upload(snapshot, owner.mailbox(), id);
+    front.service.store().read(find)
+}
+
+/// Claims an upload that there is a record of: names that were made up shall take no place of uploads
+/// that are at hand. The record is to be read again once nobody else changes it.
+pub(crate) async fn claim(
+    front: &Tus,
+    owner: &Owner,
+    id: &UploadId,
+) -> Result<Claimed, UploadFailure> {
+    let key = key(owner.mailbox(), id);
+    if !front.uploads.is_at_hand(&key) {
+        record(front, owner, id)?;
+    }
+    Ok(front.uploads.claim(owner.caller(), &key).await?)
+}
+
+/// Decides and commits as the owner.
+pub(crate) async fn change<T>(
+    front: &Tus,
+    owner: &Owner,
+    bits: u128,
+    decide: impl Fn(&Context<'_>) -> Result<Decision<T>, DocumentError>,
+) -> Result<T, ChangeError<DocumentError>> {
+    let (service, who) = (&front.service, (owner.who(), bits));
+    groupware_service::documents::change(service, owner.caller(), who, decide).await
+}
+
+/// The file of a new upload, laid out for so many bytes.
+pub(crate) async fn create_file(
+    front: &Tus,
+    id: &UploadId,
+    length: u64,
+) -> Result<File, UploadFailure> {
+    let (content, name) = (front.content.clone(), id.to_string());
+    let create = move || content.create_upload(&name, length);
+    Ok(front.streams.disk.work(create).await??)
+}
+
+/// Removes an upload's file. The sweep gets what this doesn't.
+pub(crate) async fn remove_file(front: &Tus, id: &UploadId) {
+    let (content, name) = (front.content.clone(), id.to_string());
+    let removed = move || content.remove_upload(&name);
+    let _ = front.streams.disk.work(removed).await;
+}
