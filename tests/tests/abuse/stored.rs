@@ -86,7 +86,11 @@ fn parts(stage: &Stage) {
     let mut mallory = stage.mallory();
     let mut begin = |headers: &[(&str, &str)], body: &[u8]| {
         let all = [&[("tus-resumable", "1.0.0")], headers].concat();
-        let answer = mallory.send("POST", &path, &all, body).unwrap();
+        let Ok(answer) = mallory.send("POST", &path, &all, body) else {
+            // Who is refused with a body in hand may have to come back.
+            mallory = stage.mallory();
+            return None;
+        };
         let status = answer.status;
         assert!(status < 500 || status == 507, "{status}");
         answer.header("location").map(str::to_owned)
