@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Report a finished run again, from its archive alone
     Report(ReportArgs),
+    /// Watch a run go on, in a browser
+    Watch(WatchArgs),
     /// Compare two runs of one workload: did anything get better or worse?
     Compare(CompareArgs),
     /// Measure what this machine's generator can be trusted with
@@ -96,6 +98,7 @@ pub(crate) struct StudyArgs {
 Examples:
   plimsoll run studies/calendar.study.yaml --speed 60
   plimsoll run studies/calendar.study.yaml --speed 60 --set matrix.users=[500]
+  plimsoll run studies/calendar.study.yaml --live       with a live page
   plimsoll run studies/calendar.study.yaml --resume      go on with the newest unfinished run, and
                                                          repeat what was disturbed
 
@@ -124,11 +127,44 @@ pub(crate) struct RunArgs {
         value_parser = patience
     )]
     pub(crate) patience: Patience,
+    /// Serve a page that shows the run as it goes on and can pause, skip, and stop it; its address,
+    /// with a token in it, is printed. On this machine alone, unless another address is given
+    #[arg(
+        long,
+        env = "PLIMSOLL_LIVE",
+        value_name = "ADDR",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ANY_PORT
+    )]
+    pub(crate) live: Option<SocketAddr>,
     /// Plan and check everything, start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) gate: GateArgs,
+}
+
+/// Any free port of this machine, for this machine.
+const ANY_PORT: &str = "127.0.0.1:0";
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll watch runs/calendar-load-20261121-081500
+  plimsoll watch runs/calendar-load-20261121-081500 --listen 127.0.0.1:8081
+
+The page is the report as it grows: where in the plan the run stands, rates,
+response times, errors, counters, what complete trials came to. It is read from
+the archive, so that a run is watched from any terminal, and after its end. Only
+the page of `plimsoll run --live` can pause, skip, and stop. The address of the
+page followed by `metrics` has the same for Prometheus (OpenMetrics).")]
+pub(crate) struct WatchArgs {
+    /// The archive of a run, finished or not
+    pub(crate) run: PathBuf,
+    /// Where to serve the page; port 0 is any free one
+    #[arg(long, env = "PLIMSOLL_LIVE", value_name = "ADDR", default_value = ANY_PORT)]
+    pub(crate) listen: SocketAddr,
 }
 
 /// What an open answer is worth.

@@ -7,9 +7,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::exit::{Exit, Failure};
 
+/// What ends a run when it becomes true.
+pub(crate) type Interrupt = Arc<AtomicBool>;
+
 /// Becomes true with the first Ctrl-C (or SIGTERM, or the terminal's end), which ends the trial under way cleanly; a second one ends the
 /// program at once (the server follows by itself).
-pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, Failure> {
+pub(crate) fn interrupt() -> Result<Interrupt, Failure> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let signals = [SIGINT, SIGTERM, SIGHUP];
     // What `nohup` had ignored goes on being ignored.

@@ -49,6 +49,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Report(args) => commands::report::run(args),
+        Command::Watch(args) => commands::watch::run(args),
         Command::Compare(args) => commands::compare::run(args),
         Command::Restore(args) => commands::restore::run(args),
         Command::Data(args) => commands::data::run(args),

@@ -120,6 +120,7 @@ fn help_of_every_command() {
         "check",
         "report",
         "compare",
+        "watch",
         "calibrate",
         "restore",
         "serve",

@@ -17,6 +17,7 @@ pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod shows;
 pub(crate) mod users;
+pub(crate) mod watch;
 
 use std::io::{self, Write};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lab_conduct::{Patience, RunRequest};
+use lab_conduct::{Control, Patience, RunRequest};
 use lab_study::Loaded;
 use lab_study::plan::Plan;
 
@@ -27,5 +27,6 @@ pub(crate) fn new(
         program,
         state: state::folder(args.state.as_deref())?,
         patience: Patience::default(),
+        control: Control::default(),
     })
 }

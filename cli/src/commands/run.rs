@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use lab_analysis::{TrialJudgement, judge_trial};
@@ -12,7 +13,7 @@ use lab_study::{Files, Secrets};
 
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::plan::describe;
-use crate::commands::{load, print, report, request};
+use crate::commands::{load, print, report, request, watch};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
@@ -40,13 +41,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let out = out(args, &plan.study)?;
     let mut request = request::new(&args.study, (loaded, plan), out, args.resume)?;
     request.patience = args.patience;
-    let outcome = conduct(&request)?;
+    let outcome = conduct(&request, args.live)?;
     finish(args, &outcome, &request.loaded.secrets)
 }
 
 /// Runs the trials with the progress display on stderr.
-fn conduct(request: &RunRequest) -> Result<Outcome, Failure> {
+fn conduct(request: &RunRequest, live: Option<SocketAddr>) -> Result<Outcome, Failure> {
     let interrupt = interrupt()?;
+    // Until the run is over, and reported if it can't go on.
+    let _live = live
+        .map(|listen| watch::of_run(listen, request, &interrupt))
+        .transpose()?;
     let mut display = Display::new();
     let mut judge = |dir: &Path, id: u32| judged(dir, id);
     let mut show = |event| display.show(&event);

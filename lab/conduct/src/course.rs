@@ -13,6 +13,7 @@ use lab_study::Secrets;
 use lab_study::plan::{Plan, Trial};
 use lab_workload::{User, Workload};
 
+use crate::control::Control;
 use crate::event::Event;
 use crate::measuring::Measured;
 use crate::provision::Users;
@@ -46,6 +47,7 @@ pub(crate) struct Conductor<'a> {
     pub(crate) quiet: Option<QuietGate>,
     pub(crate) events: &'a mut dyn FnMut(Event),
     pub(crate) interrupt: &'a AtomicBool,
+    pub(crate) control: &'a Control,
 }
 
 /// What is learned on the way.
@@ -110,7 +112,7 @@ impl Conductor<'_> {
         system: &mut System,
         wait: Duration,
     ) -> Result<Input, Stop> {
-        if self.interrupt.load(Ordering::Relaxed) {
+        if self.interrupt.load(Ordering::Relaxed) || self.control.skips() {
             return Err(Stop::Interrupted);
         }
         system.output.thin();

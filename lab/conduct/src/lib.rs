@@ -20,6 +20,7 @@ mod calibrate;
 mod child;
 mod clock;
 mod command;
+mod control;
 mod cores;
 mod course;
 mod error;
@@ -60,6 +61,7 @@ mod watched;
 pub use calibrate::{
     CalibrateError, CalibrateRequest, Calibration, Lateness, calibrate, serve_nothing,
 };
+pub use control::Control;
 pub use error::ConductError;
 pub use event::{Event, Phase, Progress};
 pub use journal::{Gone, Restoration, Restored, restore};

@@ -45,6 +45,7 @@ pub(crate) fn event(secrets: &Secrets, mut event: Event) -> Event {
                 check.evidence = secrets.masked(&check.evidence);
             }
         }
+        Event::Failed(example) => example.detail = secrets.masked(&example.detail),
         Event::Note(text) => *text = secrets.masked(text),
         _ => {}
     }

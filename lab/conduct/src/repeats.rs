@@ -23,6 +23,8 @@ struct State {
     ran: bool,
     /// Its last attempt is no measurement, and may be repeated.
     open: bool,
+    /// It is not to run any more in this go.
+    left_out: bool,
     /// Repeats that are left.
     left: u32,
 }
@@ -44,6 +46,7 @@ impl Repeats {
             block,
             ran: false,
             open: false,
+            left_out: false,
             left: repeats,
         };
         let trials: Vec<State> = trials.map(state).collect();
@@ -76,6 +79,11 @@ impl Repeats {
         }
     }
 
+    /// Takes in that an attempt was given up: there is none in its place in this go.
+    pub(crate) fn leave_out(&mut self, next: Next) {
+        self.trials[next.at].left_out = true;
+    }
+
     /// The next of its block; then what is to be repeated in it, whatever had fewest repeats first; then
     /// the next block.
     pub(crate) fn next(&self) -> Option<Next> {
@@ -84,7 +92,7 @@ impl Repeats {
         blocks.into_iter().find_map(|block| {
             let of_block = || {
                 let all = self.trials.iter().enumerate();
-                all.filter(move |(_, one)| one.block == block)
+                all.filter(move |(_, one)| one.block == block && !one.left_out)
             };
             let first = of_block().find(|(_, one)| !one.ran);
             let first = first.map(|(at, _)| Next { at, attempt: None });
@@ -109,7 +117,7 @@ impl Repeats {
     /// The places of those that are to run, each once, repeats among them.
     pub(crate) fn outstanding(&self) -> impl Iterator<Item = usize> + '_ {
         let all = self.trials.iter().enumerate();
-        all.filter(|(_, one)| !one.ran || (one.open && one.left > 0))
+        all.filter(|(_, one)| !one.left_out && (!one.ran || (one.open && one.left > 0)))
             .map(|(at, _)| at)
     }
 }
@@ -190,6 +198,19 @@ mod tests {
         assert_eq!((of(3), of(4), ran.len()), (3, 1, 8));
         let none = order(&mut fresh(0), |_, _| disturbed());
         assert_eq!(none.len(), 6);
+    }
+
+    #[test]
+    fn what_was_left_out_never_comes_back() {
+        let mut repeats = fresh(3);
+        let first = repeats.next().unwrap();
+        repeats.leave_out(first);
+        let ran = order(&mut repeats, |trial, before| match (trial, before) {
+            (2, 0) => disturbed(),
+            _ => valid(),
+        });
+        assert_eq!(ran, [(2, 2), (3, 3), (2, 7), (4, 4), (5, 5), (6, 6)]);
+        assert_eq!(repeats.outstanding().count(), 0);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use lab_study::plan::{Plan, Trial};
 use lab_study::{Loaded, Secrets, Workload};
 use sha2::{Digest, Sha256};
 
-use crate::clock::calendar;
+use crate::clock::{calendar, pause};
+use crate::control::Control;
 use crate::cores::{self, Allotment, Pinned};
 use crate::course::Conductor;
 use crate::event::Event;
@@ -22,6 +23,7 @@ use crate::judged::{Judge, Judged, Streak};
 use crate::kernel::{self, Kernel};
 use crate::logged::Logged;
 use crate::machine;
+use crate::measuring::LOOK;
 use crate::quiet::{self, Patience};
 use crate::repeats::Repeats;
 use crate::scratch::{self, Work};
@@ -49,6 +51,8 @@ pub struct RunRequest {
     pub state: PathBuf,
     /// How long to wait for a quiet machine.
     pub patience: Patience,
+    /// What may be asked of it while it goes on.
+    pub control: Control,
 }
 
 /// What a run came to. The figures are in the archive.
@@ -62,7 +66,7 @@ pub struct Outcome {
     pub trials: u32,
     /// Trials of the plan that were disturbed from outside, each time; a resumed run repeats them.
     pub disturbed: u32,
-    /// It was interrupted and can be resumed.
+    /// It was interrupted, or a trial was skipped, and can be resumed.
     pub interrupted: bool,
 }
 
@@ -151,6 +155,8 @@ fn run_all(
     };
     let mut log = Logged::of(run.archive.dir());
     let mut told = |event: Event| {
+        // The log is a file like the others.
+        let event = masked::event(secrets, event);
         log.take(&event);
         events(event);
     };
@@ -273,7 +279,8 @@ impl Run<'_> {
             completed: trials - left,
             planned,
         });
-        let (mut interrupted, mut streak) = (false, Streak::default());
+        let (mut interrupted, mut left_out) = (false, false);
+        let mut streak = Streak::default();
         while let Some(next) = repeats.next() {
             let mut trial = plan.trials[next.at].clone();
             let attempt_of = next.attempt.map(|_| trial.id);
@@ -285,15 +292,23 @@ impl Run<'_> {
                 attempt_of,
             };
             let Some(judged) = self.one((plan, &trial), place, judge, events)? else {
-                interrupted = true;
-                break;
+                if self.interrupted() {
+                    interrupted = true;
+                    break;
+                }
+                left_out = true;
+                repeats.leave_out(next);
+                let told = "It was skipped: a resumed run runs it.".to_owned();
+                events(Event::Note(told));
+                continue;
             };
             repeats.learn(next, &judged);
             if let Some(told) = streak.learn(&judged) {
                 events(Event::Note(told));
             }
         }
-        self.outcome(trials, count(repeats.disturbed()), interrupted)
+        let is_cut = interrupted || left_out;
+        self.outcome(trials, count(repeats.disturbed()), is_cut)
     }
 
     /// What the trials came to that are in the archive already, by trial of the plan.
@@ -444,7 +459,21 @@ impl Run<'_> {
         Ok(workload.at_speed(self.request.plan.speed))
     }
 
-    /// What a trial came to; `None` when it was interrupted.
+    /// Waits while the run is paused. False when it was interrupted.
+    fn may_begin(&self, events: &mut dyn FnMut(Event)) -> bool {
+        let control = &self.request.control;
+        if control.is_paused() {
+            events(Event::Note(
+                "The run pauses before its next trial.".to_owned(),
+            ));
+            while control.is_paused() && !self.interrupted() {
+                pause(LOOK);
+            }
+        }
+        !self.interrupted()
+    }
+
+    /// What a trial came to; `None` when it was interrupted or skipped.
     fn one(
         &self,
         (plan, trial): (&Plan, &Trial),
@@ -452,9 +481,10 @@ impl Run<'_> {
         judge: Judge<'_>,
         events: &mut dyn FnMut(Event),
     ) -> Result<Option<Judged>, ConductError> {
-        if self.interrupted() {
+        if !self.may_begin(events) {
             return Ok(None);
         }
+        self.request.control.begin_trial();
         events(Event::TrialStarted {
             id: trial.id,
             attempt_of: place.attempt_of,
@@ -490,6 +520,7 @@ impl Run<'_> {
             quiet,
             events,
             interrupt: self.interrupt,
+            control: &self.request.control,
         };
         let done = conductor.conduct(writer);
         let put_back = self.kernel.put_back();

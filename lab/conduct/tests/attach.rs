@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lab_archive::{Run, TrialEnd, TrialRecord};
-use lab_conduct::{ConductError, Event, FailedCheck, Judged, Outcome, Patience, RunRequest, run};
+use lab_conduct::{
+    ConductError, Control, Event, FailedCheck, Judged, Outcome, Patience, Phase, RunRequest, run,
+};
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, load_study};
 
@@ -100,12 +102,7 @@ impl Stage {
         self.dir.path().join("run")
     }
 
-    fn run(
-        &self,
-        resume: bool,
-        judge: &mut dyn FnMut(&Run) -> Judged,
-        stop_after: usize,
-    ) -> Result<Outcome, ConductError> {
+    fn request(&self, resume: bool) -> RunRequest {
         let files = Texts(BTreeMap::from([
             ("s.study.yaml", self.study.clone()),
             ("small.workload.yaml", WORKLOAD.to_owned()),
@@ -115,7 +112,7 @@ impl Stage {
             speed: 1.0,
             seed: Some(5),
         };
-        let request = RunRequest {
+        RunRequest {
             plan: plan(&loaded.study, &options).unwrap(),
             loaded,
             out: self.out(),
@@ -124,7 +121,17 @@ impl Stage {
             program: PathBuf::from("/nowhere"),
             state: self.dir.path().join("state"),
             patience: Patience::NONE,
-        };
+            control: Control::default(),
+        }
+    }
+
+    fn run(
+        &self,
+        resume: bool,
+        judge: &mut dyn FnMut(&Run) -> Judged,
+        stop_after: usize,
+    ) -> Result<Outcome, ConductError> {
+        let request = self.request(resume);
         let interrupt = AtomicBool::new(false);
         let mut done = 0;
         let mut tell = |event: Event| {
@@ -335,4 +342,38 @@ fn two_invalid_trials_are_the_generators_limit() {
     let mut judge = |run: &Run| invalid(up_to_six(run).carried == Some(true), false);
     stage.run(false, &mut judge, usize::MAX).unwrap();
     assert_eq!(chosen(&stage), [2, 4, 8, 8, 6, 7, 7, 6]);
+}
+
+#[test]
+fn a_run_pauses_and_leaves_a_trial_out_when_it_is_asked_to() {
+    let address = plain();
+    let mut stage = Stage::attached(&format!("    url: http://{address}\n"));
+    stage.study = stage.study.replace("trials: 1", "trials: 3");
+    let request = stage.request(false);
+    let Control { pause, skip } = request.control.clone();
+    let interrupt = AtomicBool::new(false);
+    let (mut order, mut paused) = (Vec::new(), 0);
+    let mut tell = |event: Event| match event {
+        Event::TrialStarted { id, .. } => order.push(id),
+        // The second is given up in its hold; what comes next waits until it may go on.
+        Event::Phase(Phase::Hold) if order == [1, 2] => {
+            skip.store(true, Ordering::Relaxed);
+            pause.store(true, Ordering::Relaxed);
+        }
+        Event::Note(text) if text.contains("pauses") => {
+            paused += 1;
+            let pause = Arc::clone(&pause);
+            std::thread::spawn(move || {
+                std::thread::park_timeout(std::time::Duration::from_millis(300));
+                pause.store(false, Ordering::Relaxed);
+            });
+        }
+        _ => {}
+    };
+    let mut judge = |_: &std::path::Path, _| Judged::default();
+    let outcome = run(&request, &mut tell, &mut judge, &interrupt).unwrap();
+    assert_eq!((order, paused), (vec![1, 2, 3], 1));
+    assert_eq!((outcome.completed, outcome.interrupted), (2, true));
+    let resumed = stage.run(true, &mut |_| Judged::default(), usize::MAX);
+    assert_eq!(resumed.unwrap().completed, 3);
 }

@@ -15,7 +15,7 @@ use lab_archive::{
     Circumstances, Follow, Happening, Kind, Outcome as Answered, Run, Series, TrialEnd,
 };
 use lab_conduct::{
-    ConductError, Event, FailedCheck, Judged, Outcome, Patience, Phase, RunRequest, run,
+    ConductError, Control, Event, FailedCheck, Judged, Outcome, Patience, Phase, RunRequest, run,
 };
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, load_study};
@@ -128,6 +128,7 @@ impl Stage {
             program,
             state: self.dir.path().join("state"),
             patience: Patience::NONE,
+            control: Control::default(),
         }
     }
 
@@ -307,18 +308,10 @@ fn logs_the_same(dir: &Path, events: usize) {
     let at = |wanted: fn(&Happening) -> bool| lines.iter().filter(|l| wanted(&l.what)).count();
     let first = lines.first().map(|line| &line.what);
     assert!(matches!(first, Some(Happening::RunStarted { pid, .. }) if *pid == std::process::id()));
-    assert_eq!(
-        at(|e| matches!(e, Happening::TrialStarted { of: 2, .. })),
-        2
-    );
-    assert_eq!(
-        at(|e| matches!(e, Happening::Phase { phase } if phase == "hold")),
-        2
-    );
-    assert_eq!(
-        at(|e| matches!(e, Happening::TrialDone { errors: 0, .. })),
-        2
-    );
+    let begun = at(|e| matches!(e, Happening::TrialStarted { of: 2, .. }));
+    let held = at(|e| matches!(e, Happening::Phase { phase } if phase == "hold"));
+    let done = at(|e| matches!(e, Happening::TrialDone { errors: 0, .. }));
+    assert_eq!((begun, held, done), (2, 2, 2));
     let last = lines.last().map(|line| &line.what);
     assert_eq!(last, Some(&Happening::RunEnded { interrupted: false }));
     assert!(lines.len() <= events + 1, "windows tell the progress");

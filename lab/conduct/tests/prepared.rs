@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use lab_archive::{Run, TrialEnd};
-use lab_conduct::{Judged, Patience, RunRequest, run};
+use lab_conduct::{Control, Judged, Patience, RunRequest, run};
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, load_study};
 
@@ -120,6 +120,7 @@ fn another_server_is_provisioned_filled_and_kept() {
         program: "plimsoll".into(),
         state: dir.path().join("lab"),
         patience: Patience::NONE,
+        control: Control::default(),
     };
     let never = AtomicBool::new(false);
     let outcome = run(&request, &mut |_| {}, &mut |_, _| Judged::default(), &never).unwrap();

@@ -19,6 +19,7 @@ use std::sync::atomic::AtomicBool;
 use lab_archive::{Run, TrialEnd};
 
 use self::load::{BUSY, Figures, Load, WAITING};
+use crate::control::Control;
 use crate::event::Event;
 use crate::judged::Judged;
 use crate::quiet::Patience;
@@ -68,6 +69,7 @@ fn measure(
         program: request.program.clone(),
         state: folder.join("state"),
         patience: Patience::NONE,
+        control: Control::default(),
     };
     let mut nothing_to_judge = |_: &Path, _| Judged::default();
     let outcome = run(&request, events, &mut nothing_to_judge, interrupt)?;

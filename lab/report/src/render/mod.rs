@@ -7,6 +7,6 @@ mod svg;
 mod terminal;
 mod text_page;
 
-pub use html::html;
+pub use html::{html, pieces};
 pub use markdown::markdown;
 pub use terminal::terminal;

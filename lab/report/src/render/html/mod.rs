@@ -6,6 +6,7 @@
 mod charts;
 mod figures;
 mod parts;
+pub mod pieces;
 mod room;
 mod tables;
 
@@ -61,30 +62,43 @@ pub fn html(document: &Document) -> String {
 fn head(document: &Document) -> Markup {
     html! {
         header {
-            div.brand {
-                // A ship's load-line mark: the ring and the line that runs through it.
-                svg viewBox="0 0 34 26" aria-hidden="true" {
-                    g fill="none" stroke="currentColor" stroke-width="2.6" {
-                        circle cx="17" cy="13" r="9" {}
-                        path d="M1 13H33" {}
-                    }
-                }
-                span { (document.kind) }
-            }
+            (brand(document.kind))
             h1 { (document.title) }
             @for line in &document.origin { p.meta { (line) } }
-            div.pills {
-                (pill(document.verdict.tone, document.verdict.text.trim_end_matches('.')))
-                @for one in &document.badges { (pill(one.tone, &judged(one.tone, &one.text))) }
-            }
-            p.headline { (document.headline) }
-            @for section in document.sections.iter().filter(|it| it.role == Role::Lead) {
-                @for one in &section.blocks { (block(one)) }
-            }
-            (load_lines(&document.load_lines))
-            (list("findings", &document.findings))
+            (sum_up(document))
         }
         "\n"
+    }
+}
+
+fn brand(kind: &str) -> Markup {
+    html! {
+        div.brand {
+            // A ship's load-line mark: the ring and the line that runs through it.
+            svg viewBox="0 0 34 26" aria-hidden="true" {
+                g fill="none" stroke="currentColor" stroke-width="2.6" {
+                    circle cx="17" cy="13" r="9" {}
+                    path d="M1 13H33" {}
+                }
+            }
+            span { (kind) }
+        }
+    }
+}
+
+/// What it comes to.
+fn sum_up(document: &Document) -> Markup {
+    html! {
+        div.pills {
+            (pill(document.verdict.tone, document.verdict.text.trim_end_matches('.')))
+            @for one in &document.badges { (pill(one.tone, &judged(one.tone, &one.text))) }
+        }
+        p.headline { (document.headline) }
+        @for section in document.sections.iter().filter(|it| it.role == Role::Lead) {
+            @for one in &section.blocks { (block(one)) }
+        }
+        (load_lines(&document.load_lines))
+        (list("findings", &document.findings))
     }
 }
 

@@ -1,5 +1,5 @@
 "use strict";
-for (const table of document.querySelectorAll("table")) {
+const dress = (root) => { for (const table of root.querySelectorAll("table")) {
   const body = table.tBodies[0];
   if (table.classList.contains("sorts")) {
     const heads = table.tHead.rows[table.tHead.rows.length - 1].cells;
@@ -47,4 +47,5 @@ for (const table of document.querySelectorAll("table")) {
   });
   const details = box.closest("details");
   if (!details) box.before(copy);
-}
+} };
+dress(document);

@@ -1,0 +1,73 @@
+//! `plimsoll watch`, and the live page of `plimsoll run --live`.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use lab_archive::Run;
+use lab_conduct::RunRequest;
+use lab_live::{Analyse, Controls, Live};
+
+use crate::args::WatchArgs;
+use crate::commands::{print, report};
+use crate::exit::{Exit, Failure};
+use crate::interrupt::{Interrupt, interrupt};
+use crate::talk::say;
+
+/// Between two looks at the interrupt.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(args: &WatchArgs) -> Result<Exit, Failure> {
+    if !args.run.join("manifest.json").exists() {
+        let text = format!("{} is not the archive of a run", args.run.display());
+        return Err(Failure::text(Exit::BadInput, text)
+            .hint("name the folder that `plimsoll run` printed as its archive"));
+    }
+    let interrupt = interrupt()?;
+    let live = start(args.listen, &args.run, None)?;
+    print(&format!("live page: {}\n", live.url()))?;
+    say(format_args!("Ctrl-C ends it; the run goes on by itself"));
+    while !interrupt.load(Ordering::Relaxed) {
+        std::thread::park_timeout(LOOK);
+    }
+    drop(live);
+    Ok(Exit::Success)
+}
+
+/// The live page of a run that this process conducts.
+pub(crate) fn of_run(
+    listen: SocketAddr,
+    request: &RunRequest,
+    interrupt: &Interrupt,
+) -> Result<Live, Failure> {
+    let controls = Controls {
+        stop: Interrupt::clone(interrupt),
+        pause: request.control.pause.clone(),
+        skip: request.control.skip.clone(),
+        may_skip: request.plan.search.is_none(),
+    };
+    let live = start(listen, &request.out, Some(controls))?;
+    say(format_args!("live page: {}", live.url()));
+    Ok(live)
+}
+
+fn start(listen: SocketAddr, dir: &Path, controls: Option<Controls>) -> Result<Live, Failure> {
+    if !listen.ip().is_loopback() {
+        say(format_args!(
+            "note: {listen} can be reached from other machines, without encryption: whoever sees the \
+             address of the page can steer the run"
+        ));
+    }
+    Live::start(listen, dir.to_path_buf(), analyse(), controls).map_err(|error| {
+        Failure::new(Exit::BadInput, &error)
+            .hint("another address, or port 0 for any free one, may do")
+    })
+}
+
+fn analyse() -> Analyse {
+    Box::new(|dir| {
+        let run = Run::open(dir).map_err(|error| error.to_string())?;
+        report::analysed(run).map_err(|failure| failure.report)
+    })
+}

@@ -1,0 +1,172 @@
+//! The state of a run as OpenMetrics text (version 1.0), for Prometheus and what speaks its language.
+//!
+//! Response times go out as histograms that add up over trials, steps, and generators; never as
+//! quantiles, which don't. Their bounds are those of Prometheus's native histograms of schema 1: powers
+//! of √2 seconds.
+
+use std::fmt::Write as _;
+
+use hdrhistogram::Histogram;
+use lab_archive::ErrorClass;
+
+use crate::state::{Mode, Outcome, State};
+use crate::trial::{COUNTERS, Step, Trial};
+
+/// What the text is.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Halves of the exponents of 2 of the first and the last bound: 0.12 ms and 64 s.
+const EXPONENTS: std::ops::RangeInclusive<i32> = -26..=12;
+
+/// The run's metrics.
+#[must_use]
+pub fn metrics(state: &State) -> String {
+    let mut text = String::new();
+    let study = labels(&[("study", &state.manifest.study)]);
+    let (done, valid) = state.counts();
+    gauge(&mut text, "plimsoll_run_up", "Whether the run goes on.");
+    let up = u8::from(state.mode == Mode::Running);
+    let _ = writeln!(text, "plimsoll_run_up{{{study}}} {up}");
+    gauge(
+        &mut text,
+        "plimsoll_trials",
+        "Trials of the plan, by what became of them.",
+    );
+    let failed = |outcome| {
+        state
+            .done
+            .iter()
+            .filter(|one| one.outcome == outcome)
+            .count()
+    };
+    let counts = [
+        ("planned", state.trials as usize),
+        ("done", done),
+        ("valid", valid),
+        ("invalid", failed(Outcome::Invalid)),
+        ("system_failed", failed(Outcome::SystemFailed)),
+    ];
+    for (which, count) in counts {
+        let _ = writeln!(text, "plimsoll_trials{{{study},state=\"{which}\"}} {count}");
+    }
+    gauge(
+        &mut text,
+        "plimsoll_load_left_seconds",
+        "Ramps and holds that are left.",
+    );
+    let left = state.left_ms() / 1e3;
+    let _ = writeln!(text, "plimsoll_load_left_seconds{{{study}}} {left}");
+    if let Some(trial) = &state.trial {
+        of_trial(&mut text, state, trial);
+    }
+    text.push_str("# EOF\n");
+    text
+}
+
+fn of_trial(text: &mut String, state: &State, trial: &Trial) {
+    let id = trial.id.to_string();
+    let of = labels(&[
+        ("study", &state.manifest.study),
+        ("trial", &id),
+        ("cell", &trial.label),
+    ]);
+    gauge(text, "plimsoll_users", "Users in a session.");
+    let _ = writeln!(text, "plimsoll_users{{{of}}} {}", trial.users_now());
+    counter(text, "plimsoll_sessions", "Sessions begun, ramp included.");
+    let _ = writeln!(text, "plimsoll_sessions_total{{{of}}} {}", trial.sessions);
+    counter(
+        text,
+        "plimsoll_requests",
+        "Requests by what came back, ramp included.",
+    );
+    let steps = || trial.steps.iter().chain(&trial.probe);
+    for step in steps() {
+        requests(text, &of, step);
+    }
+    let name = "plimsoll_response_time_seconds";
+    let _ = writeln!(text, "# TYPE {name} histogram\n# UNIT {name} seconds");
+    let _ = writeln!(
+        text,
+        "# HELP {name} Of answered requests, from the planned send, ramp included."
+    );
+    for step in steps() {
+        histogram(
+            text,
+            name,
+            &format!("{of},step=\"{}\"", escaped(&step.name)),
+            &step.all_times,
+        );
+    }
+    gauge(
+        text,
+        "plimsoll_counter",
+        "The newest samples of host and processes, as in monitor.csv.",
+    );
+    for (at, column) in COUNTERS.iter().enumerate() {
+        if let Some(value) = trial.newest[at] {
+            let _ = writeln!(text, "plimsoll_counter{{{of},name=\"{column}\"}} {value}");
+        }
+    }
+}
+
+fn requests(text: &mut String, of: &str, step: &Step) {
+    let name = escaped(&step.name);
+    let mut line = |outcome: &str, count: u64| {
+        let _ = writeln!(
+            text,
+            "plimsoll_requests_total{{{of},step=\"{name}\",outcome=\"{outcome}\"}} {count}"
+        );
+    };
+    line("ok", step.ok);
+    for (class, count) in &step.errors {
+        line(word(*class), *count);
+    }
+}
+
+fn word(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Status => "status",
+        ErrorClass::Timeout => "timeout",
+        ErrorClass::Connect => "connect",
+        ErrorClass::Reset => "reset",
+        ErrorClass::Check => "check",
+    }
+}
+
+fn histogram(text: &mut String, name: &str, of: &str, times: &Histogram<u64>) {
+    for half in EXPONENTS {
+        let bound = (f64::from(half) / 2.0).exp2();
+        let count = times.count_between(0, (bound * 1e6) as u64);
+        let _ = writeln!(text, "{name}_bucket{{{of},le=\"{bound}\"}} {count}");
+    }
+    let count = times.len();
+    let sum = lab_stats::histogram::sum(times) / 1e6;
+    let _ = writeln!(text, "{name}_bucket{{{of},le=\"+Inf\"}} {count}");
+    let _ = writeln!(
+        text,
+        "{name}_count{{{of}}} {count}\n{name}_sum{{{of}}} {sum}"
+    );
+}
+
+fn gauge(text: &mut String, name: &str, help: &str) {
+    let _ = writeln!(text, "# TYPE {name} gauge\n# HELP {name} {help}");
+}
+
+fn counter(text: &mut String, name: &str, help: &str) {
+    let _ = writeln!(text, "# TYPE {name} counter\n# HELP {name} {help}");
+}
+
+fn labels(all: &[(&str, &str)]) -> String {
+    let each = all
+        .iter()
+        .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
+    each.collect::<Vec<_>>().join(",")
+}
+
+/// As a label's value: backslash, quote, and line end are escaped.
+fn escaped(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}

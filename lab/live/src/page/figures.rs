@@ -1,0 +1,229 @@
+//! The trial under way in charts and tables: through its time, by step, and examples of its errors.
+
+use lab_analysis::format::{count, figure};
+use lab_analysis::model::Times;
+use lab_archive::ErrorClass;
+use lab_report::chart::{Across, Chart, Line, Plot, Series};
+use lab_report::document::{Block, Cell, Column, Kind, Row, Table};
+use lab_report::render::pieces;
+use maud::{Markup, PreEscaped, html};
+
+use crate::series::Stretch;
+use crate::state::State;
+use crate::trial::{Step, Trial};
+
+/// A line of a chart: its words in the key, whose it is, and its points.
+type Drawn = (&'static str, Series, Vec<(f64, Option<f64>)>);
+
+/// A chart: its name, its unit, its lines, the most important last.
+type Of = (&'static str, &'static str, Vec<Drawn>);
+
+/// What happened through the trial.
+pub(super) fn charts(state: &State) -> Markup {
+    let Some(trial) = &state.trial else {
+        return html! {};
+    };
+    let cores = f64::from(state.manifest.environment.cores.max(1));
+    let cards = of_load(trial).into_iter().chain(of_counters(trial, cores));
+    html! {
+        h2 { "Through trial " (trial.id) }
+        p.lead { "Seconds from the start of the ramp, which is shaded. " (places(trial)) }
+        div.grid { @for (name, unit, lines) in cards { (card(trial, name, unit, lines)) } }
+    }
+}
+
+fn of_load(trial: &Trial) -> [Of; 3] {
+    let (first, second, third) = (Series::First, Series::Second, Series::Published);
+    let load = |of: &dyn Fn(&Stretch) -> Option<f64>| -> Vec<(f64, Option<f64>)> {
+        let stretches = trial.load.stretches().iter();
+        stretches.map(|one| (one.middle(), of(one))).collect()
+    };
+    let throughput = vec![
+        ("failed", second, load(&Stretch::failed_per_s)),
+        ("answered", first, load(&Stretch::answered_per_s)),
+    ];
+    let response = vec![
+        ("p99", third, load(&|one| one.ms(0.99))),
+        ("p95", second, load(&|one| one.ms(0.95))),
+        ("median", first, load(&|one| one.ms(0.5))),
+    ];
+    let in_session = load(&|one| Some(f64::from(one.users)));
+    let mut users = vec![("users in a session", first, in_session)];
+    if trial.load.stretches().iter().any(|one| one.waiting > 0) {
+        let waiting = load(&|one| Some(one.waiting as f64));
+        users.push(("sessions that wait for a connection", second, waiting));
+    }
+    [
+        ("Throughput", "per s", throughput),
+        ("Response time", "ms", response),
+        ("Users", "", users),
+    ]
+}
+
+fn of_counters(trial: &Trial, cores: f64) -> [Of; 3] {
+    let (first, second, third) = (Series::First, Series::Second, Series::Published);
+    let counter = |at: usize, divide: f64| -> Vec<(f64, Option<f64>)> {
+        let points = trial.counters.of(at).filter(|(t, _)| *t >= 0.0);
+        points
+            .map(|(t, value)| (t, value.map(|value| value / divide)))
+            .collect()
+    };
+    let cpu = vec![
+        ("generator", third, counter(2, cores)),
+        ("system under test", second, counter(1, cores)),
+        ("host", first, counter(0, 1.0)),
+    ];
+    let memory = vec![("resident", first, counter(3, 1.0))];
+    let io = vec![
+        ("network", second, counter(5, 1.0)),
+        ("disk", first, counter(4, 1.0)),
+    ];
+    [
+        ("CPU", "% of all cores", cpu),
+        ("Memory of the system", "MB", memory),
+        ("Disk and network", "transfers per s, KB per s", io),
+    ]
+}
+
+/// How coarse the charts are.
+fn places(trial: &Trial) -> String {
+    let stretches = trial.load.stretches();
+    let Some(first) = stretches.first() else {
+        return String::new();
+    };
+    let length = lab_analysis::format::duration(first.end_ms - first.start_ms);
+    format!("Each point stands for {length}, by all answers in it.")
+}
+
+fn card(trial: &Trial, name: &str, unit: &str, lines: Vec<Drawn>) -> Markup {
+    let end = ((trial.ramp_ms + trial.hold_ms) as f64).max(trial.elapsed_ms) / 1e3;
+    let words: Vec<(&str, &str)> = lines
+        .iter()
+        .rev()
+        .map(|(words, series, _)| (*words, class(*series)))
+        .collect();
+    let lines: Vec<Line> = lines
+        .into_iter()
+        .map(|(_, series, points)| Line { series, points })
+        .collect();
+    let most = lines.iter().flat_map(Line::values).fold(0.0, f64::max);
+    let across = Across::Time {
+        end,
+        counts_from: trial.ramp_ms as f64 / 1e3,
+        most,
+    };
+    let title = format!("{name} through trial {}", trial.id);
+    let plot = Plot::through_time(title, lines, across).filter(|_| end > 0.0);
+    html! {
+        section.card {
+            h3 { (name) span.unit { (unit) } }
+            @match plot {
+                Some(plot) => (PreEscaped(pieces::chart(&Chart::Plot(plot)))),
+                None => p.none { "nothing yet" },
+            }
+            ul.key { @for (words, class) in words { li { i class=(class) {} (words) } } }
+        }
+    }
+}
+
+fn class(series: Series) -> &'static str {
+    match series {
+        Series::First => "",
+        Series::Second => "second",
+        Series::Published => "published",
+    }
+}
+
+/// Each step's answers, errors, and times.
+pub(super) fn steps(state: &State) -> Markup {
+    let Some(trial) = &state.trial else {
+        return html! {};
+    };
+    let heads = [
+        "step", "answers", "errors", "mean", "p50", "p95", "p99", "max",
+    ];
+    let kind = |at: usize| if at == 0 { Kind::Text } else { Kind::Number };
+    let columns = heads
+        .iter()
+        .enumerate()
+        .map(|(at, head)| Column::new(*head, kind(at)));
+    let rows = trial.steps.iter().chain(&trial.probe).map(row);
+    let table = Table::new("Steps", "step", columns.collect(), rows.collect());
+    html! {
+        h2 { "Steps" }
+        p.lead { "Answers and errors of the whole trial; times in ms as above." }
+        (PreEscaped(pieces::blocks(&[Block::Table(table)])))
+    }
+}
+
+fn row(step: &Step) -> Row {
+    let times = Times::of(&step.times);
+    let whole = |n: u64| Cell {
+        value: Some(n as f64),
+        ..Cell::text(count(n))
+    };
+    let mut cells = vec![
+        Cell::text(pieces::plain(&step.name)),
+        whole(step.ok),
+        whole(step.failed()),
+    ];
+    let figures = [times.mean, times.p50, times.p95, times.p99, times.max];
+    cells.extend(figures.map(Cell::number));
+    Row::new(cells)
+}
+
+/// How many requests failed, by class, and examples.
+pub(super) fn errors(state: &State) -> Markup {
+    let Some(trial) = state
+        .trial
+        .as_ref()
+        .filter(|trial| trial.failed() > 0 || !trial.examples.is_empty())
+    else {
+        return html! {};
+    };
+    let of_class = |class: ErrorClass| -> u64 {
+        let steps = trial.steps.iter().chain(&trial.probe);
+        steps.filter_map(|step| step.errors.get(&class)).sum()
+    };
+    let all = CLASSES.map(|class| (class, of_class(class)));
+    let counts: Vec<String> = all
+        .iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(class, n)| format!("{} {}", count(*n), words(*class)))
+        .collect();
+    let attempts = (trial.answered() + trial.failed()) as f64;
+    let part = lab_stats::ratio(trial.failed() as f64 * 100.0, attempts);
+    html! {
+        h2 { "Errors" }
+        p.lead {
+            (counts.join(", "))
+            @if let Some(part) = part { "; " (figure(part)) " % of the requests" }
+        }
+        ul.notes {
+            @for one in &trial.examples {
+                li {
+                    (lab_analysis::format::duration(one.t_ms as f64)) " · " (pieces::plain(&one.step)) " · "
+                    (words(one.class)) ": " code { (pieces::plain(&one.detail)) }
+                }
+            }
+        }
+    }
+}
+
+const CLASSES: [ErrorClass; 5] = [
+    ErrorClass::Status,
+    ErrorClass::Timeout,
+    ErrorClass::Connect,
+    ErrorClass::Reset,
+    ErrorClass::Check,
+];
+
+fn words(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Status => "unexpected status",
+        ErrorClass::Timeout => "timeout",
+        ErrorClass::Connect => "no connection",
+        ErrorClass::Reset => "connection broken",
+        ErrorClass::Check => "answer not as expected",
+    }
+}

@@ -1,0 +1,116 @@
+//! Who may ask: the token, the host, and where a request comes from. It answers nothing.
+
+use std::net::IpAddr;
+
+use axum::http::HeaderMap;
+use axum::http::header::{HOST, HeaderName, ORIGIN};
+use subtle::ConstantTimeEq as _;
+
+/// Says where a request comes from; sent by every browser of today, and by no page's script.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// What is in the address of the page: 128 random bits.
+#[derive(Debug, Clone)]
+pub struct Token(String);
+
+impl Token {
+    pub(super) fn new() -> std::io::Result<Self> {
+        let mut bits = [0; 16];
+        getrandom::fill(&mut bits).map_err(|error| std::io::Error::other(error.to_string()))?;
+        Ok(Self(
+            bits.iter().map(|byte| format!("{byte:02x}")).collect(),
+        ))
+    }
+
+    /// In hex.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is the token; it takes as long whatever differs.
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.0.as_bytes().ct_eq(text.as_bytes()).into()
+    }
+}
+
+/// Whether the host that a request names is an address or this machine's own name for itself: another
+/// name may have been made to lead here.
+pub(super) fn is_our_host(headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    host.is_some_and(|host| {
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            _ => host,
+        };
+        let bare = name
+            .strip_prefix('[')
+            .and_then(|name| name.strip_suffix(']'));
+        name == "localhost" || bare.unwrap_or(name).parse::<IpAddr>().is_ok()
+    })
+}
+
+/// Whether a request that changes something comes from the page itself, or from no page at all.
+pub(super) fn is_own_page(headers: &HeaderMap) -> bool {
+    let of = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = of(FETCH_SITE) {
+        return matches!(site, "same-origin" | "none");
+    }
+    match (of(ORIGIN), of(HOST)) {
+        (None, _) => true,
+        (Some(origin), Some(host)) => origin.strip_prefix("http://") == Some(host),
+        (Some(_), None) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(all: &[(&'static str, &'static str)]) -> HeaderMap {
+        let all = all
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+        all.collect()
+    }
+
+    #[test]
+    fn hosts_are_addresses_and_localhost() {
+        for (host, ours) in [
+            ("127.0.0.1:8080", true),
+            ("localhost:8080", true),
+            ("[::1]:8080", true),
+            ("10.0.0.7", true),
+            ("evil.example:8080", false),
+            ("localhost.evil.example", false),
+            ("127.0.0.1.evil.example:80", false),
+            ("", false),
+        ] {
+            assert_eq!(is_our_host(&headers(&[("host", host)])), ours, "{host}");
+        }
+        assert!(!is_our_host(&headers(&[])));
+    }
+
+    #[test]
+    fn only_the_page_itself_changes_anything() {
+        let host = ("host", "127.0.0.1:8080");
+        for (all, own) in [
+            (vec![host], true),
+            (vec![host, ("sec-fetch-site", "same-origin")], true),
+            (vec![host, ("sec-fetch-site", "cross-site")], false),
+            (vec![host, ("sec-fetch-site", "same-site")], false),
+            (vec![host, ("origin", "http://127.0.0.1:8080")], true),
+            (vec![host, ("origin", "http://evil.example")], false),
+            (vec![host, ("origin", "null")], false),
+        ] {
+            assert_eq!(is_own_page(&headers(&all)), own, "{all:?}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_long_and_never_the_same() {
+        let (one, other) = (Token::new().unwrap(), Token::new().unwrap());
+        assert_eq!(one.text().len(), 32);
+        assert!(one.is(one.text()) && !one.is(other.text()) && !one.is(""));
+    }
+}

@@ -1,0 +1,265 @@
+//! The trial under way: sums, quantiles, and the course of what its archive holds so far. Nothing here
+//! is judged: it may still come out as no measurement.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use hdrhistogram::Histogram;
+use lab_archive::{ErrorClass, ErrorExample, Growth, Interval, Kind, Outcome, Series, WindowLine};
+
+use crate::series::{Counters, Load};
+
+/// Examples of errors that are kept.
+const EXAMPLES: usize = 20;
+/// How far back the figures of the moment look.
+const HORIZON_MS: f64 = 5_000.0;
+
+/// Counters that are shown, by their columns.
+pub(crate) const COUNTERS: [&str; 7] = [
+    "host.cpu_percent",
+    "system.cpu_percent",
+    "generator.cpu_percent",
+    "system.rss_mb",
+    "host.disk_transfers_per_s",
+    "host.network_kb_per_s",
+    "host.cpu_others_percent",
+];
+
+/// A trial under way.
+#[derive(Debug, Default)]
+pub struct Trial {
+    /// Its number in the archive.
+    pub id: u32,
+    /// The trial of the plan that it repeats.
+    pub attempt_of: Option<u32>,
+    /// Trials of the plan.
+    pub of: u32,
+    /// Its levels in words.
+    pub label: String,
+    /// Users at the top of its ramp.
+    pub users: u32,
+    /// Length of its ramp.
+    pub ramp_ms: u64,
+    /// Length of its hold.
+    pub hold_ms: u64,
+    /// What it is doing, by the archive's word; empty before it does anything.
+    pub phase: String,
+    /// What it waits for, or how its setup goes; empty of anything else.
+    pub doing: String,
+    /// Steps of its session.
+    pub steps: Vec<Step>,
+    /// The probe, where there is one.
+    pub probe: Option<Step>,
+    /// End of the last window on the trial's clock.
+    pub elapsed_ms: f64,
+    /// Sessions begun.
+    pub sessions: u64,
+    pub(crate) load: Load,
+    pub(crate) counters: Counters,
+    /// Places of [`COUNTERS`] among the archive's columns.
+    columns: Option<[Option<usize>; COUNTERS.len()]>,
+    pub(crate) lateness: Option<Histogram<u64>>,
+    pub(crate) examples: VecDeque<ErrorExample>,
+    /// The newest value of each of [`COUNTERS`].
+    pub(crate) newest: [Option<f64>; COUNTERS.len()],
+    recent: VecDeque<Recent>,
+    holds: bool,
+}
+
+/// A step of the session, or the probe.
+#[derive(Debug)]
+pub struct Step {
+    /// Its name.
+    pub name: String,
+    /// Answered requests, ramp included.
+    pub ok: u64,
+    /// Failed ones by class, ramp included.
+    pub errors: BTreeMap<ErrorClass, u64>,
+    /// Response times in µs since the hold began; before it, since the ramp began.
+    pub times: Histogram<u64>,
+    /// Response times in µs, ramp included.
+    pub all_times: Histogram<u64>,
+}
+
+#[derive(Debug)]
+struct Recent {
+    start_ms: f64,
+    end_ms: f64,
+    answered: u64,
+    failed: u64,
+}
+
+impl Step {
+    fn new(name: &str) -> Self {
+        let histogram = || Histogram::new(3).expect("three digits are allowed");
+        Self {
+            name: name.to_owned(),
+            ok: 0,
+            errors: BTreeMap::new(),
+            times: histogram(),
+            all_times: histogram(),
+        }
+    }
+
+    /// Failed requests.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+}
+
+impl Trial {
+    /// A trial that begins, with the names of its steps by number; the last may be the probe.
+    pub(crate) fn new(id: u32, steps: &[String]) -> Self {
+        let (names, probe) = match steps.split_last() {
+            Some((last, names)) if last == lab_archive::PROBE => (names, Some(Step::new(last))),
+            _ => (steps, None),
+        };
+        Self {
+            id,
+            steps: names.iter().map(|name| Step::new(name)).collect(),
+            probe,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in what the archive has more of it.
+    pub(crate) fn grow(&mut self, growth: Growth) {
+        for window in &growth.windows {
+            self.window(window);
+        }
+        for interval in growth.intervals {
+            self.interval(interval);
+        }
+        if !growth.columns.is_empty() {
+            let find = |name: &str| growth.columns.iter().position(|column| column == name);
+            let columns = *self.columns.get_or_insert_with(|| COUNTERS.map(find));
+            for (t_ms, row) in &growth.rows {
+                let values = columns.map(|at| row.get(at?).copied().flatten());
+                self.counters.take(*t_ms, &values);
+                self.newest = values;
+            }
+        }
+    }
+
+    fn window(&mut self, window: &WindowLine) {
+        let (mut answered, mut failed) = (0, 0);
+        for (number, line) in &window.steps {
+            let number = usize::from(*number);
+            let is_probe = number == self.steps.len();
+            let step = self.steps.get_mut(number).or(self.probe.as_mut());
+            let Some(step) = step else { continue };
+            step.ok += line.ok;
+            for (class, count) in &line.errors {
+                *step.errors.entry(*class).or_default() += count;
+            }
+            if !is_probe {
+                answered += line.ok;
+                failed += line.errors.values().sum::<u64>();
+            }
+        }
+        self.elapsed_ms = self.elapsed_ms.max(window.end_ms);
+        self.sessions += window.cycles;
+        self.load.window(window, answered, failed);
+        self.recent.push_back(Recent {
+            start_ms: window.start_ms,
+            end_ms: window.end_ms,
+            answered,
+            failed,
+        });
+        let from = window.end_ms - HORIZON_MS;
+        while self.recent.front().is_some_and(|one| one.end_ms <= from) {
+            self.recent.pop_front();
+        }
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        if !self.holds && interval.start_ms + 1 >= self.ramp_ms {
+            self.holds = true;
+            let steps = self.steps.iter_mut().chain(&mut self.probe);
+            steps.for_each(|step| step.times.clear());
+            self.lateness = None;
+        }
+        match interval.series {
+            Series::Step {
+                step,
+                outcome: Outcome::Ok,
+                kind: Kind::Response,
+            } => {
+                let number = usize::from(step);
+                let is_probe = number == self.steps.len();
+                let Some(step) = self.steps.get_mut(number).or(self.probe.as_mut()) else {
+                    return;
+                };
+                interval.add_to(&mut step.times);
+                interval.add_to(&mut step.all_times);
+                if !is_probe {
+                    self.load.times(interval);
+                }
+            }
+            Series::Lateness => {
+                let new = || Histogram::new(3).expect("three digits are allowed");
+                interval.add_to(self.lateness.get_or_insert_with(new));
+            }
+            _ => {}
+        }
+    }
+
+    /// Answered requests, ramp included, the probe's left out.
+    #[must_use]
+    pub fn answered(&self) -> u64 {
+        self.steps.iter().map(|step| step.ok).sum()
+    }
+
+    /// Failed ones.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.steps.iter().map(Step::failed).sum()
+    }
+
+    /// Answered and failed requests per second over the last seconds.
+    #[must_use]
+    pub fn rates(&self) -> Option<(f64, f64)> {
+        let (first, last) = self.recent.front().zip(self.recent.back())?;
+        let seconds = (last.end_ms - first.start_ms) / 1e3;
+        let per_s = |count: u64| lab_stats::ratio(count as f64, seconds);
+        let answered = self.recent.iter().map(|one| one.answered).sum();
+        let failed = self.recent.iter().map(|one| one.failed).sum();
+        per_s(answered).zip(per_s(failed))
+    }
+
+    /// Response times in µs of all steps together, since the hold began or, before it, the ramp.
+    #[must_use]
+    pub fn times(&self) -> Histogram<u64> {
+        let mut sum = Histogram::new(3).expect("three digits are allowed");
+        for step in &self.steps {
+            // It widens by itself.
+            let _ = sum.add(&step.times);
+        }
+        sum
+    }
+
+    /// Whether its times are of the hold.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.holds
+    }
+
+    /// Users in a session at the end of the last window.
+    #[must_use]
+    pub fn users_now(&self) -> u32 {
+        self.load.stretches().last().map_or(0, |last| last.users)
+    }
+
+    /// Time to the end of its hold; `None` before its ramp.
+    #[must_use]
+    pub fn left_ms(&self) -> Option<f64> {
+        let is_on = matches!(&*self.phase, "ramp" | "hold");
+        is_on.then(|| ((self.ramp_ms + self.hold_ms) as f64 - self.elapsed_ms).max(0.0))
+    }
+
+    pub(crate) fn example(&mut self, example: ErrorExample) {
+        if self.examples.len() < EXAMPLES {
+            self.examples.push_back(example);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! A look at a run: what its archive has more since the last one, and the analysis of what is complete.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use lab_analysis::Analysis;
+use lab_archive::{ArchiveError, Follow};
+
+use crate::state::{Mode, State};
+
+/// Analyses an archive of any version.
+pub type Analyse = Box<dyn Fn(&Path) -> Result<Analysis, String> + Send>;
+
+/// After so long without a sign of life the process is looked for.
+const SILENCE: Duration = Duration::from_secs(5);
+/// A trial under way grows by no more than this many looks' worth at once.
+const LOOKS: usize = 64;
+
+/// What whoever watches may ask of the process that conducts the run; only that process has it.
+#[derive(Debug, Clone, Default)]
+pub struct Controls {
+    /// Ends the run; finished trials stay.
+    pub stop: Arc<AtomicBool>,
+    /// Holds it before the next trial.
+    pub pause: Arc<AtomicBool>,
+    /// Gives the trial under way up.
+    pub skip: Arc<AtomicBool>,
+    /// Whether trials can be left out: those of a search depend on each other.
+    pub may_skip: bool,
+}
+
+/// A run that is watched.
+pub struct Watch {
+    follow: Follow,
+    state: State,
+    analyse: Analyse,
+    analysis: Option<Analysis>,
+    /// Trials that the analysis knows.
+    analysed: Option<usize>,
+    controls: Option<Controls>,
+    heard: Option<Instant>,
+    has_folders: bool,
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Watch {
+    /// Begins to watch the archive in `dir`. Nothing but its manifest and plan is read until the first
+    /// look.
+    ///
+    /// # Errors
+    /// [`ArchiveError`], if there is none.
+    pub fn open(
+        dir: &Path,
+        analyse: Analyse,
+        controls: Option<Controls>,
+    ) -> Result<Self, ArchiveError> {
+        let follow = Follow::open(dir)?;
+        let state = State::new(follow.manifest().clone(), &follow.plan()?);
+        Ok(Self {
+            follow,
+            state,
+            analyse,
+            analysis: None,
+            analysed: None,
+            controls,
+            heard: None,
+            has_folders: false,
+        })
+    }
+
+    /// Takes in what is new.
+    ///
+    /// # Errors
+    /// [`ArchiveError`], if the archive is damaged or gone.
+    pub fn look(&mut self, now: Instant) -> Result<(), ArchiveError> {
+        let lines = self.follow.events()?;
+        let mut heard = !lines.is_empty() || self.heard.is_none();
+        let begun = lines
+            .iter()
+            .filter_map(|line| self.state.happened(line))
+            .last();
+        if let Some(id) = begun {
+            self.follow.begin(id);
+        }
+        if !self.state.is_logged && !self.has_folders {
+            self.has_folders = true;
+            if let Some(id) = self.follow.under_way()? {
+                self.state.found(id);
+                self.follow.begin(id);
+            }
+        }
+        for _ in 0..LOOKS {
+            let growth = self.follow.growth()?;
+            let more = growth.more;
+            heard |= !growth.windows.is_empty();
+            self.state.grew(growth);
+            if !more {
+                break;
+            }
+        }
+        if heard {
+            self.heard = Some(now);
+        }
+        self.is_gone(now);
+        self.judge();
+        Ok(())
+    }
+
+    /// Whether the process that conducts it ended without a word.
+    fn is_gone(&mut self, now: Instant) {
+        let silent = self
+            .heard
+            .is_none_or(|heard| now.duration_since(heard) >= SILENCE);
+        let (Mode::Running, Some(pid), true) = (self.state.mode, self.state.pid, silent) else {
+            return;
+        };
+        if !Path::new(&format!("/proc/{pid}")).exists() {
+            self.state.mode = Mode::Gone;
+        }
+    }
+
+    /// Analyses anew what is complete, where that has changed.
+    fn judge(&mut self) {
+        let done = self.state.done.len();
+        let is_known = self.analysed == Some(done) && self.state.is_logged;
+        if is_known || (self.analysed.is_some() && !self.state.is_logged) {
+            return;
+        }
+        self.analysed = Some(done);
+        if done == 0 && self.state.is_logged {
+            return;
+        }
+        // What can't be judged yet is judged after the next trial.
+        if let Ok(analysis) = (self.analyse)(self.follow.dir())
+            && analysis.summary.complete > 0
+        {
+            self.state.recall(&analysis);
+            self.analysed = Some(self.state.done.len());
+            self.analysis = Some(analysis);
+        }
+    }
+
+    /// Where the run stands.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What complete trials come to; `None` without any.
+    #[must_use]
+    pub fn analysis(&self) -> Option<&Analysis> {
+        self.analysis.as_ref()
+    }
+
+    /// What may be asked of the run, while it goes on.
+    #[must_use]
+    pub fn controls(&self) -> Option<&Controls> {
+        self.controls
+            .as_ref()
+            .filter(|_| self.state.mode == Mode::Running)
+    }
+}
+
+impl Controls {
+    /// Whether the run is held before its next trial.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.pause.load(Ordering::Relaxed)
+    }
+
+    /// Whether it was told to end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

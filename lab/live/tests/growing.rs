@@ -1,0 +1,197 @@
+//! A run that is watched shows what its report will say: the same counts, on the page and in the metrics.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use lab_analysis::{Analysis, analyse};
+use lab_archive::Run;
+use lab_live::{Analyse, Controls, Mode, Watch, metrics, page, parts};
+use lab_study::present_plan;
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/workload")
+}
+
+fn analysed(dir: &Path) -> Result<Analysis, String> {
+    let run = Run::open(dir).map_err(|error| error.to_string())?;
+    let plan = present_plan(run.plan, &run.files, &run.manifest.overrides);
+    let plan = plan.map_err(|error| error.to_string())?;
+    analyse(&Run { plan, ..run }).map_err(|error| error.to_string())
+}
+
+fn analyser() -> Analyse {
+    Box::new(analysed)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test's own clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// The golden archive as it was while its second trial ran; the lines are its log.
+fn under_way(lines: &[serde_json::Value]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&golden(), folder.path());
+    let trials = folder.path().join("trials");
+    fs::rename(trials.join("002"), trials.join("002.partial")).unwrap();
+    fs::remove_file(trials.join("002.partial/trial.json")).unwrap();
+    log(folder.path(), lines);
+    folder
+}
+
+fn log(dir: &Path, lines: &[serde_json::Value]) {
+    let path = dir.join("events.jsonl");
+    let mut text = fs::read_to_string(&path).unwrap_or_default();
+    for line in lines {
+        let mut line = line.clone();
+        line["at"] = "2026-11-22T10:00:00Z".into();
+        text.push_str(&format!("{line}\n"));
+    }
+    fs::write(&path, text).unwrap();
+}
+
+fn begun() -> Vec<serde_json::Value> {
+    let planned = &analysed(&golden()).unwrap().trials[1];
+    vec![
+        serde_json::json!({ "event": "run_started", "pid": std::process::id(), "trials": 2,
+            "completed": 0, "planned_ms": 9000 }),
+        serde_json::json!({ "event": "trial_done", "trial": 1, "end": { "how": "complete" },
+            "transactions": 1, "errors": 0, "took_ms": 1, "failed": [] }),
+        serde_json::json!({ "event": "trial_started", "trial": 2, "of": 2, "cell": planned.cell,
+            "control": false, "users": planned.users, "ramp_ms": planned.ramp_ms,
+            "hold_ms": planned.hold_ms }),
+        serde_json::json!({ "event": "phase", "phase": "hold" }),
+        serde_json::json!({ "event": "failed", "example": { "t_ms": 1500, "step": "<script>",
+            "class": "status", "detail": "503 \u{202e}</code><script>alert(1)</script>" } }),
+    ]
+}
+
+#[test]
+fn a_trial_under_way_has_the_counts_that_its_report_will_have() {
+    let report = &analysed(&golden()).unwrap().trials[1];
+    let folder = under_way(&begun());
+    let mut watch = Watch::open(folder.path(), analyser(), None).unwrap();
+    assert_eq!(
+        watch.state().mode,
+        Mode::Unknown,
+        "nothing is read before a look"
+    );
+    watch.look(now()).unwrap();
+    assert_eq!(watch.state().mode, Mode::Running);
+    assert_eq!(watch.analysis().unwrap().trials.len(), 1);
+    let trial = watch.state().trial.as_ref().unwrap();
+    assert_eq!(trial.label, report.label);
+    assert_eq!(
+        (trial.answered(), trial.failed()),
+        (report.transactions, report.errors)
+    );
+    assert_eq!(trial.times().len() + dropped(report), report.transactions);
+    let text = metrics(watch.state());
+    let sum: u64 = text
+        .lines()
+        .filter(|line| line.starts_with("plimsoll_response_time_seconds_count"))
+        .filter(|line| !line.contains("step=\"probe\""))
+        .map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap())
+        .sum();
+    assert_eq!(sum, report.transactions);
+    assert!(text.ends_with("# EOF\n"));
+    assert!(!text.contains("quantile"), "quantiles don't add up");
+}
+
+/// Answers of the ramp: times are of the hold.
+fn dropped(report: &lab_analysis::model::TrialAnalysis) -> u64 {
+    let run = Run::open(&golden()).unwrap();
+    let windows = &run.trials[1].windows;
+    let probe = run.manifest.steps.iter().position(|step| step == "probe");
+    let ramp = windows
+        .iter()
+        .filter(|one| one.start_ms + 1.0 < report.ramp_ms as f64);
+    let steps = ramp.flat_map(|one| &one.steps);
+    let ours = steps.filter(|(step, _)| Some(usize::from(**step)) != probe);
+    ours.map(|(_, line)| line.ok).sum()
+}
+
+#[test]
+fn the_page_grows_part_by_part_and_shows_hostile_words_as_words() {
+    let folder = under_way(&begun());
+    let controls = Controls {
+        may_skip: true,
+        ..Controls::default()
+    };
+    let mut watch = Watch::open(folder.path(), analyser(), Some(controls.clone())).unwrap();
+    watch.look(now()).unwrap();
+    let text = page(&watch);
+    assert!(
+        !text.contains("<script>alert") && !text.contains('\u{202e}'),
+        "{text}"
+    );
+    assert!(text.contains("&lt;script&gt;alert"), "the example is there");
+    assert!(text.contains("1 of 2 trials done"), "{text}");
+    for act in ["pause", "skip", "stop"] {
+        assert!(text.contains(&format!("value=\"{act}\"")), "{act}");
+    }
+    let before = parts(&watch);
+    watch.look(now()).unwrap();
+    assert_eq!(parts(&watch), before, "nothing happened, nothing changes");
+    controls
+        .pause
+        .store(true, std::sync::atomic::Ordering::Relaxed);
+    watch.look(now()).unwrap();
+    let changed: Vec<&str> = parts(&watch)
+        .iter()
+        .zip(&before)
+        .filter(|(new, old)| new.html != old.html)
+        .map(|(new, _)| new.id)
+        .collect();
+    assert_eq!(changed, ["controls"]);
+    log(
+        folder.path(),
+        &[serde_json::json!({ "event": "run_ended", "interrupted": true })],
+    );
+    watch.look(now()).unwrap();
+    assert!(
+        watch.controls().is_none(),
+        "there is nothing to steer any more"
+    );
+    assert!(!page(&watch).contains("<form"));
+}
+
+#[test]
+fn a_run_whose_process_is_gone_says_so_after_a_while() {
+    let mut lines = begun();
+    // No process has this number.
+    lines[0]["pid"] = u32::MAX.into();
+    let folder = under_way(&lines);
+    let mut watch = Watch::open(folder.path(), analyser(), None).unwrap();
+    let start = now();
+    watch.look(start).unwrap();
+    assert_eq!(watch.state().mode, Mode::Running, "it was just heard");
+    watch.look(start + Duration::from_secs(60)).unwrap();
+    assert_eq!(watch.state().mode, Mode::Gone);
+    assert!(page(&watch).contains("--resume"));
+}
+
+#[test]
+fn archives_without_a_log_are_shown_by_their_report() {
+    let mut watch = Watch::open(&golden(), analyser(), None).unwrap();
+    watch.look(now()).unwrap();
+    assert_eq!(watch.state().mode, Mode::Ended);
+    assert_eq!(watch.state().counts().0, 2);
+    let text = page(&watch);
+    assert!(text.contains("no log of events"), "{text}");
+    assert!(text.contains("2 of 2 trials done"), "{text}");
+}

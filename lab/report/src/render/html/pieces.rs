@@ -1,0 +1,65 @@
+//! Pieces of a page, for who keeps a page of their own up to date: the report's look, tables, and
+//! charts, each as HTML by itself. What comes from a study, a server, or a machine is escaped.
+
+use maud::{Markup, html};
+
+use super::{SCRIPT, STYLE, block, part, room, sum_up};
+use crate::chart::Chart;
+use crate::document::{Block, Document, Role};
+use crate::format;
+use crate::render::svg;
+
+/// What a page looks like, in light and dark.
+#[must_use]
+pub fn style() -> &'static str {
+    STYLE
+}
+
+/// What makes tables sort and copy: `dress(element)` does it to all that are in an element.
+#[must_use]
+pub fn script() -> &'static str {
+    SCRIPT
+}
+
+/// The ship's mark with what kind of page it is.
+#[must_use]
+pub fn brand(kind: &str) -> String {
+    super::brand(kind).into_string()
+}
+
+/// What a document comes to: its verdict, its load lines, its findings.
+#[must_use]
+pub fn summary(document: &Document) -> String {
+    steady(&sum_up(document))
+}
+
+/// The sections under it, as far as a page has room for them.
+#[must_use]
+pub fn sections(document: &Document) -> String {
+    let document = room::fitted(document);
+    let body = document.sections.iter().filter(|it| it.role != Role::Lead);
+    steady(&html! { @for section in body { (part(section)) } })
+}
+
+/// Blocks, one after the other.
+#[must_use]
+pub fn blocks(blocks: &[Block]) -> String {
+    steady(&html! { @for one in blocks { (block(one)) } })
+}
+
+/// A chart.
+#[must_use]
+pub fn chart(chart: &Chart) -> String {
+    steady(&svg::chart(chart))
+}
+
+/// A text without what could steer its reader or reorder a line.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    format::plain(text)
+}
+
+fn steady(markup: &Markup) -> String {
+    let lines: Vec<String> = markup.0.split('\n').map(plain).collect();
+    lines.join("\n")
+}

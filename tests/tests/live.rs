@@ -1,0 +1,178 @@
+//! The live page of a real run, in a real browser: it grows by itself, and its buttons steer the run.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use fantoccini::{Client, ClientBuilder, Locator};
+use hyper_util::client::legacy::connect::HttpConnector;
+use plimsoll_tests::browser::Driver;
+use plimsoll_tests::{program, repository};
+use serde_json::json;
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// A run of many short trials, with its lines.
+struct Running {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Running {
+    fn start(out: &Path) -> Self {
+        let mut child = Command::new(program())
+            .arg("run")
+            .arg(repository().join("studies/calendar.study.yaml"))
+            .args([
+                "--speed",
+                "300",
+                "--set",
+                "matrix.users=[10]",
+                "--set",
+                "trials=30",
+            ])
+            .args(["--set", "repeats=0", "--patience", "0", "--live", "--out"])
+            .arg(out)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let output = child.stderr.take().expect("it is piped");
+        let (sender, lines) = sync_channel(10_000);
+        std::thread::spawn(move || {
+            let lines = BufReader::new(output).lines().map_while(Result::ok);
+            lines.for_each(|line| drop(sender.send(line)));
+        });
+        Self { child, lines }
+    }
+
+    /// The next line with these words in it.
+    fn line(&self, words: &str) -> String {
+        loop {
+            let line = self.lines.recv_timeout(LIMIT);
+            let line = line.unwrap_or_else(|_| panic!("no line with {words:?}"));
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    fn page(&self) -> String {
+        let line = self.line("live page: ");
+        line.split_once("live page: ")
+            .expect("it was found")
+            .1
+            .to_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_page_grows_and_steers_the_run() {
+    let Some(driver) = Driver::start("live page") else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder for the archive");
+    let mut running = Running::start(&folder.path().join("run"));
+    let page = running.page();
+    running.line("ramp");
+    let options = json!({
+        "binary": driver.browser(),
+        "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+    });
+    let capabilities = json!({ "goog:chromeOptions": options });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let client = ClientBuilder::new(HttpConnector::new())
+            .capabilities(capabilities.as_object().expect("an object").clone())
+            .connect(&driver.url())
+            .await
+            .expect("the browser starts");
+        let on_page = client.clone();
+        let lived = tokio::spawn(async move { steer(&on_page, &page).await }).await;
+        let _ = client.close().await;
+        if let Err(error) = lived {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    });
+    running.line("It was skipped");
+    running.line("pauses before its next trial");
+    running.line("interrupted: ");
+    let ended = running.child.wait().expect("the run ends");
+    assert_eq!(ended.code(), Some(105));
+}
+
+/// Watches, pauses, skips, and stops.
+async fn steer(client: &Client, page: &str) {
+    client.goto(page).await.expect("the page opens");
+    see(client, "//*[@id='link'][.='live']").await;
+    // Neither waits for a reload: it is told as it happens.
+    see(
+        client,
+        "//*[@id='charts']//*[local-name()='path'][@stroke='var(--first)']",
+    )
+    .await;
+    see(client, "//*[@id='report']//*[contains(@class,'pill')]").await;
+    press(client, "Pause before the next trial").await;
+    see(client, "//button[.='Go on']").await;
+    press(client, "Skip this trial…").await;
+    press(client, "Skip this trial").await;
+    see(
+        client,
+        "//*[@id='log']//li[contains(., 'pauses before its next trial')]",
+    )
+    .await;
+    // What was opened stays open, and what was focused stays focused, while parts are made anew.
+    press(client, "Stop the run…").await;
+    let script = "return document.scrollingElement.scrollWidth <= innerWidth";
+    let fits = client
+        .execute(script, vec![])
+        .await
+        .expect("it is measured");
+    assert_eq!(fits, json!(true), "the page is as wide as the window");
+    press(client, "Stop the run").await;
+    see(client, "//*[@id='link'][.='the run is over']").await;
+    see(client, "//*[@id='progress'][contains(., 'interrupted')]").await;
+}
+
+async fn see(client: &Client, path: &str) {
+    let waited = client
+        .wait()
+        .at_most(LIMIT)
+        .for_element(Locator::XPath(path));
+    if let Err(error) = waited.await {
+        let text = client
+            .find(Locator::Css("body"))
+            .await
+            .expect("a body")
+            .text()
+            .await;
+        panic!("{path}: {error}\n{}", text.unwrap_or_default());
+    }
+}
+
+/// A part may be made anew between finding a button and pressing it.
+async fn press(client: &Client, name: &str) {
+    let path = format!("//*[self::button or self::summary][normalize-space()='{name}']");
+    for _ in 0..20 {
+        see(client, &path).await;
+        let found = client.find(Locator::XPath(&path)).await;
+        let Ok(button) = found else { continue };
+        if button.click().await.is_ok() {
+            return;
+        }
+    }
+    panic!("{name} can't be pressed");
+}
