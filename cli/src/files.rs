@@ -2,9 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
-use lab_study::{Environment, Files};
+use lab_study::{Bytes, Environment, Files};
 
 /// No study, workload, or table of figures is larger; a wrong path shall not fill the memory.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -14,6 +16,15 @@ const MAX_NAMES: usize = 10_000;
 
 /// Reads paths as the shell gives them.
 pub(crate) struct Disk;
+
+/// A file that is read a row at a time.
+struct Rows(File);
+
+impl Bytes for Rows {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+}
 
 /// As [`Disk`], for who runs what is read: values of the environment are told, and those that lack are
 /// missed before anything starts.
@@ -26,6 +37,10 @@ impl Files for DiskAndEnvironment {
 
     fn names(&self, folder: &str) -> Vec<String> {
         Disk.names(folder)
+    }
+
+    fn open(&self, path: &str) -> io::Result<Arc<dyn Bytes>> {
+        Disk.open(path)
     }
 
     fn environment(&self, name: &str) -> Environment {
@@ -51,6 +66,17 @@ impl Files for Disk {
             ));
         }
         Ok(bytes)
+    }
+
+    fn open(&self, path: &str) -> io::Result<Arc<dyn Bytes>> {
+        let file = File::open(Path::new(path))?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "this is no file",
+            ));
+        }
+        Ok(Arc::new(Rows(file)))
     }
 
     fn names(&self, folder: &str) -> Vec<String> {

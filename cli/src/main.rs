@@ -11,6 +11,7 @@ mod interrupt;
 mod length;
 mod operating;
 mod progress;
+mod rows;
 mod size;
 mod state;
 mod talk;

@@ -14,6 +14,7 @@ use crate::commands::{load, print, request, shows};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::Disk;
 use crate::length::{length, total};
+use crate::rows::rows;
 use crate::words::{cell_words, duration};
 
 /// What 80 columns leave for the words of a cell.
@@ -25,6 +26,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         Some(dir) => Some(shows::earlier(dir, &plan)?),
         None => None,
     };
+    print(&rows(&loaded.study.workload, &plan))?;
     print(&describe(&plan))?;
     print(&shows::describe(&loaded.study, &plan, earlier.as_ref()))?;
     let request = request::new(&args.study, (loaded, plan), PathBuf::from("runs"), false)?;

@@ -145,6 +145,7 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         transfer: None,
         variables: Arc::from([]),
         given: Arc::default(),
+        data: None,
     }
 }
 

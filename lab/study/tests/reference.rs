@@ -19,6 +19,7 @@ impl Files for Example {
     fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
         match path {
             "example.workload.yaml" => Ok(self.0.clone().into_bytes()),
+            "users.csv" => Ok(b"email,password\nada@example.org,secret\n".to_vec()),
             _ => Err(std::io::ErrorKind::NotFound.into()),
         }
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::scope::Slot;
 use crate::template::Template;
+use crate::xml_path::XmlPath;
 
 /// Largest compiled regular expression.
 const MAX_REGEX_BYTES: usize = 1024 * 1024;
@@ -36,6 +37,10 @@ pub enum CaptureSource<T = Template> {
     Cookie(String),
     /// The first group of a regular expression over the body.
     Regex(Box<Pattern>),
+    /// The first group of all matches of a regular expression over the body, as a list.
+    RegexAll(Box<Pattern>),
+    /// All values at a path of the body as XML, as a list. An empty body gives an empty list.
+    Xml(Box<XmlPath>),
     /// The rendered path of this request (`request.path`).
     RequestPath,
 }
@@ -157,6 +162,8 @@ impl<T> CaptureSource<T> {
             Self::Header(name) => CaptureSource::Header(name.clone()),
             Self::Cookie(name) => CaptureSource::Cookie(name.clone()),
             Self::Regex(pattern) => CaptureSource::Regex(pattern.clone()),
+            Self::RegexAll(pattern) => CaptureSource::RegexAll(pattern.clone()),
+            Self::Xml(path) => CaptureSource::Xml(path.clone()),
             Self::RequestPath => CaptureSource::RequestPath,
         })
     }

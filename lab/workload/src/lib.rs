@@ -5,6 +5,7 @@
 //! them, clocks, or sockets.
 
 mod capture;
+mod data;
 mod given;
 mod level;
 mod load;
@@ -15,12 +16,15 @@ mod predict;
 mod render_error;
 mod scope;
 mod size;
+mod slot;
 pub mod template;
 pub mod timing;
 mod user;
 mod wait;
+mod xml_path;
 
 pub use capture::{Capture, CaptureSource, JsonPath, Pattern, PatternError};
+pub use data::{Bytes, Data, Each, Table, TableError};
 pub use given::{Asked, Given};
 pub use level::{Level, Parameters};
 pub use load::{LoadKind, LoadSpec, Spacing, TIMEOUT_MS};
@@ -33,3 +37,4 @@ pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
 pub use size::{SizeError, size};
 pub use template::Template;
 pub use wait::{Chance, Wait};
+pub use xml_path::{XmlPath, XmlPathError};

@@ -67,6 +67,10 @@ impl Message {
         let sources: Workload<TemplateSource> = serde_json::from_str(self.workload.get())?;
         let count = sources.variables.len();
         let has = |slot: &Slot| usize::from(*slot) < count;
+        let columns = sources.data.iter().flat_map(|data| &data.columns);
+        if !columns.map(|(_, slot)| slot).all(has) {
+            return Err(MessageError::Variables);
+        }
         let captures = sources.requests().flat_map(|request| &request.captures);
         if count > MAX_VARIABLES || !captures.map(|capture| &capture.slot).all(has) {
             return Err(MessageError::Variables);

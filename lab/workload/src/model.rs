@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::capture::{Capture, JsonPath};
+use crate::data::Data;
 use crate::given::{Asked, Given};
 use crate::level::Parameters;
 use crate::scope::Slot;
@@ -42,6 +43,9 @@ pub struct Workload<T = Template> {
     /// What its templates ask of the environment.
     #[serde(default)]
     pub given: Arc<Given>,
+    /// The rows that its users or sessions are given.
+    #[serde(default)]
+    pub data: Option<Arc<Data>>,
 }
 
 /// The repeated cycle of one user.
@@ -222,6 +226,7 @@ impl<T> Workload<T> {
             transfer: self.transfer.clone(),
             variables: Arc::clone(&self.variables),
             given: Arc::clone(&self.given),
+            data: self.data.clone(),
         })
     }
 }

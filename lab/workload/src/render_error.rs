@@ -18,6 +18,12 @@ pub enum RenderError {
         /// Its name.
         variable: String,
     },
+    /// The data has no row for the user or session.
+    #[error("{cause}")]
+    NoRow {
+        /// Why, with the name of the file.
+        cause: String,
+    },
     /// A function or an operator can't work with its values.
     #[error("`{template}` can't be rendered: {cause}")]
     Failed {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
+use crate::data::{Data, Each};
 use crate::given::Given;
 use crate::render_error::RenderError;
 use crate::timing::{self, ChoiceStream};
@@ -17,8 +18,7 @@ pub const PASSWORD: &str = "password";
 /// Day 0 of the date functions where a study names none: a Monday whose fortnight lies in one month.
 pub const DEFAULT_DATES_FROM: Date = jiff::civil::date(2026, 1, 5);
 
-/// A variable's place in [`crate::Workload::variables`].
-pub type Slot = u16;
+pub use crate::slot::Slot;
 
 /// Which user of which trial.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +40,11 @@ pub struct User {
 pub struct UserScope {
     names: Arc<[String]>,
     given: Arc<Given>,
+    data: Option<Arc<Data>>,
+    /// Why the user has no row, if it has none.
+    no_row: Option<Box<str>>,
+    /// The number of the session that arrived, if sessions do.
+    session: Option<u64>,
     values: Box<[Stored]>,
     index: u32,
     users: u32,
@@ -63,10 +68,17 @@ enum Stored {
 
 impl UserScope {
     /// A user with variables of these names, none of them set.
-    pub(crate) fn unset(names: &Arc<[String]>, given: &Arc<Given>, user: User) -> Self {
+    pub(crate) fn unset(
+        names: &Arc<[String]>,
+        (given, data): (&Arc<Given>, Option<&Arc<Data>>),
+        user: User,
+    ) -> Self {
         Self {
             names: Arc::clone(names),
             given: Arc::clone(given),
+            data: data.map(Arc::clone),
+            no_row: None,
+            session: None,
             values: names.iter().map(|_| Stored::Unset).collect(),
             index: user.index,
             users: user.users.max(1),
@@ -155,14 +167,40 @@ impl UserScope {
         }
     }
 
-    /// Begins a session that arrived: from now on its own stream makes the choices.
-    pub fn begin_session(&mut self, choice: ChoiceStream) {
+    /// Begins a session that arrived, by its number: from now on its own stream makes the choices.
+    pub fn begin_session(&mut self, number: u64, choice: ChoiceStream) {
+        self.session = Some(number);
         self.choice = choice;
     }
 
-    /// Begins the user's next session: `cycle` counts them from 0.
+    /// Begins the user's next session: `cycle` counts them from 0, and where each session has a row of
+    /// the data, its variables have the values of another one.
     pub fn next_cycle(&mut self) {
         self.cycles += 1;
+        // Of users that follow themselves, session k of all users comes before session k + 1 of any.
+        let own = || u64::from(self.index) + self.cycle() * u64::from(self.users);
+        let number = self.session.unwrap_or_else(own);
+        self.take_row(Each::Session, number);
+    }
+
+    /// Takes the row of this number, where rows are for that.
+    pub(crate) fn take_row(&mut self, each: Each, number: u64) {
+        let Some(data) = self.data.clone().filter(|data| data.each == each) else {
+            return;
+        };
+        let (seed, block) = self.seed;
+        match data.row(number, seed, block) {
+            Ok(values) => {
+                self.no_row = None;
+                for ((_, slot), value) in data.columns.iter().zip(values) {
+                    self.set_text(*slot, &value);
+                }
+            }
+            Err(cause) => {
+                self.no_row = Some(cause.into());
+                data.columns.iter().for_each(|(_, slot)| self.clear(*slot));
+            }
+        }
     }
 
     /// Says which round of a repeated step is under way, from 0.
@@ -222,6 +260,15 @@ impl UserScope {
     /// under test was to provide is not there.
     pub(crate) fn missing(&self, slot: Slot) -> RenderError {
         let variable = self.name(slot).to_owned();
+        let columns = self.data.as_ref().map_or(&[][..], |data| &data.columns);
+        if let Some(cause) = self
+            .no_row
+            .as_deref()
+            .filter(|_| columns.iter().any(|(_, of)| *of == slot))
+        {
+            let cause = cause.to_owned();
+            return RenderError::NoRow { cause };
+        }
         match variable.as_str() {
             PASSWORD => RenderError::Unknown { variable },
             _ => RenderError::EmptyList { variable },
@@ -283,6 +330,9 @@ impl Default for UserScope {
         Self {
             names: Arc::from([]),
             given: Arc::default(),
+            data: None,
+            no_row: None,
+            session: None,
             values: Box::from([]),
             index: 0,
             users: 1,

@@ -1,5 +1,6 @@
 //! A user at its beginning: the variables that its workload gives it.
 
+use crate::data::Each;
 use crate::model::Workload;
 use crate::render_error::RenderError;
 use crate::scope::{Slot, User, UserScope};
@@ -15,7 +16,12 @@ impl UserScope {
         user: User,
         extra: &[(String, String)],
     ) -> Result<Self, RenderError> {
-        let mut scope = Self::unset(&workload.variables, &workload.given, user);
+        let mut scope = Self::unset(
+            &workload.variables,
+            (&workload.given, workload.data.as_ref()),
+            user,
+        );
+        scope.take_row(Each::User, u64::from(user.index));
         for (name, value) in extra {
             let slot = slot(&scope, name)?;
             scope.set_text(slot, value);

@@ -5,6 +5,10 @@ use lab_workload::{Capture, CaptureSource, Expectation, Template, UserScope};
 use serde_json::Value;
 
 use super::request::{Prepared, path_of};
+use super::xml;
+
+/// Most matches of a pattern that are kept.
+const MAX_VALUES: usize = 100_000;
 
 /// How much of what came instead an error shows.
 const SHOWN: usize = 80;
@@ -179,6 +183,17 @@ fn capture(
                     .and_then(|c| c.get(1).or_else(|| c.get(0)));
                 let found = found.ok_or_else(|| format!("no match of `{}`", regex.as_str()))?;
                 scope.set_text(capture.slot, found.as_str());
+            }
+            CaptureSource::RegexAll(regex) => {
+                let text = String::from_utf8_lossy(body);
+                let found = regex.captures_iter(&text);
+                let found = found.filter_map(|found| Some(found.get(1)?.as_str().to_owned()));
+                let values: Vec<String> = found.take(MAX_VALUES).collect();
+                scope.set_list(capture.slot, &values);
+            }
+            CaptureSource::Xml(path) => {
+                let values = xml::values(body, path)?;
+                scope.set_list(capture.slot, &values);
             }
             CaptureSource::RequestPath => scope.set_text(capture.slot, path_of(message)),
         }

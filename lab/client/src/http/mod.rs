@@ -32,11 +32,13 @@ mod head;
 mod request;
 mod response;
 mod server;
+mod xml;
 
 pub use client::{HttpClient, HttpSession};
 pub use head::{Fault, Framing, Head, parse_response_head};
 pub use response::{Complete, KeptBody, ResponseReader, Terms};
 pub use server::{Limits, Server};
+pub use xml::values as xml_values;
 
 /// Messages up to this size are kept for reuse by the hundred, larger ones by the megabyte.
 const POOLED_BYTES: usize = 16 << 10;

@@ -140,8 +140,11 @@ impl Prepared {
             }
         }
         let from_body = |c: &Capture| {
-            use CaptureSource::{JsonPath, JsonPathTemplate, Regex};
-            matches!(c.source, JsonPath(_) | JsonPathTemplate(_) | Regex(_))
+            use CaptureSource::{JsonPath, JsonPathTemplate, Regex, RegexAll, Xml};
+            matches!(
+                c.source,
+                JsonPath(_) | JsonPathTemplate(_) | Regex(_) | RegexAll(_) | Xml(_)
+            )
         };
         let from_headers = |c: &Capture| {
             matches!(

@@ -75,7 +75,7 @@ pub(crate) async fn run_slot<C: Client>(
         let Arrived { number, at, .. } = given.await;
         user.timing = TimingStream::of_session(source.seed, source.block, number);
         let choice = ChoiceStream::of_session(source.seed, source.block, number);
-        user.scope.begin_session(choice);
+        user.scope.begin_session(number, choice);
         state.at = state.at.max(at);
         // The pause after another session's failure isn't this one's: arrivals bound the rate.
         state.not_before = 0;

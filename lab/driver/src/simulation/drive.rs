@@ -58,6 +58,7 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
         transfer: None,
         variables: Arc::from([]),
         given: Arc::default(),
+        data: None,
     };
     Drive {
         workload: Arc::new(workload),

@@ -236,6 +236,7 @@ impl Make {
                 transfer: None,
                 variables: variables.into(),
                 given: Arc::default(),
+                data: None,
             },
         }
     }

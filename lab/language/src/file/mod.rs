@@ -11,7 +11,7 @@ pub use decode::{Container, Decode, Fields, unexpected};
 pub use parts::{At, Count, Json, Levels, OneOrMany, Scalar, Table};
 pub use workload::WorkloadFile;
 pub(crate) use workload::{
-    ExpectFile, ProbeFile, RequestFile, RequestItem, StepFile, TransferFile,
+    DataFile, ExpectFile, ProbeFile, RequestFile, RequestItem, RowsFile, StepFile, TransferFile,
 };
 
 /// The JSON Schema of workload files.

@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::parts::OneOrMany;
-use super::workload::{AnswerFile, BasicFile, SessionFile};
+use super::workload::{AnswerFile, BasicFile, RowsFile, SessionFile};
 use super::*;
 use crate::error::Problems;
 use crate::node;
@@ -210,6 +210,25 @@ prop_compose! {
     }
 }
 
+fn data() -> impl Strategy<Value = DataFile> {
+    let more = (
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+    );
+    prop_oneof![
+        scalar().prop_map(DataFile::File),
+        (scalar(), more).prop_map(|(file, (each, order, unique))| {
+            DataFile::Full(Box::new(RowsFile {
+                file,
+                each,
+                order,
+                unique,
+            }))
+        }),
+    ]
+}
+
 prop_compose! {
     fn workload()(
         workload in scalar(),
@@ -218,13 +237,13 @@ prop_compose! {
         setup in vec(step(), 0..3),
         pace in option::of(scalar()),
         steps in vec(step(), 0..4),
-        probe in option::of((scalar(), request())),
+        (data, probe) in (option::of(data().prop_map(at)), option::of((scalar(), request()))),
         transfer in option::of((scalar(), scalar(), option::of(scalar()))),
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
         let session = SessionFile { pace, steps: at(steps) };
         let transfer = transfer.map(|(place, bytes, chunk)| TransferFile { place, bytes, chunk });
-        WorkloadFile { workload, about, parameters, user, setup, session, probe, transfer }
+        WorkloadFile { workload, about, parameters, data, user, setup, session, probe, transfer }
     }
 }
 

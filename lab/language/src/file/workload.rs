@@ -27,6 +27,10 @@ pub struct WorkloadFile {
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Scalar>")]
     pub(crate) parameters: Table<At<Scalar>>,
+    /// Rows of a CSV file with a line of names, or of JSON Lines (`.jsonl`): a row's columns are
+    /// variables of the user or the session that it is given to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) data: Option<At<DataFile>>,
     /// Variables of each user, evaluated once in this order; a system that knows its users signs
     /// them in by `name` (and `password`).
     #[serde(skip_serializing_if = "Table::is_empty")]
@@ -46,6 +50,41 @@ pub struct WorkloadFile {
     /// its rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) transfer: Option<TransferFile>,
+}
+
+/// Rows from a file.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum DataFile {
+    /// The file alone: each user has a row, in the order of the file.
+    #[schemars(with = "String")]
+    File(At<Scalar>),
+    /// With more.
+    Full(Box<RowsFile>),
+}
+
+/// Which rows, for whom.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct RowsFile {
+    /// The file, from the workload's folder.
+    #[schemars(with = "String")]
+    pub(crate) file: At<Scalar>,
+    /// `user`: each user has a row and keeps it; `session`: each session has another one. `user` unless
+    /// said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) each: Option<At<Scalar>>,
+    /// `listed`: in the order of the file; `shuffled`: in one of the seed and the block. `listed` unless
+    /// said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) order: Option<At<Scalar>>,
+    /// `true` where no row is given twice in a trial: then who comes after the last row has none, and
+    /// their requests are errors. Otherwise the rows are gone through again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<bool>")]
+    pub(crate) unique: Option<At<Scalar>>,
 }
 
 /// What a session carries.
@@ -185,8 +224,8 @@ pub(crate) struct RequestFile {
     /// `{ status: 200, json: { "$.state": ok }, contains: Welcome, header: { Content-Type: json } }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expect: Option<ExpectFile>,
-    /// Values kept for later: a JSON path `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, or
-    /// `request.path`.
+    /// Values kept for later: a JSON path `$.…`, `header.NAME`, `cookie.NAME`, `/regex/` (its first match;
+    /// `/regex/g` keeps all), `xml(//response/href)`, or `request.path`.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) capture: Table<At<Scalar>>,
@@ -253,6 +292,7 @@ impl Decode for WorkloadFile {
         let workload = fields.required("workload", problems);
         let about = fields.optional("about", problems);
         let parameters = fields.optional("parameters", problems);
+        let data = fields.optional("data", problems);
         let user = fields.optional("user", problems);
         let setup = fields.optional("setup", problems);
         let session = fields.required("session", problems);
@@ -263,12 +303,35 @@ impl Decode for WorkloadFile {
             workload: workload?,
             about,
             parameters: parameters.unwrap_or_default(),
+            data,
             user: user.unwrap_or_default(),
             setup: setup.unwrap_or_default(),
             session: session?,
             probe,
             transfer,
         })
+    }
+}
+
+impl Container for DataFile {}
+
+impl Decode for DataFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let Value::Map(_) = node.value else {
+            return At::decode(node, problems).map(Self::File);
+        };
+        let mut fields = Fields::of(node, "data", problems)?;
+        let file = fields.required("file", problems);
+        let each = fields.optional("each", problems);
+        let order = fields.optional("order", problems);
+        let unique = fields.optional("unique", problems);
+        fields.finish(problems);
+        Some(Self::Full(Box::new(RowsFile {
+            file: file?,
+            each,
+            order,
+            unique,
+        })))
     }
 }
 

@@ -1,7 +1,8 @@
-//! What a capture reads: `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, `request.path`.
+//! What a capture reads: `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, `/regex/g`, `xml(…)`,
+//! `request.path`.
 
 use lab_workload::template::{Escape, Symbols};
-use lab_workload::{CaptureSource, JsonPath, Pattern, PatternError, Template};
+use lab_workload::{CaptureSource, JsonPath, Pattern, PatternError, Template, XmlPath};
 
 use crate::text_error::TextError;
 
@@ -12,7 +13,16 @@ pub(super) fn source(text: &str, symbols: Symbols<'_>) -> Result<CaptureSource, 
         return json_path(text, trimmed, symbols);
     }
     if let Some(pattern) = trimmed.strip_prefix('/').and_then(|t| t.strip_suffix('/')) {
-        return regex(text, pattern);
+        return regex(text, pattern).map(CaptureSource::Regex);
+    }
+    if let Some(pattern) = trimmed.strip_prefix('/').and_then(|t| t.strip_suffix("/g")) {
+        return regex(text, pattern).map(CaptureSource::RegexAll);
+    }
+    if let Some(path) = trimmed
+        .strip_prefix("xml(")
+        .and_then(|t| t.strip_suffix(')'))
+    {
+        return xml(text, path);
     }
     if trimmed == "request.path" {
         return Ok(CaptureSource::RequestPath);
@@ -29,7 +39,8 @@ pub(super) fn source(text: &str, symbols: Symbols<'_>) -> Result<CaptureSource, 
         .help(match crate::nearest(trimmed, &["request.path"]) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "write a JSON path `$.items[*].href`, `header.Location`, `cookie.NAME`, \
-                         `/regex with (a group)/`, or `request.path`"
+                         `/regex with (a group)/` (`/…/g` for all its matches), `xml(//response/href)`, \
+                         or `request.path`"
                 .to_owned(),
         })),
     }
@@ -105,9 +116,17 @@ fn path_error(text: &str, error: &serde_json_path::ParseError) -> TextError {
     TextError::new(format!("not a JSON path: {}", error.message()), at..end)
 }
 
-fn regex(text: &str, pattern: &str) -> Result<CaptureSource, TextError> {
+fn xml(text: &str, path: &str) -> Result<CaptureSource, TextError> {
+    match XmlPath::parse(path) {
+        Ok(path) => Ok(CaptureSource::Xml(Box::new(path))),
+        Err(error) => Err(TextError::new(error.to_string(), 0..text.len())
+            .help("write `xml(//response/href)`, or `xml(//link@href)` for an attribute")),
+    }
+}
+
+fn regex(text: &str, pattern: &str) -> Result<Box<Pattern>, TextError> {
     match Pattern::parse(pattern) {
-        Ok(pattern) => Ok(CaptureSource::Regex(Box::new(pattern))),
+        Ok(pattern) => Ok(Box::new(pattern)),
         Err(PatternError::NoGroup) => Err(TextError::new(
             "the regular expression has no group to keep",
             0..text.len(),
@@ -152,6 +171,8 @@ mod tests {
         );
         assert!(matches!(check("cookie.Sid"), Ok(CaptureSource::Cookie(c)) if c == "Sid"));
         assert!(matches!(check("/a(b)/"), Ok(CaptureSource::Regex(_))));
+        assert!(matches!(check("/a(b)/g"), Ok(CaptureSource::RegexAll(_))));
+        assert!(matches!(check("xml(//a@b)"), Ok(CaptureSource::Xml(_))));
         assert!(matches!(
             check("request.path"),
             Ok(CaptureSource::RequestPath)
@@ -162,6 +183,9 @@ mod tests {
             "/a/",
             "/(/",
             "request.pth",
+            "/a/g",
+            "xml(d:href)",
+            "xml()",
             "header.",
             "header.a b",
             "$[?@.a == '{{ nam }}']",

@@ -1,5 +1,9 @@
 //! Files as they are found and taken in, before anything in them is judged.
 
+use std::sync::Arc;
+
+use lab_workload::Bytes;
+
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, Decode, Scalar};
 use crate::node::{self, Node, Value};
@@ -16,6 +20,14 @@ pub trait Files {
     /// told.
     fn names(&self, _folder: &str) -> Vec<String> {
         Vec::new()
+    }
+
+    /// A file of any size, to be read from anywhere in it.
+    ///
+    /// # Errors
+    /// As [`Files::read`].
+    fn open(&self, path: &str) -> Result<Arc<dyn Bytes>, std::io::Error> {
+        Ok(Arc::new(self.read(path)?))
     }
 
     /// The environment variable of this name, which templates ask for by `env(…)` and `secret(…)`. Only
@@ -64,7 +76,7 @@ pub fn read_yaml(path: &str, files: &dyn Files) -> Result<(Vec<u8>, Node), LoadE
 }
 
 /// What is wrong with a file that can't be read.
-fn unreadable(path: &str, error: &std::io::Error, files: &dyn Files) -> LoadError {
+pub(super) fn unreadable(path: &str, error: &std::io::Error, files: &dyn Files) -> LoadError {
     let mut problem = Problem::without_place(path, format!("{path} can't be read: {error}"));
     if error.kind() == std::io::ErrorKind::NotFound {
         problem.message = format!("there is no file {path}");
@@ -74,7 +86,7 @@ fn unreadable(path: &str, error: &std::io::Error, files: &dyn Files) -> LoadErro
 }
 
 /// The file meant by a path that leads nowhere.
-fn near_file(path: &str, files: &dyn Files) -> Option<String> {
+pub(super) fn near_file(path: &str, files: &dyn Files) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let names = files.names(folder);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -5,11 +5,13 @@
 mod body;
 mod capture;
 mod choice;
+mod data;
 mod files;
 mod method;
 mod names;
 mod request;
 mod steps;
+mod variable;
 mod workload;
 
 pub use files::{Environment, Files, beside, decode, first_file, read_yaml};

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lab_workload::template::Escape;
-use lab_workload::{Given, MAX_VARIABLES, PASSWORD, Probe, Session, Template, Transfer, Workload};
+use lab_workload::{
+    Data, Each, Given, MAX_VARIABLES, PASSWORD, Probe, Session, Template, Transfer, Workload,
+};
 
 use super::choice;
 use super::files::{Environment, Files, decode};
 use super::names::{check_short_name, level};
 use super::request::Compiler;
-use super::steps;
+use super::{data, steps, variable};
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, ProbeFile, RequestItem, Scalar, Table, TransferFile, WorkloadFile};
 use crate::node::Node;
@@ -23,11 +25,6 @@ use lab_workload::Parameters as Cell;
 const MAX_TRANSFER: u64 = 1 << 40;
 /// Longest value that the environment gives.
 const MAX_GIVEN: usize = 64 * 1024;
-/// Names that templates know without a workload's doing.
-const RESERVED: &[&str] = &[
-    "index", "users", "round", "cycle", "loop", "true", "false", "none", "range", "dict",
-];
-
 /// The workload that a file's tree is, with its own parameters.
 ///
 /// # Errors
@@ -35,42 +32,54 @@ const RESERVED: &[&str] = &[
 pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), LoadError> {
     let file = decode::<WorkloadFile>(root)?;
     let mut problems = Problems::default();
-    let mut workload = validate(&file, &mut problems);
+    let rows = file.data.as_ref();
+    let rows = rows.map(|rows| data::data(rows, files, &mut problems).map(Arc::new));
+    let mut workload = match transposed(rows) {
+        Some(data) => validate(&file, data.as_ref(), &mut problems),
+        None => None,
+    };
     if let Some(workload) = &mut workload {
         workload.given = Arc::new(given(root, workload, files, &mut problems));
     }
     problems.finish(workload.map(|workload| (workload, file)))
 }
 
-/// The workload with a value for each of its parameters, and `given` by the environment.
+/// The workload with a value for each of its parameters, and all else as `own` has it.
 ///
 /// # Errors
 /// Values that make no sense in it.
 pub fn workload_with(
     file: &WorkloadFile,
     parameters: &Cell,
-    given: &Arc<Given>,
+    own: &Workload,
 ) -> Result<Workload, LoadError> {
     let mut problems = Problems::default();
-    let workload = validate_with(file, parameters, &mut problems).map(|workload| Workload {
-        given: Arc::clone(given),
-        ..workload
-    });
+    let workload =
+        validate_with(file, parameters, own.data.as_ref(), &mut problems).map(|workload| {
+            Workload {
+                given: Arc::clone(&own.given),
+                ..workload
+            }
+        });
     problems.finish(workload)
 }
 
 /// The validated workload with its own parameters; `None` when a problem was noted.
-fn validate(file: &WorkloadFile, problems: &mut Problems) -> Option<Workload> {
+fn validate(
+    file: &WorkloadFile,
+    data: Option<&Arc<Data>>,
+    problems: &mut Problems,
+) -> Option<Workload> {
     check_short_name("workload", &file.workload, problems);
     let parameters = parameters(file, problems)?;
-    validate_with(file, &parameters, problems)
+    validate_with(file, &parameters, data, problems)
 }
 
 /// The parameters as the workload itself sets them; `None` when a problem was noted.
 fn parameters(file: &WorkloadFile, problems: &mut Problems) -> Option<Cell> {
     let mut good = true;
     for (name, value) in file.parameters.iter() {
-        good &= check_variable(name, problems);
+        good &= variable::check(name, problems);
         if value.text().contains("{{") {
             let message = "a parameter is a plain value; a study may set it from its factors";
             problems.push(value.span.first_line().problem(message, "here"));
@@ -95,16 +104,24 @@ impl WorkloadFile {
 fn validate_with(
     file: &WorkloadFile,
     parameters: &Cell,
+    data: Option<&Arc<Data>>,
     problems: &mut Problems,
 ) -> Option<Workload> {
-    let variables = variables(file, problems)?;
-    let user = user(&file.user, &variables, parameters, problems);
+    let variables = variables(file, data.map(Arc::as_ref), problems)?;
+    let rows = data.map(Arc::as_ref);
+    let user = user(&file.user, &variables, (parameters, rows), problems);
+    let outside = without_session_rows(&variables, rows);
     let mut compiler = Compiler {
-        variables: &variables,
+        variables: &outside,
         parameters,
         problems,
     };
     let setup = steps::setup(&file.setup, &mut compiler);
+    let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
+    let mut compiler = Compiler {
+        variables: &variables,
+        ..compiler
+    };
     let pace = file
         .session
         .pace
@@ -113,7 +130,6 @@ fn validate_with(
     let session = steps::session(&file.session.steps, &mut compiler);
     let setup_steps: Vec<_> = file.setup.iter().collect();
     steps::check_names(&setup_steps, compiler.problems);
-    let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
     let transfer = file.transfer.as_ref().map(|t| transfer(t, &mut compiler));
     Some(Workload {
         name: file.workload.text(),
@@ -132,6 +148,7 @@ fn validate_with(
         transfer: transposed(transfer)?,
         variables: variables.into(),
         given: Arc::default(),
+        data: data.map(Arc::clone),
     })
 }
 
@@ -186,13 +203,43 @@ fn transposed<T>(value: Option<Option<T>>) -> Option<Option<T>> {
     }
 }
 
-/// All variables by slot: `password`, those of `user:`, then captures and `set:` in file order.
-fn variables(file: &WorkloadFile, problems: &mut Problems) -> Option<Vec<String>> {
-    let mut names = vec![PASSWORD.to_owned()];
+/// The variables that are there outside of sessions: a name that no template can write keeps the slots
+/// of the others.
+fn without_session_rows(variables: &[String], data: Option<&Data>) -> Vec<String> {
+    let mut variables = variables.to_vec();
+    let rows = data.filter(|data| data.each == Each::Session);
+    for (_, slot) in rows.iter().flat_map(|data| &data.columns) {
+        // The system's password is one, whatever a column is called.
+        if *slot > 0 {
+            variables[usize::from(*slot)].clear();
+        }
+    }
+    variables
+}
+
+/// All variables by slot: `password`, the columns of rows, those of `user:`, then captures and `set:` in file order.
+fn variables(
+    file: &WorkloadFile,
+    data: Option<&Data>,
+    problems: &mut Problems,
+) -> Option<Vec<String>> {
+    let mut names = data::first_variables(data);
     let mut good = true;
+    if let (Some(written), Some(name)) = (
+        &file.data,
+        names.iter().find(|name| is_parameter(file, name)),
+    ) {
+        let message = format!("`{name}` is a column of the data and a parameter");
+        let problem = written.span.first_line().problem(message, "this file");
+        problems.push(Problem {
+            help: Some("give one of them another name".to_owned()),
+            ..problem
+        });
+        good = false;
+    }
     let mut add = |name: &At<String>| {
-        good &= check_variable(name, problems);
-        if file.parameters.iter().any(|(p, _)| p.value == name.value) {
+        good &= variable::check(name, problems);
+        if is_parameter(file, &name.value) {
             let message = format!("`{}` is a parameter of the workload", name.value);
             let problem = name.span.problem(message, "the same name again");
             problems.push(Problem {
@@ -232,28 +279,17 @@ fn variables(file: &WorkloadFile, problems: &mut Problems) -> Option<Vec<String>
     good.then_some(names)
 }
 
-fn check_variable(name: &At<String>, problems: &mut Problems) -> bool {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let text = name.value.as_str();
-    let is_word = text.chars().all(word) && text.starts_with(|c: char| !c.is_ascii_digit());
-    let message = if RESERVED.contains(&text) {
-        format!("`{text}` has a meaning of its own and can't be a variable")
-    } else if text.is_empty() || !is_word || text.len() > 64 {
-        format!("`{text}` can't be the name of a variable")
-    } else {
-        return true;
-    };
-    let mut problem = name.span.problem(message, "this name");
-    problem.help = Some("use letters, digits, and underscores, such as `event_href`".to_owned());
-    problems.push(problem);
-    false
+fn is_parameter(file: &WorkloadFile, name: &str) -> bool {
+    file.parameters
+        .iter()
+        .any(|(parameter, _)| parameter.value == name)
 }
 
 /// `user:` variables see those before them, and `password` where the file sets none itself.
 fn user(
     table: &Table<At<Scalar>>,
     variables: &[String],
-    parameters: &Cell,
+    (parameters, data): (&Cell, Option<&Data>),
     problems: &mut Problems,
 ) -> Option<Vec<(String, Template)>> {
     // A name that no template can write keeps the slots of the others.
@@ -265,6 +301,10 @@ fn user(
     };
     if !table.iter().any(|(name, _)| name.value == PASSWORD) {
         make_known(PASSWORD, &mut known);
+    }
+    let own = data.filter(|data| data.each == Each::User);
+    for (_, slot) in own.iter().flat_map(|data| &data.columns) {
+        known[usize::from(*slot)].clone_from(&variables[usize::from(*slot)]);
     }
     let mut compiled = Some(Vec::new());
     for (name, value) in table.iter() {

@@ -32,6 +32,12 @@ pub(super) fn sha256(root: &Node, without: &[&str]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// One hash of two.
+pub(super) fn with(one: &str, other: &str) -> String {
+    let hash = Sha256::digest(format!("{one} {other}"));
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn plain(node: &Node) -> Plain<'_> {
     match &node.value {
         Value::Null => Plain::Null,

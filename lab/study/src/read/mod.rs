@@ -77,7 +77,7 @@ pub fn load_workload_with(
     }
     let mut values = file.defaults();
     values.extend(parameters.clone());
-    lab_language::workload_with(&file, &values, &own.given)
+    lab_language::workload_with(&file, &values, &own)
 }
 
 /// Loads a study or a workload, whichever the file is: its first key says so.
@@ -118,7 +118,6 @@ impl Study {
         if values == self.cell_template.parameters.defaults {
             return Ok(Arc::clone(&self.workload));
         }
-        lab_language::workload_with(&self.workload_file, &values, &self.workload.given)
-            .map(Arc::new)
+        lab_language::workload_with(&self.workload_file, &values, &self.workload).map(Arc::new)
     }
 }

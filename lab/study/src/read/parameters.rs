@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use lab_language::{CellError, Problem, Problems, WorkloadFile, unknown_name, workload_with};
-use lab_workload::Given;
+use lab_workload::{Each, LoadSpec};
 
 use super::settings::Settings;
 use crate::cell::{CellTemplate, ParametersTemplate};
@@ -57,13 +57,14 @@ pub(super) fn check_cells(
 ) {
     let mut workloads = Workloads {
         file: own.1,
-        given: &own.0.given,
+        own: own.0,
         known: vec![(
             template.parameters.defaults.clone(),
             Some(Arc::clone(own.0)),
         )],
     };
     let mut reported = HashSet::new();
+    let mut short = false;
     for cell in cells {
         let system = template.system.of(cell).system(cell).map(drop);
         let host = template.system.of(cell).host(cell).map(drop);
@@ -73,8 +74,13 @@ pub(super) fn check_cells(
             Ok(parameters) => workloads.of(parameters, problems),
             Err(_) => Some(Arc::clone(own.0)),
         };
-        let load = match workload {
-            Some(workload) => template.load.load(cell, workload.session.pace).map(drop),
+        let load = match &workload {
+            Some(workload) => template.load.load(cell, workload.session.pace).map(|load| {
+                if let Some(problem) = no_rows(file, workload, &load.spec(1.0)).filter(|_| !short) {
+                    problems.push(problem);
+                    short = true;
+                }
+            }),
             None => Ok(()),
         };
         let results = [system, host, reach, parameters.map(drop), load];
@@ -87,10 +93,38 @@ pub(super) fn check_cells(
     }
 }
 
+/// Why the workload's rows can't be given to a load, if they can't.
+fn no_rows(file: &StudyFile, workload: &Workload, load: &LoadSpec) -> Option<Problem> {
+    let data = workload.data.as_ref()?;
+    let place = file.load.span.first_line();
+    if load.generators > 1 {
+        let message = format!(
+            "rows of {} are not sent to generators of their own",
+            data.file
+        );
+        return Some(Problem {
+            help: Some("leave `generators` out".to_owned()),
+            ..place.problem(message, "this load")
+        });
+    }
+    if data.unique && data.each == Each::User && u64::from(load.users) > data.rows {
+        let (users, rows) = (load.users, data.rows);
+        let message = format!(
+            "{users} users need a row each, and {} has {rows}",
+            data.file
+        );
+        return Some(Problem {
+            help: Some("add rows, or leave `unique` out: rows are then given again".to_owned()),
+            ..place.problem(message, "this load")
+        });
+    }
+    None
+}
+
 /// Workloads by their parameters; cells mostly share a few.
 struct Workloads<'f> {
     file: &'f WorkloadFile,
-    given: &'f Arc<Given>,
+    own: &'f Workload,
     known: Vec<(Cell, Option<Arc<Workload>>)>,
 }
 
@@ -101,7 +135,7 @@ impl Workloads<'_> {
             return known.clone();
         }
         let all_well = self.known.iter().all(|(_, workload)| workload.is_some());
-        let made = match workload_with(self.file, parameters, self.given) {
+        let made = match workload_with(self.file, parameters, self.own) {
             Ok(workload) => Some(Arc::new(workload)),
             Err(error) => {
                 if all_well {

@@ -116,11 +116,17 @@ fn workload(
     let file = node::text_file(&found, &bytes)?;
     let root = node::parse(&file)?;
     let (workload, written) = lab_language::read_workload(&root, files)?;
+    let sha256 = meaning::sha256(&root, &["workload", "about"]);
+    // What a file of rows says is said by the workload.
+    let sha256 = match &workload.data {
+        Some(data) => meaning::with(&sha256, &data.sha256),
+        None => sha256,
+    };
     archived.push(("workload.yaml".to_owned(), bytes));
     Ok(Some(WorkloadRead {
         workload: Arc::new(workload),
         written: Arc::new(written),
-        sha256: meaning::sha256(&root, &["workload", "about"]),
+        sha256,
     }))
 }
 

@@ -1,0 +1,170 @@
+//! The values at a path of an XML answer, read in one pass.
+
+use std::borrow::Cow;
+
+use lab_workload::XmlPath;
+use quick_xml::escape::resolve_xml_entity;
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+
+/// Deepest nesting; what is deeper is no answer that a person meant.
+const MAX_DEPTH: usize = 500;
+/// Most values of one capture.
+const MAX_VALUES: usize = 100_000;
+
+/// All values at the path, in the order of the document: texts of elements without the white space around
+/// them, or values of their attribute. An empty body has none.
+///
+/// # Errors
+/// In words: the body is no XML, or more than one is meant to be.
+pub fn values(body: &[u8], path: &XmlPath) -> Result<Vec<String>, String> {
+    let text = String::from_utf8_lossy(body);
+    let mut finder = Finder {
+        path,
+        open: Vec::new(),
+        texts: Vec::new(),
+        found: Vec::new(),
+    };
+    let mut reader = Reader::from_str(&text);
+    loop {
+        let event = reader
+            .read_event()
+            .map_err(|error| format!("not XML: {error}"))?;
+        match event {
+            Event::Start(tag) => finder.start(&tag)?,
+            Event::Empty(tag) => {
+                finder.start(&tag)?;
+                finder.end();
+            }
+            Event::End(_) => finder.end(),
+            Event::Text(text) => finder.text(&text.xml10_content()),
+            Event::CData(text) => finder.text(&text.xml10_content()),
+            Event::GeneralRef(entity) => {
+                let letter = entity.resolve_char_ref();
+                let letter = letter.map_err(|error| format!("not XML: {error}"))?;
+                let name = entity.xml10_content();
+                // What a DTD would define is left out: none is read.
+                let text = letter.map(|letter| Cow::Owned(letter.to_string()));
+                let text = text.or_else(|| resolve_xml_entity(&name).map(Cow::Borrowed));
+                finder.text(&text.unwrap_or_default());
+            }
+            Event::Eof => break,
+            Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
+        }
+    }
+    match finder.open.is_empty() {
+        true => Ok(finder.found),
+        false => Err("not XML: it ends within an element".to_owned()),
+    }
+}
+
+struct Finder<'p> {
+    path: &'p XmlPath,
+    /// Local names from the root down.
+    open: Vec<String>,
+    /// Of elements under way that are meant: their depth, and their place among the values.
+    texts: Vec<(usize, usize)>,
+    found: Vec<String>,
+}
+
+impl Finder<'_> {
+    fn start(&mut self, tag: &BytesStart<'_>) -> Result<(), String> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err(format!("its elements are nested deeper than {MAX_DEPTH}"));
+        }
+        self.open.push(tag.local_name().as_ref().to_owned());
+        if !self.path.matches(&self.open) {
+            return Ok(());
+        }
+        if self.found.len() >= MAX_VALUES {
+            return Err(format!(
+                "more than {MAX_VALUES} values at `{}`",
+                self.path.as_str()
+            ));
+        }
+        let Some(wanted) = self.path.attribute() else {
+            self.texts.push((self.open.len(), self.found.len()));
+            self.found.push(String::new());
+            return Ok(());
+        };
+        for attribute in tag.attributes() {
+            let attribute = attribute.map_err(|error| format!("not XML: {error}"))?;
+            if attribute.key.local_name().as_ref() == wanted {
+                let value = attribute.normalized_value(XmlVersion::Implicit1_0);
+                let value = value.map_err(|error| format!("not XML: {error}"))?;
+                self.found.push(value.into_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) {
+        for (_, place) in &self.texts {
+            self.found[*place].push_str(text);
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some((_, place)) = self.texts.pop_if(|(depth, _)| *depth == self.open.len()) {
+            let trimmed = self.found[place].trim();
+            if trimmed.len() < self.found[place].len() {
+                self.found[place] = trimmed.to_owned();
+            }
+        }
+        self.open.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MULTISTATUS: &str = r#"<?xml version="1.0"?>
+        <d:multistatus xmlns:d="DAV:"><d:response><d:href> /a/1.ics </d:href>
+          <d:prop><d:getetag n="1">&quot;x&#38;y&quot;</d:getetag></d:prop></d:response>
+        <d:response><d:href>/a/2.ics</d:href><d:empty n="2"/></d:response></d:multistatus>"#;
+
+    #[test]
+    fn values_at_a_path_are_found_whatever_their_prefix() {
+        let check = |path: &str, expected: &[&str]| {
+            let path = XmlPath::parse(path).unwrap();
+            assert_eq!(
+                values(MULTISTATUS.as_bytes(), &path).unwrap(),
+                expected,
+                "{path:?}"
+            );
+        };
+        check("//href", &["/a/1.ics", "/a/2.ics"]);
+        check("multistatus/response/href", &["/a/1.ics", "/a/2.ics"]);
+        check("href", &[]);
+        check("//getetag", &["\"x&y\""]);
+        check("//*@n", &["1", "2"]);
+        check("//empty", &[""]);
+    }
+
+    #[test]
+    fn what_is_no_xml_says_so() {
+        let path = XmlPath::parse("//a").unwrap();
+        for wrong in ["<a>", "<a></b>", "<a b=c/>"] {
+            let error = values(wrong.as_bytes(), &XmlPath::parse("//a@b").unwrap()).unwrap_err();
+            assert!(error.starts_with("not XML"), "{wrong}: {error}");
+        }
+        assert_eq!(values(b"", &path).unwrap(), Vec::<String>::new());
+        let deep = "<a>".repeat(600);
+        assert!(
+            values(deep.as_bytes(), &path)
+                .unwrap_err()
+                .contains("deeper")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn anything_is_values_or_an_error(text in "(<|>|/|a|b|&|;|\"|=| |amp|#1|!\\[CDATA\\[|\\]\\]|\\PC){0,60}") {
+            let _ = values(text.as_bytes(), &XmlPath::parse("//a").unwrap());
+            let _ = values(text.as_bytes(), &XmlPath::parse("//*@b").unwrap());
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The rows of a workload: the file found and gone through, its columns made variables.
+
+use std::sync::Arc;
+
+use lab_workload::{Data, Each, PASSWORD, Slot, Table, TableError};
+
+use super::files::{Files, beside, near_file};
+use super::names::switch;
+use super::variable::{RESERVED, is_word};
+use crate::error::{Problem, Problems};
+use crate::file::{At, DataFile, RowsFile, Scalar};
+use crate::source::Span;
+use crate::units;
+
+/// The rows that a workload names; `None` when a problem was noted.
+pub(super) fn data(
+    written: &At<DataFile>,
+    files: &dyn Files,
+    problems: &mut Problems,
+) -> Option<Data> {
+    let alone;
+    let rows = match &written.value {
+        DataFile::Full(rows) => rows,
+        DataFile::File(file) => {
+            alone = Box::new(RowsFile {
+                file: file.clone(),
+                each: None,
+                order: None,
+                unique: None,
+            });
+            &alone
+        }
+    };
+    let kinds = [("user", Each::User), ("session", Each::Session)];
+    let each = choice("each", rows.each.as_ref(), &kinds, Each::User, problems);
+    let orders = [("listed", false), ("shuffled", true)];
+    let shuffled = choice("order", rows.order.as_ref(), &orders, false, problems);
+    let unique = switch(rows.unique.as_ref(), problems);
+    let table = table(&rows.file, files, problems)?;
+    let columns = columns(&rows.file, &table, problems)?;
+    Some(Data {
+        file: rows.file.text(),
+        each: each?,
+        shuffled: shuffled?,
+        unique,
+        columns,
+        rows: table.rows(),
+        sha256: table.sha256().to_owned(),
+        table: Some(Arc::new(table)),
+    })
+}
+
+/// The first variables of a workload, by slot: `password`, then the columns of its rows.
+pub(super) fn first_variables(data: Option<&Data>) -> Vec<String> {
+    let mut names = vec![PASSWORD.to_owned()];
+    if let Some((data, table)) = data.and_then(|data| Some((data, data.table.as_ref()?))) {
+        for (column, _) in &data.columns {
+            let name = &table.columns()[*column as usize];
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+    }
+    names
+}
+
+fn table(file: &At<Scalar>, files: &dyn Files, problems: &mut Problems) -> Option<Table> {
+    let name = file.text();
+    let path = beside(&file.span.file.name, &name);
+    let place = file.span.first_line();
+    let bytes = match files.open(&path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let missing = error.kind() == std::io::ErrorKind::NotFound;
+            let message = match missing {
+                true => format!("there is no file `{name}`"),
+                false => format!("`{name}` can't be read: {error}"),
+            };
+            let near = near_file(&path, files).filter(|_| missing);
+            problems.push(Problem {
+                help: near.or_else(|| missing.then(|| format!("looked for {path}"))),
+                ..place.problem(message, "named here")
+            });
+            return None;
+        }
+    };
+    match Table::scan(&path, bytes) {
+        Ok(table) => Some(table),
+        Err(error) => {
+            let message = match &error {
+                TableError::Row { line, cause } => format!("{path}:{line}: {cause}"),
+                other => format!("{path}: {other}"),
+            };
+            problems.push(place.problem(message, "named here"));
+            None
+        }
+    }
+}
+
+/// The columns that templates can name, with their slots.
+fn columns(file: &At<Scalar>, table: &Table, problems: &mut Problems) -> Option<Vec<(u32, Slot)>> {
+    let mut known = vec![PASSWORD.to_owned()];
+    let mut columns = Vec::new();
+    for (at, name) in table.columns().iter().enumerate() {
+        if RESERVED.contains(&name.as_str()) {
+            let message = format!(
+                "the column `{name}` of {} has a meaning of its own",
+                file.text()
+            );
+            note(
+                &file.span,
+                message,
+                "give the column another name",
+                problems,
+            );
+            return None;
+        }
+        if !is_word(name) {
+            continue;
+        }
+        let slot = known.iter().position(|one| one == name).unwrap_or_else(|| {
+            known.push(name.clone());
+            known.len() - 1
+        });
+        columns.push((at as u32, slot as Slot));
+    }
+    if columns.is_empty() {
+        let message = format!(
+            "no column of {} has a name that a template can use",
+            file.text()
+        );
+        let help = "the first line names the columns: letters, digits, and underscores";
+        note(&file.span, message, help, problems);
+        return None;
+    }
+    Some(columns)
+}
+
+fn choice<T: Copy>(
+    what: &str,
+    at: Option<&At<Scalar>>,
+    named: &[(&str, T)],
+    otherwise: T,
+    problems: &mut Problems,
+) -> Option<T> {
+    let Some(at) = at else {
+        return Some(otherwise);
+    };
+    let text = at.text();
+    let chosen = units::one_named("choice", &text, named);
+    chosen
+        .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
+        .ok()
+}
+
+fn note(span: &Span, message: String, help: &str, problems: &mut Problems) {
+    problems.push(Problem {
+        help: Some(help.to_owned()),
+        ..span.first_line().problem(message, "this file")
+    });
+}

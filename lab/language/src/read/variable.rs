@@ -1,0 +1,32 @@
+//! Names of variables.
+
+use crate::error::Problems;
+use crate::file::At;
+
+/// Names that templates know without a workload's doing.
+pub(super) const RESERVED: &[&str] = &[
+    "index", "users", "round", "cycle", "loop", "true", "false", "none", "range", "dict",
+];
+
+/// Whether a text is a word that templates read as a name.
+pub(super) fn is_word(text: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let begins = text.starts_with(|c: char| !c.is_ascii_digit());
+    begins && text.chars().all(word) && text.len() <= 64
+}
+
+/// Notes a name that no variable can have.
+pub(super) fn check(name: &At<String>, problems: &mut Problems) -> bool {
+    let text = name.value.as_str();
+    let message = if RESERVED.contains(&text) {
+        format!("`{text}` has a meaning of its own and can't be a variable")
+    } else if !is_word(text) {
+        format!("`{text}` can't be the name of a variable")
+    } else {
+        return true;
+    };
+    let mut problem = name.span.problem(message, "this name");
+    problem.help = Some("use letters, digits, and underscores, such as `event_href`".to_owned());
+    problems.push(problem);
+    false
+}

@@ -1,0 +1,83 @@
+//! Rows that users or sessions are given from a file: which row is whose, and how one is found among
+//! millions without all of them in memory.
+//!
+//! A file is gone through once, when it is loaded: every row is judged, and the place of every
+//! [`STRIDE`]th one is kept. Reading a row then reads the stretch between two such places. It opens no
+//! file: whoever loads a workload lends it the [`Bytes`].
+
+mod permutation;
+mod table;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::slot::Slot;
+use permutation::permuted;
+pub use table::{Bytes, Table, TableError};
+
+/// What each row is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Each {
+    /// A row for each user, which keeps it.
+    User,
+    /// Another row in each session.
+    Session,
+}
+
+/// The rows of a workload.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Data {
+    /// The file, as the workload names it.
+    pub file: String,
+    /// What each row is for.
+    pub each: Each,
+    /// Whether rows are given in an order of the seed and the block, not in that of the file.
+    pub shuffled: bool,
+    /// Whether each row is given once at most in a trial.
+    pub unique: bool,
+    /// The variables that a row sets, by the places of the columns.
+    pub columns: Vec<(u32, Slot)>,
+    /// Number of rows, at least one.
+    pub rows: u64,
+    /// SHA-256 of the file, in hex.
+    pub sha256: String,
+    /// Where the rows are; nothing where the workload came from another process.
+    #[serde(skip)]
+    pub table: Option<Arc<Table>>,
+}
+
+impl Data {
+    /// The values of the row with this number, in the order of [`Data::columns`]. Users are numbered from
+    /// 0, and so are the sessions of a trial.
+    ///
+    /// # Errors
+    /// In words: there is no such row, or it can't be read any more.
+    pub(crate) fn row(&self, number: u64, seed: u64, block: u32) -> Result<Vec<String>, String> {
+        let Some(table) = &self.table else {
+            return Err(format!("{} is not here", self.file));
+        };
+        if self.unique && number >= self.rows {
+            let (file, rows) = (&self.file, self.rows);
+            return Err(format!(
+                "{file} has no row left: each of its {rows} is given once"
+            ));
+        }
+        let at = number % self.rows.max(1);
+        let at = match self.shuffled {
+            true => permuted(at, self.rows, seed, block),
+            false => at,
+        };
+        let columns = self.columns.iter().map(|(column, _)| *column as usize);
+        let row = table.row(at, &columns.collect::<Vec<_>>());
+        row.map_err(|error| format!("{}: {error}", self.file))
+    }
+}
+
+impl fmt::Debug for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows of {}", self.rows, self.file)
+    }
+}

@@ -1,0 +1,418 @@
+//! A file of rows: CSV with a line of names, or JSON Lines, whose first object names the columns.
+
+use std::fmt;
+use std::io::{self, BufReader, Read};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// The place of one row in so many is kept: 8 bytes for 64 rows, 1 MB for 8 million.
+const STRIDE: u64 = 64;
+/// Longest row.
+const MAX_ROW_BYTES: u64 = 64 * 1024;
+/// Most columns.
+const MAX_COLUMNS: usize = 200;
+
+/// The bytes of a file, read from anywhere by anyone who has it.
+pub trait Bytes: Send + Sync {
+    /// Reads from an offset; 0 at the end.
+    ///
+    /// # Errors
+    /// Whatever the reading gave.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+impl Bytes for Vec<u8> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let from = usize::try_from(offset)
+            .unwrap_or(usize::MAX)
+            .min(self.len());
+        let count = buffer.len().min(self.len() - from);
+        buffer[..count].copy_from_slice(&self[from..from + count]);
+        Ok(count)
+    }
+}
+
+/// How the rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Csv,
+    JsonLines,
+}
+
+/// A file of rows that was gone through.
+pub struct Table {
+    bytes: Arc<dyn Bytes>,
+    form: Form,
+    columns: Vec<String>,
+    rows: u64,
+    /// Where the rows 0, 64, 128, … begin, then where the last one ends.
+    places: Vec<u64>,
+    sha256: String,
+}
+
+/// What is wrong with a file of rows.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// A row that is none; with its line, from 1.
+    #[error("line {line}: {cause}")]
+    Row {
+        /// Where it begins.
+        line: u64,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// Nothing but, perhaps, the names of the columns.
+    #[error("it has no rows")]
+    Empty,
+    /// It can't be read.
+    #[error("it can't be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl Table {
+    /// Goes through a file: JSON Lines where its name says so (`.jsonl`, `.ndjson`), else CSV.
+    ///
+    /// # Errors
+    /// The first row that is wrong, and a file without rows.
+    pub fn scan(name: &str, bytes: Arc<dyn Bytes>) -> Result<Self, TableError> {
+        let json = name.ends_with(".jsonl") || name.ends_with(".ndjson");
+        let mut table = Self {
+            bytes,
+            form: if json { Form::JsonLines } else { Form::Csv },
+            columns: Vec::new(),
+            rows: 0,
+            places: Vec::new(),
+            sha256: String::new(),
+        };
+        let mut hashed = Hashed {
+            bytes: Arc::clone(&table.bytes),
+            at: 0,
+            hash: Sha256::new(),
+        };
+        match table.form {
+            Form::Csv => table.scan_csv(&mut hashed)?,
+            Form::JsonLines => table.scan_json(&mut hashed)?,
+        }
+        if table.rows == 0 {
+            return Err(TableError::Empty);
+        }
+        // What lies behind the last row counts, too.
+        io::copy(&mut hashed, &mut io::sink())?;
+        let hash = hashed.hash.finalize();
+        table.sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(table)
+    }
+
+    /// The names of the columns.
+    #[must_use]
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// SHA-256 of the file, in hex.
+    #[must_use]
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Bytes that are kept in memory, whatever the file is long.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        let names: usize = self.columns.iter().map(String::len).sum();
+        names + self.places.len() * size_of::<u64>()
+    }
+
+    fn scan_csv(&mut self, hashed: &mut Hashed) -> Result<(), TableError> {
+        let mut reader = csv::ReaderBuilder::new().from_reader(BufReader::new(hashed));
+        let names = reader.headers().map_err(|error| wrong(&error))?;
+        self.columns = names
+            .iter()
+            .map(|name| name.trim().trim_start_matches('\u{feff}').to_owned())
+            .collect();
+        self.check_columns()?;
+        let mut record = csv::StringRecord::new();
+        loop {
+            let begins = reader.position().clone();
+            if !reader
+                .read_record(&mut record)
+                .map_err(|error| wrong(&error))?
+            {
+                return Ok(());
+            }
+            let begins = record.position().unwrap_or(&begins);
+            self.note(begins.byte(), reader.position().byte(), begins.line())?;
+        }
+    }
+
+    fn scan_json(&mut self, hashed: &mut Hashed) -> Result<(), TableError> {
+        use std::io::BufRead as _;
+        let mut reader = BufReader::new(hashed);
+        let (mut line, mut number, mut at) = (Vec::new(), 0, 0);
+        loop {
+            line.clear();
+            number += 1;
+            let limit = MAX_ROW_BYTES + 1;
+            let count = reader.by_ref().take(limit).read_until(b'\n', &mut line)? as u64;
+            if count == 0 {
+                return Ok(());
+            }
+            let begins = at;
+            at += count;
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            self.note(begins, at, number)?;
+            let row = |cause| TableError::Row {
+                line: number,
+                cause,
+            };
+            let object = object(&line).map_err(row)?;
+            if self.columns.is_empty() {
+                self.columns = object.keys().cloned().collect();
+                self.check_columns()?;
+            }
+            let missing = self.columns.iter().find(|name| !object.contains_key(*name));
+            if let Some(name) = missing {
+                return Err(row(format!(
+                    "there is no `{name}`, which the first row has"
+                )));
+            }
+        }
+    }
+
+    fn check_columns(&self) -> Result<(), TableError> {
+        let row = |cause: String| Err(TableError::Row { line: 1, cause });
+        if self.columns.len() > MAX_COLUMNS {
+            return row(format!("more than {MAX_COLUMNS} columns"));
+        }
+        for (at, name) in self.columns.iter().enumerate() {
+            if self.columns[..at].contains(name) {
+                return row(format!("two columns are called `{name}`"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in a row.
+    fn note(&mut self, begins: u64, ends: u64, line: u64) -> Result<(), TableError> {
+        if ends - begins > MAX_ROW_BYTES {
+            let cause = format!("a row has at most {MAX_ROW_BYTES} bytes");
+            return Err(TableError::Row { line, cause });
+        }
+        if self.rows.is_multiple_of(STRIDE) {
+            // The place that was the end so far is where this stretch begins.
+            self.places.pop();
+            self.places.push(begins);
+            self.places.push(ends);
+        } else if let Some(end) = self.places.last_mut() {
+            *end = ends;
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// The values of some columns of a row, from 0.
+    ///
+    /// # Errors
+    /// In words, when the file is not what it was.
+    pub fn row(&self, row: u64, columns: &[usize]) -> Result<Vec<String>, String> {
+        const CHANGED: &str = "it is not what it was when the run began";
+        let stretch = (row / STRIDE) as usize;
+        let (Some(&from), Some(&to)) = (self.places.get(stretch), self.places.get(stretch + 1))
+        else {
+            return Err(format!("there is no row {row}"));
+        };
+        let mut text = vec![0; (to - from) as usize];
+        self.fill(from, &mut text)
+            .map_err(|error| format!("it can't be read: {error}"))?;
+        let within = (row % STRIDE) as usize;
+        let values = match self.form {
+            Form::Csv => csv_row(&text, within, columns),
+            Form::JsonLines => self.json_row(&text, within, columns),
+        };
+        values.ok_or_else(|| CHANGED.to_owned())
+    }
+
+    fn json_row(&self, text: &[u8], within: usize, columns: &[usize]) -> Option<Vec<String>> {
+        let mut lines = text.split(|byte| *byte == b'\n');
+        let line = lines
+            .by_ref()
+            .filter(|line| !line.trim_ascii().is_empty())
+            .nth(within)?;
+        let object = object(line).ok()?;
+        let value = |column: &usize| match object.get(self.columns.get(*column)?)? {
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        };
+        columns.iter().map(value).collect()
+    }
+
+    fn fill(&self, mut offset: u64, mut buffer: &mut [u8]) -> io::Result<()> {
+        while !buffer.is_empty() {
+            let count = self.bytes.read_at(offset, buffer)?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            offset += count as u64;
+            buffer = &mut buffer[count..];
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows of {:?}", self.rows, self.columns)
+    }
+}
+
+fn csv_row(text: &[u8], within: usize, columns: &[usize]) -> Option<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(text);
+    let mut record = csv::StringRecord::new();
+    for _ in 0..=within {
+        if !reader.read_record(&mut record).ok()? {
+            return None;
+        }
+    }
+    columns
+        .iter()
+        .map(|column| record.get(*column).map(str::to_owned))
+        .collect()
+}
+
+fn object(line: &[u8]) -> Result<Map<String, Value>, String> {
+    match serde_json::from_slice(line) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err("this is not a JSON object".to_owned()),
+        Err(error) => Err(format!("not JSON: {error}")),
+    }
+}
+
+/// What is wrong with a row of a CSV file, and where.
+fn wrong(error: &csv::Error) -> TableError {
+    let line = error.position().map_or(1, csv::Position::line);
+    let cause = match error.kind() {
+        csv::ErrorKind::UnequalLengths {
+            expected_len, len, ..
+        } => {
+            format!("{len} values, and there are {expected_len} columns")
+        }
+        csv::ErrorKind::Utf8 { .. } => "it is not UTF-8 text".to_owned(),
+        csv::ErrorKind::Io(error) => {
+            return TableError::Io(io::Error::new(error.kind(), error.to_string()));
+        }
+        _ => error.to_string(),
+    };
+    TableError::Row { line, cause }
+}
+
+/// A file from its beginning, hashed as it is read.
+struct Hashed {
+    bytes: Arc<dyn Bytes>,
+    at: u64,
+    hash: Sha256,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.bytes.read_at(self.at, buffer)?;
+        self.hash.update(&buffer[..count]);
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn scan(name: &str, text: &str) -> Result<Table, String> {
+        let bytes = Arc::new(text.as_bytes().to_vec());
+        Table::scan(name, bytes).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_line() {
+        let check =
+            |name: &str, text: &str, said: &str| assert_eq!(scan(name, text).unwrap_err(), said);
+        check(
+            "a.csv",
+            "a,b\n1,2\n3\n",
+            "line 3: 1 values, and there are 2 columns",
+        );
+        check("a.csv", "a,a\n1,2\n", "line 1: two columns are called `a`");
+        check("a.csv", "a,b\n", "it has no rows");
+        check("a.csv", "", "it has no rows");
+        check(
+            "a.jsonl",
+            "{\"a\":1}\n\n[1]\n",
+            "line 3: this is not a JSON object",
+        );
+        check(
+            "a.jsonl",
+            "{\"a\":1}\n{\"b\":1}\n",
+            "line 2: there is no `a`, which the first row has",
+        );
+        let long = format!("a\n{}\n", "x".repeat(70_000));
+        check("a.csv", &long, "line 2: a row has at most 65536 bytes");
+        assert!(
+            scan("a.csv", "a\n\"un").is_ok(),
+            "the csv crate ends it at the end"
+        );
+    }
+
+    #[test]
+    fn json_lines_give_texts_and_all_else_as_json() {
+        let table = scan(
+            "u.jsonl",
+            "{\"n\":\"ada\",\"k\":[1]}\n\n{\"k\":null,\"n\":7}",
+        )
+        .unwrap();
+        assert_eq!(table.columns(), ["k", "n"]);
+        assert_eq!(table.row(0, &[1, 0]).unwrap(), ["ada", "[1]"]);
+        assert_eq!(table.row(1, &[1, 0]).unwrap(), ["7", "null"]);
+        assert!(table.row(2, &[0]).is_err());
+    }
+
+    proptest! {
+        /// Whatever is written as CSV is read row by row as it was, also over the borders of stretches.
+        #[test]
+        fn every_row_is_found(rows in proptest::collection::vec(("[ -~\n]{1,20}", "\\PC{0,12}"), 1..300)) {
+            let mut writer = csv::Writer::from_writer(Vec::new());
+            writer.write_record(["first", "second"]).unwrap();
+            for (first, second) in &rows {
+                writer.write_record([first, second]).unwrap();
+            }
+            let text = writer.into_inner().unwrap();
+            let table = Table::scan("t.csv", Arc::new(text)).unwrap();
+            prop_assert_eq!(table.rows(), rows.len() as u64);
+            for (at, (first, second)) in rows.iter().enumerate() {
+                let row = table.row(at as u64, &[1, 0]).unwrap();
+                prop_assert_eq!(&row, &[second.clone(), first.clone()]);
+            }
+        }
+
+        #[test]
+        fn anything_is_a_table_or_an_error(text in "[a-c,\"\n\r{}:1\\[\\] ]{0,200}") {
+            for name in ["x.csv", "x.jsonl"] {
+                if let Ok(table) = scan(name, &text) {
+                    for row in 0..table.rows() {
+                        let _ = table.row(row, &[0]);
+                    }
+                }
+            }
+        }
+    }
+}
