@@ -291,6 +291,11 @@ impl Room {
         }
     }
 
+    /// The file will have so many bytes.
+    pub(crate) fn limit(&mut self, length: u64) {
+        self.length = length;
+    }
+
     /// Whether room was taken past this.
     pub(crate) fn passes(&self, end: u64) -> bool {
         self.taken > end

@@ -67,16 +67,32 @@ impl ContentStore {
     /// # Errors
     /// [`ContentError::Full`] if there is no room; else the disk's.
     pub fn create_upload(&self, name: &str, length: u64) -> Result<Upload, ContentError> {
+        self.create_upload_of(name, length, length)
+    }
+
+    /// The same for an upload that may have no more than `allowed` of its bytes yet: no room is taken
+    /// beyond them.
+    ///
+    /// # Errors
+    /// As [`ContentStore::create_upload`].
+    pub fn create_upload_of(
+        &self,
+        name: &str,
+        length: u64,
+        allowed: u64,
+    ) -> Result<Upload, ContentError> {
         let path = self.path_of_upload(name)?;
         let io = |error| ContentError::of(&path, error);
         let file = create_file(&path).map_err(io)?;
         let begun =
-            Room::begin(&file, 0, length).and_then(|room| blank(&file, length).map(|()| room));
+            Room::begin(&file, 0, allowed).and_then(|room| blank(&file, length).map(|()| room));
         let room = begun.map_err(|error| {
             let _ = fs::remove_file(&path);
             io(error)
         })?;
-        Ok(Upload::new(self.clone(), path, (file, room), length))
+        let mut upload = Upload::new(self.clone(), path, (file, room), length);
+        upload.allow(allowed);
+        Ok(upload)
     }
 
     /// Opens an upload as a crash, or an orderly end, has left it: at the last offset that was
@@ -88,12 +104,25 @@ impl ContentStore {
     /// # Errors
     /// As [`ContentStore::create_upload`].
     pub fn resume_upload(&self, name: &str, length: u64) -> Result<Upload, ContentError> {
+        self.resume_upload_of(name, length, length)
+    }
+
+    /// The same for an upload that may have no more than `allowed` of its bytes yet.
+    ///
+    /// # Errors
+    /// As [`ContentStore::create_upload`].
+    pub fn resume_upload_of(
+        &self,
+        name: &str,
+        length: u64,
+        allowed: u64,
+    ) -> Result<Upload, ContentError> {
         let path = self.path_of_upload(name)?;
         let io = |error| ContentError::of(&path, error);
         let file = match File::options().read(true).write(true).open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return self.create_upload(name, length);
+                return self.create_upload_of(name, length, allowed);
             }
             Err(error) => return Err(io(error)),
         };
@@ -107,13 +136,14 @@ impl ContentStore {
         let mut upload = Upload::new(self.clone(), path.clone(), (file, room), length);
         upload.recover().map_err(io)?;
         if !is_content {
-            upload.room = Room::begin(&upload.file, upload.settled, length).map_err(io)?;
+            upload.room = Room::begin(&upload.file, upload.settled, allowed).map_err(io)?;
         }
         if is_content && upload.settled < length {
             fs::remove_file(&path).map_err(io)?;
-            return self.create_upload(name, length);
+            return self.create_upload_of(name, length, allowed);
         }
         upload.is_content = is_content;
+        upload.allow(allowed);
         Ok(upload)
     }
 
@@ -184,6 +214,7 @@ impl Upload {
     /// Lets it have no more than so many bytes until further notice.
     pub fn allow(&mut self, bytes: u64) {
         self.allowed = bytes.min(self.length);
+        self.room.limit(self.allowed);
     }
 
     /// Prepares the file for another length, durably: what is settled can be found where it will lie then,

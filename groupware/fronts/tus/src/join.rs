@@ -29,7 +29,7 @@ pub(crate) async fn join(
         .uploads
         .claim(owner.caller(), &key(owner.mailbox(), id))
         .await?;
-    let upload = create_file(front, id, new.length).await?;
+    let upload = create_file(front, id, (new.length, new.length)).await?;
     let upload = match copy(front, owner, upload, &parts).await {
         Ok(upload) => upload,
         Err(error) => {
@@ -75,7 +75,10 @@ async fn copy(
     for part in parts {
         let mut claimed = claim(front, owner, part).await?;
         let length = record(front, owner, part)?.length;
-        let offset = claimed.resume(front.disk(), part, length).await?.offset();
+        let offset = claimed
+            .resume(front.disk(), part, (length, length))
+            .await?
+            .offset();
         if offset != length {
             let message = format!("The part {part} has {offset} of its {length} bytes.");
             return Err(ApiError::new(StatusCode::BAD_REQUEST, message).into());

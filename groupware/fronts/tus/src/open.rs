@@ -136,16 +136,16 @@ impl Claimed {
         self.upload.take()
     }
 
-    /// The upload at its offset; opened, and read up to there, if it isn't at hand.
+    /// The upload at its offset, laid out for so many bytes, of which it may have so many; opened, and read up to there, if it isn't at hand.
     pub(crate) async fn resume(
         &mut self,
         (content, disk): (&ContentStore, &Disk),
         id: &UploadId,
-        length: u64,
+        (length, allowed): (u64, u64),
     ) -> Result<&Upload, UploadFailure> {
         if self.upload.is_none() {
             let (content, name) = (content.clone(), id.to_string());
-            let resume = move || content.resume_upload(&name, length);
+            let resume = move || content.resume_upload_of(&name, length, allowed);
             *self.upload = Some(disk.work(resume).await??);
         }
         let upload = self.upload.as_ref();

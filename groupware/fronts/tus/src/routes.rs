@@ -127,8 +127,7 @@ async fn make(
     check_place(front, owner, new)?;
     check_room(front, owner, new.length)?;
     let laid_out = new.deferred.unwrap_or(new.length);
-    let mut upload = create_file(front, id, laid_out).await?;
-    upload.allow(new.length);
+    let upload = create_file(front, id, (laid_out, new.length)).await?;
     let begin = |context: &Context<'_>| documents::begin(context, new);
     if let Err(error) = change(front, owner, bits, begin).await {
         remove_file(front, id).await;
@@ -203,8 +202,8 @@ async fn head(State(front): State<Tus>, owner: Owner, params: Params, headers: H
     let offset = match record.finished {
         Some(_) => record.length,
         None => {
-            let laid_out = record.laid_out();
-            let upload = claimed.resume(front.disk(), &id, laid_out).await?;
+            let bytes = (record.laid_out(), record.length);
+            let upload = claimed.resume(front.disk(), &id, bytes).await?;
             let offset = upload.offset();
             if offset == record.length && ends(&record) == Ends::AsFile {
                 // All of it is there: a crash, or a full disk, came before the attachment.
@@ -249,8 +248,8 @@ async fn append(State(front): State<Tus>, owner: Owner, params: Params, request:
     let at = match record.finished {
         Some(_) => record.length,
         None => {
-            let laid_out = record.laid_out();
-            let upload = claimed.resume(front.disk(), &id, laid_out).await?;
+            let bytes = (record.laid_out(), record.length);
+            let upload = claimed.resume(front.disk(), &id, bytes).await?;
             upload.offset()
         }
     };

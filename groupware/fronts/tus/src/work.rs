@@ -78,14 +78,14 @@ pub(crate) async fn change<T>(
     groupware_service::documents::change(service, owner.caller(), who, decide).await
 }
 
-/// The file of a new upload, laid out for so many bytes.
+/// The file of a new upload, laid out for so many bytes, of which it may have so many at first.
 pub(crate) async fn create_file(
     front: &Tus,
     id: &UploadId,
-    length: u64,
+    (length, allowed): (u64, u64),
 ) -> Result<File, UploadFailure> {
     let (content, name) = (front.content.clone(), id.to_string());
-    let create = move || content.create_upload(&name, length);
+    let create = move || content.create_upload_of(&name, length, allowed);
     Ok(front.streams.disk.work(create).await??)
 }
 
