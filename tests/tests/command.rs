@@ -396,6 +396,36 @@ fn secrets_are_in_nothing_that_is_kept_or_shown() {
 }
 
 #[test]
+fn a_system_that_becomes_a_daemon_is_watched_pinned_and_ended() {
+    let daemon = "cd /; setsid taskset -p 1 $$ >/dev/null; (setsid \"$PROGRAM\" serve";
+    let stage = Stage::with("1s", "\"$PROGRAM\" serve", daemon);
+    let study = read(&stage.study());
+    let study = study.replace(
+        "\"$@\" &\n",
+        "\"$@\" 2>&1 & echo $! > {{ scratch }}/pid) & exit 0\n",
+    );
+    fs::write(stage.study(), study).expect("written");
+    let output = stage.run();
+    let record = stage.record("001");
+    assert_eq!(
+        record["end"]["how"],
+        "complete",
+        "{record}\n{}",
+        text(&output.stderr)
+    );
+    let table = read(&stage.path("run/trials/001/monitor.csv"));
+    let mut rows = table
+        .lines()
+        .map(|line| line.split(',').collect::<Vec<_>>());
+    let names = rows.next().expect("a header");
+    let at = names.iter().position(|name| *name == "system.cpu_ms_total");
+    let last = rows.next_back().expect("a row")[at.expect("a column")].parse::<f64>();
+    assert!(last.is_ok_and(|ms| ms > 0.0), "the daemon is watched");
+    let others = record["circumstances"]["others_during"].to_string();
+    assert!(!others.contains("plimsoll"), "{others}");
+}
+
+#[test]
 fn a_system_that_dies_or_ends_badly_is_a_fact_of_its_trial() {
     let trap = "trap 'kill $server; echo bye; exit 0' TERM";
     let badly = Stage::with("300ms", trap, "trap 'kill $server; exit 7' TERM");

@@ -3,7 +3,7 @@
 //! A process that is killed can't clean up, so somebody else must: a guard, a shell that waits at
 //! the end of a pipe which only this process holds. When the pipe closes, for whatever reason, it
 //! kills its process group, which the child is born into: there is no moment at which it would not
-//! know what to kill. That needs no help from the child and does not depend on which
+//! know what to kill. What leaves the group is killed by what holds it. That needs no help from the child and does not depend on which
 //! thread started it, as `PR_SET_PDEATHSIG` does.
 
 use std::io::{self, Write};
@@ -17,14 +17,30 @@ use nix::unistd::Pid;
 
 use crate::clock::{Stopwatch, pause};
 use crate::cores::Pinned;
+use crate::held::Held;
 
 /// Between two looks at a child that was asked to end.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// A killed process is gone as soon as the kernel has the time for it.
+const KILLED_WITHIN: Duration = Duration::from_secs(10);
+
 /// A line: all is well. The end of the pipe without one: this process died.
-const GUARD: &str = "trap '' HUP INT TERM
+/// What is held besides is killed first: by its control group ($1) or its mark ($2), a few times where
+/// that can't be done at once.
+const GUARD: &str = r#"trap '' HUP INT TERM
 read -r end && exit 0
-kill -s KILL 0";
+for again in 1 2 3 4 5 6 7 8 9 10; do
+  if [ -n "$1" ]; then
+    echo 1 > "$1/cgroup.kill" || held=$(cat "$1/cgroup.procs")
+  elif [ -n "$2" ]; then
+    held=$(grep -lsF "$2" /proc/[0-9]*/environ | cut -d/ -f3)
+  fi
+  for pid in $held; do kill -s KILL "$pid"; done
+  [ -z "$1" ] || rmdir "$1" && break
+  sleep 0.1
+done
+kill -s KILL 0"#;
 
 /// A child process in a group of its own. Dropped, it and its group are killed.
 #[derive(Debug)]
@@ -33,20 +49,39 @@ pub(crate) struct Child {
     group: Pid,
     guard: Guard,
     ended: Option<ExitStatus>,
+    /// What keeps together all that it starts.
+    held: Option<Held>,
 }
 
 impl Child {
-    /// Starts `command` on `cores`.
-    pub(crate) fn start(mut command: Command, cores: &[u32]) -> io::Result<Self> {
-        let guard = Guard::start()?;
+    /// Starts `command` on `cores`. What it starts and leaves behind in groups of its own lives on.
+    pub(crate) fn start(command: Command, cores: &[u32]) -> io::Result<Self> {
+        Self::started(command, cores, None)
+    }
+
+    /// Starts `command` on `cores`, and holds all that it ever starts. One that ends well and leaves
+    /// something running is a daemon: it lives as long as that does.
+    pub(crate) fn hold(command: Command, cores: &[u32], held: Held) -> io::Result<Self> {
+        Self::started(command, cores, Some(held))
+    }
+
+    fn started(mut command: Command, cores: &[u32], held: Option<Held>) -> io::Result<Self> {
+        let guard = Guard::start(held.as_ref())?;
+        if let Some(held) = &held {
+            held.mark(&mut command);
+        }
         let pinned = Pinned::to(cores)?;
         let process = command.process_group(guard.group.as_raw()).spawn()?;
         drop(pinned);
+        if let Some(held) = &held {
+            held.take(process.id());
+        }
         Ok(Self {
             process,
             group: guard.group,
             guard,
             ended: None,
+            held,
         })
     }
 
@@ -54,8 +89,22 @@ impl Child {
         self.process.id()
     }
 
-    /// The exit status, if it has ended.
+    /// What is held; `None` of one that was only started.
+    pub(crate) fn held(&self) -> Option<&Held> {
+        self.held.as_ref()
+    }
+
+    /// The exit status, if it has ended, and with it the daemon that it left.
     pub(crate) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.own_end()?;
+        let left = |held: &Held| !held.members().is_empty();
+        let is_daemon = self.ended.is_some_and(|status| status.success())
+            && self.held.as_ref().is_some_and(left);
+        Ok(self.ended.filter(|_| !is_daemon))
+    }
+
+    /// Of its own process.
+    fn own_end(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.ended.is_none() {
             self.ended = self.process.try_wait()?;
         }
@@ -70,12 +119,24 @@ impl Child {
         grace: Duration,
     ) -> io::Result<Option<ExitStatus>> {
         let asked = Stopwatch::start();
-        // One that has just ended can't be asked; the loop finds it.
-        if let Ok(id) = i32::try_from(self.id()) {
-            let _ = kill(Pid::from_raw(id), signal);
+        // Of a daemon the first process has ended before.
+        let is_daemon = self.own_end()?.is_some();
+        match &self.held {
+            Some(held) if is_daemon => held.ask(signal),
+            // One that has just ended can't be asked; the loop finds it.
+            _ => {
+                if let Ok(id) = i32::try_from(self.id()) {
+                    let _ = kill(Pid::from_raw(id), signal);
+                }
+            }
         }
         while asked.elapsed() < grace {
-            if let Some(status) = self.ended()? {
+            let ended = if is_daemon {
+                self.ended()?
+            } else {
+                self.own_end()?
+            };
+            if let Some(status) = ended {
                 return Ok(Some(status));
             }
             pause(LOOK);
@@ -87,6 +148,12 @@ impl Child {
         // Also after its end: what it started may still run. A group that is empty is no error
         // worth telling, and neither is a guard that was killed before.
         let _ = killpg(self.group, Signal::SIGKILL);
+        if let Some(held) = &self.held {
+            let began = Stopwatch::start();
+            while !held.kill() && began.elapsed() < KILLED_WITHIN {
+                pause(LOOK);
+            }
+        }
         if self.ended.is_none() {
             let _ = self.process.wait();
         }
@@ -109,9 +176,10 @@ struct Guard {
 }
 
 impl Guard {
-    fn start() -> io::Result<Self> {
+    fn start(held: Option<&Held>) -> io::Result<Self> {
         let mut shell = Command::new("sh")
-            .args(["-c", GUARD])
+            .args(["-c", GUARD, "guard"])
+            .args(held.map(Held::words).into_iter().flatten())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -218,6 +286,61 @@ mod tests {
         until("the grandchild ends", || is_gone(grandchild));
     }
 
+    /// A program that forks twice, leads a session of its own, and tells its id; with a worker below.
+    /// Its parent ends at once, and well.
+    fn daemon(file: &std::path::Path, trap: &str) -> Command {
+        let mut command = Command::new("sh");
+        let worker = format!("{trap} sleep 600 & echo $$ $! > $0.new; mv $0.new $0; wait; wait");
+        let script = format!("cd /; (setsid sh -c '{worker}' $0 </dev/null >/dev/null 2>&1 &) &");
+        command.args(["-c", &script]).arg(file);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    }
+
+    fn told(file: &std::path::Path) -> Vec<u32> {
+        until("the daemon tells its ids", || file.exists());
+        let text = std::fs::read_to_string(file).unwrap();
+        text.split_whitespace()
+            .map(|id| id.parse().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_daemon_is_held_and_ends_with_its_child() {
+        for with_group in [true, false] {
+            let dir = tempfile::tempdir().unwrap();
+            let file = dir.path().join("ids");
+            let ends = "trap \"kill \\$! ; exit 0\" TERM;";
+            let held = Held::new(with_group);
+            let mut child = Child::hold(daemon(&file, ends), &all_cores(), held).unwrap();
+            let ids = told(&file);
+            until("its parent ends", || child.own_end().unwrap().is_some());
+            assert_eq!(child.ended().unwrap(), None, "the daemon lives");
+            // One that begins its program has no environment for a moment.
+            until("all are held", || {
+                let members = child.held().unwrap().members();
+                let held = |id: &u32| members.contains(&i32::try_from(*id).unwrap());
+                ids.iter().all(held)
+            });
+            let status = child.stop(Signal::SIGTERM, DEADLINE).unwrap();
+            assert!(
+                status.is_some_and(|status| status.success()),
+                "it was asked"
+            );
+            until("all is gone", || ids.iter().all(|id| is_gone(*id)));
+            // One that does not listen.
+            let file = dir.path().join("more");
+            let held = Held::new(with_group);
+            let deaf = daemon(&file, "trap \"\" TERM;");
+            let mut child = Child::hold(deaf, &all_cores(), held).unwrap();
+            let ids = told(&file);
+            until("its parent ends", || child.own_end().unwrap().is_some());
+            let stopped = child.stop(Signal::SIGTERM, Duration::from_millis(100));
+            assert_eq!(stopped.unwrap(), None);
+            assert!(ids.iter().all(|id| is_gone(*id)), "{with_group}");
+        }
+    }
+
     #[test]
     fn a_child_starts_on_its_cores() {
         let last = *all_cores().last().unwrap();
@@ -242,7 +365,24 @@ mod tests {
     fn helper_with_a_child() {
         let child = std::thread::spawn(|| Child::start(sleeper(), &all_cores()).unwrap());
         let child = child.join().unwrap();
-        println!("child={} guard={}", child.id(), child.guard.shell.id());
+        let dir = tempfile::tempdir().unwrap();
+        let daemons = [true, false].map(|with_group| {
+            let file = dir.path().join(with_group.to_string());
+            let held = Held::new(with_group);
+            let child = Child::hold(daemon(&file, ""), &all_cores(), held).unwrap();
+            (child, told(&file))
+        });
+        let ids: Vec<String> = daemons
+            .iter()
+            .flat_map(|(_, ids)| ids)
+            .map(u32::to_string)
+            .collect();
+        println!(
+            "child={} guard={} daemons={}",
+            child.id(),
+            child.guard.shell.id(),
+            ids.join(",")
+        );
         loop {
             pause(DEADLINE);
         }
@@ -282,6 +422,10 @@ mod tests {
         helper.kill().unwrap();
         helper.wait().unwrap();
         until("the child ends", || is_gone(child));
+        let (_, ids) = line.split_once("daemons=").unwrap();
+        for id in ids.trim().split(',').map(|id| id.parse().unwrap()) {
+            until("the daemons end", || is_gone(id));
+        }
         until("the guard ends", || is_gone(guard));
     }
 }

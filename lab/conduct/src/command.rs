@@ -18,6 +18,7 @@ use regex::Regex;
 use crate::ConductError;
 use crate::child::Child;
 use crate::clock::{Stopwatch, pause};
+use crate::held::Held;
 use crate::http::{Ask, Client};
 use crate::search::trials_of;
 use crate::start::{self, End, LOOK, Setting, Starting, Stop, System, SystemStart};
@@ -160,7 +161,7 @@ impl Runner<'_> {
         if argv.is_empty() {
             return Ok(());
         }
-        let mut child = self.child(argv, what)?;
+        let mut child = self.child(argv, what, None)?;
         let output = &self.start.output;
         let began = Stopwatch::start();
         let failure = loop {
@@ -183,7 +184,8 @@ impl Runner<'_> {
         Err(start::failure(&failure, output))
     }
 
-    fn child(&self, argv: &[String], what: &str) -> Result<Child, Stop> {
+    /// Starts a program; `held` keeps all together that it starts.
+    fn child(&self, argv: &[String], what: &str, held: Option<Held>) -> Result<Child, Stop> {
         let Some((program, arguments)) = argv.split_first() else {
             return Err(Stop::System(format!("the {what} names no program")));
         };
@@ -200,7 +202,12 @@ impl Runner<'_> {
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(errors);
-        Child::start(command, self.start.cores).map_err(|error| {
+        let cores = self.start.cores;
+        let started = match held {
+            Some(held) => Child::hold(command, cores, held),
+            None => Child::start(command, cores),
+        };
+        started.map_err(|error| {
             if Path::new(program) == self.start.program {
                 let path = self.start.program.to_path_buf();
                 return Stop::Fatal(ConductError::Program {
@@ -225,7 +232,8 @@ impl Starter<'_> {
     }
 
     fn run(&self, interrupt: &AtomicBool) -> Result<System, Stop> {
-        let child = self.runner().child(&self.spec.start, "system")?;
+        let held = Some(Held::new(true));
+        let child = self.runner().child(&self.spec.start, "system", held)?;
         let expression = match &self.spec.ready {
             Ready::Log(expression) => Some(
                 Regex::new(expression)

@@ -26,6 +26,7 @@ mod course;
 mod error;
 mod event;
 mod health;
+mod held;
 mod http;
 mod journal;
 mod judged;

@@ -17,7 +17,7 @@ use crate::event::{Event, Phase};
 use crate::measuring::{LOOK, Measuring, Spans};
 use crate::scrape::{Exporter, Scraper};
 use crate::start::{Stop, System};
-use crate::{ConductError, raw, record, surroundings, system};
+use crate::{ConductError, cores, raw, record, surroundings, system};
 
 /// A setup that gets no answer for so long has failed.
 const SETUP_SILENCE: Duration = Duration::from_secs(300);
@@ -93,6 +93,13 @@ impl Conductor<'_> {
             surroundings::starting_state(self.plan, &self.trial.system, self.scratch, self.secrets);
         facts.start_data_bytes = state.data_bytes;
         facts.circumstances.starting_state = Some(state);
+        let moved = system.keep_on(&self.pinning.system);
+        if moved > 0 {
+            let cores = cores::words(&self.pinning.system);
+            facts.notes.push(format!(
+                "{moved} threads of the system had left its cores and were put back on {cores}."
+            ));
+        }
         let spans = Spans {
             ramp: self.ramp(),
             hold: self.hold(),
@@ -164,6 +171,11 @@ impl Conductor<'_> {
                 .map(|pid| ("system".to_owned(), pid))
                 .into_iter()
                 .chain([("generator".to_owned(), std::process::id())])
+                .collect(),
+            holds: system
+                .hold()
+                .map(|hold| ("system".to_owned(), hold.clone()))
+                .into_iter()
                 .collect(),
             remote: system::exporter(&self.trial.system).is_some(),
             roots: Roots::default(),

@@ -95,7 +95,7 @@ pub(crate) fn wait(
         let look = Look::now();
         events(Event::Waiting {
             disturbed_by,
-            programs: look.others_since(&programs, None),
+            programs: look.others_since(&programs, &[]),
             left: gate.left(),
         });
         programs = look;

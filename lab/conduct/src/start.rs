@@ -10,12 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_driver::BaseUrl;
+use lab_monitor::Hold;
 use lab_study::{Preparation, ReachSpec, SystemSpec};
 use nix::sys::signal::Signal;
 
 use crate::ConductError;
 use crate::child::Child;
 use crate::clock::{Stopwatch, pause};
+use crate::held::Held;
 use crate::output::Output;
 use crate::reach::Reach;
 use crate::scratch::Scratch;
@@ -93,7 +95,7 @@ pub(crate) struct Setting {
 #[derive(Debug)]
 pub(crate) enum Process {
     /// One that the trial started.
-    Own { child: Child, end: End },
+    Own { child: Box<Child>, end: End },
     /// One that ran before and runs on; `None` where the study does not say which.
     Attached(Option<Watched>),
 }
@@ -149,7 +151,7 @@ impl Starting {
             if let Some(address) = ready() {
                 return Ok(System {
                     process: Process::Own {
-                        child: self.child,
+                        child: Box::new(self.child),
                         end: self.end,
                     },
                     base: local(address, self.secure),
@@ -192,6 +194,33 @@ impl System {
         match &self.process {
             Process::Own { child, .. } => Some(child.id()),
             Process::Attached(watched) => watched.map(|watched| watched.pid),
+        }
+    }
+
+    /// What holds its processes, where the trial started it.
+    pub(crate) fn hold(&self) -> Option<&Hold> {
+        match &self.process {
+            Process::Own { child, .. } => child.held().map(Held::hold),
+            Process::Attached(_) => None,
+        }
+    }
+
+    /// Its first process, and those that it holds.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let held = match &self.process {
+            Process::Own { child, .. } => child.held().map(Held::members),
+            Process::Attached(_) => None,
+        };
+        let held = held.into_iter().flatten();
+        let held = held.filter_map(|pid| u32::try_from(pid).ok());
+        self.pid().into_iter().chain(held).collect()
+    }
+
+    /// Puts threads back on the system's cores that left them; how many did.
+    pub(crate) fn keep_on(&self, cores: &[u32]) -> usize {
+        match &self.process {
+            Process::Own { child, .. } => child.held().map_or(0, |held| held.keep_on(cores)),
+            Process::Attached(_) => 0,
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use lab_archive::{Circumstances, Clocks, OtherProgram, StartingState, Throttled, Used};
@@ -14,6 +15,7 @@ use crate::clock::{Stopwatch, wall_ms};
 use crate::measuring::Peaks;
 use crate::scratch::Scratch;
 use crate::search::trials_of;
+use crate::start::System;
 use crate::sysctl;
 
 /// Programs that a record names.
@@ -122,9 +124,9 @@ impl Look {
     }
 
     /// The busiest since `earlier` that are neither the lab, nor below it, nor the system.
-    pub(crate) fn others_since(&self, earlier: &Self, system: Option<u32>) -> Vec<OtherProgram> {
+    pub(crate) fn others_since(&self, earlier: &Self, system: &[u32]) -> Vec<OtherProgram> {
         let passed = earlier.watch.elapsed().saturating_sub(self.watch.elapsed());
-        let own: Vec<u32> = system.into_iter().chain([std::process::id()]).collect();
+        let own: Vec<u32> = system.iter().copied().chain([std::process::id()]).collect();
         let busiest = self
             .programs
             .busiest(&earlier.programs, passed, &own, BUSIEST);
@@ -170,9 +172,13 @@ impl Counts {
 
 impl Surroundings {
     /// Reads before the ramp; `before` is the look before the system started.
-    pub(crate) fn begin(before: &Look, system: Option<u32>, facts: &mut Circumstances) -> Self {
+    pub(crate) fn begin(before: &Look, system: &System, facts: &mut Circumstances) -> Self {
         let look = Look::now();
-        facts.others_before = look.others_since(before, system);
+        facts.others_before = look.others_since(before, &system.processes());
+        // Of a daemon the first process is gone; limits and groups are those of what it left.
+        let own = system.hold().is_some();
+        let lives = |pid: &u32| !own || Path::new("/proc").join(pid.to_string()).exists();
+        let system = system.processes().into_iter().find(lives);
         Self {
             system,
             look,
@@ -183,14 +189,14 @@ impl Surroundings {
     }
 
     /// Reads after the hold, while the system still runs.
-    pub(crate) fn end(self, peaks: &Peaks, ports: u64, facts: &mut Circumstances) {
+    pub(crate) fn end(self, system: &System, peaks: &Peaks, ports: u64, facts: &mut Circumstances) {
         let monotonic = self.watch.elapsed();
         facts.clocks = Some(Clocks {
             wall_start_ms: self.wall_start_ms,
             wall_end_ms: wall_ms(),
             monotonic_ms: monotonic.as_secs_f64() * 1e3,
         });
-        facts.others_during = Look::now().others_since(&self.look, self.system);
+        facts.others_during = Look::now().others_since(&self.look, &system.processes());
         let (before, now) = (self.counts, Counts::read(self.system));
         let limits = &mut facts.limits;
         let roots = Roots::default();

@@ -152,11 +152,15 @@ impl Conductor<'_> {
         facts.workers = driver.worker_threads().len();
         let result = self.setup(&events, system, facts).and_then(|()| {
             self.raw_pass(facts)?;
-            let pid = system.pid();
-            let around = Surroundings::begin(before, pid, &mut facts.circumstances);
+            let around = Surroundings::begin(before, system, &mut facts.circumstances);
             let result = self.measure(&driver, &events, system, writer, facts);
             let ports = machine::ports().unwrap_or(u64::MAX);
-            around.end(&facts.measured.peaks, ports, &mut facts.circumstances);
+            around.end(
+                system,
+                &facts.measured.peaks,
+                ports,
+                &mut facts.circumstances,
+            );
             result.and_then(|()| self.raw_pass(facts))
         });
         if result.is_err() {

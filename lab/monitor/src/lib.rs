@@ -38,6 +38,7 @@
 
 mod device;
 pub mod exporter;
+mod hold;
 mod host;
 mod ledger;
 mod limits;
@@ -52,6 +53,7 @@ mod tree;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use hold::Hold;
 pub use limits::{
     ListenFailures, Throttling, listen_failures, open_files_limit, thermal_throttles, throttling,
 };
@@ -75,6 +77,8 @@ pub struct MonitorSpec {
     /// Processes by the name that their columns get. A process that is below another one of these
     /// counts for itself only.
     pub processes: Vec<(String, u32)>,
+    /// What holds more processes than those below the first one, by the name of their columns.
+    pub holds: Vec<(String, Hold)>,
     /// The `host.` columns are of another machine, whose answers come by [`Monitor::take_remote`];
     /// those of this one are `generator_host.` then.
     pub remote: bool,
@@ -101,11 +105,14 @@ impl Monitor {
             .data_dir
             .as_deref()
             .and_then(|dir| device::under(&spec.roots, dir));
-        let roots: Vec<i32> = spec
-            .processes
-            .iter()
-            .filter_map(|(_, pid)| i32::try_from(*pid).ok())
-            .collect();
+        let hold_of = |name: &String| {
+            let hold = spec.holds.iter().find(|(of, _)| of == name);
+            hold.map(|(_, hold)| hold.clone())
+        };
+        let roots = spec.processes.iter().map(|(name, pid)| {
+            // No process has an id beyond i32; such a one is never found.
+            (i32::try_from(*pid).unwrap_or(-1), hold_of(name))
+        });
         let named = |host: &str, names: &[&str]| -> Vec<String> {
             names.iter().map(|name| format!("{host}.{name}")).collect()
         };
@@ -130,12 +137,8 @@ impl Monitor {
         Self {
             columns,
             host: Host::new(&spec.roots, device),
-            table: ProcessTable::new(spec.roots.proc.clone(), roots),
-            processes: spec
-                .processes
-                .iter()
-                .map(|(_, pid)| Process::new(*pid))
-                .collect(),
+            table: ProcessTable::new(spec.roots.clone(), roots.collect()),
+            processes: (0..spec.processes.len()).map(Process::new).collect(),
             remote: spec.remote.then(Remote::default),
             previous: None,
         }

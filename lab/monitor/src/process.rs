@@ -32,7 +32,8 @@ pub(crate) const CPU_PERCENT: usize = 0;
 /// One process with its descendants, and what they counted so far.
 #[derive(Debug)]
 pub(crate) struct Process {
-    pid: i32,
+    /// Its place among the roots of the table.
+    root: usize,
     user: Ledger<(i32, u64)>,
     system: Ledger<(i32, u64)>,
     read: Ledger<(i32, u64)>,
@@ -54,10 +55,9 @@ struct Totals {
 }
 
 impl Process {
-    pub(crate) fn new(pid: u32) -> Self {
+    pub(crate) fn new(root: usize) -> Self {
         Self {
-            // No process has an id beyond i32; such a one is never found.
-            pid: i32::try_from(pid).unwrap_or(-1),
+            root,
             user: Ledger::default(),
             system: Ledger::default(),
             read: Ledger::default(),
@@ -74,12 +74,12 @@ impl Process {
         passed: Option<Duration>,
     ) -> [Option<f64>; COLUMNS.len()] {
         let proc = table.proc();
-        let tree = table.tree(self.pid);
+        let tree = table.tree(self.root);
         let stats: Vec<(i32, Stat)> = tree
             .into_iter()
             .filter_map(|pid| Some((pid, Stat::read(proc, pid)?)))
             .collect();
-        if stats.iter().all(|(pid, _)| *pid != self.pid) {
+        if !table.lives(self.root, &stats) {
             return [None; COLUMNS.len()];
         }
         let before = self.last;

@@ -8,6 +8,10 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) parent: i32,
+    /// The process that began its session.
+    pub(crate) session: i32,
+    /// It has ended, and nobody has asked how.
+    pub(crate) is_zombie: bool,
     pub(crate) user_ticks: u64,
     pub(crate) system_ticks: u64,
     /// Of children that ended and were waited for, with theirs.
@@ -39,6 +43,8 @@ impl Stat {
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         Some(Self {
             parent: i32::try_from(number(4)?).ok()?,
+            session: i32::try_from(number(6)?).ok()?,
+            is_zombie: fields.first() == Some(&"Z"),
             user_ticks: number(14)?,
             system_ticks: number(15)?,
             ended_children_ticks: number(16)? + number(17)?,
@@ -58,6 +64,8 @@ mod tests {
         let line = b"7 (a) b (c)) S 5 7 7 0 -1 0 0 0 0 0 11 22 4 5 20 0 3 0 444 1000 66 18446744073709551615\n";
         let stat = Stat {
             parent: 5,
+            session: 7,
+            is_zombie: false,
             user_ticks: 11,
             system_ticks: 22,
             ended_children_ticks: 9,

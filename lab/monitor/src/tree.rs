@@ -2,33 +2,53 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::PathBuf;
 
+use crate::hold::Hold;
+use crate::roots::Roots;
 use crate::stat::Stat;
 
 /// Parents of all processes, kept up to date cheaply: a look at the folder only when the machine
 /// made a process or thread since the last one, and a read only for ids not seen before.
 #[derive(Debug)]
 pub(crate) struct ProcessTable {
-    proc: PathBuf,
-    /// Processes that count for themselves, also below another one.
-    roots: Vec<i32>,
+    files: Roots,
+    roots: Vec<Root>,
     parents: HashMap<i32, i32>,
     forks: Option<u64>,
 }
 
+/// A process that counts for itself, also below another one, with what holds more than is below it.
+#[derive(Debug)]
+struct Root {
+    pid: i32,
+    hold: Option<Hold>,
+    /// As of the last look.
+    held: Vec<i32>,
+}
+
+impl Root {
+    fn is(&self, pid: i32) -> bool {
+        self.pid == pid || self.held.contains(&pid)
+    }
+}
+
 impl ProcessTable {
-    pub(crate) fn new(proc: PathBuf, roots: Vec<i32>) -> Self {
+    pub(crate) fn new(files: Roots, roots: Vec<(i32, Option<Hold>)>) -> Self {
+        let roots = roots.into_iter().map(|(pid, hold)| Root {
+            pid,
+            hold,
+            held: Vec::new(),
+        });
         Self {
-            proc,
-            roots,
+            files,
+            roots: roots.collect(),
             parents: HashMap::new(),
             forks: None,
         }
     }
 
     pub(crate) fn proc(&self) -> &std::path::Path {
-        &self.proc
+        &self.files.proc
     }
 
     /// Takes in new processes. `forks` is the machine's count of them; unknown means always look.
@@ -37,7 +57,12 @@ impl ProcessTable {
             return;
         }
         self.forks = forks;
-        let Ok(entries) = fs::read_dir(&self.proc) else {
+        for root in &mut self.roots {
+            if let Some(hold) = &root.hold {
+                root.held = hold.members(&self.files);
+            }
+        }
+        let Ok(entries) = fs::read_dir(&self.files.proc) else {
             return;
         };
         let mut parents = HashMap::with_capacity(self.parents.len());
@@ -50,24 +75,39 @@ impl ProcessTable {
                 continue;
             };
             let known = self.parents.get(&pid).copied();
-            let parent = known.or_else(|| Stat::read(&self.proc, pid).map(|stat| stat.parent));
+            let parent =
+                known.or_else(|| Stat::read(&self.files.proc, pid).map(|stat| stat.parent));
             parents.extend(parent.map(|parent| (pid, parent)));
         }
         self.parents = parents;
     }
 
-    /// The process and its descendants, without those that count for themselves.
-    pub(crate) fn tree(&self, root: i32) -> Vec<i32> {
-        let mut tree = vec![root];
+    /// A root's process, what is held with it, and all descendants, without those that count for
+    /// themselves.
+    pub(crate) fn tree(&self, root: usize) -> Vec<i32> {
+        let own = &self.roots[root];
+        let mut tree = vec![own.pid];
+        tree.extend(own.held.iter().filter(|pid| **pid != own.pid));
+        let counts_itself = |pid: &i32| self.roots.iter().any(|root| root.is(*pid));
         let mut next = 0;
         while let Some(parent) = tree.get(next).copied() {
             next += 1;
-            let children = self.parents.iter().filter(|(pid, p)| {
-                **p == parent && !self.roots.contains(pid) && !tree.contains(pid)
-            });
+            let children = self
+                .parents
+                .iter()
+                .filter(|(pid, p)| **p == parent && !counts_itself(pid) && !tree.contains(pid));
             let children: Vec<i32> = children.map(|(pid, _)| *pid).collect();
             tree.extend(children);
         }
         tree
+    }
+
+    /// Whether there is something to count: the root's own process, or any of a hold.
+    pub(crate) fn lives(&self, root: usize, found: &[(i32, Stat)]) -> bool {
+        let root = &self.roots[root];
+        match root.hold {
+            Some(_) => !found.is_empty(),
+            None => found.iter().any(|(pid, _)| *pid == root.pid),
+        }
     }
 }

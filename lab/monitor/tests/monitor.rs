@@ -200,6 +200,7 @@ fn machine_at_first() -> (Machine, Monitor) {
     let monitor = Monitor::new(&MonitorSpec {
         data_dir,
         processes,
+        holds: vec![],
         remote: false,
         roots: machine.roots(),
     });
@@ -505,6 +506,7 @@ fn nothing_at_all_is_all_gaps() {
     let spec = MonitorSpec {
         data_dir: Some(machine.dir.path().join("none")),
         processes: vec![("system".to_owned(), u32::MAX)],
+        holds: vec![],
         remote: false,
         roots: machine.roots(),
     };
@@ -530,6 +532,7 @@ fn this_machine(processes: Vec<(String, u32)>) -> Monitor {
     Monitor::new(&MonitorSpec {
         data_dir,
         processes,
+        holds: vec![],
         remote: false,
         roots: Roots::default(),
     })

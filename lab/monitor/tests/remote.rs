@@ -63,6 +63,7 @@ fn monitor() -> Monitor {
     Monitor::new(&MonitorSpec {
         data_dir: None,
         processes: vec![("generator".to_owned(), std::process::id())],
+        holds: vec![],
         remote: true,
         roots: Roots::default(),
     })

@@ -11,7 +11,8 @@ use super::preparation::{ActionFile, KeepFile};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct CommandFile {
-    /// The program and its arguments; no shell is between. It stays in the foreground.
+    /// The program and its arguments; no shell is between. It stays in the foreground, or it becomes a
+    /// daemon: all that it starts belongs to it.
     #[schemars(with = "Vec<Scalar>", length(min = 1))]
     pub(crate) start: At<Vec<At<Scalar>>>,
     /// Environment variables, beside those of this process.
