@@ -282,3 +282,31 @@ fn a_slow_server_under_a_healthy_generator_is_one() {
     let disturbed = ENVIRONMENT.iter().any(|n| outcome(&trial, n) != "pass");
     assert!(disturbed, "{:#}", trial["checks"]);
 }
+
+/// A search goes on from each trial as it was judged when it ended, which the run's log keeps: the report
+/// judges them all the same. The server's delay makes every level a borderline case.
+#[test]
+fn a_search_is_reported_as_it_was_judged_on_its_way() {
+    let _alone = alone();
+    let stage = Stage::new("{ ramp: 500ms, hold: 2s }", "5ms", "0.02");
+    let study = fs::read_to_string(stage.path("measured.study.yaml")).expect("written");
+    let study = study
+        .replace("trials: 1\n", "find:\n  users: { max: 4 }\n  trials: 3\n  subject_to: { response_time: [\"p(50) < 21ms\"] }\n")
+        .replace("float(sys.argv[2])", "float(sys.argv[2]) * (1 if time.time() % 5 < 2 else 1.1)");
+    fs::write(stage.path("measured.study.yaml"), study).expect("written");
+    let output = stage.run();
+    let log = fs::read_to_string(stage.path("run/events.jsonl"))
+        .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let done: Vec<Value> = lines.filter(|line| line["event"] == "trial_done").collect();
+    let result = json(&stage.path("run/result.json"));
+    let trials = result["trials"].as_array().expect("trials");
+    assert!(!done.is_empty() && done.len() == trials.len(), "{log}");
+    for then in &done {
+        let trial = trials.iter().find(|trial| trial["id"] == then["trial"]);
+        let trial = trial.unwrap_or_else(|| panic!("no trial {then}"));
+        assert_eq!(then["carried"], trial["carried"], "{then}");
+        let failed = then["failed"].as_array().is_some_and(|failed| !failed.is_empty());
+        assert_eq!(failed, trial["verdict"] == "invalid", "{then}");
+    }
+}

@@ -27,7 +27,7 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let study = &plan.question;
     let steps = step_names(study);
     let inputs = inputs(run, &plan, &steps)?;
-    let mut trials = analyse_trials(&inputs)?;
+    let mut trials = analyse_trials(&inputs, plan.search.is_some())?;
     repeated::choose(&mut trials);
     let cells = cells::summarise(study, &steps, &trials);
     let differences = compare::compare(&plan, &trials, &cells);
@@ -118,8 +118,15 @@ fn inputs<'a>(
 }
 
 /// Judges all trials, finds the warm-up of each cell from those that are measurements (or, without
-/// any, from all), and takes the figures after it.
-fn analyse_trials(inputs: &[trial::Input<'_>]) -> Result<Vec<TrialAnalysis>, ReportError> {
+/// any, from all), and takes the figures after it. A search went on from each trial as it was judged
+/// when it ended, alone: so its report judges it.
+fn analyse_trials(
+    inputs: &[trial::Input<'_>],
+    is_search: bool,
+) -> Result<Vec<TrialAnalysis>, ReportError> {
+    if is_search {
+        return inputs.iter().map(trial::alone).collect();
+    }
     let judged: Result<Vec<_>, _> = inputs.iter().map(trial::judge).collect();
     let judged = judged?;
     let warmup = |of: &trial::Input<'_>| {

@@ -13,7 +13,7 @@ use crate::model::{
     Check, CheckOutcome, LineDifference, LineLevel, LoadLine, TrialAnalysis, Verdict,
 };
 use crate::source::{self, step_names};
-use crate::{repeated, trial, warmup};
+use crate::{repeated, trial};
 
 /// What one trial came to, as a run that goes on must know it.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,9 +46,7 @@ pub fn judge_trial(run: &Run, id: u32) -> Result<TrialJudgement, ReportError> {
         find: plan.search.as_ref().map(|search| &search.find),
         data,
     };
-    let judged = trial::judge(&input)?;
-    let warmup = warmup::warmup(&[&judged.batches]);
-    let trial = trial::figures(&input, judged, &warmup)?;
+    let trial = trial::alone(&input)?;
     Ok(TrialJudgement {
         failed: failed(&trial).into_iter().cloned().collect(),
         cause: trial.cause,

@@ -18,7 +18,7 @@ use crate::number::as_f64;
 use crate::predicted::{self, Predicted, mean_wait_ms};
 use crate::published::{notesmark, transfer};
 use crate::sums::{Names, StepSum, Sums, hold, sum_over};
-use crate::warmup::{Batch, Warmup, batches};
+use crate::warmup::{Batch, Warmup, batches, warmup};
 use crate::{capacity, checks, counters, thresholds};
 
 /// What one trial is judged from.
@@ -95,6 +95,14 @@ struct Measured<'a> {
     predicted: BTreeMap<String, Predicted>,
     /// By step of which a request was given up at the time limit.
     bounds: BTreeMap<String, Bound>,
+}
+
+/// A trial judged by itself, its warm-up found on its own series: the one judgement of a search's trials,
+/// both when they end and in the report.
+pub(crate) fn alone(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
+    let judged = judge(input)?;
+    let warmup = warmup(&[&judged.batches]);
+    figures(input, judged, &warmup)
 }
 
 /// The figures of a judged trial, over the hold after its warm-up.

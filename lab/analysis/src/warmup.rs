@@ -5,6 +5,9 @@
 //! over replications first, then truncation: Welch's way, and how Hoad, Robinson & Davies apply
 //! MSER-5 to several replications ("Automating warm-up length estimation", JORS 61, 2010).
 //!
+//! A search judges each trial when it ends, and goes on from that: there a trial has its own cut, in the
+//! report as well, so that the line is that of the trials that the search saw.
+//!
 //! Figures count what is left. Checks still look at the whole hold: the load was planned for it.
 
 use lab_archive::TrialData;

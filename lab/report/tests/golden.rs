@@ -12,9 +12,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use lab_analysis::model::{Outcome, Verdict};
-use lab_analysis::{Analysis, analyse};
+use lab_analysis::{Analysis, analyse, judge_trial};
 use lab_archive::Run;
+use lab_plan::Plan;
+use lab_plan::checks::Cause;
 use lab_report::write::json;
+use lab_stats::search::{Judgement, Next, Tried};
 use lab_study::present_plan;
 use serde_json::Value;
 
@@ -60,12 +63,17 @@ fn close(a: Option<f64>, b: Option<f64>) -> bool {
         .is_some_and(|(a, b)| (a - b).abs() <= RELATIVE * a.abs().max(b.abs()))
 }
 
-/// The archive's analysis, after it was compared with the stored one.
-fn golden(name: &str) -> Analysis {
-    let folder = folder(name);
-    let mut run = Run::open(&folder).unwrap_or_else(|error| panic!("{name}: {error}"));
+/// The archive, its plan in the present form.
+fn run(name: &str) -> Run {
+    let mut run = Run::open(&folder(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     run.plan = present_plan(run.plan, &run.files, &run.manifest.overrides)
         .unwrap_or_else(|error| panic!("{name}: {error:?}"));
+    run
+}
+
+/// The archive's analysis, after it was compared with the stored one.
+fn golden(name: &str) -> Analysis {
+    let (folder, run) = (folder(name), run(name));
     let analysis = analyse(&run).unwrap_or_else(|error| panic!("{name}: {error:?}"));
     let text = json(&analysis).expect("JSON");
     let now: Value = serde_json::from_str(&text).expect("JSON");
@@ -108,6 +116,38 @@ fn a_search_for_the_load_line() {
     let analysis = golden("search");
     let line = analysis.load_line.as_ref().expect("a line");
     assert!(line.levels.len() >= 2, "{line:?}");
+}
+
+/// A search goes on from each trial as it is judged when it ends. Its report judges them the same, and
+/// by that the rules lead the same way again.
+#[test]
+fn a_finished_search_is_judged_as_it_went() {
+    let run = run("search");
+    let analysis = analyse(&run).expect("an analysis");
+    let mut tried: Vec<Tried> = Vec::new();
+    let plan: Plan = serde_json::from_value(run.plan.clone()).expect("a plan");
+    let find = &plan.search.as_ref().expect("a search").find;
+    let rules = find.rules(plan.seed, plan.question.repeats);
+    for trial in &analysis.trials {
+        let then = judge_trial(&run, trial.id).expect("judged");
+        let failed = then.failed.first();
+        assert_eq!(then.carried, trial.carried, "trial {}", trial.id);
+        assert_eq!(then.cause, trial.cause, "trial {}", trial.id);
+        assert_eq!(failed.is_none(), trial.verdict == Verdict::Valid, "trial {}", trial.id);
+        assert_eq!(rules.next(&tried), Next::Try(trial.users), "trial {}", trial.id);
+        tried.push(Tried {
+            level: trial.users,
+            judgement: match (then.carried, failed) {
+                (Some(true), None) => Judgement::Carried,
+                (_, None) => Judgement::NotCarried,
+                (_, Some(check)) => Judgement::Invalid {
+                    reason: check.evidence.clone(),
+                    outside: then.cause == Some(Cause::Outside),
+                },
+            },
+        });
+    }
+    assert!(matches!(rules.next(&tried), Next::Done(_)), "{:?}", rules.next(&tried));
 }
 
 #[test]

@@ -196,6 +196,29 @@ fn a_ceiling_is_said_as_such() {
     keep("ceiling.html", &html(&analysis));
 }
 
+/// Trials of one level begin differently. Each is judged by itself, in the report as when it ended: a cut
+/// common to the level would be another one for those without a slow beginning.
+#[test]
+fn a_trial_of_a_search_has_its_own_warmup() {
+    let mut made = one(&TRIED);
+    for at in [8, 9, 12] {
+        made.shapes[at].slow_start_ms = 4_000;
+    }
+    let run = made.run();
+    let analysis = lab_analysis::analyse(&run).unwrap();
+    for trial in &analysis.trials {
+        let then = judge_trial(&run, trial.id).unwrap();
+        assert_eq!(then.carried, trial.carried, "trial {}", trial.id);
+        assert_eq!(then.failed.is_empty(), trial.verdict == lab_analysis::model::Verdict::Valid);
+    }
+    let at_line = |slow: bool| {
+        let of_level = analysis.trials.iter().filter(|trial| trial.users == 128);
+        let slow_ones = of_level.filter(move |trial| (trial.id == 10) == slow);
+        slow_ones.map(|trial| trial.warmup_cut_ms).fold(0.0, f64::max)
+    };
+    assert!(at_line(true) > 0.0 && at_line(false) == 0.0, "{} {}", at_line(true), at_line(false));
+}
+
 #[test]
 fn a_system_that_fails_under_load_did_not_carry_it() {
     let mut made = one(&[50, 100, 200]);
