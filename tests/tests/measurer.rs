@@ -297,7 +297,9 @@ fn a_search_is_reported_as_it_was_judged_on_its_way() {
     let output = stage.run();
     let log = fs::read_to_string(stage.path("run/events.jsonl"))
         .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
-    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let lines = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let done: Vec<Value> = lines.filter(|line| line["event"] == "trial_done").collect();
     let result = json(&stage.path("run/result.json"));
     let trials = result["trials"].as_array().expect("trials");
@@ -306,7 +308,9 @@ fn a_search_is_reported_as_it_was_judged_on_its_way() {
         let trial = trials.iter().find(|trial| trial["id"] == then["trial"]);
         let trial = trial.unwrap_or_else(|| panic!("no trial {then}"));
         assert_eq!(then["carried"], trial["carried"], "{then}");
-        let failed = then["failed"].as_array().is_some_and(|failed| !failed.is_empty());
+        let failed = then["failed"]
+            .as_array()
+            .is_some_and(|failed| !failed.is_empty());
         assert_eq!(failed, trial["verdict"] == "invalid", "{then}");
     }
 }

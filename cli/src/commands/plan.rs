@@ -210,6 +210,13 @@ fn searches(plan: &Plan, search: &Search) -> String {
     let middle = (f64::from(find.min_users) * f64::from(find.max_users)).sqrt() as u32;
     let each = search.cells.iter().map(|trial| length(trial, middle)).max();
     let each = each.unwrap_or_default();
+    if let Some(part) = find.safe {
+        let _ = writeln!(
+            text,
+            "and for the most with whom {:.0} % of the trials are shown to hold",
+            part * 100.0
+        );
+    }
     let _ = writeln!(
         text,
         "\nabout {usual} trials, at most {most}; about {} for {usual}, setup included",

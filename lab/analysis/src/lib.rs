@@ -49,7 +49,7 @@ pub use findings::most_loaded;
 pub use fitness::{Fitness, fitness};
 pub use line::{
     TrialJudgement, difference_sentence as line_difference_sentence, figure as load_line_figure,
-    judge_trial,
+    judge_trial, safe_words as safe_line_words,
 };
 pub use model::Analysis;
 pub use runs::{CannotCompare, Runs, compare_runs};

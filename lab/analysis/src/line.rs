@@ -4,13 +4,14 @@
 use lab_archive::Run;
 use lab_plan::checks::Cause;
 use lab_plan::{Cell, Find, Plan};
-use lab_stats::isotonic::{CONFIDENCE, Ceiling};
+use lab_stats::isotonic::{self, CONFIDENCE, Ceiling};
+use lab_stats::safe;
 use lab_stats::search::{Judgement, Rules, Tried, load_line};
 
 use crate::error::ReportError;
 use crate::format::{cell_label, count, list, percent};
 use crate::model::{
-    Check, CheckOutcome, LineDifference, LineLevel, LoadLine, TrialAnalysis, Verdict,
+    Check, CheckOutcome, LineDifference, LineLevel, LoadLine, SafeLine, TrialAnalysis, Verdict,
 };
 use crate::source::{self, step_names};
 use crate::{repeated, trial};
@@ -135,6 +136,7 @@ fn line(
         low: found.and_then(|line| some(line.low)),
         high: found.and_then(|line| line.high),
         confidence: CONFIDENCE,
+        safe: safe(&tried, find.safe.unwrap_or(safe::PART)),
         thresholds: find.subject_to.iter().map(words).collect(),
         ceiling: found
             .and_then(|line| line.ceiling)
@@ -147,6 +149,21 @@ fn line(
             }),
         levels: levels(&tried),
     }
+}
+
+/// The safe line of these trials. Those beyond the generator's limit aren't measured, and so don't count.
+fn safe(tried: &[Tried], wanted: f64) -> Option<SafeLine> {
+    let measured = tried.iter();
+    let measured = measured.filter_map(|one| Some((one.level, one.judgement.carried()?)));
+    let found = safe::safe_line(&isotonic::tally(measured), wanted, CONFIDENCE)?;
+    Some(SafeLine {
+        users: found.level,
+        held: found.held,
+        trials: found.trials,
+        part: found.part,
+        wanted,
+        needed: found.needed,
+    })
 }
 
 /// `response time p(95) < 100ms`, with its step.
@@ -246,26 +263,51 @@ pub(crate) fn regression(first: &LoadLine, other: &LoadLine, relevant: f64) -> L
     found
 }
 
-/// The line in words, as it stands above the report: `With response time p(95) < 100ms, the load line
-/// is 900 users (95 % sure: 800 to 999).`
+/// The lines in words, as they stand above the report: what is safe first, then where half of the trials
+/// hold.
 pub(crate) fn headline(lines: &[LoadLine]) -> Option<String> {
     let first = lines.first()?;
-    let each: Vec<String> = lines
-        .iter()
-        .map(|line| {
-            let of = if lines.len() > 1 {
-                format!(" of {}", line.label)
-            } else {
-                String::new()
-            };
-            format!("the load line{of} is {}", figure(line))
-        })
-        .collect();
+    let within = format!("Within {}", list(&first.thresholds));
+    if let [line] = lines {
+        return Some(format!(
+            "{within}, {}. Half of the trials hold up to the load line, {}.",
+            safe_words(line),
+            figure(line)
+        ));
+    }
+    let each = |words: fn(&LoadLine) -> String| {
+        let of = |line: &LoadLine| format!("of {}, {}", line.label, words(line));
+        lines.iter().map(of).collect::<Vec<_>>().join("; ")
+    };
     Some(format!(
-        "With {}, {}.",
-        list(&first.thresholds),
-        list(&each)
+        "{within}: {}. Half of the trials hold up to the load line: {}.",
+        each(safe_words),
+        each(figure)
     ))
+}
+
+/// `500 users are safe: we are 95 % sure that at least 95 % of the trials hold (72 of 72 did)`, or what
+/// fewer trials tell.
+pub fn safe_words(line: &LoadLine) -> String {
+    let Some(safe) = line.safe else {
+        return "no number of users is shown to be safe".to_owned();
+    };
+    let users = count(u64::from(safe.users));
+    let sure = percent_text(line.confidence);
+    // Never more than is shown: 94.9 is not 95.
+    let part = percent_text((safe.part * 100.0).floor() / 100.0);
+    let did = format!("{} of {} did", safe.held, safe.trials);
+    if safe.part >= safe.wanted {
+        return format!(
+            "{users} users are safe: it is {sure} sure that at least {part} of the trials hold ({did})"
+        );
+    }
+    format!(
+        "{users} users are the safe line, as far as so few trials tell: it is {sure} sure that at least \
+         {part} of the trials hold ({did}; for {} it takes {} without a failure)",
+        percent_text(safe.wanted),
+        safe.needed
+    )
 }
 
 /// `900 users (95 % sure: 800 to 999)`, or `≥ 60,000 users: the generator is the limit…`.

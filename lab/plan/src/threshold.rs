@@ -111,6 +111,10 @@ pub struct Find {
     pub resolution: f64,
     /// Trials at each of the two levels beside the line, in the end.
     pub repeats: u32,
+    /// The part of the trials that is to be shown to hold at a safe level, where the search goes on until
+    /// it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safe: Option<f64>,
 }
 
 impl Find {
@@ -124,6 +128,7 @@ impl Find {
             repeats: self.repeats,
             again,
             seed,
+            safe: self.safe,
         }
     }
 }

@@ -133,8 +133,18 @@ fn a_finished_search_is_judged_as_it_went() {
         let failed = then.failed.first();
         assert_eq!(then.carried, trial.carried, "trial {}", trial.id);
         assert_eq!(then.cause, trial.cause, "trial {}", trial.id);
-        assert_eq!(failed.is_none(), trial.verdict == Verdict::Valid, "trial {}", trial.id);
-        assert_eq!(rules.next(&tried), Next::Try(trial.users), "trial {}", trial.id);
+        assert_eq!(
+            failed.is_none(),
+            trial.verdict == Verdict::Valid,
+            "trial {}",
+            trial.id
+        );
+        assert_eq!(
+            rules.next(&tried),
+            Next::Try(trial.users),
+            "trial {}",
+            trial.id
+        );
         tried.push(Tried {
             level: trial.users,
             judgement: match (then.carried, failed) {
@@ -147,7 +157,11 @@ fn a_finished_search_is_judged_as_it_went() {
             },
         });
     }
-    assert!(matches!(rules.next(&tried), Next::Done(_)), "{:?}", rules.next(&tried));
+    assert!(
+        matches!(rules.next(&tried), Next::Done(_)),
+        "{:?}",
+        rules.next(&tried)
+    );
 }
 
 #[test]

@@ -59,8 +59,8 @@ fn a_line_with_its_interval() {
     assert_eq!(analysis.summary.outcome, Outcome::Ok);
     assert_eq!(
         analysis.headline,
-        "With response time p(95) < 100ms and error rate < 0.1%, the load line is 128 users (95 % \
-         sure: 125 to 136)."
+        "Within response time p(95) < 100ms and error rate < 0.1%, no number of users is shown to be \
+         safe. Half of the trials hold up to the load line, 128 users (95 % sure: 125 to 136)."
     );
     let text = terminal(&analysis, 80);
     assert!(
@@ -191,7 +191,7 @@ fn a_ceiling_is_said_as_such() {
     assert!(
         analysis
             .headline
-            .contains("the load line is ≥ 198 users: the generator is the limit (at")
+            .contains("the load line, ≥ 198 users: the generator is the limit (at")
     );
     keep("ceiling.html", &html(&analysis));
 }
@@ -209,14 +209,21 @@ fn a_trial_of_a_search_has_its_own_warmup() {
     for trial in &analysis.trials {
         let then = judge_trial(&run, trial.id).unwrap();
         assert_eq!(then.carried, trial.carried, "trial {}", trial.id);
-        assert_eq!(then.failed.is_empty(), trial.verdict == lab_analysis::model::Verdict::Valid);
+        assert_eq!(
+            then.failed.is_empty(),
+            trial.verdict == lab_analysis::model::Verdict::Valid
+        );
     }
     let at_line = |slow: bool| {
         let of_level = analysis.trials.iter().filter(|trial| trial.users == 128);
         let slow_ones = of_level.filter(move |trial| (trial.id == 10) == slow);
-        slow_ones.map(|trial| trial.warmup_cut_ms).fold(0.0, f64::max)
+        slow_ones
+            .map(|trial| trial.warmup_cut_ms)
+            .fold(0.0, f64::max)
     };
-    assert!(at_line(true) > 0.0 && at_line(false) == 0.0, "{} {}", at_line(true), at_line(false));
+    // 4 s of the hold were slow; what noise alone cuts is less.
+    let (slow, others) = (at_line(true), at_line(false));
+    assert!(slow >= 4_000.0 && others < 4_000.0, "{slow} {others}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ pub mod mser;
 pub mod paired;
 pub mod power;
 pub mod queue;
+pub mod safe;
 pub mod search;
 pub mod sign_test;
 pub mod signs;

@@ -6,14 +6,21 @@
 //! rates that fit best ([`crate::isotonic`]): repeats that contradict an earlier trial move it, and
 //! the search narrows again from there. Where the repeats don't bound the line, since a trial of them
 //! contradicts the others, one further out is repeated, too, on each side that is open.
+//!
+//! A search that is to show a safe line ([`crate::safe`]) goes on from there: at the highest level at which
+//! no trial failed, until it is shown or one does, and then further down, twice as far each time.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::isotonic::{self, CONFIDENCE, Ceiling, LoadLine, Tally};
+use crate::safe;
 
 /// How far beyond the levels beside the line one more is repeated on each side, in resolutions.
 const FURTHER_OUT: f64 = 3.0;
+
+/// What may be wrong at the first level that is looked at for a safe line.
+const FIRST_ALPHA: f64 = (1.0 - CONFIDENCE) / 2.0;
 
 /// What is searched, and how closely.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,6 +37,8 @@ pub struct Rules {
     pub again: u32,
     /// Of the order of repeats.
     pub seed: u64,
+    /// The part of the trials that is to be shown to hold at a safe level; `None` ends with the line.
+    pub safe: Option<f64>,
 }
 
 /// What a trial of a search came to.
@@ -112,13 +121,20 @@ impl Rules {
     #[must_use]
     pub fn usual_trials(&self) -> u32 {
         // The last of the doubling and of the bisection are among the repeats.
-        self.doublings() / 2 + self.bisections() + 2 * self.repeats
+        // A trial that fails costs those that held before it.
+        let safe = self
+            .safe
+            .map_or(0, |part| 2 * safe::trials_for(part, FIRST_ALPHA));
+        self.doublings() / 2 + self.bisections() + 2 * self.repeats + safe
     }
 
     /// Trials after which a search ends in any case, those that failed for reasons outside left out.
     #[must_use]
     pub fn most_trials(&self) -> u32 {
-        self.doublings() + 3 * (self.bisections() + 2 * self.repeats) + 2 * self.repeats + 10
+        let safe = self
+            .safe
+            .map_or(0, |part| 3 * safe::trials_for(part, FIRST_ALPHA));
+        self.doublings() + 3 * (self.bisections() + 2 * self.repeats) + 2 * self.repeats + 10 + safe
     }
 
     fn doublings(&self) -> u32 {
@@ -158,6 +174,42 @@ impl Rules {
         if so_far.len() >= self.most_trials() as usize {
             return Next::Done(End::Unsettled);
         }
+        let next = self.next_of_line(so_far);
+        match (next, self.safe) {
+            (Next::Done(End::Found | End::Ceiling(_)), Some(part)) => {
+                let tallies = tallies(so_far, wall(so_far));
+                self.for_safety(&tallies, part).map_or(next, Next::Try)
+            }
+            (next, _) => next,
+        }
+    }
+
+    /// The level to try next for a safe line; `None` where it is shown, or where there is none to go down to.
+    fn for_safety(&self, tallies: &[Tally], part: f64) -> Option<u32> {
+        let shown = safe::safe_line(tallies, part, CONFIDENCE);
+        if shown.is_some_and(|safe| safe.part >= part) {
+            return None;
+        }
+        let (top, _) = isotonic::beside(tallies);
+        let failed = |tally: &&Tally| tally.held < tally.trials;
+        let upper: Vec<&Tally> = tallies.iter().filter(|t| Some(t.level) <= top).collect();
+        let held = |below: u32| {
+            let mut held = upper.iter().rev().filter(|t| t.level < below && !failed(t));
+            held.next().map_or(0, |tally| tally.level)
+        };
+        let Some(lowest) = upper.iter().copied().find(failed) else {
+            return top;
+        };
+        let candidate = held(lowest.level);
+        let times = upper.iter().copied().filter(failed).count() - 1;
+        let step = FURTHER_OUT * self.resolution * f64::from(1_u32 << times.min(16));
+        let lower = (f64::from(lowest.level) * (1.0 - step).max(0.0)) as u32;
+        let next = candidate.max(lower.min(lowest.level.saturating_sub(1)));
+        (lowest.level > self.min).then_some(next.max(self.min))
+    }
+
+    /// The next level of the search for the line.
+    fn next_of_line(&self, so_far: &[Tried]) -> Next {
         let wall = wall(so_far);
         if let Some(last) = so_far.last()
             && last.is_invalid()

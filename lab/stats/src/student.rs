@@ -42,7 +42,7 @@ pub fn t_of(alpha: f64, freedom: f64) -> f64 {
 
 /// I_x(a, b), by its continued fraction in the form of Lentz; Press et al., *Numerical Recipes*, 3rd ed.,
 /// section 6.4.
-fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+pub(crate) fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }

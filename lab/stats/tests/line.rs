@@ -15,6 +15,7 @@ const RULES: Rules = Rules {
     repeats: 6,
     again: 3,
     seed: 1,
+    safe: None,
 };
 
 fn invalid() -> Judgement {

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::figures::Estimate;
 
-/// The most users that a system carries within thresholds.
+/// The most users with which a system stays within thresholds in at least half of the trials, and the
+/// safe line below it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoadLine {
     /// Level by factor, of what was searched.
@@ -20,6 +21,10 @@ pub struct LoadLine {
     pub high: Option<u32>,
     /// Of the interval.
     pub confidence: f64,
+    /// The highest number of users at which nearly all trials hold, as far as the trials tell; `None` where
+    /// they don't tell of any that even half of them hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub safe: Option<SafeLine>,
     /// What must hold, as the study writes it.
     pub thresholds: Vec<String>,
     /// Why the line may lie higher than any level tried: the generator, or the study's own end.
@@ -27,6 +32,23 @@ pub struct LoadLine {
     pub ceiling: Option<String>,
     /// What was tried, by number of users.
     pub levels: Vec<LineLevel>,
+}
+
+/// A number of users with which nearly all trials stay within the thresholds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SafeLine {
+    /// Users.
+    pub users: u32,
+    /// Trials that held.
+    pub held: u32,
+    /// All that were measured with so many users.
+    pub trials: u32,
+    /// At least this part of all trials holds, at the confidence of the load line.
+    pub part: f64,
+    /// The part that makes it safe; `part` is less where the trials are too few to show it.
+    pub wanted: f64,
+    /// So many trials would have to hold, without one that doesn't, to show that.
+    pub needed: u32,
 }
 
 /// The trials at one number of users.

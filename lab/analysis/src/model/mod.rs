@@ -21,7 +21,7 @@ pub use attempts::{Attempt, Attempts, BEYOND};
 pub use cells::{CellSummary, StepSummary, TimesSummary};
 pub use comparison::{Claim, Comparison, Difference, Inference, Measure, RunSpread, SpreadBasis};
 pub use figures::{Counters, ErrorCounts, ErrorExamples, Estimate};
-pub use line::{LineDifference, LineLevel, LoadLine, Scaling, UslPoint};
+pub use line::{LineDifference, LineLevel, LoadLine, SafeLine, Scaling, UslPoint};
 pub use published::{AsIs, Entry, PublishedTable};
 pub use run::{Analysis, Outcome, RESULT_SCHEMA, StudyFacts, Summary};
 pub use runs::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference};

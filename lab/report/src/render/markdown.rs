@@ -8,7 +8,7 @@ use crate::document::{
 };
 use crate::format::{count, plain, ratio};
 use crate::model::LoadLine;
-use lab_analysis::load_line_figure;
+use lab_analysis::{load_line_figure, safe_line_words};
 
 /// The document as Markdown.
 #[must_use]
@@ -240,6 +240,7 @@ fn load_line(page: &mut Page, line: &LoadLine, is_one_of_many: bool) {
     });
     page.part(format!("## Load line{of}"));
     page.part(format!("—⊖— **{figure}**, with {thresholds}."));
+    page.part(escape(&format!("Safe line: {}.", safe_line_words(line))));
     page.part(grid(&heads, rows));
 }
 

@@ -10,7 +10,7 @@ use crate::document::{
 use crate::format::{count, ratio};
 use crate::model::{LineLevel, LoadLine};
 use crate::render::text_page::{Page, clip, column_head, left, right};
-use lab_analysis::load_line_figure;
+use lab_analysis::{load_line_figure, safe_line_words};
 
 /// The width of one cell's column.
 const CELL: usize = 17;
@@ -127,6 +127,8 @@ fn load_line(page: &mut Page, line: &LoadLine, is_one_of_many: bool) {
     page.paragraph(&format!("──⊖──  {}", load_line_figure(line)), 6);
     page.paragraph(&format!("with {}", line.thresholds.join(", ")), 6);
     page.line("");
+    page.paragraph(&format!("{}.", safe_line_words(line)), 6);
+    page.line("");
     for at in line.levels.iter().rev() {
         let users = format!("{} users", count(u64::from(at.users)));
         page.line(&format!("{}  {}", right(&users, 16), marks(line, at)));
@@ -143,9 +145,12 @@ fn marks(line: &LoadLine, at: &LineLevel) -> String {
     let marks = tried.map(|(mark, _, n)| mark.repeat(n.min(20) as usize));
     let words = tried.into_iter().filter(|(_, _, n)| *n > 0);
     let words: Vec<String> = words.map(|(_, word, n)| format!("{n} {word}")).collect();
-    let here = match line.users == Some(at.users) {
-        true => " ── the line",
-        false => "",
+    let is_safe = line.safe.is_some_and(|safe| safe.users == at.users);
+    let here = match (line.users == Some(at.users), is_safe) {
+        (true, true) => " ── the line, and the safe one",
+        (true, false) => " ── the line: half hold",
+        (false, true) => " ── the safe line",
+        (false, false) => "",
     };
     format!("{}  {}{here}", left(&marks.concat(), 8), words.join(", "))
 }

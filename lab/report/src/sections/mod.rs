@@ -103,7 +103,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         checks::checks(analysis),
         notes(analysis),
         Some(circumstances(analysis)),
-        Some(how_to_read()),
+        Some(how_to_read(!analysis.load_lines.is_empty())),
         about(analysis),
     ];
     let first = first.into_iter().flatten();
@@ -153,7 +153,14 @@ fn circumstances(analysis: &Analysis) -> Section {
     }
 }
 
-fn how_to_read() -> Section {
+const OF_LINES: &str = "The load line is the most users, of those tried, with whom at least half of the trials \
+     stay within the thresholds; its interval tells where that point may lie. It is the edge, not a load \
+     to run at. The safe line is lower: the most users of whom it is shown that nearly all trials hold, \
+     and how sure that is depends on how many trials there were. n of n trials show at least the part \
+     α^(1/n); α is 2.5 % for the highest number of users that half of the trials carry, and for each \
+     lower one that is looked at half as much.";
+
+fn how_to_read(has_line: bool) -> Section {
     let lines = [
         "A trial is one run at one level. Transactions, errors, and skipped steps count the whole \
          trial, ramp included. Response times, throughput, CPU, and all counters count the hold \
@@ -172,7 +179,8 @@ fn how_to_read() -> Section {
          the sign-flip permutation test's, over all comparisons together; the interval holds every \
          ratio that the test doesn't reject. Six blocks are the fewest that can show anything.",
     ];
-    let lines = lines.map(str::to_owned).to_vec();
+    let lines = lines.into_iter().chain(has_line.then_some(OF_LINES));
+    let lines = lines.map(str::to_owned).collect();
     Section::of_page("How to read this", vec![Block::List(lines)])
 }
 

@@ -15,7 +15,7 @@ use crate::model::{
     TrialAnalysis, Verdict,
 };
 use crate::sections::{outcome, texts, threshold_value, threshold_words};
-use lab_analysis::{line_difference_sentence, load_line_figure};
+use lab_analysis::{line_difference_sentence, load_line_figure, safe_line_words};
 
 use Came::{Broken, Failed, Passed, Skipped};
 
@@ -42,7 +42,8 @@ pub fn junit(analysis: &Analysis) -> String {
         } else {
             Skipped
         };
-        case(&line.label, "load line", came(load_line_figure(line)))
+        let text = format!("{}; {}", safe_line_words(line), load_line_figure(line));
+        case(&line.label, "load line", came(text))
     });
     let suites = vec![
         ("trials", analysis.trials.iter().map(trial).collect()),

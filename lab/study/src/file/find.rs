@@ -22,6 +22,11 @@ pub(crate) struct FindFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 1, max = 100))]
     pub(crate) trials: Option<At<Scalar>>,
+    /// The part of the trials that has to hold at a safe number of users, 50% to 99%: the search goes on
+    /// below the line until that is shown, 95 % sure. 95% takes 150 trials or so more, 80% some 40.
+    /// Without it, the report says what the trials show that there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) safe: Option<At<Scalar>>,
 }
 
 /// Between which numbers of users a search looks.
@@ -46,12 +51,14 @@ impl Decode for FindFile {
         let subject_to = fields.required("subject_to", problems);
         let resolution = fields.optional("resolution", problems);
         let trials = fields.optional("trials", problems);
+        let safe = fields.optional("safe", problems);
         fields.finish(problems);
         Some(Self {
             users: users?,
             subject_to: subject_to?,
             resolution,
             trials,
+            safe,
         })
     }
 }

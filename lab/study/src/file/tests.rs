@@ -217,9 +217,11 @@ prop_compose! {
     fn find()(
         (min, max) in (option::of(scalar()), scalar()),
         subject_to in table(vec(scalar(), 0..3)).prop_map(at),
-        (resolution, trials) in (option::of(scalar()), option::of(scalar())),
+        (resolution, trials, safe) in (
+            option::of(scalar()), option::of(scalar()), option::of(scalar()),
+        ),
     ) -> FindFile {
-        FindFile { users: UsersFile { min, max }, subject_to, resolution, trials }
+        FindFile { users: UsersFile { min, max }, subject_to, resolution, trials, safe }
     }
 }
 

@@ -39,6 +39,12 @@ pub(super) fn find(
         Some(at) => number("trials", at, 1..=100, problems),
         None => Some(REPEATS),
     };
+    let safe = match &find.value.safe {
+        Some(at) => Some(noted("safe", at, problems, |text| {
+            units::fraction(text, 0.5..=0.99)
+        })?),
+        None => None,
+    };
     let (min_users, max_users) = (min?, max?);
     if min_users >= max_users {
         let message = format!("the search begins at {min_users} users and ends at {max_users}");
@@ -50,6 +56,7 @@ pub(super) fn find(
         subject_to: subject_to?,
         resolution: resolution?,
         repeats: repeats?,
+        safe,
     }))
 }
 

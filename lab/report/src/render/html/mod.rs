@@ -16,7 +16,7 @@ use crate::document::{Block, Document, Role, Section, Tone};
 use crate::format::plain;
 use crate::model::LoadLine;
 use crate::render::svg;
-use lab_analysis::load_line_figure;
+use lab_analysis::{load_line_figure, safe_line_words};
 use parts::{class_of, facts, judged, list};
 
 const STYLE: &str = include_str!("style.css");
@@ -117,6 +117,7 @@ fn load_lines(lines: &[LoadLine]) -> Markup {
                         @if many { figcaption { (line.label) } }
                         (svg::hull(line))
                         @if many { figcaption.meta { (load_line_figure(line)) } }
+                        @if many { figcaption.meta { (safe_line_words(line)) } }
                     }
                 }
             }
