@@ -354,9 +354,44 @@ fn runs_beside_each_other() {
         place.run("compare workload search")
     );
     kept!(
+        "compare_a_run_beside_itself",
+        place.run("compare comparison comparison -- comparison")
+    );
+    kept!(
         "compare_with_nothing",
         place.run("compare workload nothing")
     );
+    // Copies of the runs that are compared are no earlier ones, and two copies of another one are one.
+    let copy = |name: &str, started: &str| {
+        place.golden("comparison");
+        let manifest = place.path("comparison/manifest.json");
+        let text = fs::read_to_string(&manifest).expect("a manifest");
+        fs::write(&manifest, text.replace("2026-11-22T05:32:59", started)).expect("written");
+        fs::rename(place.path("comparison"), place.path(name)).expect("renamed");
+    };
+    fs::remove_dir_all(place.path("comparison")).expect("removed");
+    for (name, started) in [
+        ("a", "2026-11-22T05:32:59"),
+        ("b", "2026-11-22T05:32:59"),
+        ("copy", "2026-11-22T05:32:59"),
+        ("earlier", "2026-11-21T05:32:59"),
+        ("earlier-copy", "2026-11-21T05:32:59"),
+    ] {
+        copy(name, started);
+    }
+    let said = place.run("compare a b");
+    assert!(
+        said.stderr.starts_with("reading 1 earlier run"),
+        "{}",
+        said.stderr
+    );
+    assert!(
+        said.stdout.contains("\n1 earlier run of the same study"),
+        "{}",
+        said.stdout
+    );
+    let without = place.run("compare a b --no-history");
+    assert!(without.stderr.is_empty(), "{}", without.stderr);
 }
 
 #[test]

@@ -13,6 +13,8 @@ use crate::exit::{Exit, Failure, unless_lenient};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let (a, b) = sides(args)?;
+    earlier::each_once(a)?;
+    earlier::each_once(b)?;
     let earlier = match args.no_history {
         true => Vec::new(),
         false => earlier::runs(args.history.as_deref(), a, b)?,

@@ -44,21 +44,23 @@ pub(crate) fn runs(
         return Ok(Vec::new());
     };
     let dirs = entries.filter_map(|entry| entry.ok()?.path().canonicalize().ok());
-    let mut found: Vec<(String, PathBuf)> = dirs
-        .filter(|dir| !compared.contains(dir) && dir.join("manifest.json").is_file())
-        .filter_map(|dir| {
-            Some((
-                manifest(&dir).filter(|one| is_same(one, &wanted))?.started,
-                dir,
-            ))
-        })
-        .collect();
+    let runs = dirs.filter_map(|dir| Some((manifest(&dir)?, dir)));
+    let runs = runs.filter(|(run, _)| is_same_study(run, &wanted));
+    let mut found: Vec<(String, PathBuf)> = runs.map(|(run, dir)| (run.started, dir)).collect();
     found.sort();
+    // A copy of a run is no other run.
+    found.dedup_by(|one, before| one.0 == before.0);
+    let begun: Vec<String> = compared
+        .iter()
+        .filter_map(|dir| Some(manifest(dir)?.started))
+        .collect();
+    found.retain(|(started, _)| !begun.contains(started));
     let latest = &found[found.len().saturating_sub(MOST)..];
     if !latest.is_empty() {
         say(format_args!(
-            "reading {} earlier runs of this study, which tell how far runs spread (--no-history: without)",
-            latest.len()
+            "reading {} earlier run{} of this study, to tell how far runs spread (--no-history: none)",
+            latest.len(),
+            if latest.len() == 1 { "" } else { "s" }
         ));
     }
     // One that is damaged tells nothing.
@@ -66,12 +68,28 @@ pub(crate) fn runs(
     Ok(read.collect())
 }
 
+/// Refuses a run that stands twice on one side: beside itself it would tell that runs don't spread.
+pub(crate) fn each_once(side: &[PathBuf]) -> Result<(), Failure> {
+    let mut begun: Vec<(String, &Path)> = Vec::new();
+    for dir in side {
+        let Some(run) = manifest(dir) else {
+            continue;
+        };
+        if let Some((_, other)) = begun.iter().find(|(started, _)| *started == run.started) {
+            let text = format!("{} and {} are one run", other.display(), dir.display());
+            return Err(Failure::text(Exit::BadInput, text).hint("name each run of a side once"));
+        }
+        begun.push((run.started, dir));
+    }
+    Ok(())
+}
+
 /// Trials count from 1, so that none is read.
 fn manifest(dir: &Path) -> Option<Manifest> {
     Run::open_trial(dir, 0).ok().map(|run| run.manifest)
 }
 
-fn is_same(one: &Manifest, wanted: &Manifest) -> bool {
+fn is_same_study(one: &Manifest, wanted: &Manifest) -> bool {
     one.study == wanted.study
         && one.file_hash == wanted.file_hash
         && one.overrides == wanted.overrides
