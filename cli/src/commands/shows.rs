@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use lab_analysis::power::{
-    Design, EFFECTS, Needed, NeededBlocks, OfMeasure, Power, Reach, SPREADS, Spreads,
+    Design, EFFECTS, Needed, NeededBlocks, OfMeasure, Power, Reach, SPREADS, Spreads, family,
 };
 use lab_study::Study;
 use lab_study::model::Cell;
@@ -30,7 +30,7 @@ pub(crate) fn earlier(dir: &Path, plan: &Plan) -> Result<Earlier, Failure> {
     let planned: Vec<&Cell> = plan.trials.iter().map(|trial| &trial.cell).collect();
     Ok(Earlier {
         name: dir.display().to_string(),
-        spreads: Spreads::of(&analysis, &planned),
+        spreads: Spreads::of(&analysis, &planned, plan.question.decides),
     })
 }
 
@@ -50,6 +50,8 @@ pub(crate) fn describe(study: &Study, plan: &Plan, earlier: Option<&Earlier>) ->
         blocks: study.trials as usize,
         relevant: study.smallest_difference,
         seed: plan.seed,
+        family: family(&plan.question, &|cell| users_of(plan, cell)),
+        decides: study.decides,
     };
     let power = Power::of(&design, earlier.map(|earlier| &earlier.spreads));
     text.push_str(&reach(power.reach, design.blocks, per_block));
@@ -68,14 +70,51 @@ pub(crate) fn describe(study: &Study, plan: &Plan, earlier: Option<&Earlier>) ->
         // Without an earlier run nothing is by its spread.
         (NeededBlocks::ByRun(_), None) => {}
     }
+    text.push_str(&shown(&power, design.blocks));
     let _ = writeln!(
         text,
-        "  one block takes {}; differences within {} are called none; pairs\n  judged \
-         together need more blocks than one alone",
+        "  one block takes {}; differences within {} are called none;\n  {}",
         duration(per_block),
         percent(design.relevant),
+        together(design.family.len()),
     );
     text
+}
+
+/// How many users a cell has.
+fn users_of(plan: &Plan, cell: &Cell) -> Option<u32> {
+    let mut trials = plan.trials.iter();
+    trials
+        .find(|trial| trial.cell == *cell)
+        .map(|trial| trial.load.users)
+}
+
+/// What the study's own blocks show.
+fn shown(power: &Power, blocks: usize) -> String {
+    let Some(shown) = &power.shown else {
+        return String::new();
+    };
+    let parts = EFFECTS.into_iter().zip(shown.parts);
+    let parts: Vec<String> = parts
+        .map(|(effect, part)| format!("{} in {:.0}", percent(effect), part * 100.0))
+        .collect();
+    let of = match shown.measure {
+        Some(measure) => format!("{}, ", measure.name()),
+        None => String::new(),
+    };
+    format!(
+        "  in how many of 100 studies {blocks} blocks show a difference\n    ({of}spread {}): {}\n",
+        percent(shown.spread),
+        parts.join(", ")
+    )
+}
+
+/// Beside how many others a comparison is judged.
+fn together(family: usize) -> String {
+    match family {
+        0 | 1 => "one comparison decides".to_owned(),
+        n => format!("{n} comparisons decide together, and each costs the others power"),
+    }
 }
 
 /// Whether there are enough blocks for any verdict.
@@ -117,17 +156,19 @@ fn by_run(earlier: &Earlier, rows: &[OfMeasure], per_block: Duration) -> String 
         }
     );
     let heads = EFFECTS.map(|effect| format!("{:>16}", percent(effect)));
-    let _ = writeln!(
-        text,
-        "    {:<20}{:>7}{}",
-        "measure",
-        "spread",
-        heads.concat()
-    );
-    for OfMeasure { measure, found } in rows {
-        let measure = measure.name();
+    let _ = writeln!(text, "  {:<22}{:>8}{}", "measure", "spread", heads.concat());
+    for OfMeasure {
+        measure,
+        decides,
+        found,
+    } in rows
+    {
+        let measure = match decides {
+            true => measure.name().to_owned(),
+            false => format!("{} *", measure.name()),
+        };
         let Some((spread, needed)) = found else {
-            let _ = writeln!(text, "    {measure:<20}{:>7}", "unknown");
+            let _ = writeln!(text, "  {measure:<22}{:>8}", "unknown");
             continue;
         };
         let cells = needed.map(|needed| {
@@ -140,10 +181,13 @@ fn by_run(earlier: &Earlier, rows: &[OfMeasure], per_block: Duration) -> String 
         });
         let _ = writeln!(
             text,
-            "    {measure:<20}{:>7}{}",
+            "  {measure:<22}{:>8}{}",
             percent(*spread),
             cells.concat()
         );
+    }
+    if rows.iter().any(|row| !row.decides) {
+        text.push_str("  * decides nothing: of one comparison alone\n");
     }
     if rows.iter().all(|row| row.found.is_none()) {
         text.push_str("    a spread needs two cells in two blocks or more, all valid\n");

@@ -17,7 +17,7 @@ use crate::model::{
 use crate::number::as_f64;
 
 /// Most pairs of cells that are compared: nine measures each at most.
-const MOST_PAIRS: usize = 40;
+pub(crate) const MOST_PAIRS: usize = 40;
 
 /// All that is said of differences.
 pub(crate) struct Differences {
@@ -181,7 +181,7 @@ pub(crate) fn pairs<'a>(plan: &'a Plan, cells: &'a [CellSummary]) -> Vec<Pair<'a
 }
 
 /// The cell with the factor's first level; `None` if `cell` has that level itself.
-fn baseline(factor: &Factor, cell: &Cell) -> Option<Cell> {
+pub(crate) fn baseline(factor: &Factor, cell: &Cell) -> Option<Cell> {
     let first = factor.levels.first()?;
     let own = cell.get(&factor.name)?;
     (own != first).then(|| {
@@ -367,6 +367,24 @@ impl Draft {
     fn has_enough(&self) -> bool {
         self.blocks() >= LEAST_BLOCKS
     }
+}
+
+/// Whether the first of these rows of log ratios is called a difference, where all decide together.
+#[cfg(test)]
+pub(crate) fn first_is_shown(rows: &[Vec<f64>], relevant: f64) -> bool {
+    let draft = |row: &Vec<f64>| Draft {
+        names: Names {
+            factor: "n".to_owned(),
+            a: "a".to_owned(),
+            b: "b".to_owned(),
+        },
+        measure: Measure::P95,
+        by_block: row.iter().copied().map(Some).collect(),
+        sums: (1.0, 1.0),
+    };
+    let drafts = rows.iter().map(draft).collect();
+    let judged = judge(drafts, &|_| Margins::of(relevant), &|_| true, 1);
+    judged.first().is_some_and(Comparison::is_shown)
 }
 
 /// Those that decide are tested together, and so are the others: what is looked at besides takes

@@ -1,12 +1,15 @@
 //! What a study of so many blocks can show, before it runs: the least p of a pair, and the blocks
-//! that a difference needs by how far pairs spread. It knows no words and no times.
+//! that a difference needs by how far pairs spread, beside all that is judged together with it. It knows
+//! no words and no times.
 
 use std::collections::BTreeMap;
 
-use lab_plan::Cell;
+use lab_plan::{Cell, Decides, Factor, Question, VARIANT};
+use lab_stats::family::{Member, family_blocks, family_power};
 use lab_stats::power::{MOST_BLOCKS, Sought, USUAL_POWER, needed_blocks, paired_spread};
 use lab_stats::verdict::{ALPHA, LEAST_BLOCKS};
 
+use crate::compare::{MOST_PAIRS, baseline};
 use crate::model::{Analysis, Measure, Verdict};
 
 /// The differences that are asked about, as parts.
@@ -22,7 +25,7 @@ const MEASURES: [Measure; 4] = [
 ];
 
 /// The study that is asked about.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Design {
     /// Blocks that it runs.
     pub blocks: usize,
@@ -30,6 +33,38 @@ pub struct Design {
     pub relevant: f64,
     /// Seed of the simulated studies.
     pub seed: u64,
+    /// The comparisons that decide together; see [`family`].
+    pub family: Vec<Member>,
+    /// The measure that decides, where the study names one.
+    pub decides: Option<Decides>,
+}
+
+/// The comparisons that the answer of a study hangs on: every cell with its baseline, along the variants
+/// where there are any, in each measure that decides. `users` tells how many users a cell has: throughput
+/// follows them.
+#[must_use]
+pub fn family(question: &Question, users: &dyn Fn(&Cell) -> Option<u32>) -> Vec<Member> {
+    let cells = &question.cells;
+    let has_variants = question.matrix.iter().any(|factor| factor.name == VARIANT);
+    let decides = |factor: &&Factor| !has_variants || factor.name == VARIANT;
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    for factor in question.matrix.iter().filter(decides) {
+        for (b, cell) in cells.iter().enumerate() {
+            let a = baseline(factor, cell);
+            let a = a.and_then(|a| cells.iter().position(|other| *other == a));
+            pairs.extend(a.map(|a| (a, b)));
+        }
+    }
+    pairs.truncate(MOST_PAIRS);
+    let of_pair = |(a, b): (usize, usize)| {
+        let same_users = users(&cells[a]) == users(&cells[b]);
+        let measures = match question.decides {
+            None if same_users => Measure::DECIDING.len(),
+            _ => 1,
+        };
+        (0..measures).map(move |measure| Member { a, b, measure })
+    };
+    pairs.into_iter().flat_map(of_pair).collect()
 }
 
 /// What a design can show.
@@ -39,6 +74,19 @@ pub struct Power {
     pub reach: Reach,
     /// The blocks that differences need.
     pub needed: NeededBlocks,
+    /// What its blocks show, where they are enough for any verdict and a spread is known.
+    pub shown: Option<Shown>,
+}
+
+/// In what part of the studies a difference is shown, beside all that is judged together with it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shown {
+    /// Whose spread; `None` of a guess.
+    pub measure: Option<Measure>,
+    /// How far pairs spread.
+    pub spread: f64,
+    /// For each of [`EFFECTS`].
+    pub parts: [f64; EFFECTS.len()],
 }
 
 /// Whether there are enough blocks for any verdict on a pair.
@@ -72,6 +120,8 @@ pub enum NeededBlocks {
 pub struct OfMeasure {
     /// Whose differences.
     pub measure: Measure,
+    /// Whether it decides, beside all others that do; else the figures are of one comparison alone.
+    pub decides: bool,
     /// How far they spread, and what each of [`EFFECTS`] needs; `None` where the run doesn't tell.
     pub found: Option<(f64, [Needed; EFFECTS.len()])>,
 }
@@ -100,12 +150,17 @@ impl Power {
     /// What `design` can show, by the spreads of an earlier run where there is one.
     #[must_use]
     pub fn of(design: &Design, earlier: Option<&Spreads>) -> Self {
+        let needed = match earlier {
+            Some(spreads) => NeededBlocks::ByRun(by_run(design, spreads)),
+            None => {
+                let of_spread = |spread| of_effects(design, &design.family, spread);
+                NeededBlocks::ByGuess(SPREADS.map(of_spread))
+            }
+        };
         Self {
             reach: Reach::of(design.blocks),
-            needed: match earlier {
-                Some(spreads) => NeededBlocks::ByRun(by_run(design, spreads)),
-                None => NeededBlocks::ByGuess(SPREADS.map(|spread| of_effects(design, spread))),
-            },
+            shown: shown(design, &needed),
+            needed,
         }
     }
 }
@@ -125,14 +180,50 @@ impl Reach {
 }
 
 fn by_run(design: &Design, spreads: &Spreads) -> Vec<OfMeasure> {
-    let row = |(measure, spread): &(Measure, Option<f64>)| OfMeasure {
-        measure: *measure,
-        found: spread.map(|spread| (spread, of_effects(design, spread))),
+    let named = design.decides.map(Measure::from);
+    let decides = |measure: Measure| match named {
+        Some(named) => named == measure,
+        None => Measure::DECIDING.contains(&measure),
     };
-    spreads.by_measure.iter().map(row).collect()
+    let row = |(measure, spread): &(Measure, Option<f64>)| {
+        let decides = decides(*measure);
+        let family = if decides { &design.family[..] } else { &[] };
+        OfMeasure {
+            measure: *measure,
+            decides,
+            found: spread.map(|spread| (spread, of_effects(design, family, spread))),
+        }
+    };
+    let mut rows: Vec<OfMeasure> = spreads.by_measure.iter().map(row).collect();
+    rows.sort_by_key(|row| !row.decides);
+    rows
 }
 
-fn of_effects(design: &Design, spread: f64) -> [Needed; EFFECTS.len()] {
+/// What the design's blocks show of the first measure that decides, or by a middling guess.
+fn shown(design: &Design, needed: &NeededBlocks) -> Option<Shown> {
+    let (measure, spread) = match needed {
+        NeededBlocks::ByGuess(_) => (None, SPREADS[SPREADS.len() / 2]),
+        NeededBlocks::ByRun(rows) => {
+            let mut known = rows.iter().filter(|row| row.decides);
+            known.find_map(|row| Some((Some(row.measure), row.found?.0)))?
+        }
+    };
+    let part = |effect| {
+        let sought = Sought {
+            effect,
+            relevant: design.relevant,
+            spread,
+        };
+        family_power(&sought, &design.family, design.blocks, design.seed)
+    };
+    (design.blocks >= LEAST_BLOCKS && !design.family.is_empty()).then(|| Shown {
+        measure,
+        spread,
+        parts: EFFECTS.map(part),
+    })
+}
+
+fn of_effects(design: &Design, family: &[Member], spread: f64) -> [Needed; EFFECTS.len()] {
     let relevant = design.relevant;
     EFFECTS.map(|effect| {
         let sought = Sought {
@@ -140,7 +231,11 @@ fn of_effects(design: &Design, spread: f64) -> [Needed; EFFECTS.len()] {
             relevant,
             spread,
         };
-        match needed_blocks(&sought, USUAL_POWER, design.seed) {
+        let blocks = match family {
+            [] | [_] => needed_blocks(&sought, USUAL_POWER, design.seed),
+            family => family_blocks(&sought, family, USUAL_POWER, design.seed),
+        };
+        match blocks {
             Some(blocks) => Needed::Blocks(blocks),
             None if effect <= relevant => Needed::Irrelevant,
             None => Needed::MoreThan(MOST_BLOCKS),
@@ -149,17 +244,23 @@ fn of_effects(design: &Design, spread: f64) -> [Needed; EFFECTS.len()] {
 }
 
 impl Spreads {
-    /// The spreads in a run: over the cells that are `planned` where it has two of them or more, else
-    /// over all of its cells.
+    /// The spreads in a run, of the usual measures and the one that `decides`: over the cells that are
+    /// `planned` where it has two of them or more, else over all of its cells.
     #[must_use]
-    pub fn of(analysis: &Analysis, planned: &[&Cell]) -> Self {
+    pub fn of(analysis: &Analysis, planned: &[&Cell], decides: Option<Decides>) -> Self {
         let (rows, same_cells) = match rows(analysis, &|cell| planned.contains(&cell)) {
             rows if rows.len() > 1 => (rows, true),
             _ => (rows(analysis, &|_| true), false),
         };
         let spread = |measure| (measure, spread(analysis, &rows, measure));
         Self {
-            by_measure: MEASURES.map(spread).into(),
+            by_measure: decides
+                .map(Measure::from)
+                .filter(|named| !MEASURES.contains(named))
+                .into_iter()
+                .chain(MEASURES)
+                .map(spread)
+                .collect(),
             same_cells,
         }
     }
@@ -202,6 +303,8 @@ mod tests {
         blocks: 8,
         relevant: 0.02,
         seed: 1,
+        family: Vec::new(),
+        decides: None,
     };
 
     #[test]
@@ -246,5 +349,72 @@ mod tests {
         assert_eq!(spread, 3.0);
         assert_eq!(needed[2], Needed::MoreThan(MOST_BLOCKS));
         assert_eq!(unknown.found, None);
+    }
+
+    /// Cells of a factor `n` with so many levels, in so many blocks.
+    fn question(levels: i64, decides: Option<Decides>) -> Question {
+        let level = lab_plan::Level::Int;
+        Question {
+            matrix: vec![Factor {
+                name: "n".to_owned(),
+                levels: (1..=levels).map(level).collect(),
+            }],
+            cells: (1..=levels)
+                .map(|n| Cell::from([("n".to_owned(), level(n))]))
+                .collect(),
+            decides,
+            ..Question::default()
+        }
+    }
+
+    #[test]
+    fn what_decides_together_are_all_pairs_in_all_measures_that_decide() {
+        let members = |levels, decides, users: &dyn Fn(&Cell) -> Option<u32>| {
+            family(&question(levels, decides), users).len()
+        };
+        let same = |_: &Cell| Some(5);
+        assert_eq!(members(2, None, &same), 2);
+        assert_eq!(members(4, None, &same), 6);
+        assert_eq!(members(4, Some(Decides::ResponseP95), &same), 3);
+        // Throughput follows the number of users.
+        let other = |cell: &Cell| Some(u32::from(cell["n"] == lab_plan::Level::Int(1)));
+        assert_eq!(members(2, None, &other), 1);
+        assert_eq!(members(1, None, &same), 0);
+    }
+
+    /// The plan's figure beside what the analysis makes of simulated studies.
+    #[test]
+    fn the_analysis_shows_as_often_as_the_plan_says() {
+        use lab_stats::family::simulate;
+        const STUDIES: u32 = 300;
+        for (levels, decides, blocks) in [
+            (2, None, 6),
+            (4, None, 6),
+            (4, Some(Decides::ResponseP95), 8),
+            (3, None, 12),
+        ] {
+            let design = Design {
+                blocks,
+                family: family(&question(levels, decides), &|_| Some(5)),
+                decides,
+                ..DESIGN
+            };
+            let sought = Sought {
+                effect: 0.05,
+                relevant: design.relevant,
+                spread: 0.03,
+            };
+            let said = family_power(&sought, &design.family, blocks, design.seed);
+            let found = simulate(&sought, &design.family, blocks, 17, STUDIES, |rows| {
+                crate::compare::first_is_shown(rows, design.relevant)
+            });
+            let found = f64::from(found) / f64::from(STUDIES);
+            println!(
+                "{} together, {blocks} blocks, seed 17: {found:.2} shown, {said:.2} said",
+                design.family.len()
+            );
+            // Three standard errors of both simulations.
+            assert!((said - found).abs() < 0.11, "{said} {found}");
+        }
     }
 }

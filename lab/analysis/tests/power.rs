@@ -29,7 +29,7 @@ fn with_means(means: impl Fn(bool, u32) -> f64) -> Analysis {
 
 fn of_mean(analysis: &Analysis) -> f64 {
     let cells: Vec<_> = analysis.trials.iter().map(|trial| &trial.cell).collect();
-    let spreads = Spreads::of(analysis, &cells);
+    let spreads = Spreads::of(analysis, &cells, None);
     assert!(spreads.same_cells);
     let found = spreads.by_measure.iter().find(|(m, _)| *m == Measure::Mean);
     found.and_then(|(_, spread)| *spread).expect("it is told")
@@ -69,8 +69,11 @@ fn an_invalid_trial_leaves_its_block_out() {
 fn other_cells_stand_in_where_fewer_than_two_are_planned() {
     let analysis = four_blocks();
     let one = [&analysis.trials[0].cell];
-    let of_one = Spreads::of(&analysis, &one);
+    let of_one = Spreads::of(&analysis, &one, None);
     assert!(!of_one.same_cells);
     let all: Vec<_> = analysis.trials.iter().map(|trial| &trial.cell).collect();
-    assert_eq!(of_one.by_measure, Spreads::of(&analysis, &all).by_measure);
+    assert_eq!(
+        of_one.by_measure,
+        Spreads::of(&analysis, &all, None).by_measure
+    );
 }

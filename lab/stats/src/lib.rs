@@ -7,6 +7,7 @@
 pub mod between;
 pub mod describe;
 pub mod encoding;
+pub mod family;
 pub mod histogram;
 pub mod interval;
 pub mod isotonic;

@@ -36,7 +36,8 @@ pub struct Sought {
 
 /// The chance that `blocks` pairs show it: p ≤ 0.05 by the sign-flip test, and a mean ratio beyond
 /// what is relevant, where the log ratios of pairs spread normally. 0 with fewer blocks than a
-/// verdict needs. This is one comparison alone; several that are judged together need more blocks.
+/// verdict needs. This is one comparison alone; several that are judged together need more blocks
+/// ([`crate::family`]).
 #[must_use]
 pub fn power(sought: &Sought, blocks: usize, seed: u64) -> f64 {
     if blocks < LEAST_BLOCKS {
@@ -72,7 +73,11 @@ pub fn power(sought: &Sought, blocks: usize, seed: u64) -> f64 {
 /// difference that isn't relevant.
 #[must_use]
 pub fn needed_blocks(sought: &Sought, wanted: f64, seed: u64) -> Option<usize> {
-    let enough = |blocks: &usize| power(sought, *blocks, seed) >= wanted;
+    needed(sought, &|blocks| power(sought, blocks, seed) >= wanted)
+}
+
+/// The fewest blocks that are `enough`, which more blocks are as well.
+pub(crate) fn needed(sought: &Sought, enough: &dyn Fn(usize) -> bool) -> Option<usize> {
     let Sought {
         effect,
         relevant,
@@ -98,10 +103,10 @@ pub fn needed_blocks(sought: &Sought, wanted: f64, seed: u64) -> Option<usize> {
         ((near * 0.6) as usize).max(LEAST_BLOCKS - 1),
         ((near * 1.5) as usize + 6).min(MOST_BLOCKS),
     );
-    while few >= LEAST_BLOCKS && enough(&few) {
+    while few >= LEAST_BLOCKS && enough(few) {
         few = (few / 2).max(LEAST_BLOCKS - 1);
     }
-    while !enough(&many) {
+    while !enough(many) {
         few = many;
         many = match many {
             MOST_BLOCKS => return None,
@@ -110,7 +115,7 @@ pub fn needed_blocks(sought: &Sought, wanted: f64, seed: u64) -> Option<usize> {
     }
     while many - few > 1 {
         let middle = usize::midpoint(few, many);
-        if enough(&middle) {
+        if enough(middle) {
             many = middle;
         } else {
             few = middle;
@@ -175,7 +180,7 @@ fn sampled_p(differences: &[f64], random: &mut Xoshiro256PlusPlus) -> f64 {
 }
 
 /// A standard normal number by Box and Muller's transform (1958), one of its two.
-fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
+pub(crate) fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     let mut unit = || ((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
     let (radius, turn) = (unit(), unit());
@@ -183,7 +188,7 @@ fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
-fn count(n: usize) -> f64 {
+pub(crate) fn count(n: usize) -> f64 {
     n as f64
 }
 
