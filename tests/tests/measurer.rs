@@ -289,10 +289,13 @@ fn a_slow_server_under_a_healthy_generator_is_one() {
 fn a_search_is_reported_as_it_was_judged_on_its_way() {
     let _alone = alone();
     let stage = Stage::new("{ ramp: 500ms, hold: 2s }", "5ms", "0.02");
+    let find = "find:\n  users: { max: 4 }\n  trials: 3\n  subject_to: { response_time: [\"p(50) < 21ms\"] }\n";
+    let delay = "float(sys.argv[2]) * (1 if time.time() % 5 < 2 else 1.1)";
     let study = fs::read_to_string(stage.path("measured.study.yaml")).expect("written");
     let study = study
-        .replace("trials: 1\n", "find:\n  users: { max: 4 }\n  trials: 3\n  subject_to: { response_time: [\"p(50) < 21ms\"] }\n")
-        .replace("float(sys.argv[2])", "float(sys.argv[2]) * (1 if time.time() % 5 < 2 else 1.1)");
+        .replace("trials: 1\n", find)
+        .replace("repeats: 0", "repeats: 3")
+        .replace("float(sys.argv[2])", delay);
     fs::write(stage.path("measured.study.yaml"), study).expect("written");
     let output = stage.run();
     let log = fs::read_to_string(stage.path("run/events.jsonl"))
@@ -313,4 +316,107 @@ fn a_search_is_reported_as_it_was_judged_on_its_way() {
             .is_some_and(|failed| !failed.is_empty());
         assert_eq!(failed, trial["verdict"] == "invalid", "{then}");
     }
+}
+
+/// A server that fails in known ways, and keeps count of them in the file `COUNTS`.
+const TRUTH: &str = "\
+study: measured
+title: A server that fails in known ways
+workload: measured.workload.yaml
+system:
+  command:
+    start: [python3, server.py, \"{{ port }}\", \"COUNTS\"]
+    files:
+      server.py: |
+        import http.server, json, os, socket, struct, sys, threading
+        n, counts, lock = 0, {}, threading.Lock()
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = 'HTTP/1.1'
+            disable_nagle_algorithm = True
+            def do_GET(self):
+                kind = self.told() if self.path == '/truth' else 'answered'
+                self.close_connection = kind in ('reset', 'closed early')
+                if kind == 'reset':
+                    never = struct.pack('ii', 1, 0)
+                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, never)
+                    return self.connection.close()
+                self.send_response(500 if kind == 'failed' else 200)
+                self.send_header('Content-Length', '11' if kind == 'closed early' else '2')
+                self.end_headers()
+                self.wfile.write(b'ok')
+            def told(self):
+                global n
+                with lock:
+                    n += 1
+                    kind = 'answered'
+                    for every, what in ((101, 'closed early'), (100, 'reset'), (50, 'failed')):
+                        if n % every == 0:
+                            kind = what
+                            break
+                    counts[kind] = counts.get(kind, 0) + 1
+                    with open(sys.argv[2] + '.new', 'w') as file:
+                        json.dump(counts, file)
+                    os.replace(sys.argv[2] + '.new', sys.argv[2])
+                    return kind
+            def finish(self):
+                try:
+                    super().finish()
+                except (OSError, ValueError):
+                    pass
+            def log_message(self, *words):
+                pass
+        class Server(http.server.ThreadingHTTPServer):
+            request_queue_size = 128
+            def handle_error(self, *about):
+                pass
+        Server(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
+    ready: { within: 30s }
+load: { sequence: { sessions: 1500 }, hold: 100s }
+thresholds: { error_rate: [\"rate <= 100%\"], resends: [\"rate <= 100%\"] }
+trials: 1
+repeats: 0
+";
+
+/// Every class of failure is found and counted to the request, from the socket to the report.
+#[test]
+fn the_report_says_what_the_server_did() {
+    let _alone = alone();
+    let stage = Stage::new("", "0s", "");
+    let counts = stage.path("counts.json");
+    let study = TRUTH.replace("COUNTS", &counts.display().to_string());
+    fs::write(stage.path("measured.study.yaml"), study).expect("written");
+    let workload =
+        "workload: measured\nsession: { steps: [{ step: Look, request: GET /truth }] }\n";
+    fs::write(stage.path("measured.workload.yaml"), workload).expect("written");
+    let output = stage.run();
+    let trial = stage.trial();
+    let did = |kind: &str| json(&counts)[kind].as_u64().unwrap_or_default();
+    assert_eq!(
+        did("answered") + did("failed") + did("reset") + did("closed early"),
+        1500 + did("reset"),
+        "what was reset before an answer was sent again: {}",
+        text(&output.stderr)
+    );
+    assert!(did("failed") >= 15 && did("reset") >= 15 && did("closed early") >= 14);
+    assert_eq!(trial["transactions"], did("answered"), "{trial:#}");
+    assert_eq!(
+        trial["errors"],
+        did("failed") + did("closed early"),
+        "{trial:#}"
+    );
+    let classes = &trial["errors_by_class"];
+    assert_eq!(classes["status"], did("failed"), "{classes}");
+    assert_eq!(classes["reset"], did("closed early"), "{classes}");
+    assert_eq!(trial["stale_retries"], did("reset"), "{trial:#}");
+    let words = format!(
+        "{} of 1,500 requests failed ({:.2} %): {} unexpected status, {} connection broken; {} sent \
+         again on a fresh connection",
+        did("failed") + did("closed early"),
+        (did("failed") + did("closed early")) as f64 / 15.0,
+        did("failed"),
+        did("closed early"),
+        did("reset")
+    );
+    let page = fs::read_to_string(stage.path("run/report.md")).expect("the report");
+    assert!(page.contains(&words), "{words}\n{page}");
 }
