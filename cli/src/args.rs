@@ -329,6 +329,9 @@ pub(crate) struct ServeArgs {
     /// Look through the data folder instead: do the records fit each other, is all content right
     #[arg(long, conflicts_with = "demo")]
     pub(crate) check: bool,
+    /// With --check: say what was found in JSON
+    #[arg(long, requires = "check")]
+    pub(crate) json: bool,
     /// File with settings, by the names of these options; what is given here or in the environment
     /// counts before it
     #[arg(long, env = "PLIMSOLL_CONFIG", value_name = "FILE")]

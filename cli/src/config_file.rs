@@ -17,8 +17,9 @@ use crate::args::{Cli, Command as Subcommand, ServeArgs};
 use crate::exit::{Exit, Failure};
 
 /// Options that ask for something else than a server with other settings.
-const NOT_SETTINGS: [&str; 7] = [
+const NOT_SETTINGS: [&str; 8] = [
     "check",
+    "json",
     "config",
     "demo",
     "help",

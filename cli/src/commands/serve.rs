@@ -1,9 +1,11 @@
 //! `plimsoll serve`: the groupware server in this process, or a look through its data.
 
-use std::io::Write;
 use std::time::Duration;
 
-use groupware_server::{CheckError, Config, Data, LogSettings, SmtpRole, Surroundings, TlsFiles};
+use groupware_server::{
+    CheckError, Checked, Config, Data, LogSettings, SmtpRole, Surroundings, TlsFiles,
+};
+use serde_json::json;
 
 use crate::admin::TOKEN as ADMIN_TOKEN;
 use crate::args::{Engine, Listener, LogFormat, LookupLayout, ServeArgs};
@@ -20,7 +22,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     if args.check {
-        return check(&args.data);
+        return check(&args.data, args.json);
     }
     let serve = match args.demo {
         true => groupware_server::run_demo,
@@ -61,24 +63,25 @@ fn surroundings(args: &ServeArgs) -> Surroundings {
 /// Most faults that are told one by one.
 const TOLD: usize = 100;
 
-fn check(folder: &std::path::Path) -> Result<Exit, Failure> {
+fn check(folder: &std::path::Path, as_json: bool) -> Result<Exit, Failure> {
     let checked = groupware_server::check(folder).map_err(|error| {
         let exit = match error {
             CheckError::NoFolder(_) => Exit::BadInput,
             _ => Exit::Internal,
         };
-        Failure::new(exit, &error)
+        let failure = Failure::new(exit, &error);
+        if as_json {
+            let report = failure.report.trim_end();
+            // The exit code and stderr say so, too, where nobody is there to read it.
+            let _ = print(&format!("{}\n", json!({ "whole": false, "error": report })));
+        }
+        failure
     })?;
-    let mut out = std::io::stdout().lock();
     // Nobody may be there to read it.
-    let _ = writeln!(
-        out,
-        "{} users, {} documents, {} pieces of content with {} bytes, {} that nothing refers to",
-        checked.users, checked.documents, checked.contents, checked.bytes, checked.unreferenced
-    );
-    for wrong in checked.wrong.iter().take(TOLD) {
-        let _ = writeln!(out, "wrong: {wrong}");
-    }
+    let _ = match as_json {
+        true => print(&in_json(&checked)),
+        false => print(&in_words(&checked)),
+    };
     match checked.wrong.len() {
         0 => Ok(Exit::Success),
         count => {
@@ -87,6 +90,30 @@ fn check(folder: &std::path::Path) -> Result<Exit, Failure> {
                 .hint("restore what is damaged from a backup, or delete and attach it again"))
         }
     }
+}
+
+fn in_words(checked: &Checked) -> String {
+    let mut words = format!(
+        "{} users, {} documents, {} pieces of content with {} bytes, {} that nothing refers to\n",
+        checked.users, checked.documents, checked.contents, checked.bytes, checked.unreferenced
+    );
+    for wrong in checked.wrong.iter().take(TOLD) {
+        words += &format!("wrong: {wrong}\n");
+    }
+    words
+}
+
+fn in_json(checked: &Checked) -> String {
+    let found = json!({
+        "whole": checked.wrong.is_empty(),
+        "users": checked.users,
+        "documents": checked.documents,
+        "contents": checked.contents,
+        "content_bytes": checked.bytes,
+        "unreferenced": checked.unreferenced,
+        "wrong": checked.wrong,
+    });
+    format!("{found:#}\n")
 }
 
 fn config(args: &ServeArgs) -> Result<Config, Failure> {
