@@ -97,25 +97,41 @@ impl Admin {
 
     /// Sends a request. Only failures to reach the server are failures here.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &[u8]) -> Result<Answer, Failure> {
-        let unreachable = |cause: &dyn std::fmt::Display| {
-            let text = format!("cannot reach {}: {cause}", self.base);
-            Failure::text(Exit::Internal, text)
-                .hint("is the server running? --server says where it is")
-        };
-        let request = Request::builder()
+        let request = self.request(method, path, body)?;
+        let mut response = self.agent.run(request).map_err(|e| self.unreachable(&e))?;
+        let status = response.status().as_u16();
+        let read = response.body_mut().with_config().limit(ANSWER_BYTES);
+        let body = read.read_to_vec().map_err(|e| self.unreachable(&e))?;
+        Ok(Answer { status, body })
+    }
+
+    /// Asks for what may be long, and takes long: the reader of its body.
+    pub(crate) fn download(&self, path: &str) -> Result<impl std::io::Read + use<>, Failure> {
+        let request = self.request("GET", path, ())?;
+        let config = self.agent.configure_request(request);
+        let request = config.timeout_global(None).build();
+        let mut response = self.agent.run(request).map_err(|e| self.unreachable(&e))?;
+        let status = response.status().as_u16();
+        if status != 200 {
+            let read = response.body_mut().with_config().limit(ANSWER_BYTES);
+            let body = read.read_to_vec().map_err(|e| self.unreachable(&e))?;
+            Answer { status, body }.good()?;
+        }
+        Ok(response.into_body().into_reader())
+    }
+
+    fn request<B>(&self, method: &str, path: &str, body: B) -> Result<Request<B>, Failure> {
+        Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.base))
             .header("authorization", &self.authorization)
             .body(body)
-            .map_err(|error| Failure::new(Exit::BadInput, &error))?;
-        let mut response = self
-            .agent
-            .run(request)
-            .map_err(|error| unreachable(&error))?;
-        let status = response.status().as_u16();
-        let read = response.body_mut().with_config().limit(ANSWER_BYTES);
-        let body = read.read_to_vec().map_err(|error| unreachable(&error))?;
-        Ok(Answer { status, body })
+            .map_err(|error| Failure::new(Exit::BadInput, &error))
+    }
+
+    fn unreachable(&self, cause: &dyn std::fmt::Display) -> Failure {
+        let text = format!("cannot reach {}: {cause}", self.base);
+        Failure::text(Exit::Internal, text).hint("is the server running? --server says where it is")
     }
 
     /// Sends a request that must succeed, and reads the JSON of its answer.

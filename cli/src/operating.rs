@@ -165,6 +165,13 @@ pub(crate) enum UsersCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// Write all mail, meetings, and documents of a user into one zip archive
+    Export {
+        /// The user
+        name: String,
+        /// The archive to make, which must not be there
+        file: PathBuf,
+    },
     /// Show what users take on the disk
     Usage {
         /// Only these users

@@ -2,9 +2,11 @@
 
 pub mod browser;
 pub mod mixed;
+pub mod place;
 pub mod server;
 pub mod stored;
 pub mod tmpfs;
+pub mod zip;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,74 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
-use plimsoll_tests::program;
-use plimsoll_tests::server::{ADMIN_TOKEN, ServerProcess};
-
-/// A server and a folder to work in.
-struct Place {
-    folder: tempfile::TempDir,
-    server: ServerProcess,
-}
-
-impl Place {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let server = ServerProcess::start(folder.path());
-        Self { folder, server }
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(program());
-        command
-            .args(arguments.split(' '))
-            .current_dir(self.path())
-            .env("PLIMSOLL_ADMIN_TOKEN", ADMIN_TOKEN)
-            .env(
-                "PLIMSOLL_SERVER",
-                format!("http://{}", self.server.address()),
-            )
-            .env("PLIMSOLL_DATA", "data")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    fn run(&self, arguments: &str, input: &str) -> Output {
-        let mut child = self.command(arguments).spawn().expect("the program starts");
-        let mut stdin = child.stdin.take().expect("it is piped");
-        // It may not want to be told.
-        let _ = stdin.write_all(input.as_bytes());
-        drop(stdin);
-        child.wait_with_output().expect("it ends")
-    }
-
-    /// What a command says that succeeds.
-    #[track_caller]
-    fn good(&self, arguments: &str, input: &str) -> String {
-        let output = self.run(arguments, input);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments}: {said}");
-        String::from_utf8(output.stdout).expect("it is text")
-    }
-
-    #[track_caller]
-    fn bad(&self, arguments: &str, input: &str, code: i32) -> String {
-        let output = self.run(arguments, input);
-        let said = String::from_utf8(output.stderr).expect("it is text");
-        assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
-        assert!(!said.contains(ADMIN_TOKEN), "{said}");
-        said
-    }
-}
+use plimsoll_tests::place::Place;
 
 /// The relative paths of all files, and what is in them.
 fn files(folder: &Path) -> BTreeSet<(String, Vec<u8>)> {

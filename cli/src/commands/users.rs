@@ -1,15 +1,19 @@
 //! `plimsoll users` and `plimsoll sessions`: who has an account on a groupware server, over its admin
 //! interface.
 
-use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
+use std::io::{BufRead, IsTerminal, Read, Write, stderr, stdin};
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 
 use groupware_text::encoded;
+use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::admin::Admin;
 use crate::commands::print;
 use crate::exit::{Exit, Failure};
+use crate::interrupt::interrupt;
 use crate::operating::{SessionsArgs, SessionsCommand, UsersArgs, UsersCommand};
 use crate::size::size;
 use crate::talk::say;
@@ -41,6 +45,7 @@ pub(crate) fn run(args: &UsersArgs) -> Result<Exit, Failure> {
             print(&format!("{} can sign in again\n", user.name))
         }
         UsersCommand::Remove { name, yes } => remove(&admin, name, *yes),
+        UsersCommand::Export { name, file } => export(&admin, name, file),
         UsersCommand::Usage { names } => usage(&admin, names),
     }
 }
@@ -233,6 +238,53 @@ fn remove(admin: &Admin, name: &str, yes: bool) -> Result<Exit, Failure> {
     }
     admin.ask("DELETE", &path(name), b"")?.good()?;
     print(&format!("{name} is removed\n"))
+}
+
+/// The file has its name when it is whole; whatever ends this before, nothing is left.
+fn export(admin: &Admin, name: &str, to: &Path) -> Result<Exit, Failure> {
+    let failed = |error: std::io::Error| {
+        let text = format!("cannot write {}: {error}", to.display());
+        Failure::text(Exit::BadInput, text)
+    };
+    if to.exists() {
+        let text = format!("{} is there already", to.display());
+        return Err(Failure::text(Exit::BadInput, text)
+            .hint("name another file, or move this one away; nothing is overwritten"));
+    }
+    let interrupt = interrupt()?;
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let mut body = admin.download(&format!("{}/takeout", path(name)))?;
+    let bar = progress(name);
+    let (mut buffer, mut written) = (vec![0; 64 << 10], 0);
+    loop {
+        let length = body.read(&mut buffer).map_err(|error| {
+            let text = format!("the archive broke off after {}: {error}", size(written));
+            Failure::text(Exit::Internal, text).hint("the server's log says why; try again")
+        })?;
+        if interrupt.load(Relaxed) {
+            return Err(Failure::text(Exit::Interrupted, "nothing was written"));
+        }
+        if length == 0 {
+            break;
+        }
+        file.write_all(&buffer[..length]).map_err(failed)?;
+        written += length as u64;
+        bar.set_position(written);
+    }
+    bar.finish_and_clear();
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist_noclobber(to)
+        .map_err(|error| failed(error.error))?;
+    print(&format!("{}: {}\n", to.display(), size(written)))
+}
+
+/// Shown on a terminal only.
+fn progress(name: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {msg}: {bytes} in {elapsed}");
+    let bar = ProgressBar::no_length().with_message(name.to_owned());
+    bar.with_style(style.expect("the template is right"))
 }
 
 fn usage(admin: &Admin, names: &[String]) -> Result<Exit, Failure> {

@@ -282,9 +282,49 @@ pub(crate) fn write_notice(entry: &Entry) -> String {
     write([entry], Some(ICalendarMethod::Request))
 }
 
+/// One iCalendar object, written in parts of some entries each: no more than those are in memory.
+#[derive(Debug, Default)]
+pub struct ICalendarParts {
+    has_begun: bool,
+    zones: BTreeSet<String>,
+}
+
+/// How an object ends.
+const END: &str = "END:VCALENDAR\r\n";
+
+impl ICalendarParts {
+    /// The next part.
+    pub fn next<'a>(&mut self, entries: impl IntoIterator<Item = &'a Entry>) -> String {
+        let mut part = object(entries, None, &mut self.zones);
+        if let Some(text) = part.strip_suffix(END) {
+            part.truncate(text.len());
+        }
+        if std::mem::replace(&mut self.has_begun, true) {
+            // Components begin at the first line that begins one within the object.
+            let first = part.find("\r\nBEGIN:").map_or(part.len(), |at| at + 2);
+            part.drain(..first);
+        }
+        part
+    }
+
+    /// What follows the last part, of which there must be one.
+    pub fn end(self) -> &'static str {
+        END
+    }
+}
+
 fn write<'a>(
     entries: impl IntoIterator<Item = &'a Entry>,
     method: Option<ICalendarMethod>,
+) -> String {
+    object(entries, method, &mut BTreeSet::new())
+}
+
+/// An object, without the zones that are known already.
+fn object<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+    method: Option<ICalendarMethod>,
+    zones: &mut BTreeSet<String>,
 ) -> String {
     let mut root = ICalendarComponent::new(Component::VCalendar);
     root.add_property(Property::Prodid, PRODUCT);
@@ -295,9 +335,8 @@ fn write<'a>(
     let mut calendar = ICalendar {
         components: vec![root],
     };
-    let mut zones = BTreeSet::new();
     for entry in entries {
-        add_zones(&mut calendar, &mut zones, &entry.event.details);
+        add_zones(&mut calendar, zones, &entry.event.details);
         let at = u32::try_from(calendar.components.len()).unwrap_or(u32::MAX);
         calendar.components.push(event_component(entry));
         calendar.components[0].component_ids.push(at);

@@ -26,6 +26,11 @@ pub(crate) fn entry(uid: &str) -> Vec<u8> {
     joined("c/e/", uid)
 }
 
+/// All entries: the first key, and the first after.
+pub(crate) fn entries() -> (Vec<u8>, Vec<u8>) {
+    (entry(""), vec![b'c', b'/', b'e', AFTER_SLASH])
+}
+
 /// Key of an entry's line in the event list.
 pub(crate) fn line(start: i64, uid: &str) -> Vec<u8> {
     joined(&format!("c/i/{}/", compact(start)), uid)

@@ -49,11 +49,11 @@ pub use event::{
     Answer, Attendee, Class, Details, Event, Organizer, Role, Status, Transparency, UserType,
 };
 pub use groupware_ids::Ids;
-pub use icalendar::{parse_icalendar, write_icalendar};
+pub use icalendar::{ICalendarParts, parse_icalendar, write_icalendar};
 pub use json::{NewAttendee, NewEvent, parse_json_events};
 pub use keys::{ALL, event_path, notice_path};
 pub use list::{EventPage, event_notices, events, invitations};
-pub use look::{count_invitations, entries, entry, invitation, open_invitations};
+pub use look::{count_invitations, entries, entries_after, entry, invitation, open_invitations};
 pub use query::{EventQuery, Format, InvitationQuery};
 pub use read::{event, notice};
 pub use time::Moment;

@@ -47,6 +47,37 @@ pub fn entries(
     Ok(found)
 }
 
+/// The entries behind the one of this UID, or from the first on, in the order of their UIDs; at most
+/// `most`.
+///
+/// # Errors
+/// The store's.
+pub fn entries_after(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    after: Option<&str>,
+    most: usize,
+) -> Result<Vec<Entry>, CalendarError> {
+    let (mut from, to) = keys::entries();
+    if let Some(after) = after {
+        from = keys::entry(after);
+        // The first key behind it.
+        from.push(0);
+    }
+    let (mut found, mut failure) = (Vec::new(), None);
+    mailbox::scan(snapshot, mailbox, (&from, &to), most, |key, record| {
+        match Entry::decode(key, &record.value) {
+            Ok(entry) => found.push(entry),
+            Err(error) => failure = Some(error),
+        }
+        match failure {
+            None => ControlFlow::Continue(()),
+            Some(_) => ControlFlow::Break(()),
+        }
+    })?;
+    failure.map_or(Ok(found), Err)
+}
+
 /// The unanswered invitations, the one that came in last first, at most `most` of them; and how many there
 /// are, counted up to [`limits::NOTICES`].
 ///

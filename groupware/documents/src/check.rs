@@ -7,7 +7,7 @@ use groupware_ids::ContentHash;
 use groupware_store::{ReadError, Record, Snapshot};
 
 use crate::mailbox::derived;
-use crate::{DatabaseName, Document, DocumentError, Unid, Usage, keys, upload, usage};
+use crate::{Document, DocumentError, Usage, keys, upload, usage};
 
 /// What a look at a user's records has found.
 #[derive(Debug, Default)]
@@ -80,10 +80,7 @@ fn check_document(
     record: &Record,
     (found, expected, counted): (&mut Found, &mut Records, &mut Usage),
 ) -> Result<(), DocumentError> {
-    let name = std::str::from_utf8(&key["d/d/".len()..]).unwrap_or_default();
-    let (database, unid) = name.split_once('/').unwrap_or_default();
-    let database = DatabaseName::parse(database).map_err(|_| unreadable(key))?;
-    let unid = Unid::parse(unid).map_err(|_| unreadable(key))?;
+    let (database, unid) = keys::document_of(key).ok_or_else(|| unreadable(key))?;
     let document = Document::decode(key, &record.value)?;
     found.documents += 1;
     counted.bytes += document.bytes();

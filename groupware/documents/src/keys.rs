@@ -29,6 +29,13 @@ pub(crate) fn document(database: &DatabaseName, unid: &Unid) -> Vec<u8> {
     format!("d/d/{database}/{unid}").into_bytes()
 }
 
+/// The document whose key this is.
+pub(crate) fn document_of(key: &[u8]) -> Option<(DatabaseName, Unid)> {
+    let name = std::str::from_utf8(key.strip_prefix(b"d/d/")?).ok()?;
+    let (database, unid) = name.split_once('/')?;
+    Some((DatabaseName::parse(database).ok()?, Unid::parse(unid).ok()?))
+}
+
 /// All documents of a user.
 pub(crate) fn documents() -> (Vec<u8>, Vec<u8>) {
     family("d/d")

@@ -34,6 +34,7 @@ mod paths;
 mod time;
 mod upload;
 mod usage;
+mod walk;
 mod who;
 mod write;
 
@@ -53,5 +54,6 @@ pub use names::{DatabaseName, FileName, ItemName, Place, Unid, UploadId};
 pub use paths::{attachment_path, document_path};
 pub use upload::{NewUpload, Upload, begin, extend, finish, give_up, join, upload, uploads};
 pub use usage::{Usage, room, stored_bytes};
+pub use walk::{At, documents_after, find};
 pub use who::Who;
 pub use write::{check_change, create, delete, document, patch, replace};

@@ -45,4 +45,5 @@ pub use server::{Dress, HeadLimits, HttpServer};
 pub use sign_in::{Cookies, authenticate, session_token};
 pub use stream::{
     Buffer, Buffers, Disk, FileBody, Flow, Inflow, STREAMS, StreamSlot, Streamed, Streams,
+    WrittenBody,
 };

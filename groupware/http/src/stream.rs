@@ -5,13 +5,15 @@ mod buffers;
 mod disk;
 mod inflow;
 mod outflow;
+mod written;
 
 pub use buffers::{Buffer, Buffers};
 pub use disk::Disk;
 pub use inflow::{Flow, Inflow};
 pub use outflow::FileBody;
+pub use written::WrittenBody;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -57,6 +59,8 @@ pub struct Streams {
     slots: Arc<Semaphore>,
     /// Of users with bodies under way.
     slots_of_users: Mutex<HashMap<String, Arc<Semaphore>>>,
+    /// Whose bodies are being written.
+    writers: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Streams {
@@ -72,6 +76,7 @@ impl Streams {
             disk: Disk::new(),
             slots: Arc::new(Semaphore::new(STREAMS)),
             slots_of_users: Mutex::default(),
+            writers: Arc::default(),
         }
     }
 

@@ -99,6 +99,8 @@ impl Parts {
     pub(crate) fn pages(&self, config: &Config) -> Pages {
         Pages {
             service: self.service.clone(),
+            content: self.content.clone(),
+            streams: Arc::clone(&self.streams),
             cookies: self.cookies,
             form_key: random::bytes(),
             message_within: config.limits.mail_body_timeout,
@@ -117,6 +119,8 @@ impl Parts {
     pub(crate) fn admin(&self, config: &Config) -> AdminFront {
         AdminFront {
             service: self.service.clone(),
+            content: self.content.clone(),
+            streams: Arc::clone(&self.streams),
             mailbox_pad_bytes: config.mailbox_pad_bytes,
             body_bytes: config.limits.admin_body_bytes,
             within: config.limits.admin_timeout,

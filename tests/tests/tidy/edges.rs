@@ -51,6 +51,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "groupware-front-admin",
         &[
+            "groupware-content",
             "groupware-documents",
             "groupware-fixtures",
             "groupware-http",
@@ -58,6 +59,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-people",
             "groupware-service",
             "groupware-store",
+            "groupware-takeout",
         ],
     ),
     (
@@ -89,11 +91,13 @@ const EDGES: &[(&str, &[&str])] = &[
         "groupware-front-pages",
         &[
             "groupware-calendar",
+            "groupware-content",
             "groupware-http",
             "groupware-mail",
             "groupware-people",
             "groupware-service",
             "groupware-store",
+            "groupware-takeout",
             "groupware-text",
         ],
     ),
@@ -195,6 +199,17 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("groupware-store", &["groupware-text"]),
+    (
+        "groupware-takeout",
+        &[
+            "groupware-calendar",
+            "groupware-content",
+            "groupware-documents",
+            "groupware-mail",
+            "groupware-mailfiles",
+            "groupware-store",
+        ],
+    ),
     ("groupware-text", &[]),
     ("lab-analysis", &["lab-archive", "lab-plan", "lab-stats"]),
     ("lab-archive", &["lab-stats"]),

@@ -1,7 +1,10 @@
 //! What the routes of this front use, and nothing else.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use groupware_content::ContentStore;
+use groupware_http::Streams;
 use groupware_service::Service;
 
 /// What these routes use.
@@ -9,6 +12,10 @@ use groupware_service::Service;
 pub struct AdminFront {
     /// Who asks, reading, changing.
     pub service: Service,
+    /// Attachments' content.
+    pub content: ContentStore,
+    /// What streaming takes.
+    pub streams: Arc<Streams>,
     /// Bytes of filler that a new user's mailbox gets, unless the registration says otherwise.
     pub mailbox_pad_bytes: u64,
     /// Largest body of a request.

@@ -9,6 +9,7 @@ mod front;
 mod mail;
 mod people;
 mod request;
+mod takeout;
 mod users;
 
 use axum::Router;
@@ -32,6 +33,7 @@ pub fn routes(front: &AdminFront, gate: &Gate) -> Router {
         .merge(people::routes())
         .merge(mail::routes())
         .merge(fill::routes())
+        .merge(takeout::routes())
         .layer(gate.layer(rules, AdminOnly(front.service.clone())))
         .with_state(front.clone())
 }

@@ -116,7 +116,7 @@ fn line(front: &AdminFront, account: &Account) -> UserLine {
     }
 }
 
-fn find(front: &AdminFront, name: &str) -> Result<Arc<Account>, AdminFailure> {
+pub(crate) fn find(front: &AdminFront, name: &str) -> Result<Arc<Account>, AdminFailure> {
     let found = front.service.directory().find(name);
     found.ok_or_else(|| AccountsError::from(AccountError::Unknown(name.to_owned())).into())
 }

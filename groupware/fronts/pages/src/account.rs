@@ -20,6 +20,7 @@ use crate::form::Sent;
 use crate::front::Pages;
 use crate::layout::{self, Here};
 use crate::notice::Notice;
+use crate::takeout;
 use crate::visitor::Visitor;
 
 /// Longest label of an application password.
@@ -59,6 +60,7 @@ fn page(pages: &Pages, headers: &HeaderMap, visitor: &Visitor, shown: &Shown) ->
         (password_form(visitor, shown))
         (app_passwords(visitor, &account, shown))
         (session_list(visitor, &sessions))
+        (takeout::form(visitor))
     };
     let status = match shown.wrong.is_empty() {
         true => StatusCode::OK,

@@ -1,9 +1,11 @@
 //! What the pages use, and nothing else.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::FromRef;
-use groupware_http::Cookies;
+use groupware_content::ContentStore;
+use groupware_http::{Cookies, Streams};
 use groupware_service::Service;
 
 /// What these routes use.
@@ -11,6 +13,10 @@ use groupware_service::Service;
 pub struct Pages {
     /// Who asks, reading, changing.
     pub service: Service,
+    /// Attachments' content.
+    pub content: ContentStore,
+    /// What streaming takes.
+    pub streams: Arc<Streams>,
     /// How sessions are carried.
     pub cookies: Cookies,
     /// Proves that a form comes from a page of this server.

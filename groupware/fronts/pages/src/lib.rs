@@ -27,6 +27,7 @@ mod people;
 mod return_path;
 mod settings;
 mod sign_in;
+mod takeout;
 mod visitor;
 mod week;
 mod zone;
@@ -71,6 +72,7 @@ fn account_routes() -> Router<Pages> {
             post(account::remove_app_password),
         )
         .route("/account/sessions/end", post(account::end_sessions))
+        .route("/account/takeout", post(takeout::send))
 }
 
 fn calendar_routes() -> Router<Pages> {

@@ -1,0 +1,55 @@
+//! All data of a user as one zip archive, written as it is read: mail as mbox files, the calendar as
+//! iCalendar, documents as JSON with their attachments as files.
+//!
+//! Whatever the user has, no more than a page of records and one message is in memory. Each page is a
+//! snapshot of its own, so that an archive which takes long holds up no checkpoint of the store: what
+//! comes or goes meanwhile is in it, or is not. *Absent: HTTP, users' names for themselves, clock.*
+
+mod calendar;
+mod documents;
+mod mail;
+mod name;
+mod source;
+mod zip;
+
+pub use source::{Source, TakeoutError};
+
+use std::io::Write;
+
+use zip::Zip;
+
+const ABOUT: &str = "\
+This archive holds what was kept for you by a Plimsoll server.
+
+mail/           A file for each folder, in the format mbox, which mail programs import. The fields
+                Status and X-Status say what was read (R), answered (A), and flagged (F).
+                Back into a Plimsoll server: plimsoll mail import NAME mail/Inbox.mbox
+calendar.ics    All events and invitations, in the format iCalendar, which calendars import.
+documents/      For each database a file documents.json, and beside it the attached files, in folders
+                named after the document and the item that they belong to.
+
+Not in it: passwords, sessions, and uploads that were not finished. What changed while the archive was
+made may be in it or not.
+";
+
+/// What an archive of this user, made at this moment in seconds since 1970, is called.
+pub fn file_name(mailbox: &str, now_s: i64) -> String {
+    let now = jiff::Timestamp::from_second(now_s).unwrap_or_default();
+    format!("plimsoll-{mailbox}-{}.zip", now.strftime("%Y-%m-%d"))
+}
+
+/// Writes the archive. Whoever takes the bytes need not hold them: it is written from its beginning to
+/// its end.
+///
+/// # Errors
+/// See [`TakeoutError`]. What was written by then is no whole archive.
+pub fn write(source: Source<'_>, to: impl Write) -> Result<(), TakeoutError> {
+    let mut zip = Zip::new(to);
+    let mut about = zip.entry("README.txt", source.now_s, false)?;
+    about.write_all(ABOUT.as_bytes())?;
+    about.finish()?;
+    mail::write(source, &mut zip)?;
+    calendar::write(source, &mut zip)?;
+    documents::write(source, &mut zip)?;
+    Ok(zip.finish()?)
+}

@@ -1,0 +1,82 @@
+//! A server and a folder to work in, for tests of the commands of who runs a server.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::program;
+use crate::server::{ADMIN_TOKEN, ServerProcess};
+
+/// A server and a folder to work in.
+#[derive(Debug)]
+pub struct Place {
+    folder: tempfile::TempDir,
+    server: ServerProcess,
+}
+
+#[expect(clippy::new_without_default, reason = "it starts a server")]
+impl Place {
+    /// An empty folder and a server on a data folder in it.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let server = ServerProcess::start(folder.path());
+        Self { folder, server }
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The server.
+    pub fn server(&self) -> &ServerProcess {
+        &self.server
+    }
+
+    /// A command that is not started yet.
+    pub fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(program());
+        command
+            .args(arguments.split(' '))
+            .current_dir(self.path())
+            .env("PLIMSOLL_ADMIN_TOKEN", ADMIN_TOKEN)
+            .env(
+                "PLIMSOLL_SERVER",
+                format!("http://{}", self.server.address()),
+            )
+            .env("PLIMSOLL_DATA", "data")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// What a command says that is told this on its input.
+    pub fn run(&self, arguments: &str, input: &str) -> Output {
+        let mut child = self.command(arguments).spawn().expect("the program starts");
+        let mut stdin = child.stdin.take().expect("it is piped");
+        // It may not want to be told.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        child.wait_with_output().expect("it ends")
+    }
+
+    /// What a command says that succeeds.
+    #[track_caller]
+    pub fn good(&self, arguments: &str, input: &str) -> String {
+        let output = self.run(arguments, input);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments}: {said}");
+        String::from_utf8(output.stdout).expect("it is text")
+    }
+
+    /// What a command says that ends with this code.
+    #[track_caller]
+    pub fn bad(&self, arguments: &str, input: &str, code: i32) -> String {
+        let output = self.run(arguments, input);
+        let said = String::from_utf8(output.stderr).expect("it is text");
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
+        assert!(!said.contains(ADMIN_TOKEN), "{said}");
+        said
+    }
+}
