@@ -119,7 +119,7 @@ fn app_passwords(visitor: &Visitor, account: &Account, shown: &Shown) -> Markup 
         h2 { "Passwords for programs" }
         p { "A mail program gets a password of its own, which you can take back without changing yours." }
         @for password in &credentials.app_passwords {
-            form.inline method="post" action="/account/app-passwords/remove" {
+            form.line method="post" action="/account/app-passwords/remove" {
                 (layout::proof(visitor))
                 input type="hidden" name="id" value=(password.id);
                 p {
@@ -128,9 +128,8 @@ fn app_passwords(visitor: &Visitor, account: &Account, shown: &Shown) -> Markup 
                         Some(used) => { "last used " (day(used)) }
                         None => { "not used since the server started" }
                     }
-                    " "
-                    button type="submit" { "Take back" }
                 }
+                button type="submit" { "Take back" }
             }
         }
         form.stacked method="post" action="/account/app-passwords" {
@@ -158,14 +157,14 @@ fn session_list(visitor: &Visitor, sessions: &[SessionLine]) -> Markup {
     html! {
         h2 { "Sessions" }
         @for session in sessions {
-            form.inline method="post" action="/account/sessions/end" {
+            form.line method="post" action="/account/sessions/end" {
                 (layout::proof(visitor))
                 input type="hidden" name="id" value=(session.id);
                 p {
-                    "Begun " (moment(session.age)) ", last used " (moment(session.idle)) " "
-                    @if session.is_own { strong { "this one" } }
-                    @else { button type="submit" { "End" } }
+                    "Begun " (moment(session.age)) ", last used " (moment(session.idle))
+                    @if session.is_own { " " strong { "this one" } }
                 }
+                @if !session.is_own { button type="submit" { "End" } }
             }
         }
         @if sessions.len() > 1 {

@@ -39,7 +39,7 @@ fn form(service: &Service, visitor: &Visitor, wrong: &Wrong) -> Reply {
             }
             div.actions { button.primary type="submit" { "Save" } }
         }
-        p { a href="/account" { "Your password, passwords for programs, and sessions" } }
+        p { a href="/account" { "Your password, passwords for programs, sessions, and your data" } }
     };
     let status = match wrong.is_empty() {
         true => StatusCode::OK,
