@@ -11,6 +11,7 @@ use lab_conduct::Patience;
 use lab_plan::Decides;
 
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, UsersArgs};
+use crate::trying::{BenchArgs, QuickArgs};
 
 /// Finds the load line of a server: how many users it carries, and whether a setting helped.
 #[derive(Debug, Parser)]
@@ -24,6 +25,7 @@ use crate::operating::{DataArgs, MailArgs, SessionsArgs, UsersArgs};
 Examples:
   plimsoll run studies/calendar.study.yaml --speed 60   run a study, 60 times faster
   plimsoll plan studies/calendar.study.yaml             what it will do, and for how long
+  plimsoll bench http://127.0.0.1:8080/                 one request under load, without a file
   plimsoll report runs/calendar-load-…                  the report again, from the archive
   plimsoll serve                                        the groupware server on loopback
 
@@ -42,6 +44,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a study: start the system, drive the users, report
     Run(RunArgs),
+    /// Put one request under load, without any file, and say what came out
+    Bench(BenchArgs),
     /// Show what a study will do: trials, order, time, disk, and what differences it can show
     Plan(PlanArgs),
     /// Validate study and workload files
@@ -102,6 +106,9 @@ Examples:
   plimsoll run studies/calendar.study.yaml --resume      go on with the newest unfinished run, and
                                                          repeat what was disturbed
 
+A server that runs already, without a study:
+  plimsoll run --url http://127.0.0.1:8080 shop.workload.yaml -c 50 --for 1m
+
 A study with variants and six blocks or more asks for an answer. Exit code 0:
 each variant is shown to be better than the first, or equal within the smallest
 relevant difference. 121: one is shown to be worse. 120: could not tell. It is
@@ -143,6 +150,8 @@ pub(crate) struct RunArgs {
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) gate: GateArgs,
+    #[command(flatten)]
+    pub(crate) quick: QuickArgs,
 }
 
 /// Any free port of this machine, for this machine.

@@ -15,6 +15,7 @@ mod rows;
 mod size;
 mod state;
 mod talk;
+mod trying;
 mod words;
 
 use std::process::ExitCode;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
 fn dispatch(command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(args) => commands::run::run(args),
+        Command::Bench(args) => commands::bench::run(args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Check(args) => commands::check::run(args),

@@ -116,6 +116,7 @@ fn help_of_every_command() {
     kept!("no_command", place.run(""));
     for command in [
         "run",
+        "bench",
         "plan",
         "check",
         "report",
@@ -154,6 +155,10 @@ fn wrong_arguments() {
         ("speed_beyond_bounds", "plan x.study.yaml --speed 0"),
         ("override_without_a_value", "plan x.study.yaml --set trials"),
         ("seed_that_is_none", "run x.study.yaml --seed -1"),
+        ("load_without_a_url", "run x.study.yaml --users 50"),
+        ("header_without_a_value", "bench http://h/ -H Accept"),
+        ("rate_that_is_none", "bench http://h/ --rate much"),
+        ("no_url_to_bench", "bench ftp://h/"),
         ("unknown_format", "report run --format pdf"),
         ("unknown_kind_of_schema", "schema plan"),
         ("one_run_to_compare", "compare run"),
@@ -275,6 +280,23 @@ fn files_with_faults() {
     kept!(
         "run_of_no_file",
         place.run("run missing.study.yaml --state state")
+    );
+    kept!("run_of_a_workload", place.run("run w.workload.yaml"));
+    kept!(
+        "run_of_a_bad_workload",
+        place.run("run template.workload.yaml")
+    );
+    kept!(
+        "run_of_a_study_elsewhere",
+        place.run("run good.study.yaml --url http://127.0.0.1:1")
+    );
+    kept!(
+        "run_with_a_path",
+        place.run("run w.workload.yaml --url http://127.0.0.1:1/x")
+    );
+    kept!(
+        "run_without_a_study",
+        place.run("run w.workload.yaml --url http://127.0.0.1:1 --users 5 --for 1m --dry-run --state state")
     );
     kept!(
         "run_resumes_nothing",

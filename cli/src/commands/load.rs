@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lab_study::plan::{Plan, PlanOptions, plan};
-use lab_study::{Files, LoadError, Loaded, load_study};
+use lab_study::{Files, LoadError, Loaded, LoadedAny, load_any, load_study};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
 use crate::args::StudyArgs;
@@ -15,6 +15,41 @@ const WIDTH: usize = 80;
 /// Loads and plans a study as the arguments say, from `files`.
 pub(crate) fn study(args: &StudyArgs, files: &dyn Files) -> Result<(Loaded, Plan), Failure> {
     let path = text(&args.study)?;
+    match study_from(path, files, args) {
+        Err(failure) => Err(workload_instead(path).unwrap_or(failure)),
+        found => found,
+    }
+}
+
+/// What to say of a workload file that stands where a study should.
+fn workload_instead(path: &str) -> Option<Failure> {
+    match load_any(path, &Disk) {
+        Ok(LoadedAny::Workload(_)) => Some(is_workload(path)),
+        Err(error) if path.ends_with(".workload.yaml") => Some(bad_file(&error)),
+        _ => None,
+    }
+}
+
+/// What to type for a file that is a workload and no study.
+fn is_workload(path: &str) -> Failure {
+    Failure::text(
+        Exit::BadInput,
+        format!(
+            "{path} is a workload: it says what one user does, and a study who many are, and where"
+        ),
+    )
+    .hint(format!(
+        "plimsoll run --url http://HOST:PORT {path} --users 50 --for 1m\n      \
+         measures a server that runs, without a study"
+    ))
+}
+
+/// Loads and plans a study from files that may lie elsewhere than on the disk.
+pub(crate) fn study_from(
+    path: &str,
+    files: &dyn Files,
+    args: &StudyArgs,
+) -> Result<(Loaded, Plan), Failure> {
     let loaded = load_study(path, files, &args.set).map_err(|error| bad_file(&error))?;
     let options = PlanOptions {
         speed: args.speed,

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod bench;
 pub(crate) mod calibrate;
 pub(crate) mod check;
 pub(crate) mod compare;
@@ -9,6 +10,7 @@ pub(crate) mod generate;
 pub(crate) mod load;
 pub(crate) mod mail;
 pub(crate) mod plan;
+pub(crate) mod quick;
 pub(crate) mod report;
 pub(crate) mod request;
 pub(crate) mod restore;

@@ -13,7 +13,7 @@ use lab_study::{Files, Secrets};
 
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::plan::describe;
-use crate::commands::{load, print, report, request, watch};
+use crate::commands::{load, print, quick, report, request, watch};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
@@ -30,7 +30,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     } else {
         &DiskAndEnvironment
     };
-    let (loaded, plan) = load::study(&args.study, files)?;
+    let (loaded, plan) = match &args.quick.url {
+        Some(url) => quick::run(&args.study, (url, files), &args.quick.load)?,
+        None => load::study(&args.study, files)?,
+    };
     if args.dry_run {
         let text = describe(&plan);
         let request = request::new(&args.study, (loaded, plan), out(args, "dry-run")?, false)?;
@@ -46,7 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 }
 
 /// Runs the trials with the progress display on stderr.
-fn conduct(request: &RunRequest, live: Option<SocketAddr>) -> Result<Outcome, Failure> {
+pub(crate) fn conduct(request: &RunRequest, live: Option<SocketAddr>) -> Result<Outcome, Failure> {
     let interrupt = interrupt()?;
     // Until the run is over, and reported if it can't go on.
     let _live = live
@@ -125,7 +128,7 @@ fn finish(args: &RunArgs, outcome: &Outcome, secrets: &Secrets) -> Result<Exit, 
             outcome.completed,
             outcome.trials,
             args.study.study.display(),
-            again(&args.study, secrets),
+            quick::again(&args.quick) + &again(&args.study, secrets),
             outcome.dir.display()
         ));
         exit = exit.max(Exit::Interrupted);
@@ -153,11 +156,14 @@ fn out(args: &RunArgs, study: &str) -> Result<PathBuf, Failure> {
     match (&args.out, args.resume) {
         (Some(out), _) => Ok(out.clone()),
         (None, true) => newest(Path::new(RUNS), study),
-        (None, false) => {
-            let now = clock::now().strftime("%Y%m%d-%H%M%S");
-            Ok(Path::new(RUNS).join(format!("{study}-{now}")))
-        }
+        (None, false) => Ok(new_archive(study)),
     }
+}
+
+/// A folder for a new archive, named after the study and the time.
+pub(crate) fn new_archive(study: &str) -> PathBuf {
+    let now = clock::now().strftime("%Y%m%d-%H%M%S");
+    Path::new(RUNS).join(format!("{study}-{now}"))
 }
 
 /// The newest unfinished archive of a study; names end in the time, so that they sort by it.

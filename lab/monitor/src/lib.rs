@@ -42,6 +42,7 @@ mod hold;
 mod host;
 mod ledger;
 mod limits;
+mod listener;
 mod others;
 mod process;
 pub mod quiet;
@@ -57,6 +58,7 @@ pub use hold::Hold;
 pub use limits::{
     ListenFailures, Throttling, listen_failures, open_files_limit, thermal_throttles, throttling,
 };
+pub use listener::{Listener, listener};
 pub use others::{Program, Programs};
 pub use remote::NotAnExporter;
 pub use roots::Roots;

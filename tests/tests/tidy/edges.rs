@@ -226,6 +226,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-workload",
         ],
     ),
+    ("lab-draft", &[]),
     ("lab-driver", &["lab-client", "lab-stats", "lab-workload"]),
     ("lab-language", &["lab-workload"]),
     (
@@ -254,8 +255,10 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-analysis",
             "lab-archive",
             "lab-conduct",
+            "lab-draft",
             "lab-driver",
             "lab-live",
+            "lab-monitor",
             "lab-plan",
             "lab-report",
             "lab-study",

@@ -1,0 +1,201 @@
+//! Studies that flags stand for, loaded as if they lay in files.
+
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use lab_draft::quick::{OneRequest, Quick, QuickLoad, study, workload};
+use lab_driver::BaseUrl;
+use lab_study::plan::Plan;
+use lab_study::{Environment, Files, Loaded, LoadedAny, load_any};
+
+use crate::args::StudyArgs;
+use crate::commands::load;
+use crate::exit::{Exit, Failure};
+use crate::files::{Disk, DiskAndEnvironment};
+use crate::talk::say;
+use crate::trying::{BenchArgs, QuickArgs, QuickLoadArgs};
+
+/// The study lies in no file; this one stands in the archive.
+const STUDY: &str = "plimsoll-quick.study.yaml";
+const WORKLOAD: &str = "plimsoll-quick.workload.yaml";
+
+/// Unless said otherwise.
+const USERS: u32 = 10;
+const HOLD: Duration = Duration::from_secs(30);
+const LONGEST_RAMP: Duration = Duration::from_secs(10);
+
+/// Texts that lie in no folder, and for all else the disk.
+struct Made<'a> {
+    texts: Vec<(String, String)>,
+    disk: &'a dyn Files,
+}
+
+impl Files for Made<'_> {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        match self.texts.iter().find(|(name, _)| name == path) {
+            Some((_, text)) => Ok(text.clone().into_bytes()),
+            None => self.disk.read(path),
+        }
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        self.disk.names(folder)
+    }
+
+    fn environment(&self, name: &str) -> Environment {
+        self.disk.environment(name)
+    }
+}
+
+/// A workload file under load, against a server that runs.
+pub(crate) fn run(
+    args: &StudyArgs,
+    (url, files): (&str, &dyn Files),
+    load: &QuickLoadArgs,
+) -> Result<(Loaded, Plan), Failure> {
+    let path = load::text(&args.study)?;
+    let base = server(url)?;
+    let name = match load_any(path, &Disk).map_err(|error| load::bad_file(&error))? {
+        LoadedAny::Workload(workload) => workload.name,
+        LoadedAny::Study(_) => {
+            return Err(Failure::text(
+                Exit::BadInput,
+                format!("{path} is a study, which names its server itself; --url takes a workload"),
+            )
+            .hint(
+                "leave --url out, or change what the study attaches to: \
+                 --set system.attach.url=URL",
+            ));
+        }
+    };
+    let quick = quick(&name, format!("{name} at {base}"), &base, load);
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let quick = Quick {
+        workload: format!("./{file}"),
+        repeats: true,
+        ..quick
+    };
+    let place = match folder {
+        "" if path.starts_with('/') => format!("/{STUDY}"),
+        "" => STUDY.to_owned(),
+        folder => format!("{folder}/{STUDY}"),
+    };
+    let made = Made {
+        texts: vec![(place.clone(), study(&quick))],
+        disk: files,
+    };
+    load::study_from(&place, &made, args)
+}
+
+/// One request under load.
+pub(crate) fn bench(args: &BenchArgs, shown: &StudyArgs) -> Result<(Loaded, Plan), Failure> {
+    let (base, target) = BaseUrl::split(&args.url).map_err(|error| bad_url(&error))?;
+    let target = match target.starts_with('/') {
+        true => target.to_owned(),
+        false => format!("/{target}"),
+    };
+    let body = args.body.as_deref().map(body).transpose()?;
+    let otherwise = if body.is_some() { "POST" } else { "GET" };
+    let request = OneRequest {
+        method: args.method.clone().unwrap_or_else(|| otherwise.to_owned()),
+        target,
+        headers: args.headers.clone(),
+        body,
+    };
+    let title = format!("{} {}", request.method, args.url);
+    let name = format!("bench-{}", base.authority());
+    let quick = Quick {
+        workload: WORKLOAD.to_owned(),
+        ..quick(&name, title, &base, &args.load)
+    };
+    let made = Made {
+        texts: vec![
+            (STUDY.to_owned(), study(&quick)),
+            (WORKLOAD.to_owned(), workload(&name, &request)),
+        ],
+        disk: &DiskAndEnvironment,
+    };
+    load::study_from(STUDY, &made, shown)
+}
+
+fn quick(name: &str, title: String, base: &BaseUrl, load: &QuickLoadArgs) -> Quick {
+    let hold = load.hold.unwrap_or(HOLD);
+    Quick {
+        name: name.to_owned(),
+        title,
+        workload: String::new(),
+        url: base.to_string(),
+        pid: process(base),
+        load: match load.rate {
+            Some(per_s) => QuickLoad::Rate {
+                per_s,
+                connections: load.users,
+            },
+            None => QuickLoad::Users(load.users.unwrap_or(USERS)),
+        },
+        ramp: load.ramp.unwrap_or_else(|| (hold / 10).min(LONGEST_RAMP)),
+        hold,
+        timeout: load.timeout,
+        repeats: false,
+    }
+}
+
+/// The server's process, where it runs here: then its CPU is not taken for other programs'.
+fn process(base: &BaseUrl) -> Option<u32> {
+    let host = base.host.trim_end_matches('.');
+    let address: Option<IpAddr> = host.parse().ok();
+    let is_here = host == "localhost" || address.is_some_and(|address| address.is_loopback());
+    let found = lab_monitor::listener(base.port).filter(|_| is_here)?;
+    say(format_args!(
+        "the server is process {} ({}): its CPU and memory are sampled",
+        found.pid,
+        found.name.escape_debug()
+    ));
+    Some(found.pid)
+}
+
+fn server(url: &str) -> Result<BaseUrl, Failure> {
+    url.parse().map_err(|error| {
+        let failure = bad_url(&error);
+        match BaseUrl::split(url) {
+            Ok((base, _)) => failure.hint(format!("the workload has the paths: --url {base}")),
+            Err(_) => failure,
+        }
+    })
+}
+
+fn bad_url(error: &lab_driver::BaseUrlError) -> Failure {
+    Failure::new(Exit::BadInput, error)
+}
+
+/// The text itself, or what the file holds that it names.
+fn body(given: &str) -> Result<String, Failure> {
+    let Some(path) = given.strip_prefix('@') else {
+        return Ok(given.to_owned());
+    };
+    let said = |what: &str| Failure::text(Exit::BadInput, format!("{path}: {what}"));
+    let bytes = Disk.read(path).map_err(|error| said(&error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| said("the body is not UTF-8"))
+}
+
+/// The flags that a resumed run needs again, each followed by a space.
+pub(crate) fn again(args: &QuickArgs) -> String {
+    let Some(url) = &args.url else {
+        return String::new();
+    };
+    let mut flags = format!("--url {url} ");
+    let mut add = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            flags.push_str(&format!("{name} {value} "));
+        }
+    };
+    let milliseconds = |time: Duration| format!("{}ms", time.as_millis());
+    let load = &args.load;
+    add("--users", load.users.map(|n| n.to_string()));
+    add("--rate", load.rate.map(|rate| rate.to_string()));
+    add("--for", load.hold.map(milliseconds));
+    add("--ramp", load.ramp.map(milliseconds));
+    add("--timeout", load.timeout.map(milliseconds));
+    flags
+}

@@ -1,0 +1,231 @@
+//! The study that a few flags stand for, and the workload of one request.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::yaml::{comment, literal, short_name, text};
+
+/// A study of one server that runs already.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quick {
+    /// What it is called after; made a short name.
+    pub name: String,
+    /// One line for reports.
+    pub title: String,
+    /// The file of its workload, as seen from the study's folder.
+    pub workload: String,
+    /// The server, without a path.
+    pub url: String,
+    /// Its process, where it runs on this machine.
+    pub pid: Option<u32>,
+    /// What makes sessions begin.
+    pub load: QuickLoad,
+    /// How long the load rises.
+    pub ramp: Duration,
+    /// How long it lasts then.
+    pub hold: Duration,
+    /// How long an answer may take; the study's own default unless said.
+    pub timeout: Option<Duration>,
+    /// Whether a trial that was disturbed from outside is repeated.
+    pub repeats: bool,
+}
+
+/// What makes sessions begin.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum QuickLoad {
+    /// So many users, each beginning anew when it is through.
+    Users(u32),
+    /// Sessions that arrive evenly at a rate, over so many connections at most.
+    Rate {
+        /// Sessions per second.
+        per_s: f64,
+        /// Sessions under way at once, at most; the study's own default unless said.
+        connections: Option<u32>,
+    },
+}
+
+/// A request that all users send again and again.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OneRequest {
+    /// `GET` and the like.
+    pub method: String,
+    /// Path and query, from `/`.
+    pub target: String,
+    /// In this order.
+    pub headers: Vec<(String, String)>,
+    /// The body, if it has one.
+    pub body: Option<String>,
+}
+
+/// The study as a file.
+#[must_use]
+pub fn study(quick: &Quick) -> String {
+    let mut out = comment(0, "Made by plimsoll from the flags of its command line.");
+    let _ = writeln!(out, "study: {}", short_name(&quick.name, "quick"));
+    let _ = writeln!(out, "title: {}", text(&quick.title));
+    let _ = writeln!(out, "workload: {}", text(&quick.workload));
+    let pid = quick.pid.map(|pid| format!(", pid: {pid}"));
+    let url = text(&quick.url);
+    let _ = writeln!(
+        out,
+        "system: {{ attach: {{ url: {url}{} }} }}",
+        pid.unwrap_or_default()
+    );
+    let load = match quick.load {
+        QuickLoad::Users(users) => format!("users: {users}"),
+        QuickLoad::Rate { per_s, connections } => {
+            let connections = connections.map(|n| format!(", connections: {n}"));
+            let connections = connections.unwrap_or_default();
+            format!("arrival: {{ rate: {per_s}/s, spacing: constant{connections} }}")
+        }
+    };
+    let _ = write!(
+        out,
+        "load: {{ {load}, ramp: {}, hold: {}",
+        length(quick.ramp),
+        length(quick.hold)
+    );
+    if let Some(timeout) = quick.timeout {
+        let _ = write!(out, ", timeout: {}", length(timeout));
+    }
+    out.push_str(" }\n");
+    if !quick.repeats {
+        out.push_str("repeats: 0\n");
+    }
+    out
+}
+
+/// The workload of one request as a file.
+#[must_use]
+pub fn workload(name: &str, request: &OneRequest) -> String {
+    let mut out = comment(0, "Made by plimsoll from the flags of its command line.");
+    let _ = writeln!(out, "workload: {}", short_name(name, "quick"));
+    out.push_str("session:\n  steps:\n    - step: Request\n");
+    let line = format!("{} {}", request.method, literal(&request.target));
+    let _ = writeln!(out, "      request: {}", text(&line));
+    if !request.headers.is_empty() {
+        out.push_str("      headers:\n");
+        for (name, value) in &request.headers {
+            let _ = writeln!(out, "        {}: {}", text(name), text(&literal(value)));
+        }
+    }
+    if let Some(body) = &request.body {
+        let _ = writeln!(out, "      text: {}", text(&literal(body)));
+    }
+    out
+}
+
+/// A length of time as files have it.
+fn length(time: Duration) -> String {
+    match (time.as_secs(), time.subsec_millis()) {
+        (seconds, 0) => format!("{seconds}s"),
+        _ => format!("{}ms", time.as_millis()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use lab_study::plan::{LoadKind, PlanOptions, plan};
+    use lab_study::{Files, load_study, load_workload};
+    use lab_workload::{Body, User, UserScope};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    struct Two(String, String);
+
+    impl Files for Two {
+        fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+            Ok(match path.ends_with("study.yaml") {
+                true => self.0.clone().into_bytes(),
+                false => self.1.clone().into_bytes(),
+            })
+        }
+    }
+
+    fn quick(load: QuickLoad) -> Quick {
+        Quick {
+            name: "Shop.example:8080".to_owned(),
+            title: "GET / at \"http://shop\"".to_owned(),
+            workload: "my shop.workload.yaml".to_owned(),
+            url: "http://shop.example:8080".to_owned(),
+            pid: Some(17),
+            load,
+            ramp: Duration::from_millis(1500),
+            hold: Duration::from_secs(10),
+            timeout: Some(Duration::from_secs(5)),
+            repeats: false,
+        }
+    }
+
+    #[test]
+    fn a_study_is_read_as_it_was_meant() {
+        let rate = QuickLoad::Rate {
+            per_s: 0.5,
+            connections: Some(20),
+        };
+        for (load, users) in [(QuickLoad::Users(50), 50), (rate, 20)] {
+            let one = OneRequest {
+                method: "GET".to_owned(),
+                target: "/".to_owned(),
+                ..OneRequest::default()
+            };
+            let files = Two(study(&quick(load)), workload("w", &one));
+            let loaded = load_study("study.yaml", &files, &[]).unwrap();
+            let plan = plan(&loaded.study, &PlanOptions::default()).unwrap();
+            let spec = plan.trials[0].load;
+            assert_eq!(
+                (spec.users, spec.ramp_ms, spec.hold_ms),
+                (users, 1500, 10_000)
+            );
+            assert_eq!(spec.timeout_ms, Some(5000));
+            if let LoadKind::Arrival { rate_per_s, .. } = spec.kind {
+                assert!((rate_per_s - 0.5).abs() < 1e-9);
+            }
+            assert_eq!(
+                (plan.study.as_str(), plan.question.repeats),
+                ("shop-example-8080", 0)
+            );
+        }
+    }
+
+    proptest! {
+        /// Whatever a request holds, braces included, is sent as it is.
+        #[test]
+        fn a_request_is_sent_as_it_was_given(
+            target in "/[!-~]{0,40}",
+            value in "([!-~]([ -~]{0,30}[!-~])?)?",
+            body in "(\\PC|[\\n\\t{}%#]){0,60}",
+        ) {
+            let request = OneRequest {
+                method: "POST".to_owned(),
+                target: target.clone(),
+                headers: vec![("X-Value".to_owned(), value.clone())],
+                body: Some(body.clone()),
+            };
+            let files = Two(String::new(), workload("w", &request));
+            let loaded = load_workload("w.workload.yaml", &files);
+            let loaded = loaded.map_err(|e| TestCaseError::fail(format!("{e}\n{}", files.1)))?;
+            let user = User {
+                index: 0,
+                users: 1,
+                seed: 1,
+                block: 0,
+                base_date: lab_workload::DEFAULT_DATES_FROM,
+            };
+            let mut scope = UserScope::new(&loaded, user, &[]).unwrap();
+            let read = &loaded.session.steps[0].requests[0];
+            let mut rendered = |template: &lab_workload::Template| {
+                let mut out = String::new();
+                template.render(&mut scope, &mut out).unwrap();
+                out
+            };
+            prop_assert_eq!(rendered(&read.target), target);
+            prop_assert_eq!(rendered(&read.headers[0].1), value);
+            let Body::Text(text) = &read.body else { panic!("a text") };
+            prop_assert_eq!(rendered(text), body);
+        }
+    }
+}
