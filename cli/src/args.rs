@@ -11,7 +11,7 @@ use lab_conduct::Patience;
 use lab_plan::Decides;
 
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, UsersArgs};
-use crate::trying::{BenchArgs, QuickArgs};
+use crate::trying::{BenchArgs, QuickArgs, TryArgs};
 
 /// Finds the load line of a server: how many users it carries, and whether a setting helped.
 #[derive(Debug, Parser)]
@@ -25,6 +25,7 @@ use crate::trying::{BenchArgs, QuickArgs};
 Examples:
   plimsoll run studies/calendar.study.yaml --speed 60   run a study, 60 times faster
   plimsoll plan studies/calendar.study.yaml             what it will do, and for how long
+  plimsoll try studies/calendar.study.yaml              one user: every request and answer
   plimsoll bench http://127.0.0.1:8080/                 one request under load, without a file
   plimsoll report runs/calendar-load-…                  the report again, from the archive
   plimsoll serve                                        the groupware server on loopback
@@ -44,6 +45,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a study: start the system, drive the users, report
     Run(RunArgs),
+    /// Let one user go through a session, and show every request and answer
+    Try(TryArgs),
     /// Put one request under load, without any file, and say what came out
     Bench(BenchArgs),
     /// Show what a study will do: trials, order, time, disk, and what differences it can show

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
 fn dispatch(command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(args) => commands::run::run(args),
+        Command::Try(args) => commands::attempt::run(args),
         Command::Bench(args) => commands::bench::run(args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Calibrate(args) => commands::calibrate::run(args),

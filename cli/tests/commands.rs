@@ -116,6 +116,7 @@ fn help_of_every_command() {
     kept!("no_command", place.run(""));
     for command in [
         "run",
+        "try",
         "bench",
         "plan",
         "check",
@@ -289,6 +290,14 @@ fn files_with_faults() {
     kept!(
         "run_of_a_study_elsewhere",
         place.run("run good.study.yaml --url http://127.0.0.1:1")
+    );
+    kept!(
+        "try_of_a_workload_nowhere",
+        place.run("try w.workload.yaml")
+    );
+    kept!(
+        "try_of_no_such_user",
+        place.run("try good.study.yaml --user 2 --state state")
     );
     kept!(
         "run_with_a_path",

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use plimsoll_tests::program;
-use plimsoll_tests::server::ServerProcess;
+use plimsoll_tests::server::{ADMIN_TOKEN, ServerProcess};
 
 const WORKLOAD: &str = "\
 workload: hello
@@ -119,4 +119,115 @@ fn a_workload_runs_against_a_server_without_a_study() {
     assert!(page.starts_with(&format!("hello at {url}\n")), "{page}");
     let steps = fs::read_to_string(folder.path().join("run/steps.csv")).expect("figures");
     assert!(steps.contains("Look"), "{steps}");
+}
+
+const SIGNED_IN: &str = "\
+workload: signed-in
+parameters: { login_password: \"correct horse\" }
+setup:
+  - step: Register
+    request: PUT /admin/users/user0000{{ index }}
+    headers: { Authorization: \"Bearer ADMIN\" }
+    json: { password: \"{{ login_password }}\" }
+session:
+  pace: 1h
+  steps:
+    - step: Log in
+      wait: 10m..20m
+      request: POST /login
+      form: { username: \"user0000{{ index }}\", password: \"{{ login_password }}\" }
+      capture: { who: \"$.user\" }
+    - step: Read mail
+      request: GET /mail/{{ who }}/api/mail/inbox
+      capture: { mails: \"$[*].href\" }
+    - { step: Delete a mail, request: \"DELETE {{ take(mails) }}\" }
+    - { step: Ask for nothing, request: \"GET /nothing/{{ who }}\", expect: 200 }
+    - { step: Never, share: 0.001%, request: GET /never }
+";
+
+#[test]
+fn one_user_is_tried_and_every_message_is_shown_but_no_secret() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let workload = SIGNED_IN.replace("ADMIN", ADMIN_TOKEN);
+    fs::write(folder.path().join("s.workload.yaml"), workload).expect("written");
+    let server = ServerProcess::start(folder.path());
+    let url = format!("http://{}", server.address());
+    let arguments = [
+        "try",
+        "s.workload.yaml",
+        "--url",
+        &url,
+        "--user",
+        "7",
+        "--har",
+        "s.har",
+    ];
+    let tried = plimsoll(folder.path(), &arguments);
+    let page = text(&tried.stdout);
+    // One request did not go as expected; no wait of hours was kept.
+    assert_eq!(tried.status.code(), Some(99), "{tried:?}");
+    for shown in [
+        "── setup · Register ──",
+        "> POST /login",
+        "> username=user00007&password=***",
+        "  who = user00007",
+        "< 200 OK",
+        "  mails = nothing",
+        "– skipped: nothing (left) in mails",
+        "✗ status: status 404",
+        "  expected: status 200",
+        "Never: not in this session, by its share",
+        "4 requests: 3 as expected, 1 not; 1 skipped",
+    ] {
+        assert!(page.contains(shown), "{shown} is missing in\n{page}");
+    }
+    assert!(
+        page.lines().all(|line| line.chars().count() <= 160),
+        "{page}"
+    );
+    let har = fs::read_to_string(folder.path().join("s.har")).expect("a recording");
+    for all in [&page, &har] {
+        assert!(
+            !all.contains("correct horse") && !all.contains("correct+horse"),
+            "{all}"
+        );
+        assert!(!all.contains(ADMIN_TOKEN), "{all}");
+    }
+    let har: serde_json::Value = serde_json::from_str(&har).expect("JSON");
+    let entries = har["log"]["entries"].as_array().expect("entries");
+    assert_eq!(entries.len(), 4);
+    assert_eq!(entries[1]["request"]["url"], format!("{url}/login"));
+    assert_eq!(entries[3]["response"]["status"], 404);
+    // Who asks for them gets them.
+    let arguments = [&arguments[..6], &["--show-secrets"]].concat();
+    let shown = text(&plimsoll(folder.path(), &arguments).stdout);
+    assert!(shown.contains("password=correct+horse"), "{shown}");
+}
+
+#[test]
+fn the_system_of_a_study_is_started_for_a_try_and_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("hello.workload.yaml"), WORKLOAD).expect("written");
+    let study = "study: s\ntitle: S\nworkload: ./hello.workload.yaml\nparameters: { path: /healthz }\n\
+                 system: { groupware: {} }\nload: { users: 3, hold: 1h }\n";
+    fs::write(folder.path().join("s.study.yaml"), study).expect("written");
+    let tried = plimsoll(folder.path(), &["try", "s.study.yaml", "--user", "2"]);
+    let page = text(&tried.stdout);
+    assert_eq!(tried.status.code(), Some(0), "{tried:?}");
+    assert!(page.contains("> GET /healthz"), "{page}");
+    assert!(
+        page.ends_with("1 request: all went as expected\n"),
+        "{page}"
+    );
+    let failing = study.replace(
+        "{ groupware: {} }",
+        "{ command: { start: [sh, -c, \"echo no; exit 3\"] } }",
+    );
+    fs::write(folder.path().join("f.study.yaml"), failing).expect("written");
+    let tried = plimsoll(folder.path(), &["try", "f.study.yaml"]);
+    assert_eq!(tried.status.code(), Some(110), "{tried:?}");
+    assert!(
+        text(&tried.stderr).contains("its last lines:\nno"),
+        "{tried:?}"
+    );
 }

@@ -8,6 +8,7 @@ use miette::{GraphicalReportHandler, GraphicalTheme};
 
 use crate::args::StudyArgs;
 use crate::exit::{Exit, Failure};
+use crate::files::Disk;
 
 /// Narrow enough for a terminal of 80 columns.
 const WIDTH: usize = 80;
@@ -39,8 +40,9 @@ fn is_workload(path: &str) -> Failure {
         ),
     )
     .hint(format!(
-        "plimsoll run --url http://HOST:PORT {path} --users 50 --for 1m\n      \
-         measures a server that runs, without a study"
+        "on a server that runs, without a study:\n  \
+         plimsoll try --url http://HOST:PORT {path}     one user, every request\n  \
+         plimsoll run --url http://HOST:PORT {path} --users 50 --for 1m"
     ))
 }
 

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod attempt;
 pub(crate) mod bench;
 pub(crate) mod calibrate;
 pub(crate) mod check;

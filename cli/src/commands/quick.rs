@@ -54,6 +54,29 @@ pub(crate) fn run(
     (url, files): (&str, &dyn Files),
     load: &QuickLoadArgs,
 ) -> Result<(Loaded, Plan), Failure> {
+    at(args, (url, files), |name, base| Quick {
+        pid: process(base),
+        ..quick(name, format!("{name} at {base}"), base, load)
+    })
+}
+
+/// A workload file on a server that runs, for one of its users.
+pub(crate) fn attempt(args: &StudyArgs, url: &str, user: u32) -> Result<(Loaded, Plan), Failure> {
+    let load = QuickLoadArgs {
+        users: Some(USERS.max(user.saturating_add(1))),
+        ..QuickLoadArgs::default()
+    };
+    at(args, (url, &DiskAndEnvironment), |name, base| {
+        quick(name, format!("{name} at {base}"), base, &load)
+    })
+}
+
+/// A study of what `make` says, with the workload file in place of a study.
+fn at(
+    args: &StudyArgs,
+    (url, files): (&str, &dyn Files),
+    make: impl FnOnce(&str, &BaseUrl) -> Quick,
+) -> Result<(Loaded, Plan), Failure> {
     let path = load::text(&args.study)?;
     let base = server(url)?;
     let name = match load_any(path, &Disk).map_err(|error| load::bad_file(&error))? {
@@ -69,7 +92,7 @@ pub(crate) fn run(
             ));
         }
     };
-    let quick = quick(&name, format!("{name} at {base}"), &base, load);
+    let quick = make(&name, &base);
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let quick = Quick {
         workload: format!("./{file}"),
@@ -107,6 +130,7 @@ pub(crate) fn bench(args: &BenchArgs, shown: &StudyArgs) -> Result<(Loaded, Plan
     let name = format!("bench-{}", base.authority());
     let quick = Quick {
         workload: WORKLOAD.to_owned(),
+        pid: process(&base),
         ..quick(&name, title, &base, &args.load)
     };
     let made = Made {
@@ -126,7 +150,7 @@ fn quick(name: &str, title: String, base: &BaseUrl, load: &QuickLoadArgs) -> Qui
         title,
         workload: String::new(),
         url: base.to_string(),
-        pid: process(base),
+        pid: None,
         load: match load.rate {
             Some(per_s) => QuickLoad::Rate {
                 per_s,

@@ -162,7 +162,7 @@ fn out(args: &RunArgs, study: &str) -> Result<PathBuf, Failure> {
 
 /// A folder for a new archive, named after the study and the time.
 pub(crate) fn new_archive(study: &str) -> PathBuf {
-    let now = clock::now().strftime("%Y%m%d-%H%M%S");
+    let now = now().strftime("%Y%m%d-%H%M%S");
     Path::new(RUNS).join(format!("{study}-{now}"))
 }
 
@@ -211,6 +211,11 @@ fn unfinished(dir: &Path) -> bool {
             .join("trial.json")
     };
     trials.iter().any(|trial| !folder(trial).exists())
+}
+
+/// The time of day, which names archives and dates recordings.
+pub(crate) fn now() -> jiff::Timestamp {
+    clock::now()
 }
 
 /// The one place of this program that reads the calendar clock: archives are named after it.

@@ -14,12 +14,14 @@ mod clock;
 mod exchange;
 pub mod http;
 mod resolve;
+mod tap;
 pub mod time;
 pub mod tls;
 mod url;
 
 pub use exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure, RequestId};
 pub use resolve::Resolve;
+pub use tap::Tap;
 pub use time::{Nanos, Time, Timer};
 pub use tls::{Identity, PemFile, Tls, TlsError, TlsOptions};
 pub use url::{BaseUrl, BaseUrlError};

@@ -16,6 +16,7 @@
 //! - A system that fails is a fact of its trial, never an error of the run.
 
 mod attach;
+mod attend;
 mod calibrate;
 mod child;
 mod clock;
@@ -59,6 +60,7 @@ mod system;
 mod trial;
 mod watched;
 
+pub use attend::{Attended, attend, first_trial};
 pub use calibrate::{
     CalibrateError, CalibrateRequest, Calibration, Lateness, calibrate, serve_nothing,
 };

@@ -83,7 +83,7 @@ impl Conductor<'_> {
         result
     }
 
-    fn system<'s>(&'s self, scratch: &'s Scratch, output: PathBuf) -> SystemStart<'s> {
+    pub(crate) fn system<'s>(&'s self, scratch: &'s Scratch, output: PathBuf) -> SystemStart<'s> {
         SystemStart {
             program: self.program,
             spec: &self.trial.system,
@@ -100,7 +100,7 @@ impl Conductor<'_> {
 
     /// Puts the state that the trial begins with in its folder, and gives what its users sign in
     /// with. The first trial that begins so has it prepared. `None` where none is kept.
-    fn restore(&mut self) -> Result<Option<UserExtra>, Stop> {
+    pub(crate) fn restore(&mut self) -> Result<Option<UserExtra>, Stop> {
         let Some(mut state) = state::state(self.plan, self.trial) else {
             return Ok(None);
         };
@@ -187,7 +187,11 @@ impl Conductor<'_> {
     }
 
     /// Gives users their accounts and fills the state, as the study says.
-    fn prepare(&self, start: &SystemStart<'_>, system: &mut System) -> Result<UserExtra, Stop> {
+    pub(crate) fn prepare(
+        &self,
+        start: &SystemStart<'_>,
+        system: &mut System,
+    ) -> Result<UserExtra, Stop> {
         let setting = system.setting.clone();
         if setting.preparation.provision.is_empty() && setting.preparation.fill.is_empty() {
             return Ok(UserExtra::new());
@@ -215,7 +219,7 @@ impl Conductor<'_> {
         prepared
     }
 
-    fn drive(&self, system: &System, user_extra: UserExtra) -> Drive {
+    pub(crate) fn drive(&self, system: &System, user_extra: UserExtra) -> Drive {
         let load = &self.trial.load;
         let cores = self.pinning.generator.iter().map(|core| *core as usize);
         Drive {

@@ -36,3 +36,4 @@ pub use event::{
     new_histogram,
 };
 pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, TlsOptions};
+pub use worker::rehearsal::{Witness, rehearse};

@@ -1,5 +1,7 @@
 //! One worker thread: its core, its single-threaded runtime, its slice of the users.
 
+pub(crate) mod rehearsal;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -163,38 +165,9 @@ impl Worker {
             workers: self.workers as usize,
         });
         let users: Result<Vec<_>, _> = mine
-            .map(|index| self.user(&shared.client, index).map(Some))
+            .map(|index| user(&self.drive, &shared.client, index).map(Some))
             .collect();
         Ok((shared, Rc::new(RefCell::new(users?))))
-    }
-
-    fn user<C: Client>(&self, client: &C, index: u32) -> Result<Box<User<C>>, DriverError> {
-        let session = client.session();
-        Ok(Box::new(User {
-            index,
-            scope: self.scope(index)?,
-            timing: TimingStream::new(self.drive.seed, self.drive.block, index),
-            session,
-        }))
-    }
-
-    fn scope(&self, index: u32) -> Result<UserScope, DriverError> {
-        let drive = &self.drive;
-        let extra = drive
-            .user_extra
-            .get(index as usize)
-            .map_or(&[][..], Vec::as_slice);
-        let identity = Identity {
-            index,
-            users: drive.users,
-            seed: drive.seed,
-            block: drive.block,
-            base_date: drive.base_date,
-        };
-        UserScope::new(&drive.workload, identity, extra).map_err(|error| DriverError::User {
-            index,
-            detail: drive.workload.given.mask(&error.to_string()),
-        })
     }
 
     /// All setup steps, each after all users of all workers are through with the one before.
@@ -343,7 +316,9 @@ impl Worker {
             return;
         };
         // `prepare` made this very scope before, so it can't fail now.
-        let Ok(scope) = self.scope(0) else { return };
+        let Ok(scope) = scope(&self.drive, 0) else {
+            return;
+        };
         let user = Box::new(User {
             index: 0,
             scope,
@@ -352,6 +327,35 @@ impl Worker {
         });
         tasks.spawn_local(run_probe(Rc::clone(shared), user, probe, zero));
     }
+}
+
+/// A user who has done nothing yet.
+fn user<C: Client>(drive: &Drive, client: &C, index: u32) -> Result<Box<User<C>>, DriverError> {
+    let session = client.session();
+    Ok(Box::new(User {
+        index,
+        scope: scope(drive, index)?,
+        timing: TimingStream::new(drive.seed, drive.block, index),
+        session,
+    }))
+}
+
+fn scope(drive: &Drive, index: u32) -> Result<UserScope, DriverError> {
+    let extra = drive
+        .user_extra
+        .get(index as usize)
+        .map_or(&[][..], Vec::as_slice);
+    let identity = Identity {
+        index,
+        users: drive.users,
+        seed: drive.seed,
+        block: drive.block,
+        base_date: drive.base_date,
+    };
+    UserScope::new(&drive.workload, identity, extra).map_err(|error| DriverError::User {
+        index,
+        detail: drive.workload.given.mask(&error.to_string()),
+    })
 }
 
 /// How far apart the samples of the loop's lag are: in no simple ratio to a workload's times.

@@ -241,6 +241,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lab-monitor", &[]),
     ("lab-plan", &["lab-stats", "lab-workload"]),
+    (
+        "lab-rehearsal",
+        &["lab-client", "lab-driver", "lab-workload"],
+    ),
     ("lab-report", &["lab-analysis", "lab-plan", "lab-stats"]),
     ("lab-stats", &[]),
     ("lab-study", &["lab-language", "lab-plan", "lab-workload"]),
@@ -260,6 +264,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-live",
             "lab-monitor",
             "lab-plan",
+            "lab-rehearsal",
             "lab-report",
             "lab-study",
         ],

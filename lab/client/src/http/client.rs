@@ -21,6 +21,7 @@ use super::response::{Complete, KeptBody, ResponseReader, Terms};
 use super::server::{Limits, Server};
 use crate::exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure, RequestId};
 use crate::resolve::Resolve;
+use crate::tap::Tap;
 use crate::time::{Nanos, Time, Timer, nanos};
 use crate::tls::{self, Tls, TlsError};
 use crate::url::BaseUrl;
@@ -55,6 +56,7 @@ pub struct HttpClient<T: Time> {
     read: RefCell<Box<[u8]>>,
     scratch: RefCell<Scratch>,
     messages: RefCell<Vec<String>>,
+    tap: Option<Rc<dyn Tap>>,
 }
 
 /// What is kept of a user between requests.
@@ -117,6 +119,16 @@ impl<T: Time> HttpClient<T> {
             read: RefCell::new(vec![0; READ_BYTES].into()),
             scratch: RefCell::default(),
             messages: RefCell::default(),
+            tap: None,
+        }
+    }
+
+    /// The same, with somebody who hears all that goes over the wire.
+    #[must_use]
+    pub fn tapped(self, tap: Rc<dyn Tap>) -> Self {
+        Self {
+            tap: Some(tap),
+            ..self
         }
     }
 
@@ -188,7 +200,8 @@ impl<T: Time> HttpClient<T> {
         other: &Option<Box<BaseUrl>>,
     ) -> Result<(), String> {
         let request_ends = call.sent.saturating_add(self.request_timeout);
-        let connect_ends = self.time.now().saturating_add(self.connect_timeout);
+        let began = self.time.now();
+        let connect_ends = began.saturating_add(self.connect_timeout);
         call.deadline.set(connect_ends.min(request_ends));
         let open = async {
             let route = match other.as_deref() {
@@ -205,6 +218,10 @@ impl<T: Time> HttpClient<T> {
         match opened {
             Some(Ok(connection)) => {
                 self.count(|counts| counts.connects += 1);
+                if let Some(tap) = &self.tap {
+                    let server = other.as_deref().unwrap_or(&self.base);
+                    tap.connected(server, began, self.time.now());
+                }
                 session.connection = Some(connection);
                 Ok(())
             }
@@ -231,6 +248,10 @@ impl<T: Time> HttpClient<T> {
         call: &mut Call<'_, T::Timer>,
     ) -> Answer {
         let (mut written, mut reader) = (0, None);
+        if let Some(tap) = &self.tap {
+            let server = connection.other.as_deref().unwrap_or(&self.base);
+            tap.sent(server, self.time.now(), call.message.as_bytes());
+        }
         let sent = loop {
             let turn = poll_fn(|cx| {
                 let wrote = connection.poll_write_turn(cx, call.message.as_bytes(), &mut written);
@@ -292,6 +313,9 @@ impl<T: Time> HttpClient<T> {
                 }
             };
             let input = &space[..count];
+            if let Some(tap) = &self.tap {
+                tap.received(self.time.now(), input);
+            }
             let mut fresh = None;
             let current = match reader.as_deref_mut() {
                 Some(reader) => reader,

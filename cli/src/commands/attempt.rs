@@ -1,0 +1,217 @@
+//! `plimsoll try`: one user, one session, every request and answer.
+
+use std::cell::RefCell;
+use std::fs;
+use std::io::{IsTerminal, stdout};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lab_conduct::{Attended, Event, Phase, RunRequest, attend, first_trial};
+use lab_driver::{Drive, Witness, rehearse};
+use lab_rehearsal::text::{self, Style};
+use lab_rehearsal::{Moment, Recorder, Totals, har};
+use lab_study::Secrets;
+
+use crate::commands::run::now;
+use crate::commands::{load, print, quick, request};
+use crate::exit::{Exit, Failure, failure};
+use crate::files::DiskAndEnvironment;
+use crate::interrupt::interrupt;
+use crate::talk::say;
+use crate::trying::TryArgs;
+use crate::words::cell_words;
+
+/// Most lines of a body, unless all are asked for.
+const LINES: usize = 20;
+/// Columns of a pipe, and the most and least of a terminal.
+const WIDTHS: (usize, usize, usize) = (80, 120, 40);
+
+pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
+    let (loaded, plan) = match &args.url {
+        Some(url) => quick::attempt(&args.study, url, args.user)?,
+        None => load::study(&args.study, &DiskAndEnvironment)?,
+    };
+    let folder = tempfile::Builder::new().prefix("plimsoll-try-").tempdir();
+    let folder = folder.map_err(|error| Failure::new(Exit::Internal, &error))?;
+    let out = folder.path().to_path_buf();
+    let request = request::new(&args.study, (loaded, plan), out, false)?;
+    let interrupt = interrupt()?;
+    let done = visit(args, &request, &interrupt)?;
+    if let Some(path) = &args.har {
+        write_har(path, &done)?;
+    }
+    Ok(done.exit)
+}
+
+/// What came of it.
+struct Done {
+    moments: Vec<Moment>,
+    began: jiff::Timestamp,
+    exit: Exit,
+}
+
+fn visit(args: &TryArgs, request: &RunRequest, interrupt: &AtomicBool) -> Result<Done, Failure> {
+    let trial = first_trial(request)
+        .ok_or_else(|| Failure::text(Exit::BadInput, "the study has no trial to try"))?;
+    if args.user >= trial.load.users {
+        return Err(Failure::text(
+            Exit::BadInput,
+            format!(
+                "there is no user {}: the study has {}, counted from 0",
+                args.user, trial.load.users
+            ),
+        ));
+    }
+    if !trial.cell.is_empty() && request.plan.trials.len() > 1 {
+        let cell = cell_words(&trial.cell);
+        say(format_args!("trying {cell}; --set chooses other levels"));
+    }
+    let style = style(args);
+    let mut came = None;
+    let mut show = |event: Event| match event {
+        Event::Phase(Phase::Starting) => say(format_args!("starting the system")),
+        Event::Phase(Phase::Provisioning) => say(format_args!("preparing it and its users")),
+        Event::Note(text) => say(format_args!("{text}")),
+        _ => {}
+    };
+    let secrets = request.plan.secrets(&request.loaded.secrets);
+    let attended = attend(request, trial, &mut show, interrupt, &mut |drive| {
+        came = Some(rehearsed(args, drive, &secrets, interrupt));
+    });
+    let attended = attended.map_err(|error| failure(&error))?;
+    let (mut done, totals) = match came {
+        Some(came) => came?,
+        None => (
+            Done {
+                moments: Vec::new(),
+                began: now(),
+                exit: Exit::Success,
+            },
+            Totals::default(),
+        ),
+    };
+    match attended {
+        Attended::Through if done.exit == Exit::Interrupted => {}
+        Attended::Through => {
+            print(&text::totals(totals, style))?;
+        }
+        Attended::SystemFailed(message) => {
+            say(format_args!(
+                "error: the system under test failed: {message}"
+            ));
+            done.exit = done.exit.max(Exit::SystemFailed);
+        }
+        Attended::Interrupted => done.exit = Exit::Interrupted,
+    }
+    if done.exit == Exit::Interrupted {
+        say(format_args!("interrupted; the system was ended"));
+    }
+    Ok(done)
+}
+
+/// The session, each moment printed as it happens.
+fn rehearsed(
+    args: &TryArgs,
+    drive: &Drive,
+    secrets: &Secrets,
+    interrupt: &AtomicBool,
+) -> Result<(Done, Totals), Failure> {
+    let moments = Rc::new(RefCell::new(Vec::new()));
+    let kept = Rc::clone(&moments);
+    let began = now();
+    let style = style(args);
+    let secrets = (!args.show_secrets).then(|| secrets.clone());
+    let workload = Arc::clone(&drive.workload);
+    let listener = move |moment: Moment| {
+        let text = text::moment(&moment, style);
+        let text = match &secrets {
+            Some(secrets) => workload.given.mask(&secrets.masked(&text)),
+            None => text,
+        };
+        // Whoever has seen enough (`| head`) ends the printing, and not the session.
+        let _ = print(&text);
+        kept.borrow_mut().push(moment);
+    };
+    let recorder = Recorder::new(&drive.workload, args.show_secrets, Box::new(listener));
+    let recorder = Rc::new(recorder);
+    let given = drive.user_extra.get(args.user as usize);
+    let given = given.into_iter().flatten();
+    recorder.learn(
+        given
+            .filter(|(name, _)| name == "password")
+            .map(|(_, value)| value.as_str()),
+    );
+    recorder.learn(drive.workload.given.secrets());
+    let witness: Rc<dyn Witness> = Rc::clone(&recorder) as Rc<dyn Witness>;
+    let whole = rehearse(drive, args.user, &witness, interrupt)
+        .map_err(|error| Failure::new(Exit::SystemFailed, &error))?;
+    let totals = match whole {
+        true => recorder.finish(),
+        false => recorder.totals(),
+    };
+    let exit = match (whole, totals) {
+        (false, _) => Exit::Interrupted,
+        (
+            true,
+            Totals {
+                failed: 0, well, ..
+            },
+        ) if well > 0 => Exit::Success,
+        (true, _) => Exit::ThresholdFailed,
+    };
+    let moments = moments.take();
+    Ok((
+        Done {
+            moments,
+            began,
+            exit,
+        },
+        totals,
+    ))
+}
+
+fn style(args: &TryArgs) -> Style {
+    let terminal = stdout().is_terminal();
+    let colour = terminal && std::env::var_os("NO_COLOR").is_none();
+    let (pipe, most, least) = WIDTHS;
+    let columns = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let width = match columns {
+        Some(columns) => columns,
+        None if terminal => textwrap::termwidth(),
+        None => pipe,
+    };
+    Style {
+        colour,
+        width: width.clamp(least, most),
+        lines: (!args.full).then_some(LINES),
+    }
+}
+
+fn write_har(path: &Path, done: &Done) -> Result<(), Failure> {
+    let har = har::har(&done.moments, done.began);
+    fs::write(path, format!("{har:#}\n")).map_err(|error| {
+        Failure::text(
+            Exit::BadInput,
+            format!("can't write {}: {error}", path.display()),
+        )
+    })?;
+    say(format_args!(
+        "{}: {}",
+        path.display(),
+        recorded(&done.moments)
+    ));
+    Ok(())
+}
+
+fn recorded(moments: &[Moment]) -> String {
+    let count = moments.iter().map(|moment| match moment {
+        Moment::Exchanged(exchanged) => exchanged.messages.len(),
+        Moment::NotDone { .. } => 0,
+    });
+    let count: usize = count.sum();
+    format!("{count} requests, which browsers open in their network tools")
+}

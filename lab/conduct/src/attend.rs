@@ -1,0 +1,132 @@
+//! The system of a trial, started and prepared as for the trial, for who wants to send a few requests
+//! and no load. Nothing is archived or measured.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lab_driver::Drive;
+use lab_study::plan::Trial;
+
+use crate::cores::{self, Allotment};
+use crate::course::Conductor;
+use crate::event::{Event, Phase};
+use crate::journal::{Gone, restore};
+use crate::kernel::Kernel;
+use crate::run::{RunRequest, preflight};
+use crate::scratch::Work;
+use crate::search::trials_of;
+use crate::snapshot::Snapshots;
+use crate::start::Stop;
+use crate::{ConductError, masked, system};
+
+/// How an attendance ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attended {
+    /// The visit was made, and the system was up to its end.
+    Through,
+    /// The system did not start, or ended; with its last lines.
+    SystemFailed(String),
+    /// `interrupt` became true.
+    Interrupted,
+}
+
+/// The trial of a plan that is tried when none is named: the first of its first cell.
+#[must_use]
+pub fn first_trial(request: &RunRequest) -> Option<&Trial> {
+    let first = request.loaded.study.cells.first();
+    let of_first = |trial: &&Trial| Some(&trial.cell) == first;
+    let mut trials = trials_of(&request.plan);
+    trials
+        .find(of_first)
+        .or_else(|| trials_of(&request.plan).next())
+}
+
+/// Starts the system of a trial, in a fresh folder below `request.out`, gives its users their accounts,
+/// fills its state, and lends it to `visit` as the drive of that trial; then ends it.
+///
+/// # Errors
+/// When this machine can't apply what the study sets, or a folder can't be made; see [`ConductError`].
+pub fn attend(
+    request: &RunRequest,
+    trial: &Trial,
+    events: &mut dyn FnMut(Event),
+    interrupt: &AtomicBool,
+    visit: &mut dyn FnMut(&Drive),
+) -> Result<Attended, ConductError> {
+    restore(&request.state, Gone::Keep)?;
+    preflight(request)?;
+    let cores = cores::allowed().map_err(ConductError::Cores)?;
+    let mut pinning = Allotment::new(&cores, &request.plan).pinning(trial.host.cpus.as_ref());
+    if system::is_attached(&trial.system) {
+        pinning.system.clear();
+        pinning.shared = false;
+    }
+    let work = match &trial.host.storage {
+        Some(folder) => Work::in_storage(folder, &request.out)?,
+        None => Work::in_run(&request.out)?,
+    };
+    let scratch = work.trial(trial.id)?;
+    let secrets = request.plan.secrets(&request.loaded.secrets);
+    let mut told = |event| events(masked::event(&secrets, event));
+    let study = &request.loaded.study;
+    let workload = study.workload_with(&trial.parameters);
+    // A plan of this study has such parameters only as make sense.
+    let workload = workload.map_err(|error| ConductError::Unsupported(error.to_string()))?;
+    let workload = workload.at_speed(request.plan.speed);
+    let kernel = Kernel::begin(&request.state, &request.plan)?;
+    let conductor = Conductor {
+        program: &request.program,
+        plan: &request.plan,
+        trial,
+        attempt_of: None,
+        workload: &Arc::new(workload),
+        pinning: &pinning,
+        scratch: &scratch,
+        work: &work,
+        snapshots: &Snapshots::default(),
+        kernel: kernel.apply(&trial.host.kernel)?,
+        after: Duration::ZERO,
+        quiet: None,
+        secrets: &secrets,
+        control: &request.control,
+        events: &mut told,
+        interrupt,
+    };
+    let stopped = conductor.attend(visit);
+    kernel.put_back().and(kernel.finish())?;
+    match stopped {
+        Ok(()) => Ok(Attended::Through),
+        Err(Stop::System(message) | Stop::Generator(message)) => {
+            Ok(Attended::SystemFailed(secrets.masked(&message)))
+        }
+        Err(Stop::Interrupted) => Ok(Attended::Interrupted),
+        Err(Stop::Fatal(error)) => Err(masked::error(&secrets, error)),
+    }
+}
+
+impl Conductor<'_> {
+    /// As a trial, up to its load.
+    fn attend(mut self, visit: &mut dyn FnMut(&Drive)) -> Result<(), Stop> {
+        let filled = self.restore()?;
+        self.tell(Event::Phase(Phase::Starting));
+        let output = self.scratch.file("output");
+        let start = self.system(self.scratch, output);
+        let mut system = system::start(&start, self.interrupt)?;
+        self.tell(Event::Phase(Phase::Provisioning));
+        let users = match filled {
+            Some(users) => Ok(users),
+            None => {
+                let start = self.system(self.scratch, system.output.path.clone());
+                self.prepare(&start, &mut system)
+            }
+        };
+        let result = users.and_then(|users| {
+            visit(&self.drive(&system, users));
+            system.check()
+        });
+        // That it did not end well is told of trials, whose next one it may spoil.
+        let _ = system.stop();
+        result
+    }
+}

@@ -1,0 +1,192 @@
+//! One session of one user, outside of any trial: by the rules of the engine, but without a wait, and
+//! with a witness to every request. It measures nothing.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lab_client::http::{HttpClient, HttpSession};
+use lab_client::{RequestId, Tap};
+use lab_workload::Wait;
+
+use super::*;
+use crate::crew;
+use crate::report::QUEUE;
+use crate::user::{Clocks, Progress};
+
+/// How often a rehearsal looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Sees how each request of a rehearsal goes, besides what goes over the wire for it.
+pub trait Witness: Tap {
+    /// A request ended, or was not sent. `scope` has what it captured.
+    fn exchanged(&self, request: RequestId, scope: &UserScope, exchange: &Exchange);
+}
+
+/// Lets one of the drive's users go through the setup and one session, without waits. A step of the
+/// setup that is for the first user only is done by that one.
+///
+/// False when `interrupt` became true before the end.
+///
+/// # Errors
+/// When the drive is unusable, there is no such user, or the server's name stands for no address.
+pub fn rehearse(
+    drive: &Drive,
+    user: u32,
+    witness: &Rc<dyn Witness>,
+    interrupt: &AtomicBool,
+) -> Result<bool, DriverError> {
+    crew::validate(drive)?;
+    if user >= drive.users {
+        return Err(DriverError::Drive("it has no such user"));
+    }
+    let drive = Arc::new(without_waits(drive));
+    let make = crew::http(&drive)?;
+    let builder = &mut tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_io().build().map_err(DriverError::Runtime)?;
+    let local = LocalSet::new();
+    let whole = local.block_on(&runtime, async {
+        let clock = Clock::start();
+        let timers = Timers::new(clock).map_err(DriverError::Runtime)?;
+        let client = Witnessed {
+            client: make(&drive, &timers)?.tapped(Rc::clone(witness) as Rc<dyn Tap>),
+            witness: Rc::clone(witness),
+        };
+        let service = timers.clone();
+        let service = tokio::task::spawn_local(async move { service.serve().await });
+        let rehearsal = Rehearsal::new(&drive, client, (clock, timers.clone()));
+        let interrupted = async {
+            let timer = timers.timer();
+            while !interrupt.load(Ordering::Relaxed) {
+                timer.sleep_until(clock.nanos() + nanos(LOOK)).await;
+            }
+        };
+        tokio::select! {
+            result = rehearsal.run(&drive, user) => result.map(|()| true),
+            () = interrupted => Ok(false),
+            _ = service => Err(DriverError::Panicked),
+        }
+    });
+    // The connections end before the runtime that they belong to.
+    drop(local);
+    whole
+}
+
+fn without_waits(drive: &Drive) -> Drive {
+    let mut workload = (*drive.workload).clone();
+    workload.session.pace = None;
+    let steps = workload.setup.iter_mut().chain(&mut workload.session.steps);
+    steps.for_each(|step| step.wait = Wait::None);
+    Drive {
+        workload: Arc::new(workload),
+        ..drive.clone()
+    }
+}
+
+/// A worker without a load.
+struct Rehearsal {
+    shared: Rc<Shared<Witnessed>>,
+    outbox: Outbox,
+}
+
+impl Rehearsal {
+    fn new(drive: &Drive, client: Witnessed, (clock, timers): (Clock, Timers)) -> Self {
+        let script = Arc::new(Script::new(&drive.workload));
+        // Nobody hears what is recorded.
+        let (queue, _) = std::sync::mpsc::sync_channel(QUEUE);
+        let (_, emptied) = std::sync::mpsc::sync_channel(0);
+        let outbox = Outbox { worker: 0, queue };
+        let recorder = Recorder::new(script.recorded_steps(), outbox.clone(), emptied);
+        let shared = Rc::new(Shared {
+            client,
+            script,
+            clock,
+            timers,
+            recorder: RefCell::new(recorder),
+            failure_pause: 0,
+            timeout_ends_step: drive.limits.timeout_ends_step,
+            under_way: (0..drive.users).map(|_| Cell::new(0)).collect(),
+            open: false,
+            pool: SharedPool::new(1, 0),
+            worker: 0,
+            workers: 1,
+        });
+        Self { shared, outbox }
+    }
+
+    async fn run(&self, drive: &Drive, index: u32) -> Result<(), DriverError> {
+        let shared = &self.shared;
+        let mut user = user(drive, &shared.client, index)?;
+        let mut first = match index {
+            0 => None,
+            _ => Some(self::user(drive, &shared.client, 0)?),
+        };
+        for (number, step) in shared.script.setup.iter().enumerate() {
+            let run = self.setup(number);
+            let who = match &mut first {
+                Some(first) if step.once => first,
+                _ => &mut user,
+            };
+            for round in 0..step.repeat {
+                who.scope.set_round(round);
+                run.step(who).await;
+            }
+        }
+        let mut progress = Progress::from(shared.clock.nanos());
+        let clocks = Clocks::new(&shared.timers);
+        shared.cycle(&mut user, &mut progress, &clocks).await;
+        Ok(())
+    }
+
+    fn setup(&self, step: usize) -> SetupRun<Witnessed> {
+        SetupRun {
+            shared: Rc::clone(&self.shared),
+            users: Rc::default(),
+            next: Rc::default(),
+            counts: Rc::default(),
+            reported: Rc::new(Cell::new(Duration::ZERO)),
+            outbox: self.outbox.clone(),
+            step,
+        }
+    }
+}
+
+/// The client of all trials, with who sees what it does.
+struct Witnessed {
+    client: HttpClient<Timers>,
+    witness: Rc<dyn Witness>,
+}
+
+impl lab_client::Client for Witnessed {
+    type Time = Timers;
+    type Session = HttpSession;
+
+    fn session(&self) -> HttpSession {
+        self.client.session()
+    }
+
+    fn sibling(&self, session: &HttpSession) -> HttpSession {
+        self.client.sibling(session)
+    }
+
+    async fn exchange(
+        &self,
+        session: &mut HttpSession,
+        request: RequestId,
+        scope: &mut UserScope,
+        deadline: &<Timers as lab_client::Time>::Timer,
+    ) -> Exchange {
+        let exchange = self
+            .client
+            .exchange(session, request, scope, deadline)
+            .await;
+        self.witness.exchanged(request, scope, &exchange);
+        exchange
+    }
+
+    fn forget(&self, request: RequestId, scope: &mut UserScope) {
+        self.client.forget(request, scope);
+    }
+
+    fn take_counts(&self) -> lab_client::ClientCounts {
+        self.client.take_counts()
+    }
+}

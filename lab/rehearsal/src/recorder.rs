@@ -1,0 +1,331 @@
+//! The witness: puts together what the client tells and what goes over the wire.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lab_client::{BaseUrl, Exchange, Nanos, RequestId, Tap};
+use lab_driver::Witness;
+use lab_workload::{
+    Body, CaptureSource, Expectation, Request as Asked, Step, Template, UserScope, Workload,
+};
+
+use crate::mask::{MASK, Secrets, is_telling};
+use crate::message;
+use crate::model::{Captured, Ended, Exchanged, Message, Moment, Phase, Timing, Totals};
+
+/// Most bytes that are kept of one message.
+const KEPT: usize = 8 << 20;
+/// Most characters of a captured value.
+const VALUE: usize = 200;
+
+/// The witness of a rehearsal.
+pub struct Recorder {
+    requests: Vec<Known>,
+    steps: Vec<(String, bool)>,
+    state: RefCell<State>,
+}
+
+/// A request of the workload, and where it stands.
+struct Known {
+    phase: Phase,
+    step: usize,
+    name: String,
+    repeats: bool,
+    place: (usize, usize),
+    asked: Asked,
+}
+
+struct State {
+    listener: Box<dyn FnMut(Moment)>,
+    secrets: Secrets,
+    wire: Vec<Wire>,
+    connected: Option<(Nanos, Nanos)>,
+    done: BTreeSet<usize>,
+    totals: Totals,
+}
+
+/// One message and its answer, as they go over the wire.
+struct Wire {
+    server: String,
+    connected: Option<(Nanos, Nanos)>,
+    at: Nanos,
+    sent: Vec<u8>,
+    received: Vec<u8>,
+    bytes: u64,
+    first: Option<Nanos>,
+    last: Option<Nanos>,
+}
+
+impl Recorder {
+    /// A witness that tells `listener` each moment; with `show_secrets` nothing is masked.
+    #[must_use]
+    pub fn new(workload: &Workload, show_secrets: bool, listener: Box<dyn FnMut(Moment)>) -> Self {
+        let of = |phase: Phase, steps: &[Step]| -> Vec<Known> {
+            let known = |(at, step): (usize, &Step)| {
+                let of = step.requests.len();
+                let known = |(n, asked): (usize, &Asked)| Known {
+                    phase,
+                    step: at,
+                    name: step.name.clone(),
+                    repeats: step.repeat > 1,
+                    place: (n, of),
+                    asked: asked.clone(),
+                };
+                step.requests
+                    .iter()
+                    .enumerate()
+                    .map(known)
+                    .collect::<Vec<_>>()
+            };
+            steps.iter().enumerate().flat_map(known).collect()
+        };
+        let mut requests = of(Phase::Setup, &workload.setup);
+        requests.extend(of(Phase::Session, &workload.session.steps));
+        let steps = workload.session.steps.iter();
+        Self {
+            requests,
+            steps: steps
+                .map(|step| (step.name.clone(), step.chance.is_some()))
+                .collect(),
+            state: RefCell::new(State {
+                listener,
+                secrets: match show_secrets {
+                    true => Secrets::shown(),
+                    false => Secrets::default(),
+                },
+                wire: Vec::new(),
+                connected: None,
+                done: BTreeSet::new(),
+                totals: Totals::default(),
+            }),
+        }
+    }
+
+    /// Masks these values from the beginning, such as passwords that provisioning gave.
+    pub fn learn<'a>(&self, secrets: impl Iterator<Item = &'a str>) {
+        let mut state = self.state.borrow_mut();
+        secrets.for_each(|secret| state.secrets.learn(secret));
+    }
+
+    /// To be called when the session is over: tells which of its steps it left out.
+    pub fn finish(&self) -> Totals {
+        let state = &mut *self.state.borrow_mut();
+        for (at, (step, by_chance)) in self.steps.iter().enumerate() {
+            if !state.done.contains(&at) {
+                (state.listener)(Moment::NotDone {
+                    step: step.clone(),
+                    by_chance: *by_chance,
+                });
+            }
+        }
+        state.totals
+    }
+
+    /// What it has come to so far.
+    pub fn totals(&self) -> Totals {
+        self.state.borrow().totals
+    }
+}
+
+impl Tap for Recorder {
+    fn connected(&self, _: &BaseUrl, began: Nanos, at: Nanos) {
+        self.state.borrow_mut().connected = Some((began, at));
+    }
+
+    fn sent(&self, server: &BaseUrl, at: Nanos, message: &[u8]) {
+        let state = &mut *self.state.borrow_mut();
+        state.wire.push(Wire {
+            server: server.to_string(),
+            connected: state.connected.take(),
+            at,
+            sent: message[..message.len().min(KEPT)].to_vec(),
+            received: Vec::new(),
+            bytes: 0,
+            first: None,
+            last: None,
+        });
+    }
+
+    fn received(&self, at: Nanos, bytes: &[u8]) {
+        let state = &mut *self.state.borrow_mut();
+        let Some(wire) = state.wire.last_mut() else {
+            return;
+        };
+        let room = KEPT - wire.received.len();
+        wire.received.extend(&bytes[..bytes.len().min(room)]);
+        wire.bytes += bytes.len() as u64;
+        wire.first.get_or_insert(at);
+        wire.last = Some(at);
+    }
+}
+
+impl Witness for Recorder {
+    fn exchanged(&self, request: RequestId, scope: &UserScope, exchange: &Exchange) {
+        let Some(known) = self.requests.get(request as usize) else {
+            return;
+        };
+        let state = &mut *self.state.borrow_mut();
+        let wire = std::mem::take(&mut state.wire);
+        state.connected = None;
+        let messages = wire
+            .into_iter()
+            .map(|wire| wire.message(&mut state.secrets));
+        let messages: Vec<Message> = messages.collect();
+        let captured = captured(&known.asked, scope, &mut state.secrets);
+        let ended = ended(known, scope, exchange, &state.secrets);
+        match ended {
+            Ended::Well => state.totals.well += 1,
+            Ended::Failed { .. } | Ended::Unmade { .. } => state.totals.failed += 1,
+            Ended::Skipped { .. } => state.totals.skipped += 1,
+        }
+        if known.phase == Phase::Session {
+            state.done.insert(known.step);
+        }
+        let took_ms = match exchange {
+            Exchange::Done { sent, ended, .. } => ms(ended.saturating_sub(*sent)),
+            _ => 0.0,
+        };
+        let line = format!("{} {}", known.asked.method, known.asked.target.source());
+        let exchanged = Exchanged {
+            phase: known.phase,
+            step: known.name.clone(),
+            round: known.repeats.then(|| scope.round()),
+            place: known.place,
+            user: scope.index(),
+            line: state.secrets.masked(&line),
+            messages,
+            ended,
+            took_ms,
+            expected: expected(&known.asked),
+            captured,
+        };
+        (state.listener)(Moment::Exchanged(Box::new(exchanged)));
+    }
+}
+
+impl Wire {
+    fn message(self, secrets: &mut Secrets) -> Message {
+        let request = message::request(&self.sent);
+        let to_head = request.method == "HEAD";
+        let response = message::response(&self.received, self.bytes, to_head);
+        let began = self.connected.map_or(self.at, |(began, _)| began);
+        Message {
+            server: self.server,
+            request: secrets.request(request),
+            response: response.map(|response| secrets.response(response)),
+            timing: Timing {
+                began_ms: ms(began),
+                connect_ms: self
+                    .connected
+                    .map(|(began, at)| ms(at.saturating_sub(began))),
+                wait_ms: self.first.map(|first| ms(first.saturating_sub(self.at))),
+                receive_ms: self
+                    .first
+                    .zip(self.last)
+                    .map(|(first, last)| ms(last.saturating_sub(first))),
+            },
+        }
+    }
+}
+
+fn ms(nanos: Nanos) -> f64 {
+    Duration::from_nanos(nanos).as_secs_f64() * 1e3
+}
+
+fn ended(known: &Known, scope: &UserScope, exchange: &Exchange, secrets: &Secrets) -> Ended {
+    match exchange {
+        Exchange::Done { result: Ok(()), .. } => Ended::Well,
+        Exchange::Done {
+            result: Err(failure),
+            ..
+        } => Ended::Failed {
+            class: failure.class,
+            detail: secrets.masked(&failure.detail),
+        },
+        Exchange::Skipped => Ended::Skipped {
+            empty: empty(&known.asked, scope),
+        },
+        Exchange::Unmade { detail } => Ended::Unmade {
+            detail: secrets.masked(detail),
+        },
+    }
+}
+
+/// The variables that a request names and that have no value.
+fn empty(asked: &Asked, scope: &UserScope) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    let mut add = |template: &Template| texts.push(template.source().to_owned());
+    add(&asked.target);
+    asked.headers.iter().for_each(|(_, value)| add(value));
+    if let Some((user, password)) = &asked.basic_auth {
+        add(user);
+        add(password);
+    }
+    match &asked.body {
+        Body::Empty => {}
+        Body::Json(template) | Body::Text(template) => add(template),
+        Body::Form(fields) => fields.iter().for_each(|(_, value)| add(value)),
+    }
+    let mut empty: Vec<String> = texts
+        .iter()
+        .flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_'))
+        .filter(|word| scope.slot(word).is_some_and(|slot| scope.count(slot) == 0))
+        .map(str::to_owned)
+        .collect();
+    empty.sort();
+    empty.dedup();
+    empty
+}
+
+fn captured(asked: &Asked, scope: &UserScope, secrets: &mut Secrets) -> Vec<Captured> {
+    let one = |capture: &lab_workload::Capture| {
+        let count = scope.count(capture.slot);
+        let first = scope.get(&capture.variable).unwrap_or_default();
+        if is_telling(&capture.variable) {
+            secrets.learn(&first);
+        }
+        let short = is_telling(&capture.variable) && !first.is_empty();
+        let first = match secrets.masked(&first) {
+            same if same == first && short && !secrets.are_shown() => MASK.to_owned(),
+            masked => masked.chars().take(VALUE).collect(),
+        };
+        Captured {
+            variable: capture.variable.clone(),
+            count,
+            first,
+        }
+    };
+    asked.captures.iter().map(one).collect()
+}
+
+/// What a good answer has, in words.
+fn expected(asked: &Asked) -> String {
+    let status = |range: &std::ops::RangeInclusive<u16>| match (*range.start(), *range.end()) {
+        (low, high) if low == high => low.to_string(),
+        (low, high) if low % 100 == 0 && high == low + 99 => format!("{}xx", low / 100),
+        (low, high) => format!("{low}..{high}"),
+    };
+    let statuses: Vec<String> = asked.expect.iter().map(status).collect();
+    let mut parts = vec![format!("status {}", statuses.join(", "))];
+    parts.extend(asked.answer.iter().map(|one| match one {
+        Expectation::Json { path, value } => format!("{} = {}", path.as_str(), value.source()),
+        Expectation::Contains(text) => format!("“{}” in the body", text.source()),
+        Expectation::Header { name, text } if text.source().is_empty() => format!("header {name}"),
+        Expectation::Header { name, text } => format!("“{}” in header {name}", text.source()),
+    }));
+    parts.extend(asked.captures.iter().map(|capture| {
+        let place = match &capture.source {
+            CaptureSource::JsonPath(path) => path.as_str().to_owned(),
+            CaptureSource::JsonPathTemplate(path) => path.source().to_owned(),
+            CaptureSource::Header(name) => format!("header {name}"),
+            CaptureSource::Cookie(name) => format!("cookie {name}"),
+            CaptureSource::Regex(pattern) => format!("/{}/", pattern.as_str()),
+            CaptureSource::RegexAll(pattern) => format!("all of /{}/", pattern.as_str()),
+            CaptureSource::Xml(path) => path.as_str().to_owned(),
+            CaptureSource::RequestPath => "its own path".to_owned(),
+        };
+        format!("{} from {place}", capture.variable)
+    }));
+    parts.join("; ")
+}
