@@ -58,6 +58,8 @@ pub(crate) struct StepSum {
     pub(crate) waits: u64,
     pub(crate) wait_sum_us: u64,
     pub(crate) bytes: u64,
+    /// The same after content codings were undone.
+    pub(crate) plain_bytes: u64,
 }
 
 impl StepSum {
@@ -69,6 +71,7 @@ impl StepSum {
         self.waits += line.waits;
         self.wait_sum_us += line.wait_sum_us;
         self.bytes += line.bytes;
+        self.plain_bytes += line.plain_bytes.unwrap_or(line.bytes);
     }
 
     /// Requests answered in whatever way, and steps skipped: what the users got to.

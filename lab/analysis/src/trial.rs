@@ -362,13 +362,20 @@ fn steps(
                 skipped: sum.skipped,
                 wait_ms: mean_wait_ms(sum),
                 wait_planned_ms: plan.wait_ms,
-                body_bytes: lab_stats::ratio(as_f64(sum.bytes), as_f64(sum.ok + sum.errors)),
+                body_bytes: per_answer(sum, sum.bytes),
+                plain_body_bytes: per_answer(sum, sum.plain_bytes)
+                    .filter(|_| sum.plain_bytes != sum.bytes),
                 bound,
                 response_ms: times.under(bound),
                 service_ms: service.under(bound),
             }
         })
         .collect()
+}
+
+/// Of so many bytes those of an answer.
+fn per_answer(sum: &StepSum, bytes: u64) -> Option<f64> {
+    lab_stats::ratio(as_f64(bytes), as_f64(sum.ok + sum.errors))
 }
 
 fn series(input: &Input<'_>, names: &Names<'_>, sums: &Sums) -> Series {

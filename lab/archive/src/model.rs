@@ -280,9 +280,13 @@ pub struct StepLine {
     /// Sum of waits as they really lasted, µs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wait_sum_us: u64,
-    /// Response bodies, bytes.
+    /// Response bodies as they came, bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
+    /// The same as they were meant: decoded, where they came compressed; only where that is another
+    /// number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain_bytes: Option<u64>,
 }
 
 #[expect(

@@ -149,6 +149,7 @@ fn window(start_ms: f64, ok: u64) -> WindowLine {
                 waits: ok + 2,
                 wait_sum_us: 1_000 * ok,
                 bytes: 512 * ok,
+                plain_bytes: (ok > 2).then_some(4096 * ok),
             },
         )]),
         ..WindowLine::default()
@@ -230,16 +231,18 @@ fn step_line() -> impl Strategy<Value = StepLine> {
         Just(ErrorClass::Check)
     ];
     let errors = proptest::collection::btree_map(class, 1u64.., 0..3);
-    (any::<[u64; 5]>(), errors).prop_map(|([ok, skipped, waits, wait_sum_us, bytes], errors)| {
-        StepLine {
+    let counts = (any::<[u64; 5]>(), any::<Option<u64>>(), errors);
+    counts.prop_map(
+        |([ok, skipped, waits, wait_sum_us, bytes], plain_bytes, errors)| StepLine {
             ok,
             errors,
             skipped,
             waits,
             wait_sum_us,
             bytes,
-        }
-    })
+            plain_bytes,
+        },
+    )
 }
 
 fn window_line() -> impl Strategy<Value = WindowLine> {

@@ -61,11 +61,31 @@ pub enum Exchange {
         sent: Nanos,
         /// Just after the last byte of the answer, or when it failed.
         ended: Nanos,
-        /// Bytes of the response body.
-        bytes: u64,
+        /// The answer's body.
+        sizes: Sizes,
         /// Whether it met its `expect`.
         result: Result<(), Failure>,
     },
+}
+
+/// How large the body of an answer was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// As it came, bytes.
+    pub wire: u64,
+    /// As it was meant, bytes: decoded, where it came compressed and was asked for so.
+    pub plain: u64,
+}
+
+impl Sizes {
+    /// Of a body that came as it was meant.
+    #[must_use]
+    pub fn of(bytes: u64) -> Self {
+        Self {
+            wire: bytes,
+            plain: bytes,
+        }
+    }
 }
 
 /// A failed request.

@@ -19,7 +19,7 @@ pub mod time;
 pub mod tls;
 mod url;
 
-pub use exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure, RequestId};
+pub use exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure, RequestId, Sizes};
 pub use resolve::Resolve;
 pub use tap::Tap;
 pub use time::{Nanos, Time, Timer};

@@ -78,6 +78,7 @@ fn step_line(step: &StepWindow) -> StepLine {
         waits: step.waits,
         wait_sum_us: step.wait_sum_us,
         bytes: step.bytes,
+        plain_bytes: (step.plain_bytes != step.bytes).then_some(step.plain_bytes),
     }
 }
 
@@ -110,6 +111,7 @@ mod tests {
         busy.error.record(9).unwrap();
         busy.errors = [1, 0, 2, 0, 0];
         (busy.skipped, busy.waits, busy.wait_sum_us, busy.bytes) = (3, 5, 700, 9000);
+        busy.plain_bytes = 30_000;
         let mut lateness = new_histogram();
         lateness.record_n(2, 3).unwrap();
         lateness.record(10).unwrap();
@@ -156,6 +158,7 @@ mod tests {
             waits: 5,
             wait_sum_us: 700,
             bytes: 9000,
+            plain_bytes: Some(30_000),
         };
         assert_eq!(line.steps, BTreeMap::from([(1, expected)]));
     }

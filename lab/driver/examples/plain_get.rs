@@ -122,6 +122,8 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         expect: vec![200..=299],
         answer: Vec::new(),
         captures: Vec::new(),
+        compressed: false,
+        follow: 0,
     };
     let step = Step {
         name: "Get".to_owned(),

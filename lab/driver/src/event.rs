@@ -138,8 +138,10 @@ pub struct StepWindow {
     pub waits: u64,
     /// Sum of the waits as they really lasted, µs.
     pub wait_sum_us: u64,
-    /// Response bodies, bytes, chunk framing taken off.
+    /// Response bodies as they came, bytes, chunk framing taken off.
     pub bytes: u64,
+    /// The same as they were meant: decoded, where they came compressed and were asked for so.
+    pub plain_bytes: u64,
 }
 
 impl Unanswered {
@@ -187,6 +189,7 @@ impl StepWindow {
             waits: 0,
             wait_sum_us: 0,
             bytes: 0,
+            plain_bytes: 0,
         }
     }
 

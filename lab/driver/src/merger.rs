@@ -299,6 +299,7 @@ impl Window {
             sum.waits += step.waits;
             sum.wait_sum_us += step.wait_sum_us;
             sum.bytes += step.bytes;
+            sum.plain_bytes += step.plain_bytes;
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::event::{MAX_ERROR_EXAMPLES, MAX_RECORDED, Unanswered};
 use crate::report::{Example, Outbox, Report, WorkerWindow};
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
-use lab_client::{ClientCounts, Failure};
+use lab_client::{ClientCounts, Failure, Sizes};
 
 /// The figures of a request that ended.
 pub(crate) struct Sample {
@@ -24,8 +24,8 @@ pub(crate) struct Sample {
     pub(crate) service: Option<Nanos>,
     /// How much later than meant it was sent.
     pub(crate) late: Nanos,
-    /// Bytes of the answer's body.
-    pub(crate) bytes: u64,
+    /// The answer's body.
+    pub(crate) sizes: Sizes,
 }
 
 /// Records what a worker's users do, window after window.
@@ -171,14 +171,15 @@ impl Recorder {
             response,
             service,
             late,
-            bytes,
+            sizes,
         } = sample;
         let Some(window) = self.at(now) else {
             return self.too_late(now.saturating_sub(response));
         };
         record(&mut window.lateness, late);
         let counts = &mut window.steps[step];
-        counts.bytes += bytes;
+        counts.bytes += sizes.wire;
+        counts.plain_bytes += sizes.plain;
         match result {
             Ok(()) => {
                 record(&mut counts.ok, response);
@@ -321,7 +322,7 @@ mod tests {
             response: 2 * MS,
             service: None,
             late: 0,
-            bytes: 10,
+            sizes: Sizes::of(10),
         }
     }
 

@@ -94,6 +94,7 @@ impl StepWindow {
         self.waits = 0;
         self.wait_sum_us = 0;
         self.bytes = 0;
+        self.plain_bytes = 0;
     }
 }
 

@@ -267,7 +267,7 @@ impl<C: Client> Shared<C> {
             Exchange::Done {
                 sent,
                 ended,
-                bytes,
+                sizes,
                 result,
             } => {
                 let class = result.as_ref().err().map(|failure| failure.class);
@@ -277,7 +277,7 @@ impl<C: Client> Shared<C> {
                     response: due.planned.map_or(service, |at| ended.saturating_sub(at)),
                     service: (self.open || due.planned.is_some()).then_some(service),
                     late: sent.saturating_sub(due.meant),
-                    bytes,
+                    sizes,
                 };
                 recorder.request(step, sample, result);
                 Ended {

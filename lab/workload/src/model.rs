@@ -82,7 +82,7 @@ pub struct Request<T = Template> {
     /// Path and query, or an absolute `http(s)://` URL. Render it before headers and body: it
     /// also evaluates the step's `set:` variables.
     pub target: T,
-    /// In file order; `Host`, `Content-Length`, and cookies are the driver's.
+    /// In file order; `Content-Length` and cookies are the driver's.
     pub headers: Vec<(String, T)>,
     /// The body and, by its kind, its default content type.
     pub body: Body<T>,
@@ -95,6 +95,12 @@ pub struct Request<T = Template> {
     pub answer: Vec<Expectation<T>>,
     /// Values kept for later requests of this user.
     pub captures: Vec<Capture<T>>,
+    /// Whether it asks for a compressed answer, by a header that says which codings it takes.
+    #[serde(default)]
+    pub compressed: bool,
+    /// How many redirects are followed; 0 takes a redirect for the answer.
+    #[serde(default)]
+    pub follow: u32,
 }
 
 /// What an answer must have besides its status.
@@ -254,6 +260,8 @@ impl<T> Request<T> {
             body,
             basic_auth,
             expect: self.expect.clone(),
+            compressed: self.compressed,
+            follow: self.follow,
         })
     }
 }

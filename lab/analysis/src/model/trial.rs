@@ -424,6 +424,10 @@ pub struct StepAnalysis {
     pub wait_planned_ms: Option<f64>,
     /// Mean size of an answer's body.
     pub body_bytes: Option<f64>,
+    /// The same as it was meant: decoded, where answers came compressed; only where that is another
+    /// number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plain_body_bytes: Option<f64>,
     /// Where operations took longer than the load's time limit: then there are no times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,

@@ -12,16 +12,15 @@ use std::task::{Context, Poll};
 use lab_workload::{Request, UserScope};
 
 use super::POOLED_BYTES;
-use super::capture::{HeaderFinds, read_answer};
+use super::call::{Answer, Call, broken, timeout_text};
+use super::capture::HeaderFinds;
+use super::coding::Coding;
 use super::connection::{Connection, Route};
 use super::cookie::Jar;
-use super::head::Fault;
-use super::request::{Prepared, Scratch, Unmade, path_of};
-use super::response::{Complete, KeptBody, ResponseReader, Terms};
+use super::request::{Prepared, Scratch, Unmade};
 use super::server::{Limits, Server};
-use crate::exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure, RequestId};
+use crate::exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure, RequestId, Sizes};
 use crate::resolve::Resolve;
-use crate::tap::Tap;
 use crate::time::{Nanos, Time, Timer, nanos};
 use crate::tls::{self, Tls, TlsError};
 use crate::url::BaseUrl;
@@ -30,8 +29,6 @@ use crate::url::BaseUrl;
 const READ_BYTES: usize = 64 << 10;
 /// Most buffers kept for reuse.
 const POOLED: usize = 256;
-/// How much of an unexpected answer is kept for the reader.
-const EXAMPLE_BYTES: usize = 200;
 /// A connection in use without a pause can't have gone stale unseen; one idle for longer is looked
 /// at before it is used.
 const LOOK_AFTER: Nanos = 1_000_000;
@@ -42,21 +39,22 @@ const MAX_DETAILS: usize = 40;
 /// One worker's HTTP client.
 pub struct HttpClient<T: Time> {
     requests: Vec<Prepared>,
-    base: BaseUrl,
+    pub(super) base: BaseUrl,
     route: Result<Route, Box<str>>,
     tls: Tls,
     resolve: Resolve,
-    limits: Limits,
+    pub(super) limits: Limits,
     request_timeout: Nanos,
     connect_timeout: Nanos,
     idle_limit: Nanos,
-    time: T,
+    pub(super) time: T,
     counts: Cell<ClientCounts>,
     details_left: Cell<usize>,
-    read: RefCell<Box<[u8]>>,
+    pub(super) read: RefCell<Box<[u8]>>,
     scratch: RefCell<Scratch>,
     messages: RefCell<Vec<String>>,
-    tap: Option<Rc<dyn Tap>>,
+    /// What an answer came to that was encoded.
+    pub(super) decoded: RefCell<Vec<u8>>,
 }
 
 /// What is kept of a user between requests.
@@ -64,20 +62,6 @@ pub struct HttpClient<T: Time> {
 pub struct HttpSession {
     connection: Option<Connection>,
     jar: Rc<RefCell<Jar>>,
-}
-
-/// How reading an answer ended.
-enum Answer {
-    /// Whole, and judged.
-    Whole {
-        at: Nanos,
-        bytes: u64,
-        result: Result<(), Failure>,
-    },
-    /// The connection ended before one byte of it.
-    Nothing(io::Error),
-    /// Anything else.
-    Failed(ErrorClass, String),
 }
 
 /// What came of a turn of writing.
@@ -119,16 +103,7 @@ impl<T: Time> HttpClient<T> {
             read: RefCell::new(vec![0; READ_BYTES].into()),
             scratch: RefCell::default(),
             messages: RefCell::default(),
-            tap: None,
-        }
-    }
-
-    /// The same, with somebody who hears all that goes over the wire.
-    #[must_use]
-    pub fn tapped(self, tap: Rc<dyn Tap>) -> Self {
-        Self {
-            tap: Some(tap),
-            ..self
+            decoded: RefCell::default(),
         }
     }
 
@@ -138,7 +113,7 @@ impl<T: Time> HttpClient<T> {
         session: &mut HttpSession,
         call: &mut Call<'_, T::Timer>,
         other: Option<Box<BaseUrl>>,
-    ) -> (Nanos, u64, Result<(), Failure>) {
+    ) -> (Nanos, Sizes, Result<(), Failure>) {
         self.drop_unusable(session, other.as_deref(), call.sent)
             .await;
         call.deadline
@@ -153,13 +128,13 @@ impl<T: Time> HttpClient<T> {
                 None => Answer::Nothing(io::ErrorKind::NotConnected.into()),
             };
             match answer {
-                Answer::Whole { at, bytes, result } => {
+                Answer::Whole { at, sizes, result } => {
                     if !call.reusable {
                         session.connection = None;
                     } else if let Some(connection) = &mut session.connection {
                         connection.idle_since = Some(at);
                     }
-                    return (at, bytes, result);
+                    return (at, sizes, result);
                 }
                 Answer::Nothing(_) if reused && call.prepared.idempotent => {
                     session.connection = None;
@@ -200,8 +175,7 @@ impl<T: Time> HttpClient<T> {
         other: &Option<Box<BaseUrl>>,
     ) -> Result<(), String> {
         let request_ends = call.sent.saturating_add(self.request_timeout);
-        let began = self.time.now();
-        let connect_ends = began.saturating_add(self.connect_timeout);
+        let connect_ends = self.time.now().saturating_add(self.connect_timeout);
         call.deadline.set(connect_ends.min(request_ends));
         let open = async {
             let route = match other.as_deref() {
@@ -218,10 +192,6 @@ impl<T: Time> HttpClient<T> {
         match opened {
             Some(Ok(connection)) => {
                 self.count(|counts| counts.connects += 1);
-                if let Some(tap) = &self.tap {
-                    let server = other.as_deref().unwrap_or(&self.base);
-                    tap.connected(server, began, self.time.now());
-                }
                 session.connection = Some(connection);
                 Ok(())
             }
@@ -248,10 +218,6 @@ impl<T: Time> HttpClient<T> {
         call: &mut Call<'_, T::Timer>,
     ) -> Answer {
         let (mut written, mut reader) = (0, None);
-        if let Some(tap) = &self.tap {
-            let server = connection.other.as_deref().unwrap_or(&self.base);
-            tap.sent(server, self.time.now(), call.message.as_bytes());
-        }
         let sent = loop {
             let turn = poll_fn(|cx| {
                 let wrote = connection.poll_write_turn(cx, call.message.as_bytes(), &mut written);
@@ -293,156 +259,17 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// Reads on. `reader` holds what came so far, if that wasn't all of it.
-    fn poll_answer(
-        &self,
-        cx: &mut Context<'_>,
-        connection: &mut Connection,
-        jar: &RefCell<Jar>,
-        call: &mut Call<'_, T::Timer>,
-        reader: &mut Option<Box<ResponseReader>>,
-    ) -> Poll<Answer> {
-        let space = &mut *self.read.borrow_mut();
-        loop {
-            let count = match connection.poll_read(cx, space) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(0)) => return Poll::Ready(self.ended(call, reader, None)),
-                Poll::Ready(Ok(count)) => count,
-                Poll::Ready(Err(error)) => {
-                    return Poll::Ready(self.ended(call, reader, Some(error)));
-                }
-            };
-            let input = &space[..count];
-            if let Some(tap) = &self.tap {
-                tap.received(self.time.now(), input);
-            }
-            let mut fresh = None;
-            let current = match reader.as_deref_mut() {
-                Some(reader) => reader,
-                None => fresh.insert(ResponseReader::new(self.terms(call))),
-            };
-            match self.feed(current, input, jar, call) {
-                Ok(Some(complete)) => {
-                    let body = match &complete.body {
-                        KeptBody::Input(range) => &input[range.clone()],
-                        KeptBody::Kept => current.kept(),
-                    };
-                    return Poll::Ready(self.judge(&complete, body, call));
-                }
-                Ok(None) => {
-                    if let Some(fresh) = fresh {
-                        *reader = Some(Box::new(fresh));
-                    }
-                }
-                Err(fault) => {
-                    return Poll::Ready(Answer::Failed(ErrorClass::Check, fault.to_string()));
-                }
-            }
-        }
-    }
-
-    fn feed(
-        &self,
-        reader: &mut ResponseReader,
-        input: &[u8],
-        jar: &RefCell<Jar>,
-        call: &mut Call<'_, T::Timer>,
-    ) -> Result<Option<Complete>, Fault> {
-        let prepared = call.prepared;
-        let keep = |status| {
-            if !prepared.expects(status) {
-                EXAMPLE_BYTES
-            } else if prepared.keeps_body {
-                usize::MAX
-            } else {
-                0
-            }
-        };
-        let Call {
-            message,
-            finds,
-            other,
-            ..
-        } = call;
-        reader.feed(input, keep, &mut |name, value| {
-            if prepared.reads_headers {
-                finds.header(prepared, name, value);
-            }
-            if name.len() == 10 && name.eq_ignore_ascii_case("set-cookie") {
-                let Ok(value) = std::str::from_utf8(value) else {
-                    return;
-                };
-                // Another server's cookies are looked at and not kept.
-                let mut passing = Jar::default();
-                let mut own = jar.borrow_mut();
-                let jar = if *other { &mut passing } else { &mut *own };
-                if let Some((name, value)) = jar.store(value, &self.base.host, path_of(message)) {
-                    finds.cookie(&prepared.captures, name, value);
-                }
-            }
-        })
-    }
-
-    /// Judges a whole answer and keeps its captures.
-    fn judge(&self, complete: &Complete, body: &[u8], call: &mut Call<'_, T::Timer>) -> Answer {
-        let at = self.time.now();
-        call.reusable = complete.reusable;
-        let prepared = call.prepared;
-        let result = if !prepared.expects(complete.status) {
-            Err(self.failure(ErrorClass::Status, || status_text(complete.status, body)))
-        } else if prepared.captures.is_empty() && prepared.answer.is_empty() {
-            Ok(())
-        } else {
-            read_answer(prepared, body, &call.finds, call.message, call.scope).map_err(|cause| {
-                self.failure(ErrorClass::Check, || {
-                    format!("{cause}; {}", status_text(complete.status, body))
-                })
-            })
-        };
-        Answer::Whole {
-            at,
-            bytes: complete.body_bytes,
-            result,
-        }
-    }
-
-    /// The connection ended or broke.
-    fn ended(
-        &self,
-        call: &mut Call<'_, T::Timer>,
-        reader: &mut Option<Box<ResponseReader>>,
-        error: Option<io::Error>,
-    ) -> Answer {
-        let clean = error.is_none();
-        let error = error.unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into());
-        let Some(reader) = reader else {
-            return Answer::Nothing(error);
-        };
-        match reader.end().filter(|_| clean) {
-            Some(complete) => self.judge(&complete, reader.kept(), call),
-            None if reader.begun() => Answer::Failed(ErrorClass::Reset, broken(&error)),
-            None => Answer::Nothing(error),
-        }
-    }
-
-    fn terms(&self, call: &Call<'_, T::Timer>) -> Terms {
-        Terms {
-            head_request: call.prepared.is_head(),
-            max_header_bytes: self.limits.max_header_bytes,
-            max_body_bytes: self.limits.max_response_bytes,
-        }
-    }
-
     fn failed(
         &self,
         class: ErrorClass,
         detail: impl FnOnce() -> String,
-    ) -> (Nanos, u64, Result<(), Failure>) {
-        (self.time.now(), 0, Err(self.failure(class, detail)))
+    ) -> (Nanos, Sizes, Result<(), Failure>) {
+        let failure = self.failure(class, detail);
+        (self.time.now(), Sizes::default(), Err(failure))
     }
 
     /// A failure, with its detail as long as such are wanted.
-    fn failure(&self, class: ErrorClass, detail: impl FnOnce() -> String) -> Failure {
+    pub(super) fn failure(&self, class: ErrorClass, detail: impl FnOnce() -> String) -> Failure {
         let left = self.details_left.get();
         if left == 0 {
             return Failure {
@@ -478,20 +305,6 @@ impl<T: Time> HttpClient<T> {
             messages.push(message);
         }
     }
-}
-
-/// One request under way.
-struct Call<'a, T> {
-    prepared: &'a Prepared,
-    message: &'a str,
-    scope: &'a mut UserScope,
-    deadline: &'a T,
-    finds: HeaderFinds,
-    sent: Nanos,
-    /// It goes to another server than the drive's.
-    other: bool,
-    /// Whether its connection may be used again.
-    reusable: bool,
 }
 
 impl<T: Time> Client for HttpClient<T> {
@@ -540,16 +353,17 @@ impl<T: Time> Client for HttpClient<T> {
             scope,
             deadline,
             finds: HeaderFinds::default(),
+            coding: Coding::Identity,
             sent,
             other: other.is_some(),
             reusable: false,
         };
-        let (ended, bytes, result) = self.converse(session, &mut call, other).await;
+        let (ended, sizes, result) = self.converse(session, &mut call, other).await;
         self.give_back(message);
         Exchange::Done {
             sent,
             ended,
-            bytes,
+            sizes,
             result,
         }
     }
@@ -581,23 +395,4 @@ async fn within<F: Future>(deadline: &impl Timer, future: F) -> Option<F::Output
         or_late(deadline, cx, found)
     })
     .await
-}
-
-fn timeout_text<T>(call: &Call<'_, T>) -> String {
-    format!("no whole answer from {} in time", path_of(call.message))
-}
-
-fn broken(error: &io::Error) -> String {
-    let error = tls::in_words(error);
-    format!("the connection ended before the answer was whole: {error}")
-}
-
-fn status_text(status: u16, body: &[u8]) -> String {
-    let shown = &body[..body.len().min(EXAMPLE_BYTES)];
-    let text = String::from_utf8_lossy(shown);
-    let text: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    format!("status {status}: {}", text.trim())
 }

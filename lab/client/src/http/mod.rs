@@ -10,7 +10,9 @@
 //!   opened first, TLS included, is part of it: the user waits for it too.
 //! - All addresses of a server's name are tried, a quarter of a second apart; the first that connects
 //!   is taken. An answer is read while its request still goes out, if the server is that early.
-//! - Redirects are answers like any other. No answer is asked for or taken compressed.
+//! - Redirects are answers like any other.
+//! - An answer is asked for compressed where the workload says so, and decoded then, after its time was
+//!   taken. Its bytes are counted as they came and as they were meant.
 //! - **A stale connection.** A server may close a kept connection just when it is used again. If a
 //!   request of an idempotent method (RFC 9110, 9.2.2) went out on a *reused* connection that then
 //!   ended (closed or reset) before *one byte* of an answer came, it is sent a second time, once, on
@@ -23,9 +25,12 @@
 //!
 //! It knows no schedule.
 
+mod answer;
+mod call;
 mod capture;
 mod chunked;
 mod client;
+mod coding;
 mod connection;
 mod cookie;
 mod head;
@@ -35,6 +40,7 @@ mod server;
 mod xml;
 
 pub use client::{HttpClient, HttpSession};
+pub use coding::{Coding, CodingError};
 pub use head::{Fault, Framing, Head, parse_response_head};
 pub use response::{Complete, KeptBody, ResponseReader, Terms};
 pub use server::{Limits, Server};

@@ -10,11 +10,12 @@ use base64::engine::general_purpose::STANDARD;
 use lab_workload::{Body, Capture, CaptureSource, Expectation, Request};
 use lab_workload::{RenderError, Template, UserScope};
 
+use super::coding::ACCEPTED;
 use super::cookie::Jar;
 use crate::url::BaseUrl;
 
-/// Headers that are the driver's own: it alone frames a message and keeps cookies.
-const OURS: [&str; 4] = ["host", "content-length", "transfer-encoding", "cookie"];
+/// Headers that are the client's own: it alone frames a message and keeps cookies.
+const OURS: [&str; 3] = ["content-length", "transfer-encoding", "cookie"];
 
 /// Methods that may be sent a second time where the first may not have arrived, by IANA's registry of
 /// HTTP methods; of one that isn't known nobody can tell.
@@ -54,6 +55,7 @@ pub(crate) struct Prepared {
     /// ` HTTP/1.1`, and the headers that are the same in each rendering but for `Host`.
     fixed: Box<str>,
     varying: Vec<(Box<str>, Template)>,
+    host: Host,
     basic: Option<(Template, Template)>,
     body: Body,
     /// The whole message without its final empty line, where nothing varies but cookies.
@@ -63,6 +65,19 @@ pub(crate) struct Prepared {
     pub(crate) captures: Vec<Capture>,
     pub(crate) keeps_body: bool,
     pub(crate) reads_headers: bool,
+    /// It says which content codings it takes, so that its answer is decoded.
+    pub(crate) decodes: bool,
+}
+
+/// What the `Host` header says.
+#[derive(Debug)]
+enum Host {
+    /// The server that the request goes to.
+    Server,
+    /// This, wherever it goes.
+    Said(Box<str>),
+    /// What a template says; it is among the headers that vary.
+    Varies,
 }
 
 /// Buffers for rendering, reused for request after request.
@@ -130,13 +145,25 @@ impl Prepared {
         if let (Some(kind), false) = (content_type(&request.body), given("content-type")) {
             push_header(&mut fixed, "Content-Type", kind);
         }
+        let decodes = request.compressed || given("accept-encoding");
+        if request.compressed && !given("accept-encoding") {
+            push_header(&mut fixed, "Accept-Encoding", ACCEPTED);
+        }
+        let mut host = Host::Server;
         for (name, value) in &request.headers {
             if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
                 continue;
             }
+            let is_host = name.eq_ignore_ascii_case("host");
             match value.as_literal() {
+                Some(text) if sound_value(text) && is_host => host = Host::Said(text.trim().into()),
                 Some(text) if sound_value(text) => push_header(&mut fixed, name, text.trim()),
-                _ => varying.push((name.as_str().into(), value.clone())),
+                _ => {
+                    if is_host {
+                        host = Host::Varies;
+                    }
+                    varying.push((name.as_str().into(), value.clone()));
+                }
             }
         }
         let from_body = |c: &Capture| {
@@ -159,6 +186,7 @@ impl Prepared {
             target: request.target.clone(),
             fixed: fixed.into(),
             varying,
+            host,
             basic: request.basic_auth.clone(),
             body: request.body.clone(),
             constant: None,
@@ -167,6 +195,7 @@ impl Prepared {
                 || !request.answer.iter().all(in_headers),
             reads_headers: request.captures.iter().any(from_headers)
                 || request.answer.iter().any(in_headers),
+            decodes,
             answer: request.answer.clone(),
             captures: request.captures.clone(),
         };
@@ -176,6 +205,18 @@ impl Prepared {
 
     pub(crate) fn is_head(&self) -> bool {
         &*self.method == "HEAD"
+    }
+
+    /// The name that the server of `base` goes by, for who it is that sets a cookie.
+    pub(crate) fn host_at<'a>(&'a self, base: &'a BaseUrl) -> &'a str {
+        let Host::Said(said) = &self.host else {
+            return &base.host;
+        };
+        // Without its port.
+        match said.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+            _ => said,
+        }
     }
 
     /// Whether a status is one that the workload expects.
@@ -230,7 +271,11 @@ impl Prepared {
         out.push(' ');
         push_target(target, out);
         out.push_str(&self.fixed);
-        push_header(out, "Host", &server.authority());
+        match &self.host {
+            Host::Server => push_header(out, "Host", &server.authority()),
+            Host::Said(name) => push_header(out, "Host", name),
+            Host::Varies => {}
+        }
     }
 
     fn push_varying(

@@ -63,6 +63,7 @@ struct WireStep {
     waits: u64,
     wait_sum_us: u64,
     bytes: u64,
+    plain_bytes: u64,
 }
 
 /// V2 form in base64; empty for one without values.
@@ -170,6 +171,7 @@ impl WireWindow {
             waits: step.waits,
             wait_sum_us: step.wait_sum_us,
             bytes: step.bytes,
+            plain_bytes: step.plain_bytes,
         };
         Self {
             users: window.users,
@@ -198,6 +200,7 @@ impl WireWindow {
                 waits: step.waits,
                 wait_sum_us: step.wait_sum_us,
                 bytes: step.bytes,
+                plain_bytes: step.plain_bytes,
             })
         };
         Ok(WorkerWindow {
@@ -292,7 +295,8 @@ mod tests {
         window.loop_lag.record(16).unwrap();
         let step = &mut window.steps[1];
         (step.errors, step.skipped) = ([1, 2, 3, 4, 5], 11);
-        (step.waits, step.wait_sum_us, step.bytes) = (12, 13, 14);
+        (step.waits, step.wait_sum_us) = (12, 13);
+        (step.bytes, step.plain_bytes) = (14, 17);
         let mut expected = Window::empty(2);
         expected.add(&window);
         let mut found = Window::empty(2);

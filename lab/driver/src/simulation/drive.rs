@@ -24,6 +24,8 @@ fn request() -> Request {
         expect: vec![200..=200],
         answer: Vec::new(),
         captures: Vec::new(),
+        compressed: false,
+        follow: 0,
     }
 }
 

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_client::time::nanos;
-use lab_client::{ClientCounts, ErrorClass, Exchange, Failure, RequestId};
+use lab_client::{ClientCounts, ErrorClass, Exchange, Failure, RequestId, Sizes};
 use lab_workload::UserScope;
 use tokio::task::LocalSet;
 
@@ -107,7 +107,7 @@ impl<S: FnMut(Asked) -> Answer + 'static> lab_client::Client for Simulated<S> {
         Exchange::Done {
             sent,
             ended: self.clock.nanos(),
-            bytes: 0,
+            sizes: Sizes::default(),
             result: result.map_err(|class| Failure {
                 class,
                 detail: Box::default(),

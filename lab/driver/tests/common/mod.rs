@@ -269,6 +269,8 @@ impl Make {
             expect: vec![200..=299],
             answer: Vec::new(),
             captures: Vec::new(),
+            compressed: false,
+            follow: 0,
         }
     }
 

@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod encoded;
 mod faults;
 mod framing;
 mod messages;

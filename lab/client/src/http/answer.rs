@@ -1,0 +1,226 @@
+//! Answers: read as they come, decoded, judged, and their captures kept. It opens no connection and sends
+//! nothing.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::task::{Context, Poll};
+
+use super::call::{Answer, Call, EXAMPLE_BYTES, broken, status_text};
+use super::capture::read_answer;
+use super::client::HttpClient;
+use super::coding::{Coding, CodingError};
+use super::connection::Connection;
+use super::cookie::Jar;
+use super::head::Fault;
+use super::request::path_of;
+use super::response::{Complete, KeptBody, ResponseReader, Terms};
+use crate::exchange::{ErrorClass, Failure, Sizes};
+use crate::time::Time;
+
+/// How much of an unexpected answer is kept that came encoded.
+const ENCODED_EXAMPLE_BYTES: usize = 16 << 10;
+/// The largest buffer for what answers decode to that is kept for the next one.
+const KEPT_DECODED_BYTES: usize = 1 << 20;
+
+impl<T: Time> HttpClient<T> {
+    /// Reads on. `reader` holds what came so far, if that wasn't all of it.
+    pub(super) fn poll_answer(
+        &self,
+        cx: &mut Context<'_>,
+        connection: &mut Connection,
+        jar: &RefCell<Jar>,
+        call: &mut Call<'_, T::Timer>,
+        reader: &mut Option<Box<ResponseReader>>,
+    ) -> Poll<Answer> {
+        let space = &mut *self.read.borrow_mut();
+        loop {
+            let count = match connection.poll_read(cx, space) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(0)) => return Poll::Ready(self.ended(call, reader, None)),
+                Poll::Ready(Ok(count)) => count,
+                Poll::Ready(Err(error)) => {
+                    return Poll::Ready(self.ended(call, reader, Some(error)));
+                }
+            };
+            let input = &space[..count];
+            let mut fresh = None;
+            let current = match reader.as_deref_mut() {
+                Some(reader) => reader,
+                None => fresh.insert(ResponseReader::new(self.terms(call))),
+            };
+            match self.feed(current, input, jar, call) {
+                Ok(Some(complete)) => {
+                    let body = match &complete.body {
+                        KeptBody::Input(range) => &input[range.clone()],
+                        KeptBody::Kept => current.kept(),
+                    };
+                    return Poll::Ready(self.judge(&complete, body, call));
+                }
+                Ok(None) => {
+                    if let Some(fresh) = fresh {
+                        *reader = Some(Box::new(fresh));
+                    }
+                }
+                Err(fault) => {
+                    return Poll::Ready(Answer::Failed(ErrorClass::Check, fault.to_string()));
+                }
+            }
+        }
+    }
+
+    fn feed(
+        &self,
+        reader: &mut ResponseReader,
+        input: &[u8],
+        jar: &RefCell<Jar>,
+        call: &mut Call<'_, T::Timer>,
+    ) -> Result<Option<Complete>, Fault> {
+        let prepared = call.prepared;
+        let coding = Cell::new(call.coding);
+        let keep = |status| match coding.get() {
+            Coding::Identity if !prepared.expects(status) => EXAMPLE_BYTES,
+            _ if !prepared.expects(status) => ENCODED_EXAMPLE_BYTES,
+            Coding::Identity if !prepared.keeps_body => 0,
+            _ if prepared.keeps_body || prepared.decodes => usize::MAX,
+            _ => 0,
+        };
+        let Call {
+            message,
+            finds,
+            other,
+            ..
+        } = call;
+        let fed = reader.feed(input, keep, &mut |name, value| {
+            if name.len() == 16 && name.eq_ignore_ascii_case("content-encoding") {
+                coding.set(match coding.get() {
+                    Coding::Identity => Coding::of(value),
+                    _ => Coding::Other,
+                });
+            }
+            if prepared.reads_headers {
+                finds.header(prepared, name, value);
+            }
+            if name.len() == 10 && name.eq_ignore_ascii_case("set-cookie") {
+                let Ok(value) = std::str::from_utf8(value) else {
+                    return;
+                };
+                // Another server's cookies are looked at and not kept.
+                let mut passing = Jar::default();
+                let mut own = jar.borrow_mut();
+                let jar = if *other { &mut passing } else { &mut *own };
+                let host = prepared.host_at(&self.base);
+                if let Some((name, value)) = jar.store(value, host, path_of(message)) {
+                    finds.cookie(&prepared.captures, name, value);
+                }
+            }
+        });
+        call.coding = coding.get();
+        fed
+    }
+
+    /// Decodes and judges a whole answer, after its time was taken, and keeps its captures.
+    fn judge(&self, complete: &Complete, body: &[u8], call: &mut Call<'_, T::Timer>) -> Answer {
+        let at = self.time.now();
+        call.reusable = complete.reusable;
+        let mut sizes = Sizes::of(complete.body_bytes);
+        let encoded = call.coding != Coding::Identity && complete.body_bytes > 0;
+        let result = if encoded {
+            let decoded = &mut *self.decoded.borrow_mut();
+            let result = self.judge_encoded(complete.status, body, call, decoded);
+            if call.prepared.decodes && result.is_ok() {
+                sizes.plain = decoded.len() as u64;
+            }
+            if decoded.capacity() > KEPT_DECODED_BYTES {
+                *decoded = Vec::new();
+            }
+            result
+        } else {
+            self.judge_plain(complete.status, body, call)
+        };
+        Answer::Whole { at, sizes, result }
+    }
+
+    fn judge_plain(
+        &self,
+        status: u16,
+        body: &[u8],
+        call: &mut Call<'_, T::Timer>,
+    ) -> Result<(), Failure> {
+        let prepared = call.prepared;
+        if !prepared.expects(status) {
+            return Err(self.failure(ErrorClass::Status, || status_text(status, body)));
+        }
+        if prepared.captures.is_empty() && prepared.answer.is_empty() {
+            return Ok(());
+        }
+        read_answer(prepared, body, &call.finds, call.message, call.scope).map_err(|cause| {
+            self.failure(ErrorClass::Check, || {
+                format!("{cause}; {}", status_text(status, body))
+            })
+        })
+    }
+
+    fn judge_encoded(
+        &self,
+        status: u16,
+        body: &[u8],
+        call: &mut Call<'_, T::Timer>,
+        decoded: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        let limit = self.limits.max_response_bytes;
+        let prepared = call.prepared;
+        if !prepared.expects(status) {
+            // The beginning of it is enough to show, and all that is kept.
+            let _cut_off = call
+                .coding
+                .decode(body, ENCODED_EXAMPLE_BYTES as u64, decoded);
+            return self.judge_plain(status, decoded, call);
+        }
+        if prepared.decodes {
+            let done = call.coding.decode(body, limit, decoded);
+            done.map_err(|error| self.undecoded(&error))?;
+            return self.judge_plain(status, decoded, call);
+        }
+        if prepared.keeps_body {
+            let name = call.coding.name();
+            return Err(self.failure(ErrorClass::Check, || {
+                format!(
+                    "the answer came as {name} unasked, so that nothing can be read of it: say \
+                     `compressed: true`, and it is decoded"
+                )
+            }));
+        }
+        self.judge_plain(status, body, call)
+    }
+
+    fn undecoded(&self, error: &CodingError) -> Failure {
+        self.failure(ErrorClass::Check, || error.to_string())
+    }
+
+    /// The connection ended or broke.
+    fn ended(
+        &self,
+        call: &mut Call<'_, T::Timer>,
+        reader: &mut Option<Box<ResponseReader>>,
+        error: Option<io::Error>,
+    ) -> Answer {
+        let clean = error.is_none();
+        let error = error.unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into());
+        let Some(reader) = reader else {
+            return Answer::Nothing(error);
+        };
+        match reader.end().filter(|_| clean) {
+            Some(complete) => self.judge(&complete, reader.kept(), call),
+            None if reader.begun() => Answer::Failed(ErrorClass::Reset, broken(&error)),
+            None => Answer::Nothing(error),
+        }
+    }
+
+    fn terms(&self, call: &Call<'_, T::Timer>) -> Terms {
+        Terms {
+            head_request: call.prepared.is_head(),
+            max_header_bytes: self.limits.max_header_bytes,
+            max_body_bytes: self.limits.max_response_bytes,
+        }
+    }
+}

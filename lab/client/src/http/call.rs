@@ -1,0 +1,64 @@
+//! One request under way, and what came of it. It knows neither connections nor how answers are read.
+
+use std::io;
+
+use lab_workload::UserScope;
+
+use super::capture::HeaderFinds;
+use super::coding::Coding;
+use super::request::{Prepared, path_of};
+use crate::exchange::{ErrorClass, Failure, Sizes};
+use crate::time::Nanos;
+use crate::tls;
+
+/// How much of an unexpected answer is kept for the reader.
+pub(super) const EXAMPLE_BYTES: usize = 200;
+
+/// One request under way.
+pub(super) struct Call<'a, T> {
+    pub(super) prepared: &'a Prepared,
+    pub(super) message: &'a str,
+    pub(super) scope: &'a mut UserScope,
+    pub(super) deadline: &'a T,
+    pub(super) finds: HeaderFinds,
+    /// Of its answer's body.
+    pub(super) coding: Coding,
+    pub(super) sent: Nanos,
+    /// It goes to another server than the drive's.
+    pub(super) other: bool,
+    /// Whether its connection may be used again.
+    pub(super) reusable: bool,
+}
+
+/// How reading an answer ended.
+pub(super) enum Answer {
+    /// Whole, and judged.
+    Whole {
+        at: Nanos,
+        sizes: Sizes,
+        result: Result<(), Failure>,
+    },
+    /// The connection ended before one byte of it.
+    Nothing(io::Error),
+    /// Anything else.
+    Failed(ErrorClass, String),
+}
+
+pub(super) fn timeout_text<T>(call: &Call<'_, T>) -> String {
+    format!("no whole answer from {} in time", path_of(call.message))
+}
+
+pub(super) fn broken(error: &io::Error) -> String {
+    let error = tls::in_words(error);
+    format!("the connection ended before the answer was whole: {error}")
+}
+
+pub(super) fn status_text(status: u16, body: &[u8]) -> String {
+    let shown = &body[..body.len().min(EXAMPLE_BYTES)];
+    let text = String::from_utf8_lossy(shown);
+    let text: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    format!("status {status}: {}", text.trim())
+}
