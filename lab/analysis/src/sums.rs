@@ -54,6 +54,8 @@ pub(crate) struct StepSum {
     pub(crate) errors: u64,
     /// Requests given up at the load's time limit, where it has one: a bound, no errors.
     pub(crate) over_limit: u64,
+    /// Those of `ok` after which another one followed that no plan knows of.
+    pub(crate) redirects: u64,
     pub(crate) skipped: u64,
     pub(crate) waits: u64,
     pub(crate) wait_sum_us: u64,
@@ -67,6 +69,7 @@ impl StepSum {
         self.ok += line.ok;
         self.errors += names.errors(line);
         self.over_limit += names.over_limit(line);
+        self.redirects += line.redirects;
         self.skipped += line.skipped;
         self.waits += line.waits;
         self.wait_sum_us += line.wait_sum_us;
@@ -74,14 +77,15 @@ impl StepSum {
         self.plain_bytes += line.plain_bytes.unwrap_or(line.bytes);
     }
 
-    /// Requests answered in whatever way, and steps skipped: what the users got to.
+    /// Requests of the plan answered in whatever way, and steps skipped: what the users got to.
     pub(crate) fn attempts(&self) -> u64 {
         self.sent() + self.skipped
     }
 
-    /// Requests answered in whatever way: the load that the server had.
+    /// Requests of the plan answered in whatever way: the load that the server had, but for where it
+    /// redirected to.
     pub(crate) fn sent(&self) -> u64 {
-        self.ok + self.errors + self.over_limit
+        (self.ok + self.errors + self.over_limit).saturating_sub(self.redirects)
     }
 }
 

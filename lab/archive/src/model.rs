@@ -271,6 +271,9 @@ pub struct StepLine {
     /// Failed requests by class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<ErrorClass, u64>,
+    /// Those of `ok` that were redirected: for each there was one request more than planned.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub redirects: u64,
     /// Steps skipped because a list was empty.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub skipped: u64,

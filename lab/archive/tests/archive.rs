@@ -145,6 +145,7 @@ fn window(start_ms: f64, ok: u64) -> WindowLine {
             StepLine {
                 ok,
                 errors: BTreeMap::from([(ErrorClass::Timeout, 2)]),
+                redirects: ok / 2,
                 skipped: 0,
                 waits: ok + 2,
                 wait_sum_us: 1_000 * ok,
@@ -236,6 +237,7 @@ fn step_line() -> impl Strategy<Value = StepLine> {
         |([ok, skipped, waits, wait_sum_us, bytes], plain_bytes, errors)| StepLine {
             ok,
             errors,
+            redirects: waits / 2,
             skipped,
             waits,
             wait_sum_us,

@@ -63,9 +63,25 @@ pub enum Exchange {
         ended: Nanos,
         /// The answer's body.
         sizes: Sizes,
-        /// Whether it met its `expect`.
+        /// Whether it met its `expect`, or redirects to where that is to be found.
         result: Result<(), Failure>,
+        /// It redirects: the same request is to be exchanged once more, and goes there.
+        redirected: bool,
     },
+}
+
+impl Exchange {
+    /// Whether the same request is to be exchanged once more.
+    #[must_use]
+    pub fn redirected(&self) -> bool {
+        matches!(
+            self,
+            Self::Done {
+                redirected: true,
+                ..
+            }
+        )
+    }
 }
 
 /// How large the body of an answer was.

@@ -74,6 +74,7 @@ fn step_line(step: &StepWindow) -> StepLine {
     StepLine {
         ok: step.ok.len(),
         errors,
+        redirects: step.redirects,
         skipped: step.skipped,
         waits: step.waits,
         wait_sum_us: step.wait_sum_us,
@@ -154,6 +155,7 @@ mod tests {
         let expected = StepLine {
             ok: 4,
             errors,
+            redirects: 0,
             skipped: 3,
             waits: 5,
             wait_sum_us: 700,

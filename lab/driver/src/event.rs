@@ -132,6 +132,9 @@ pub struct StepWindow {
     pub error: Histogram<u64>,
     /// Failed requests by [`ErrorClass::index`].
     pub errors: [u64; 5],
+    /// Those of the requests that met their `expect` that were redirected: for each there was one more,
+    /// which no plan knows of.
+    pub redirects: u64,
     /// Steps skipped because a list was empty.
     pub skipped: u64,
     /// Waits done.
@@ -185,6 +188,7 @@ impl StepWindow {
             service: new_histogram(),
             error: new_histogram(),
             errors: [0; 5],
+            redirects: 0,
             skipped: 0,
             waits: 0,
             wait_sum_us: 0,

@@ -295,6 +295,7 @@ impl Window {
             for (sum, count) in sum.errors.iter_mut().zip(step.errors) {
                 *sum += count;
             }
+            sum.redirects += step.redirects;
             sum.skipped += step.skipped;
             sum.waits += step.waits;
             sum.wait_sum_us += step.wait_sum_us;

@@ -26,6 +26,8 @@ pub(crate) struct Sample {
     pub(crate) late: Nanos,
     /// The answer's body.
     pub(crate) sizes: Sizes,
+    /// Whether it redirects, so that another one follows that no plan knows of.
+    pub(crate) redirected: bool,
 }
 
 /// Records what a worker's users do, window after window.
@@ -172,6 +174,7 @@ impl Recorder {
             service,
             late,
             sizes,
+            redirected,
         } = sample;
         let Some(window) = self.at(now) else {
             return self.too_late(now.saturating_sub(response));
@@ -180,6 +183,7 @@ impl Recorder {
         let counts = &mut window.steps[step];
         counts.bytes += sizes.wire;
         counts.plain_bytes += sizes.plain;
+        counts.redirects += u64::from(redirected);
         match result {
             Ok(()) => {
                 record(&mut counts.ok, response);
@@ -323,6 +327,7 @@ mod tests {
             service: None,
             late: 0,
             sizes: Sizes::of(10),
+            redirected: false,
         }
     }
 

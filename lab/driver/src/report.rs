@@ -90,6 +90,7 @@ impl StepWindow {
         reset(&mut self.service);
         reset(&mut self.error);
         self.errors = [0; 5];
+        self.redirects = 0;
         self.skipped = 0;
         self.waits = 0;
         self.wait_sum_us = 0;

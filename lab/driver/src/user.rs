@@ -126,6 +126,20 @@ impl Progress {
             well: true,
         }
     }
+
+    /// Takes in how a request went that was due then.
+    fn take(&mut self, ended: &Ended, due: Due) {
+        self.not_before = self.not_before.max(ended.not_before);
+        self.well &= ended.well;
+        match ended.at {
+            Some(at) => {
+                self.at = at;
+                self.moved = true;
+            }
+            // The plan holds for the first request that is sent.
+            None => self.arrived = due.planned,
+        }
+    }
 }
 
 /// When a request is to go out.
@@ -182,29 +196,26 @@ impl<C: Client> Shared<C> {
         let step = &self.script.session[index];
         let mut due = self.wait(user, index, state, &clocks.pause).await;
         for request in step.requests.clone() {
-            let meant = due.planned.unwrap_or(due.meant);
-            self.under_way(user.index).set(meant.max(1));
-            let exchange = self.send(user, request, clocks).await;
-            self.under_way(user.index).set(0);
-            let ended = self.record(exchange, index, due);
-            state.not_before = state.not_before.max(ended.not_before);
-            match ended.at {
-                Some(at) => {
-                    state.at = at;
-                    state.moved = true;
+            loop {
+                let meant = due.planned.unwrap_or(due.meant);
+                self.under_way(user.index).set(meant.max(1));
+                let exchange = self.send(user, request, clocks).await;
+                self.under_way(user.index).set(0);
+                let redirected = exchange.redirected();
+                let ended = self.record(exchange, index, due);
+                state.take(&ended, due);
+                if !ended.well {
+                    self.forget_rest(step, request, &mut user.scope);
+                    return ended.timed_out;
                 }
-                // The plan holds for the first request that is sent.
-                None => state.arrived = due.planned,
+                due = Due {
+                    planned: None,
+                    meant: state.at,
+                };
+                if !redirected {
+                    break;
+                }
             }
-            if !ended.well {
-                state.well = false;
-                self.forget_rest(step, request, &mut user.scope);
-                return ended.timed_out;
-            }
-            due = Due {
-                planned: None,
-                meant: state.at,
-            };
         }
         false
     }
@@ -269,6 +280,7 @@ impl<C: Client> Shared<C> {
                 ended,
                 sizes,
                 result,
+                redirected,
             } => {
                 let class = result.as_ref().err().map(|failure| failure.class);
                 let service = ended.saturating_sub(sent);
@@ -278,6 +290,7 @@ impl<C: Client> Shared<C> {
                     service: (self.open || due.planned.is_some()).then_some(service),
                     late: sent.saturating_sub(due.meant),
                     sizes,
+                    redirected,
                 };
                 recorder.request(step, sample, result);
                 Ended {

@@ -446,12 +446,17 @@ impl<C: Client> SetupRun<C> {
         let shared = &self.shared;
         let deadline = shared.timers.timer();
         let requests = shared.script.setup[self.step].requests.clone();
-        for request in requests.clone() {
+        let mut left = requests.clone();
+        let mut next = left.next();
+        while let Some(request) = next {
             let exchange =
                 shared
                     .client
                     .exchange(&mut user.session, request, &mut user.scope, &deadline);
             let exchange = exchange.await;
+            if !exchange.redirected() {
+                next = left.next();
+            }
             let pause = matches!(&exchange,
                 Exchange::Done { result: Err(failure), .. } if unanswered(failure.class));
             if !self.count(exchange) {

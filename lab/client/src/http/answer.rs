@@ -12,6 +12,7 @@ use super::coding::{Coding, CodingError};
 use super::connection::Connection;
 use super::cookie::Jar;
 use super::head::Fault;
+use super::redirect::is_redirect;
 use super::request::path_of;
 use super::response::{Complete, KeptBody, ResponseReader, Terms};
 use crate::exchange::{ErrorClass, Failure, Sizes};
@@ -88,9 +89,14 @@ impl<T: Time> HttpClient<T> {
             message,
             finds,
             other,
+            location,
             ..
         } = call;
+        let location: &mut Option<Box<str>> = location;
         let fed = reader.feed(input, keep, &mut |name, value| {
+            if name.len() == 8 && prepared.reads_location && name.eq_ignore_ascii_case("location") {
+                *location = std::str::from_utf8(value).ok().map(Into::into);
+            }
             if name.len() == 16 && name.eq_ignore_ascii_case("content-encoding") {
                 coding.set(match coding.get() {
                     Coding::Identity => Coding::of(value),
@@ -148,7 +154,7 @@ impl<T: Time> HttpClient<T> {
     ) -> Result<(), Failure> {
         let prepared = call.prepared;
         if !prepared.expects(status) {
-            return Err(self.failure(ErrorClass::Status, || status_text(status, body)));
+            return self.unexpected(status, body, call);
         }
         if prepared.captures.is_empty() && prepared.answer.is_empty() {
             return Ok(());
@@ -158,6 +164,30 @@ impl<T: Time> HttpClient<T> {
                 format!("{cause}; {}", status_text(status, body))
             })
         })
+    }
+
+    /// A status that nobody expects: the next request, where it redirects and that is followed.
+    fn unexpected(
+        &self,
+        status: u16,
+        body: &[u8],
+        call: &mut Call<'_, T::Timer>,
+    ) -> Result<(), Failure> {
+        let location = call.location.take().filter(|_| is_redirect(status));
+        let Some(location) = location else {
+            return Err(self.failure(ErrorClass::Status, || status_text(status, body)));
+        };
+        if call.left == 0 {
+            return Err(self.failure(ErrorClass::Status, || match call.prepared.follow {
+                0 => format!(
+                    "status {status}, a redirect to {location}: say `follow: 5` to go there, or \
+                     `expect: {status}` if that is the answer"
+                ),
+                n => format!("status {status} after {n} redirects, another one to {location}"),
+            }));
+        }
+        call.redirect = Some((status, location));
+        Ok(())
     }
 
     fn judge_encoded(

@@ -26,6 +26,12 @@ pub(super) struct Call<'a, T> {
     pub(super) sent: Nanos,
     /// It goes to another server than the drive's.
     pub(super) other: bool,
+    /// How many redirects it may still follow.
+    pub(super) left: u32,
+    /// What its answer says about where to look instead.
+    pub(super) location: Option<Box<str>>,
+    /// The status and place of a redirect that is to be followed.
+    pub(super) redirect: Option<(u16, Box<str>)>,
     /// Whether its connection may be used again.
     pub(super) reusable: bool,
 }

@@ -17,6 +17,7 @@ use super::capture::HeaderFinds;
 use super::coding::Coding;
 use super::connection::{Connection, Route};
 use super::cookie::Jar;
+use super::redirect::{Hop, Sent, follow};
 use super::request::{Prepared, Scratch, Unmade};
 use super::server::{Limits, Server};
 use crate::exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure, RequestId, Sizes};
@@ -62,6 +63,8 @@ pub struct HttpClient<T: Time> {
 pub struct HttpSession {
     connection: Option<Connection>,
     jar: Rc<RefCell<Jar>>,
+    /// Where a request was redirected to, until it goes there.
+    hop: Option<Box<(RequestId, Hop)>>,
 }
 
 /// What came of a turn of writing.
@@ -107,12 +110,66 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
+    /// The message of a request, or why there is none.
+    fn rendered(
+        &self,
+        session: &HttpSession,
+        prepared: &Prepared,
+        scope: &mut UserScope,
+    ) -> Result<Hop, Exchange> {
+        let mut message = self.take_message();
+        let rendered = {
+            let scratch = &mut *self.scratch.borrow_mut();
+            let jar = &mut *session.jar.borrow_mut();
+            prepared.render(&self.base, scope, jar, scratch, &mut message)
+        };
+        match rendered {
+            Ok(other) => Ok(Hop {
+                message,
+                other,
+                left: prepared.follow,
+            }),
+            Err(unmade) => {
+                self.give_back(message);
+                Err(match unmade {
+                    Unmade::Empty => Exchange::Skipped,
+                    Unmade::Failed(detail) => Exchange::Unmade { detail },
+                })
+            }
+        }
+    }
+
+    /// Makes the request that an answer redirects to the session's next one.
+    fn follow(
+        &self,
+        session: &mut HttpSession,
+        request: RequestId,
+        (message, other, left): (&str, &Option<Box<BaseUrl>>, u32),
+        (status, location): (u16, &str),
+    ) -> Result<(), String> {
+        let sent = Sent {
+            message,
+            server: other.as_deref().unwrap_or(&self.base),
+            base: &self.base,
+            host: self.requests[request as usize].host_at(&self.base),
+        };
+        let (message, other) = follow(&sent, status, location, &mut session.jar.borrow_mut())?;
+        let left = left.saturating_sub(1);
+        let hop = Hop {
+            message,
+            other,
+            left,
+        };
+        session.hop = Some(Box::new((request, hop)));
+        Ok(())
+    }
+
     /// Sends a rendered message and reads the answer; at most twice, by the rule above.
     async fn converse(
         &self,
         session: &mut HttpSession,
         call: &mut Call<'_, T::Timer>,
-        other: Option<Box<BaseUrl>>,
+        other: &Option<Box<BaseUrl>>,
     ) -> (Nanos, Sizes, Result<(), Failure>) {
         self.drop_unusable(session, other.as_deref(), call.sent)
             .await;
@@ -120,7 +177,7 @@ impl<T: Time> HttpClient<T> {
             .set(call.sent.saturating_add(self.request_timeout));
         loop {
             let reused = session.connection.is_some();
-            if !reused && let Err(detail) = Box::pin(self.connect(session, call, &other)).await {
+            if !reused && let Err(detail) = Box::pin(self.connect(session, call, other)).await {
                 return self.failed(ErrorClass::Connect, || detail);
             }
             let answer = match session.connection.as_mut() {
@@ -319,6 +376,7 @@ impl<T: Time> Client for HttpClient<T> {
         HttpSession {
             connection: None,
             jar: Rc::clone(&session.jar),
+            hop: None,
         }
     }
 
@@ -330,21 +388,15 @@ impl<T: Time> Client for HttpClient<T> {
         deadline: &T::Timer,
     ) -> Exchange {
         let prepared = &self.requests[request as usize];
-        let mut message = self.take_message();
-        let rendered = {
-            let scratch = &mut *self.scratch.borrow_mut();
-            let jar = &mut *session.jar.borrow_mut();
-            prepared.render(&self.base, scope, jar, scratch, &mut message)
-        };
-        let other = match rendered {
-            Ok(other) => other,
-            Err(unmade) => {
-                self.give_back(message);
-                return match unmade {
-                    Unmade::Empty => Exchange::Skipped,
-                    Unmade::Failed(detail) => Exchange::Unmade { detail },
-                };
-            }
+        let hop = session.hop.take().filter(|hop| hop.0 == request);
+        let first = || self.rendered(session, prepared, scope);
+        let Hop {
+            message,
+            other,
+            left,
+        } = match hop.map_or_else(first, |hop| Ok(hop.1)) {
+            Ok(hop) => hop,
+            Err(unmade) => return unmade,
         };
         let sent = self.time.now();
         let mut call = Call {
@@ -356,15 +408,30 @@ impl<T: Time> Client for HttpClient<T> {
             coding: Coding::Identity,
             sent,
             other: other.is_some(),
+            left,
+            location: None,
+            redirect: None,
             reusable: false,
         };
-        let (ended, sizes, result) = self.converse(session, &mut call, other).await;
+        let (ended, sizes, mut result) = self.converse(session, &mut call, &other).await;
+        let redirect = call.redirect.take();
+        if let Some((status, location)) = redirect
+            && let Err(why) = self.follow(
+                session,
+                request,
+                (&message, &other, left),
+                (status, &location),
+            )
+        {
+            result = Err(self.failure(ErrorClass::Check, || why));
+        }
         self.give_back(message);
         Exchange::Done {
             sent,
             ended,
             sizes,
             result,
+            redirected: session.hop.is_some(),
         }
     }
 

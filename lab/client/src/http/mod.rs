@@ -10,7 +10,8 @@
 //!   opened first, TLS included, is part of it: the user waits for it too.
 //! - All addresses of a server's name are tried, a quarter of a second apart; the first that connects
 //!   is taken. An answer is read while its request still goes out, if the server is that early.
-//! - Redirects are answers like any other.
+//! - A redirect is followed where the workload says so, and each hop is a request of its own, counted as
+//!   such. Credentials and cookies don't follow to another scheme, host, or port.
 //! - An answer is asked for compressed where the workload says so, and decoded then, after its time was
 //!   taken. Its bytes are counted as they came and as they were meant.
 //! - **A stale connection.** A server may close a kept connection just when it is used again. If a
@@ -34,6 +35,7 @@ mod coding;
 mod connection;
 mod cookie;
 mod head;
+mod redirect;
 mod request;
 mod response;
 mod server;

@@ -12,6 +12,7 @@ use lab_workload::{RenderError, Template, UserScope};
 
 use super::coding::ACCEPTED;
 use super::cookie::Jar;
+use super::redirect::is_redirect;
 use crate::url::BaseUrl;
 
 /// Headers that are the client's own: it alone frames a message and keeps cookies.
@@ -67,6 +68,10 @@ pub(crate) struct Prepared {
     pub(crate) reads_headers: bool,
     /// It says which content codings it takes, so that its answer is decoded.
     pub(crate) decodes: bool,
+    /// How many redirects are followed.
+    pub(crate) follow: u32,
+    /// A redirect isn't what it expects.
+    pub(crate) reads_location: bool,
 }
 
 /// What the `Host` header says.
@@ -196,9 +201,12 @@ impl Prepared {
             reads_headers: request.captures.iter().any(from_headers)
                 || request.answer.iter().any(in_headers),
             decodes,
+            follow: request.follow,
+            reads_location: true,
             answer: request.answer.clone(),
             captures: request.captures.clone(),
         };
+        prepared.reads_location = (301..=308).any(|s| is_redirect(s) && !prepared.expects(s));
         prepared.constant = prepared.constant(base);
         prepared
     }

@@ -25,11 +25,23 @@ pub(crate) async fn run_probe<C: Client>(
         planned = planned.saturating_add(every);
         let meant = planned.max(free_from);
         clocks.pause.sleep_until(meant).await;
-        let exchange = shared.send(&mut user, request, &clocks).await;
-        let planned = Some(planned);
-        let ended = shared.record(exchange, step, Due { planned, meant });
-        if let Some(at) = ended.at {
+        let mut due = Due {
+            planned: Some(planned),
+            meant,
+        };
+        loop {
+            let exchange = shared.send(&mut user, request, &clocks).await;
+            let redirected = exchange.redirected();
+            let ended = shared.record(exchange, step, due);
+            let Some(at) = ended.at else { break };
             free_from = at.max(ended.not_before);
+            if !redirected {
+                break;
+            }
+            due = Due {
+                planned: None,
+                meant: at,
+            };
         }
     }
 }

@@ -59,6 +59,7 @@ struct WireStep {
     service: WireHistogram,
     error: WireHistogram,
     errors: [u64; 5],
+    redirects: u64,
     skipped: u64,
     waits: u64,
     wait_sum_us: u64,
@@ -167,6 +168,7 @@ impl WireWindow {
             service: WireHistogram::new(&step.service),
             error: WireHistogram::new(&step.error),
             errors: step.errors,
+            redirects: step.redirects,
             skipped: step.skipped,
             waits: step.waits,
             wait_sum_us: step.wait_sum_us,
@@ -196,6 +198,7 @@ impl WireWindow {
                 service: step.service.read()?,
                 error: step.error.read()?,
                 errors: step.errors,
+                redirects: step.redirects,
                 skipped: step.skipped,
                 waits: step.waits,
                 wait_sum_us: step.wait_sum_us,
@@ -296,7 +299,7 @@ mod tests {
         let step = &mut window.steps[1];
         (step.errors, step.skipped) = ([1, 2, 3, 4, 5], 11);
         (step.waits, step.wait_sum_us) = (12, 13);
-        (step.bytes, step.plain_bytes) = (14, 17);
+        (step.bytes, step.plain_bytes, step.redirects) = (14, 17, 18);
         let mut expected = Window::empty(2);
         expected.add(&window);
         let mut found = Window::empty(2);

@@ -112,6 +112,7 @@ impl<S: FnMut(Asked) -> Answer + 'static> lab_client::Client for Simulated<S> {
                 class,
                 detail: Box::default(),
             }),
+            redirected: false,
         }
     }
 
