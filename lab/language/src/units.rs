@@ -34,6 +34,18 @@ pub fn whole(text: &str) -> std::ops::Range<usize> {
     0..text.len()
 }
 
+/// `true` or `false`.
+///
+/// # Errors
+/// Anything else.
+pub fn switch(text: &str) -> Result<bool, TextError> {
+    let trimmed = text.trim();
+    trimmed.parse().map_err(|_| {
+        let message = format!("`{trimmed}` is neither `true` nor `false`");
+        TextError::new(message, whole(text))
+    })
+}
+
 /// A whole number within `range`.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use lab_language::{CellError, Optional, Setting, TextError, beside};
+use lab_language::{CellError, Optional, Setting, TextError, beside, units};
 use serde::{Deserialize, Serialize};
 
 use crate::command::SCRATCH;
@@ -87,7 +87,10 @@ impl ReachTemplate {
                 ca: self.ca.as_ref().map(|ca| file(ca, cell)).transpose()?,
                 client,
                 server_name: self.server_name.value(cell, server_name)?,
-                insecure: self.insecure.value(cell, switch)?.unwrap_or_default(),
+                insecure: self
+                    .insecure
+                    .value(cell, units::switch)?
+                    .unwrap_or_default(),
             },
             resolve: resolve.collect::<Result<_, _>>()?,
         })
@@ -119,17 +122,6 @@ fn scheme(text: &str) -> Result<bool, TextError> {
         _ => {
             let message = format!("`{text}` is not a scheme that users speak");
             Err(TextError::new(message, 0..text.len()).help("write `http` or `https`"))
-        }
-    }
-}
-
-fn switch(text: &str) -> Result<bool, TextError> {
-    match text.trim() {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => {
-            let message = format!("`{text}` is neither `true` nor `false`");
-            Err(TextError::new(message, 0..text.len()))
         }
     }
 }
@@ -191,6 +183,5 @@ mod tests {
             assert!(server_name(wrong).is_err(), "{wrong}");
         }
         assert!(scheme("https").unwrap() && !scheme("http").unwrap() && scheme("ftp").is_err());
-        assert!(switch("yes").is_err());
     }
 }

@@ -256,3 +256,19 @@ fn faults_of_choices_and_bodies() {
         text.as_bytes()
     )));
 }
+
+#[test]
+fn a_request_takes_its_answer_as_the_workload_says_or_as_it_says_itself() {
+    const WORKLOAD: &str = "workload: w\nparameters: { hops: 3 }\ncompressed: true\nfollow: \"{{ hops }}\"\n\
+                            session:\n  steps:\n    - step: As all\n      request: GET /\n    \
+                            - step: Its own\n      request: GET /\n      compressed: false\n      \
+                            follow: 0\n      headers: { Host: shop.example.org }\n";
+    let study = "study: s\ntitle: S\nworkload: w\nsystem: { groupware: {} }\n\
+                 load: { users: 2, hold: 30s }\n";
+    let folder = Folder(study.to_owned(), WORKLOAD);
+    let loaded = load_study("s.study.yaml", &folder, &[]).unwrap();
+    let requests: Vec<_> = loaded.study.workload.requests().collect();
+    let taking = |at: usize| (requests[at].compressed, requests[at].follow);
+    assert_eq!((taking(0), taking(1)), ((true, 3), (false, 0)));
+    assert_eq!(requests[1].headers[0].0, "Host");
+}

@@ -168,8 +168,11 @@ prop_compose! {
         basic_auth in option::of(basic()),
         expect in option::of(expect()),
         capture in table(scalar()),
+        (compressed, follow) in (option::of(scalar()), option::of(scalar())),
     ) -> RequestFile {
-        RequestFile { request, headers, json, form, bytes, xml, text, basic_auth, expect, capture }
+        RequestFile {
+            request, headers, json, form, bytes, xml, text, basic_auth, expect, capture, compressed, follow,
+        }
     }
 }
 
@@ -239,11 +242,15 @@ prop_compose! {
         steps in vec(step(), 0..4),
         (data, probe) in (option::of(data().prop_map(at)), option::of((scalar(), request()))),
         transfer in option::of((scalar(), scalar(), option::of(scalar()))),
+        taking in (option::of(scalar()), option::of(scalar())),
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
         let session = SessionFile { pace, steps: at(steps) };
         let transfer = transfer.map(|(place, bytes, chunk)| TransferFile { place, bytes, chunk });
-        WorkloadFile { workload, about, parameters, data, user, setup, session, probe, transfer }
+        let (compressed, follow) = taking;
+        WorkloadFile {
+            workload, about, parameters, data, user, setup, session, probe, transfer, compressed, follow,
+        }
     }
 }
 

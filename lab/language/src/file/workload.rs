@@ -50,6 +50,13 @@ pub struct WorkloadFile {
     /// its rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) transfer: Option<TransferFile>,
+    /// Whether answers are asked for compressed, where a request doesn't say it; `false` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) compressed: Option<At<Scalar>>,
+    /// How many redirects a request follows that doesn't say it; none unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) follow: Option<At<Scalar>>,
 }
 
 /// Rows from a file.
@@ -229,6 +236,15 @@ pub(crate) struct RequestFile {
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) capture: Table<At<Scalar>>,
+    /// Whether the answer is asked for compressed (gzip, br, zstd), as browsers do; it is decoded when
+    /// its time is taken. As the workload says unless said here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) compressed: Option<At<Scalar>>,
+    /// How many redirects are followed, 0 to 50: each is a request that counts. As the workload says
+    /// unless said here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) follow: Option<At<Scalar>>,
 }
 
 /// What is expected of an answer.
@@ -298,8 +314,12 @@ impl Decode for WorkloadFile {
         let session = fields.required("session", problems);
         let probe = fields.optional("probe", problems);
         let transfer = fields.optional("transfer", problems);
+        let compressed = fields.optional("compressed", problems);
+        let follow = fields.optional("follow", problems);
         fields.finish(problems);
         Some(Self {
+            compressed,
+            follow,
             workload: workload?,
             about,
             parameters: parameters.unwrap_or_default(),
@@ -401,6 +421,8 @@ impl RequestFile {
             basic_auth: fields.optional("basic_auth", problems),
             expect: fields.optional("expect", problems),
             capture: fields.optional("capture", problems).unwrap_or_default(),
+            compressed: fields.optional("compressed", problems),
+            follow: fields.optional("follow", problems),
         }
     }
 

@@ -15,7 +15,6 @@ use lab_workload::Parameters as Cell;
 
 /// Headers that the driver writes itself; two of them would break the connection.
 const OWN_HEADERS: &[&str] = &[
-    "host",
     "content-length",
     "connection",
     "transfer-encoding",
@@ -24,14 +23,43 @@ const OWN_HEADERS: &[&str] = &[
     "upgrade",
 ];
 
+/// Most redirects that a request follows: browsers give up after 20.
+const MAX_FOLLOW: u64 = 50;
+
+/// How answers are taken, where a request doesn't say it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Taking {
+    pub(super) compressed: bool,
+    pub(super) follow: u32,
+}
+
 /// Compiles requests for one workload.
 pub(super) struct Compiler<'a> {
     pub(super) variables: &'a [String],
     pub(super) parameters: &'a Cell,
     pub(super) problems: &'a mut Problems,
+    pub(super) taking: Taking,
 }
 
 impl Compiler<'_> {
+    /// How answers are taken; `None` when a problem was noted.
+    pub(super) fn taking(
+        &mut self,
+        compressed: Option<&At<Scalar>>,
+        follow: Option<&At<Scalar>>,
+    ) -> Option<Taking> {
+        let compressed = compressed.map(|at| self.setting("compressed", at, units::switch));
+        let follow = follow.map(|at| {
+            self.setting("follow", at, |text| {
+                units::whole_number(text, 0..=MAX_FOLLOW)
+            })
+        });
+        Some(Taking {
+            compressed: compressed.unwrap_or(Some(self.taking.compressed))?,
+            follow: follow.map_or(Some(self.taking.follow), |n| n.map(|n| n as u32))?,
+        })
+    }
+
     /// What templates may name.
     pub(super) fn symbols(&self) -> Symbols<'_> {
         Symbols {
@@ -122,6 +150,7 @@ impl Compiler<'_> {
         let expect = self.statuses(file);
         let answer = self.answer(file);
         let captures = self.captures(&file.capture);
+        let taking = self.taking(file.compressed.as_ref(), file.follow.as_ref());
         let (method, target) = start?;
         Some(Request {
             method,
@@ -132,6 +161,8 @@ impl Compiler<'_> {
             expect: expect?,
             answer: answer?,
             captures: captures?,
+            compressed: taking?.compressed,
+            follow: taking?.follow,
         })
     }
 

@@ -11,7 +11,7 @@ use lab_workload::{
 use super::choice;
 use super::files::{Environment, Files, decode};
 use super::names::{check_short_name, level};
-use super::request::Compiler;
+use super::request::{Compiler, Taking};
 use super::{data, steps, variable};
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, ProbeFile, RequestItem, Scalar, Table, TransferFile, WorkloadFile};
@@ -115,7 +115,9 @@ fn validate_with(
         variables: &outside,
         parameters,
         problems,
+        taking: Taking::default(),
     };
+    compiler.taking = compiler.taking(file.compressed.as_ref(), file.follow.as_ref())?;
     let setup = steps::setup(&file.setup, &mut compiler);
     let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
     let mut compiler = Compiler {
@@ -312,6 +314,7 @@ fn user(
             variables: &known,
             parameters,
             problems,
+            taking: Taking::default(),
         };
         let what = format!("variable `{}`", name.value);
         match (&mut compiled, compiler.template(&what, value, Escape::None)) {
