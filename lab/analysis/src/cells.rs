@@ -1,6 +1,6 @@
 //! Cells: means over their valid trials. Invalid trials are counted and left out of every figure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lab_plan::{Cell, Level, Question};
 use lab_stats::WeightedMean;
@@ -132,7 +132,17 @@ fn step(name: &str, at: usize, valid: &[&TrialAnalysis]) -> StepSummary {
         skipped_per_trial: mean_of(steps.iter().map(|step| step.skipped)),
         bound: Bound::of_all(steps.iter().copied()),
         response_ms: times(steps.iter().map(|step| step.response_ms)),
+        phases_ms: phases(&steps),
     }
+}
+
+fn phases(steps: &[&StepAnalysis]) -> BTreeMap<&'static str, TimesSummary> {
+    let mut by_phase: BTreeMap<&'static str, Vec<Times>> = BTreeMap::new();
+    for (phase, took) in steps.iter().flat_map(|step| &step.phases_ms) {
+        by_phase.entry(phase).or_default().push(*took);
+    }
+    let summed = by_phase.into_iter();
+    summed.map(|(phase, took)| (phase, times(took))).collect()
 }
 
 fn mean_of(counts: impl Iterator<Item = u64>) -> Option<f64> {

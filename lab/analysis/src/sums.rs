@@ -188,6 +188,9 @@ pub(crate) struct Sums {
     pub(crate) steps: BTreeMap<String, Histogram<u64>>,
     /// The same from the actual send, where the archive keeps it apart.
     pub(crate) step_service: BTreeMap<String, Histogram<u64>>,
+    /// Times of the phases of answers in the hold, by step name and phase; none in archives of earlier
+    /// versions.
+    pub(crate) step_phases: BTreeMap<(String, Kind), Histogram<u64>>,
     /// Times of all answers in the hold, without the probe.
     pub(crate) response: Histogram<u64>,
     /// The same from the actual send, likewise.
@@ -355,6 +358,7 @@ pub(crate) fn sum_over(
 struct Merge {
     steps: BTreeMap<String, Merger>,
     step_service: BTreeMap<String, Merger>,
+    step_phases: BTreeMap<(String, Kind), Merger>,
     response: Merger,
     service: Option<Merger>,
     failed: Merger,
@@ -441,6 +445,11 @@ impl Merge {
                     .add(histogram)?;
             }
             (_, Kind::Service) => {}
+            (Outcome::Ok, phase) if in_hold => {
+                let key = (name.to_owned(), phase);
+                self.step_phases.entry(key).or_default().add(histogram)?;
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -452,6 +461,7 @@ impl Merge {
             hold,
             steps: merged(self.steps),
             step_service: merged(self.step_service),
+            step_phases: merged(self.step_phases),
             response: self.response.into_merged(),
             service: self.service.map(Merger::into_merged),
             failed: self.failed.into_merged(),

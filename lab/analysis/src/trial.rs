@@ -368,8 +368,19 @@ fn steps(
                 bound,
                 response_ms: times.under(bound),
                 service_ms: service.under(bound),
+                phases_ms: phases(name, sums),
             }
         })
+        .collect()
+}
+
+/// Times of the phases of a step's answers, by the phase's name.
+fn phases(step: &str, sums: &Sums) -> BTreeMap<&'static str, Times> {
+    let its = sums
+        .step_phases
+        .iter()
+        .filter(|((name, _), _)| name == step);
+    its.map(|((_, kind), histogram)| (kind.name(), Times::of(histogram)))
         .collect()
 }
 

@@ -7,7 +7,8 @@
 //! RUN/events.jsonl             what happened and when, one [`EventLine`] a line; for who watches
 //! RUN/trials/001/trial.json    raw facts of a trial; its presence marks the trial complete
 //! RUN/trials/001/windows.jsonl one [`WindowLine`] a line
-//! RUN/trials/001/steps.hlog    HdrHistogram interval log, V2 deflate, µs, tag `NN/outcome/kind`
+//! RUN/trials/001/steps.hlog    HdrHistogram interval log, V2 deflate, µs, tag `NN/outcome/kind`;
+//!                              kinds: response, service, and the phases
 //! RUN/trials/001/monitor.csv   `t_ms` and one column per counter; an empty field is a gap
 //! RUN/trials/001/system.log    what the system under test printed: its first and its last 16 MB
 //! RUN/trials/002.partial/      a trial under way, or one that a killed run left behind

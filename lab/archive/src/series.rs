@@ -33,13 +33,48 @@ pub enum Outcome {
     Error,
 }
 
-/// Where the time of a request counts from.
+/// Which time of a request it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// From the planned send where there is a plan, else from the actual send.
     Response,
     /// From the actual send; kept apart only where there is a plan.
     Service,
+    /// Of the whole only what asking for the server's addresses took.
+    Dns,
+    /// Likewise opening the connection.
+    Connect,
+    /// Likewise the handshake of TLS.
+    Tls,
+    /// Likewise from the first byte sent to the first byte of the answer.
+    Wait,
+    /// Likewise from there to the last byte.
+    Receive,
+}
+
+impl Kind {
+    /// The phases of a request, in their order. Archives of earlier versions have none.
+    pub const PHASES: [Self; 5] = [
+        Self::Dns,
+        Self::Connect,
+        Self::Tls,
+        Self::Wait,
+        Self::Receive,
+    ];
+
+    /// As tags and results write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::Service => "service",
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Wait => "wait",
+            Self::Receive => "receive",
+        }
+    }
 }
 
 impl fmt::Display for Series {
@@ -58,11 +93,7 @@ impl fmt::Display for Series {
             Outcome::Ok => "ok",
             Outcome::Error => "error",
         };
-        let kind = match kind {
-            Kind::Response => "response",
-            Kind::Service => "service",
-        };
-        write!(f, "{step:02}/{outcome}/{kind}")
+        write!(f, "{step:02}/{outcome}/{}", kind.name())
     }
 }
 
@@ -96,11 +127,10 @@ fn parse(tag: &str) -> Option<Series> {
         "error" => Outcome::Error,
         _ => return None,
     };
-    let kind = match kind {
-        "response" => Kind::Response,
-        "service" => Kind::Service,
-        _ => return None,
-    };
+    let known = [Kind::Response, Kind::Service]
+        .into_iter()
+        .chain(Kind::PHASES);
+    let kind = known.into_iter().find(|known| known.name() == kind)?;
     Some(Series::Step {
         step: step.parse().ok()?,
         outcome,
@@ -116,7 +146,10 @@ mod tests {
     fn tags_read_back() {
         for step in [0, 7, 99, 100, u16::MAX] {
             for outcome in [Outcome::Ok, Outcome::Error] {
-                for kind in [Kind::Response, Kind::Service] {
+                for kind in [Kind::Response, Kind::Service]
+                    .into_iter()
+                    .chain(Kind::PHASES)
+                {
                     let series = Series::Step {
                         step,
                         outcome,

@@ -63,6 +63,8 @@ pub enum Exchange {
         ended: Nanos,
         /// The answer's body.
         sizes: Sizes,
+        /// Where its time went; of a failed request nothing.
+        phases: Phases,
         /// Whether it met its `expect`, or redirects to where that is to be found.
         result: Result<(), Failure>,
         /// It redirects: the same request is to be exchanged once more, and goes there.
@@ -81,6 +83,45 @@ impl Exchange {
                 ..
             }
         )
+    }
+}
+
+/// A stretch of an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Asking for the addresses of a server that only the workload names; the study's own are asked
+    /// for once, before the load.
+    Dns,
+    /// Opening a connection.
+    Connect,
+    /// The handshake of TLS on it.
+    Tls,
+    /// From the first byte sent to the first byte of the answer.
+    Wait,
+    /// From there to its last byte; 0 where all of it was there at once.
+    Receive,
+}
+
+impl Phase {
+    /// All of them, in their order.
+    pub const ALL: [Self; 5] = [
+        Self::Dns,
+        Self::Connect,
+        Self::Tls,
+        Self::Wait,
+        Self::Receive,
+    ];
+}
+
+/// How long the phases of an exchange took, in the order of [`Phase::ALL`]; `None` of one that it did not
+/// have, as all exchanges on a kept connection have no [`Phase::Connect`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Phases(pub [Option<Nanos>; 5]);
+
+impl Phases {
+    /// Sets what `phase` took.
+    pub fn set(&mut self, phase: Phase, took: Nanos) {
+        self.0[phase as usize] = Some(took);
     }
 }
 

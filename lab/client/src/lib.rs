@@ -19,7 +19,9 @@ pub mod time;
 pub mod tls;
 mod url;
 
-pub use exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure, RequestId, Sizes};
+pub use exchange::{
+    Client, ClientCounts, ErrorClass, Exchange, Failure, Phase, Phases, RequestId, Sizes,
+};
 pub use resolve::Resolve;
 pub use tap::Tap;
 pub use time::{Nanos, Time, Timer};

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use lab_client::ErrorClass;
+use lab_client::{ErrorClass, Phase};
 use serde::{Deserialize, Serialize};
 
 /// Most error examples that a driver reports.
@@ -19,6 +19,13 @@ pub const MAX_RECORDED: Duration = Duration::from_secs(3600);
 #[must_use]
 pub fn new_histogram() -> Histogram<u64> {
     Histogram::new(3).expect("three significant digits are within 0..=5")
+}
+
+/// An empty histogram for the time of a phase: as [`new_histogram`]'s, with two significant digits, so
+/// that the many of them take little memory.
+#[must_use]
+pub fn new_phase_histogram() -> Histogram<u64> {
+    Histogram::new(2).expect("two significant digits are within 0..=5")
 }
 
 /// What happens, in order. `SetupProgress`* `SetupDone` (`Window` | `ErrorExample`)* `Done`;
@@ -130,6 +137,9 @@ pub struct StepWindow {
     pub service: Histogram<u64>,
     /// Times to failure of those that did not, µs, from where their response time would count.
     pub error: Histogram<u64>,
+    /// Times of the phases of the requests that met their `expect`, µs (0 counts as 1), in the order of
+    /// [`Phase::ALL`].
+    pub phases: [Histogram<u64>; 5],
     /// Failed requests by [`ErrorClass::index`].
     pub errors: [u64; 5],
     /// Those of the requests that met their `expect` that were redirected: for each there was one more,
@@ -187,6 +197,7 @@ impl StepWindow {
             ok: new_histogram(),
             service: new_histogram(),
             error: new_histogram(),
+            phases: Phase::ALL.map(|_| new_phase_histogram()),
             errors: [0; 5],
             redirects: 0,
             skipped: 0,

@@ -33,7 +33,7 @@ pub use driver::Driver;
 pub use error::DriverError;
 pub use event::{
     DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow, Unanswered, Window,
-    new_histogram,
+    new_histogram, new_phase_histogram,
 };
-pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, TlsOptions};
+pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, Phase, TlsOptions};
 pub use worker::rehearsal::{Witness, rehearse};

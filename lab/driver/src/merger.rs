@@ -292,6 +292,9 @@ impl Window {
             add(&mut sum.ok, &step.ok);
             add(&mut sum.service, &step.service);
             add(&mut sum.error, &step.error);
+            for (sum, part) in sum.phases.iter_mut().zip(&step.phases) {
+                add(sum, part);
+            }
             for (sum, count) in sum.errors.iter_mut().zip(step.errors) {
                 *sum += count;
             }

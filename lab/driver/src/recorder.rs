@@ -12,7 +12,7 @@ use crate::event::{MAX_ERROR_EXAMPLES, MAX_RECORDED, Unanswered};
 use crate::report::{Example, Outbox, Report, WorkerWindow};
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
-use lab_client::{ClientCounts, Failure, Sizes};
+use lab_client::{ClientCounts, Failure, Phases, Sizes};
 
 /// The figures of a request that ended.
 pub(crate) struct Sample {
@@ -26,6 +26,7 @@ pub(crate) struct Sample {
     pub(crate) late: Nanos,
     /// The answer's body.
     pub(crate) sizes: Sizes,
+    pub(crate) phases: Phases,
     /// Whether it redirects, so that another one follows that no plan knows of.
     pub(crate) redirected: bool,
 }
@@ -174,6 +175,7 @@ impl Recorder {
             service,
             late,
             sizes,
+            phases,
             redirected,
         } = sample;
         let Some(window) = self.at(now) else {
@@ -189,6 +191,11 @@ impl Recorder {
                 record(&mut counts.ok, response);
                 if let Some(service) = service {
                     record(&mut counts.service, service);
+                }
+                for (histogram, took) in counts.phases.iter_mut().zip(phases.0) {
+                    if let Some(took) = took {
+                        record(histogram, took);
+                    }
                 }
             }
             Err(failure) => {
@@ -327,6 +334,7 @@ mod tests {
             service: None,
             late: 0,
             sizes: Sizes::of(10),
+            phases: Phases::default(),
             redirected: false,
         }
     }

@@ -279,6 +279,7 @@ impl<C: Client> Shared<C> {
                 sent,
                 ended,
                 sizes,
+                phases,
                 result,
                 redirected,
             } => {
@@ -290,6 +291,7 @@ impl<C: Client> Shared<C> {
                     service: (self.open || due.planned.is_some()).then_some(service),
                     late: sent.saturating_sub(due.meant),
                     sizes,
+                    phases,
                     redirected,
                 };
                 recorder.request(step, sample, result);

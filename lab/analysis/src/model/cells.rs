@@ -1,5 +1,7 @@
 //! What is said of a cell: means over its valid trials.
 
+use std::collections::BTreeMap;
+
 use lab_plan::Cell;
 use serde::Serialize;
 
@@ -99,4 +101,7 @@ pub struct StepSummary {
     pub bound: Option<Bound>,
     /// Response times in the hold.
     pub response_ms: TimesSummary,
+    /// Times of the phases of answers in the hold, by phase; see [`super::StepAnalysis::phases_ms`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub phases_ms: BTreeMap<&'static str, TimesSummary>,
 }

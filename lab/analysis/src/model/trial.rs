@@ -435,6 +435,10 @@ pub struct StepAnalysis {
     pub response_ms: Times,
     /// In the hold, from the actual send; the same where there is no plan.
     pub service_ms: Times,
+    /// Where that went: by phase (`dns`, `connect`, `tls`, `wait`, `receive`) of those answers that had
+    /// it. Empty in archives of earlier versions.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub phases_ms: BTreeMap<&'static str, Times>,
 }
 
 /// What the generator used and suffered during the hold.

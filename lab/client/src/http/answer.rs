@@ -15,7 +15,7 @@ use super::head::Fault;
 use super::redirect::is_redirect;
 use super::request::path_of;
 use super::response::{Complete, KeptBody, ResponseReader, Terms};
-use crate::exchange::{ErrorClass, Failure, Sizes};
+use crate::exchange::{ErrorClass, Failure, Phase, Sizes};
 use crate::time::Time;
 
 /// How much of an unexpected answer is kept that came encoded.
@@ -58,6 +58,9 @@ impl<T: Time> HttpClient<T> {
                     return Poll::Ready(self.judge(&complete, body, call));
                 }
                 Ok(None) => {
+                    if call.first.is_none() {
+                        call.first = Some(self.time.now());
+                    }
                     if let Some(fresh) = fresh {
                         *reader = Some(Box::new(fresh));
                     }
@@ -127,6 +130,10 @@ impl<T: Time> HttpClient<T> {
     /// Decodes and judges a whole answer, after its time was taken, and keeps its captures.
     fn judge(&self, complete: &Complete, body: &[u8], call: &mut Call<'_, T::Timer>) -> Answer {
         let at = self.time.now();
+        let first = call.first.unwrap_or(at);
+        call.phases
+            .set(Phase::Wait, first.saturating_sub(call.began));
+        call.phases.set(Phase::Receive, at.saturating_sub(first));
         call.reusable = complete.reusable;
         let mut sizes = Sizes::of(complete.body_bytes);
         let encoded = call.coding != Coding::Identity && complete.body_bytes > 0;

@@ -7,7 +7,7 @@ use lab_workload::UserScope;
 use super::capture::HeaderFinds;
 use super::coding::Coding;
 use super::request::{Prepared, path_of};
-use crate::exchange::{ErrorClass, Failure, Sizes};
+use crate::exchange::{ErrorClass, Failure, Phases, Sizes};
 use crate::time::Nanos;
 use crate::tls;
 
@@ -24,6 +24,11 @@ pub(super) struct Call<'a, T> {
     /// Of its answer's body.
     pub(super) coding: Coding,
     pub(super) sent: Nanos,
+    /// When the message began to go out, on a connection that was there.
+    pub(super) began: Nanos,
+    /// When the first byte of the answer was there, if the last one wasn't yet.
+    pub(super) first: Option<Nanos>,
+    pub(super) phases: Phases,
     /// It goes to another server than the drive's.
     pub(super) other: bool,
     /// How many redirects it may still follow.

@@ -20,7 +20,8 @@ use super::cookie::Jar;
 use super::redirect::{Hop, Sent, follow};
 use super::request::{Prepared, Scratch, Unmade};
 use super::server::{Limits, Server};
-use crate::exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure, RequestId, Sizes};
+use crate::exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure};
+use crate::exchange::{Phase, Phases, RequestId, Sizes};
 use crate::resolve::Resolve;
 use crate::time::{Nanos, Time, Timer, nanos};
 use crate::tls::{self, Tls, TlsError};
@@ -116,7 +117,7 @@ impl<T: Time> HttpClient<T> {
         session: &HttpSession,
         prepared: &Prepared,
         scope: &mut UserScope,
-    ) -> Result<Hop, Exchange> {
+    ) -> Result<Hop, Unmade> {
         let mut message = self.take_message();
         let rendered = {
             let scratch = &mut *self.scratch.borrow_mut();
@@ -131,10 +132,7 @@ impl<T: Time> HttpClient<T> {
             }),
             Err(unmade) => {
                 self.give_back(message);
-                Err(match unmade {
-                    Unmade::Empty => Exchange::Skipped,
-                    Unmade::Failed(detail) => Exchange::Unmade { detail },
-                })
+                Err(unmade)
             }
         }
     }
@@ -228,26 +226,33 @@ impl<T: Time> HttpClient<T> {
     async fn connect(
         &self,
         session: &mut HttpSession,
-        call: &Call<'_, T::Timer>,
+        call: &mut Call<'_, T::Timer>,
         other: &Option<Box<BaseUrl>>,
     ) -> Result<(), String> {
         let request_ends = call.sent.saturating_add(self.request_timeout);
         let connect_ends = self.time.now().saturating_add(self.connect_timeout);
         call.deadline.set(connect_ends.min(request_ends));
+        let phases = &mut call.phases;
         let open = async {
             let route = match other.as_deref() {
                 None => self
                     .route
                     .clone()
                     .map_err(|text| io::Error::other(text.into_string()))?,
-                Some(server) => self.route_to(server).await?,
+                Some(server) => {
+                    let asked = self.time.now();
+                    let route = self.route_to(server).await?;
+                    phases.set(Phase::Dns, self.time.now().saturating_sub(asked));
+                    route
+                }
             };
-            Connection::open(&route, other.clone(), &self.time).await
+            Connection::open(&route, other.clone(), &self.time, phases).await
         };
         let opened = within(call.deadline, open).await;
         call.deadline.set(request_ends);
         match opened {
             Some(Ok(connection)) => {
+                call.began = self.time.now();
                 self.count(|counts| counts.connects += 1);
                 session.connection = Some(connection);
                 Ok(())
@@ -396,7 +401,8 @@ impl<T: Time> Client for HttpClient<T> {
             left,
         } = match hop.map_or_else(first, |hop| Ok(hop.1)) {
             Ok(hop) => hop,
-            Err(unmade) => return unmade,
+            Err(Unmade::Empty) => return Exchange::Skipped,
+            Err(Unmade::Failed(detail)) => return Exchange::Unmade { detail },
         };
         let sent = self.time.now();
         let mut call = Call {
@@ -407,6 +413,9 @@ impl<T: Time> Client for HttpClient<T> {
             finds: HeaderFinds::default(),
             coding: Coding::Identity,
             sent,
+            began: sent,
+            first: None,
+            phases: Phases::default(),
             other: other.is_some(),
             left,
             location: None,
@@ -415,6 +424,10 @@ impl<T: Time> Client for HttpClient<T> {
         };
         let (ended, sizes, mut result) = self.converse(session, &mut call, &other).await;
         let redirect = call.redirect.take();
+        let phases = match result {
+            Ok(()) => call.phases,
+            Err(_) => Phases::default(),
+        };
         if let Some((status, location)) = redirect
             && let Err(why) = self.follow(
                 session,
@@ -430,6 +443,7 @@ impl<T: Time> Client for HttpClient<T> {
             sent,
             ended,
             sizes,
+            phases,
             result,
             redirected: session.hop.is_some(),
         }

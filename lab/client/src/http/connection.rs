@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::exchange::{Phase, Phases};
 use crate::time::{Nanos, Time, Timer};
 use crate::url::BaseUrl;
 
@@ -103,19 +104,26 @@ fn alternating(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
 }
 
 impl Connection {
-    /// Opens a connection to the address that takes it first; see [`connect`].
+    /// Opens a connection to the address that takes it first; see [`connect`]. What that took goes into
+    /// `phases`.
     pub(crate) async fn open(
         route: &Route,
         other: Option<Box<BaseUrl>>,
         time: &impl Time,
+        phases: &mut Phases,
     ) -> io::Result<Self> {
+        let began = time.now();
         let stream = connect(&route.addresses, time).await?;
         stream.set_nodelay(true)?;
+        let connected = time.now();
+        phases.set(Phase::Connect, connected.saturating_sub(began));
         let stream = match &route.tls {
             None => Stream::Plain(stream),
             Some((config, name)) => {
                 let connector = TlsConnector::from(Arc::clone(config));
-                Stream::Tls(Box::new(connector.connect(name.clone(), stream).await?))
+                let stream = connector.connect(name.clone(), stream).await?;
+                phases.set(Phase::Tls, time.now().saturating_sub(connected));
+                Stream::Tls(Box::new(stream))
             }
         };
         Ok(Self {

@@ -67,13 +67,10 @@ pub(super) fn follow(
     let _infallible = write!(message, "{next} {path} HTTP/1.1\r\n");
     for header in headers.split("\r\n") {
         let name = header.split(':').next().unwrap_or(header);
-        let is = |one: &&str| name.eq_ignore_ascii_case(one);
-        let drops = ["cookie"].iter().any(|one| is(&one))
-            || (!same
-                && ["host", "authorization", "proxy-authorization"]
-                    .iter()
-                    .any(|one| is(&one)))
-            || (!keeps_body && name.to_ascii_lowercase().starts_with("content-"));
+        let is = |one: &str| name.eq_ignore_ascii_case(one);
+        let of_server = is("host") || is("authorization") || is("proxy-authorization");
+        let of_body = name.to_ascii_lowercase().starts_with("content-");
+        let drops = is("cookie") || (of_server && !same) || (of_body && !keeps_body);
         if !drops && !header.is_empty() {
             message.push_str(header);
             message.push_str("\r\n");

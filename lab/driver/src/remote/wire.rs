@@ -7,11 +7,11 @@ use lab_stats::encoding::{decode_v2, encode_v2};
 use serde::{Deserialize, Serialize};
 
 use super::error::MessageError;
-use crate::event::{StepWindow, Unanswered, new_histogram};
+use crate::event::{StepWindow, Unanswered, new_histogram, new_phase_histogram};
 use crate::report::{Example, Report, SetupCounts, WorkerWindow};
 use lab_client::ClientCounts;
-use lab_client::ErrorClass;
 use lab_client::Nanos;
+use lab_client::{ErrorClass, Phase};
 
 /// A [`Report`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -58,6 +58,7 @@ struct WireStep {
     ok: WireHistogram,
     service: WireHistogram,
     error: WireHistogram,
+    phases: [WireHistogram; 5],
     errors: [u64; 5],
     redirects: u64,
     skipped: u64,
@@ -82,8 +83,12 @@ impl WireHistogram {
     }
 
     fn read(&self) -> Result<Histogram<u64>, MessageError> {
+        self.read_into(new_histogram())
+    }
+
+    fn read_into(&self, mut into: Histogram<u64>) -> Result<Histogram<u64>, MessageError> {
         if self.0.is_empty() {
-            return Ok(new_histogram());
+            return Ok(into);
         }
         let nonsense = |error: String| MessageError::Nonsense(error);
         let bytes = BASE64
@@ -91,12 +96,18 @@ impl WireHistogram {
             .map_err(|e| nonsense(e.to_string()))?;
         let read = decode_v2(&bytes).map_err(|e| nonsense(e.to_string()))?;
         // Into one of the usual kind, whatever the other side made.
-        let mut histogram = new_histogram();
-        histogram
-            .add(&read)
+        into.add(&read)
             .map_err(|e| nonsense(format!("its values can't be held: {e}")))?;
-        Ok(histogram)
+        Ok(into)
     }
+}
+
+fn read_phases(sent: &[WireHistogram; 5]) -> Result<[Histogram<u64>; 5], MessageError> {
+    let mut phases = Phase::ALL.map(|_| new_phase_histogram());
+    for (phase, sent) in phases.iter_mut().zip(sent) {
+        *phase = sent.read_into(new_phase_histogram())?;
+    }
+    Ok(phases)
 }
 
 impl WireReport {
@@ -167,6 +178,7 @@ impl WireWindow {
             ok: WireHistogram::new(&step.ok),
             service: WireHistogram::new(&step.service),
             error: WireHistogram::new(&step.error),
+            phases: step.phases.each_ref().map(WireHistogram::new),
             errors: step.errors,
             redirects: step.redirects,
             skipped: step.skipped,
@@ -197,6 +209,7 @@ impl WireWindow {
                 ok: step.ok.read()?,
                 service: step.service.read()?,
                 error: step.error.read()?,
+                phases: read_phases(&step.phases)?,
                 errors: step.errors,
                 redirects: step.redirects,
                 skipped: step.skipped,
@@ -296,6 +309,7 @@ mod tests {
         window.unanswered.oldest = std::time::Duration::from_nanos(10);
         window.sessions.record(15).unwrap();
         window.loop_lag.record(16).unwrap();
+        window.steps[0].phases[3].record(19).unwrap();
         let step = &mut window.steps[1];
         (step.errors, step.skipped) = ([1, 2, 3, 4, 5], 11);
         (step.waits, step.wait_sum_us) = (12, 13);

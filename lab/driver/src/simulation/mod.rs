@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_client::time::nanos;
-use lab_client::{ClientCounts, ErrorClass, Exchange, Failure, RequestId, Sizes};
+use lab_client::{ClientCounts, ErrorClass, Exchange, Failure, Phases, RequestId, Sizes};
 use lab_workload::UserScope;
 use tokio::task::LocalSet;
 
@@ -108,6 +108,7 @@ impl<S: FnMut(Asked) -> Answer + 'static> lab_client::Client for Simulated<S> {
             sent,
             ended: self.clock.nanos(),
             sizes: Sizes::default(),
+            phases: Phases::default(),
             result: result.map_err(|class| Failure {
                 class,
                 detail: Box::default(),

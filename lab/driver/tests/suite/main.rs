@@ -7,6 +7,7 @@ mod faults;
 mod framing;
 mod messages;
 mod open;
+mod phases;
 mod redirects;
 mod schedule;
 mod session;

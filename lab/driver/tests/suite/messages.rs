@@ -12,7 +12,7 @@ fn framed(text: &str) -> Vec<u8> {
 /// A window with one histogram of some bytes.
 fn window(histogram: &str) -> String {
     let step = format!(
-        r#"{{"ok":"{histogram}","service":"","error":"","errors":[0,0,0,0,0],"skipped":0,"waits":0,
+        r#"{{"ok":"{histogram}","service":"","error":"","phases":["","","","",""],"errors":[0,0,0,0,0],"redirects":0,"plain_bytes":0,"skipped":0,"waits":0,
         "wait_sum_us":0,"bytes":0}}"#
     );
     format!(

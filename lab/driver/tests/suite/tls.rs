@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{Make, Peer, Told, ms, run_until};
 use lab_client::{Identity, PemFile};
-use lab_driver::{Drive, ErrorClass, TlsOptions};
+use lab_driver::{Drive, ErrorClass, Phase, TlsOptions};
 use lab_workload::Wait;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
@@ -186,6 +186,9 @@ fn a_root_of_ones_own_is_trusted_and_the_connection_kept() {
         "{:?}",
         told.examples
     );
+    let handshakes = told.windows.iter();
+    let handshakes = handshakes.map(|w| w.steps[0].phases[Phase::Tls as usize].len());
+    assert_eq!(handshakes.sum::<u64>(), 1);
     assert_eq!(
         told.windows.iter().map(|w| w.steps[0].bytes).sum::<u64>() % 6,
         0

@@ -96,6 +96,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         unmeasured::exploratory(analysis),
         unmeasured::seen(analysis),
         steps::steps(analysis),
+        steps::phases(analysis),
         trials::through_trials(analysis),
         trials::trials(analysis),
         published::published(analysis).filter(|_| !is_void(analysis)),

@@ -51,6 +51,63 @@ pub(super) fn steps(analysis: &Analysis) -> Option<Section> {
     Some(Section::new("Per step: mean and p95 response, ms", blocks))
 }
 
+/// Phases, in their order, as archives and results name them.
+const PHASES: [&str; 5] = ["dns", "connect", "tls", "wait", "receive"];
+
+/// Where the time of requests went: steps down, cells across. Archives of earlier versions don't say.
+pub(super) fn phases(analysis: &Analysis) -> Option<Section> {
+    let valid = analysis.cells.iter().filter(|cell| cell.valid_trials > 0);
+    let steps: Vec<&StepSummary> = valid.flat_map(|cell| &cell.steps).collect();
+    let had = |phase: &&str| steps.iter().any(|step| step.phases_ms.contains_key(*phase));
+    let phases: Vec<&str> = PHASES.into_iter().filter(|phase| had(phase)).collect();
+    if phases.is_empty() {
+        return None;
+    }
+    let row = |(at, name): (usize, &String)| {
+        let entry = |cell: &CellSummary| {
+            let mean_of = |phase: &&str| {
+                let took = cell.steps.get(at)?.phases_ms.get(*phase)?;
+                mean(took.mean)
+            };
+            let figures = phases
+                .iter()
+                .map(|phase| Figure::new(mean_of(phase), figure));
+            FigureEntry {
+                figures: figures.collect(),
+                bound: None,
+                published: None,
+            }
+        };
+        FigureRow {
+            name: name.clone(),
+            entries: analysis.cells.iter().map(entry).collect(),
+            has_published: false,
+        }
+    };
+    let part = |name: &&'static str| Part {
+        name,
+        is_detail: false,
+    };
+    let figures = Figures {
+        name: "Phases per step",
+        of: "step",
+        cells: cell_heads(analysis),
+        parts: phases.iter().map(part).collect(),
+        published: None,
+        rows: analysis.study.steps.iter().enumerate().map(row).collect(),
+    };
+    let words = "From the first byte sent to the first of the answer a user waits; then it receives the \
+                 rest. Connect, tls, and dns are means of those requests alone that opened a connection.";
+    let blocks = vec![
+        Block::Paragraph(words.to_owned()),
+        Block::Figures(measured(analysis, figures)),
+    ];
+    Some(Section::of_page(
+        "Where the time goes: mean of each phase, ms",
+        blocks,
+    ))
+}
+
 fn has_errors(analysis: &Analysis) -> bool {
     analysis.cells.iter().any(|cell| cell.errors > 0)
 }

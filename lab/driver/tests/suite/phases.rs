@@ -1,0 +1,70 @@
+//! Where the time of a request goes, over real sockets: known delays come out in their phases.
+
+use crate::common::{Make, Peer, Server, Told, ms, pass, run_until};
+use lab_driver::{Phase, new_phase_histogram};
+use lab_workload::Wait;
+
+fn phase(told: &Told, step: usize, phase: Phase) -> hdrhistogram::Histogram<u64> {
+    let mut sum = new_phase_histogram();
+    for window in &told.windows {
+        sum.add(&window.steps[step].phases[phase as usize]).unwrap();
+    }
+    sum
+}
+
+/// Answers after 40 ms, and the second half of its body 60 ms later.
+fn slow(mut peer: Peer<std::net::TcpStream>) {
+    while peer.request().is_some() {
+        pass(ms(40));
+        let began = peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
+        pass(ms(60));
+        if !(began && peer.send("hello")) {
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_slow_beginning_is_waited_for_and_a_slow_rest_received() {
+    let server = Server::start(slow);
+    let drive = Make::new(&[])
+        .step(Wait::Constant(ms(5)), "GET /slow")
+        .drive(&server.base());
+    let told = run_until(drive, |told| told.done() >= 5);
+    let count = told.transactions(0);
+    let (wait, receive) = (
+        phase(&told, 0, Phase::Wait),
+        phase(&told, 0, Phase::Receive),
+    );
+    assert_eq!((wait.len(), receive.len()), (count, count));
+    assert!(
+        wait.min() >= 39_000 && receive.min() >= 59_000,
+        "{wait:?} {receive:?}"
+    );
+    // One connection, kept; its server was asked for once, before the load.
+    assert_eq!(phase(&told, 0, Phase::Connect).len(), 1);
+    assert_eq!(phase(&told, 0, Phase::Tls).len(), 0);
+    assert_eq!(phase(&told, 0, Phase::Dns).len(), 0);
+    // Together they are the whole.
+    let whole = told.times(0).mean();
+    let parts = wait.mean() + receive.mean();
+    assert!((parts / whole - 1.0).abs() < 0.1, "{parts} of {whole}");
+}
+
+#[test]
+fn a_failed_request_has_no_phases_and_another_server_is_asked_for() {
+    let other = Server::answering(|_| crate::common::ok(""));
+    let there = other.base().to_string().replace("127.0.0.1", "localhost");
+    let server = Server::answering(|_| "HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n".to_owned());
+    let drive = Make::new(&[])
+        .step(Wait::Constant(ms(5)), "GET /fails")
+        .step(Wait::None, &format!("GET {there}/there"))
+        .drive(&server.base());
+    let told = run_until(drive, |told| told.done() >= 6);
+    assert!(Phase::ALL.iter().all(|of| phase(&told, 0, *of).is_empty()));
+    let count = told.transactions(1);
+    // The other request takes the connection away each time.
+    for of in [Phase::Dns, Phase::Connect, Phase::Wait, Phase::Receive] {
+        assert_eq!(phase(&told, 1, of).len(), count, "{of:?}");
+    }
+}
