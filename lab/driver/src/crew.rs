@@ -118,10 +118,13 @@ pub(crate) fn http(
 ) -> Result<impl Fn(&Arc<Drive>, &Timers) -> MadeClient + Clone + Send + 'static, DriverError> {
     let base = drive.base.clone();
     let tls = Tls::new(drive.tls.clone());
-    if may_be_secure(drive) || drive.tls != TlsOptions::default() {
-        // What is wrong with its files shows before the load, and no worker reads them under way.
+    if drive.base.secure || drive.tls != TlsOptions::default() {
+        // What is wrong with its files shows before the load.
         tls.config().map_err(DriverError::Tls)?;
         tls.name_of(&base).map_err(DriverError::Tls)?;
+    } else if may_name_others(drive) {
+        // No worker reads authorities under way; who needs them not isn't held up by broken ones.
+        let _kept = tls.config();
     }
     let resolve = Resolve::new(&drive.resolve);
     let addresses = resolve.addresses(&base).map_err(|source| {
@@ -141,10 +144,10 @@ pub(crate) fn http(
     })
 }
 
-/// Whether a user may come to speak TLS: with the server, or with another that the workload names.
-fn may_be_secure(drive: &Drive) -> bool {
+/// Whether the workload may name another server, which may speak TLS.
+fn may_name_others(drive: &Drive) -> bool {
     let mut targets = drive.workload.requests().map(|request| &request.target);
-    drive.base.secure || targets.any(|target| !target.source().starts_with('/'))
+    targets.any(|target| !target.source().starts_with('/'))
 }
 
 pub(crate) fn spawn<T: Send + 'static>(
