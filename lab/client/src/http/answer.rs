@@ -44,6 +44,9 @@ impl<T: Time> HttpClient<T> {
                 }
             };
             let input = &space[..count];
+            if let Some(tap) = &self.tap {
+                tap.received(self.time.now(), input);
+            }
             let mut fresh = None;
             let current = match reader.as_deref_mut() {
                 Some(reader) => reader,

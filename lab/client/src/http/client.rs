@@ -23,6 +23,7 @@ use super::server::{Limits, Server};
 use crate::exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure};
 use crate::exchange::{Phase, Phases, RequestId, Sizes};
 use crate::resolve::Resolve;
+use crate::tap::Tap;
 use crate::time::{Nanos, Time, Timer, nanos};
 use crate::tls::{self, Tls, TlsError};
 use crate::url::BaseUrl;
@@ -57,6 +58,7 @@ pub struct HttpClient<T: Time> {
     messages: RefCell<Vec<String>>,
     /// What an answer came to that was encoded.
     pub(super) decoded: RefCell<Vec<u8>>,
+    pub(super) tap: Option<Rc<dyn Tap>>,
 }
 
 /// What is kept of a user between requests.
@@ -108,6 +110,16 @@ impl<T: Time> HttpClient<T> {
             scratch: RefCell::default(),
             messages: RefCell::default(),
             decoded: RefCell::default(),
+            tap: None,
+        }
+    }
+
+    /// The same, with somebody who hears all that goes over the wire.
+    #[must_use]
+    pub fn tapped(self, tap: Rc<dyn Tap>) -> Self {
+        Self {
+            tap: Some(tap),
+            ..self
         }
     }
 
@@ -230,7 +242,8 @@ impl<T: Time> HttpClient<T> {
         other: &Option<Box<BaseUrl>>,
     ) -> Result<(), String> {
         let request_ends = call.sent.saturating_add(self.request_timeout);
-        let connect_ends = self.time.now().saturating_add(self.connect_timeout);
+        let began = self.time.now();
+        let connect_ends = began.saturating_add(self.connect_timeout);
         call.deadline.set(connect_ends.min(request_ends));
         let phases = &mut call.phases;
         let open = async {
@@ -254,6 +267,10 @@ impl<T: Time> HttpClient<T> {
             Some(Ok(connection)) => {
                 call.began = self.time.now();
                 self.count(|counts| counts.connects += 1);
+                if let Some(tap) = &self.tap {
+                    let server = other.as_deref().unwrap_or(&self.base);
+                    tap.connected(server, began, self.time.now());
+                }
                 session.connection = Some(connection);
                 Ok(())
             }
@@ -280,6 +297,10 @@ impl<T: Time> HttpClient<T> {
         call: &mut Call<'_, T::Timer>,
     ) -> Answer {
         let (mut written, mut reader) = (0, None);
+        if let Some(tap) = &self.tap {
+            let server = connection.other.as_deref().unwrap_or(&self.base);
+            tap.sent(server, self.time.now(), call.message.as_bytes());
+        }
         let sent = loop {
             let turn = poll_fn(|cx| {
                 let wrote = connection.poll_write_turn(cx, call.message.as_bytes(), &mut written);
