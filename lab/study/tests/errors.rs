@@ -421,7 +421,7 @@ fn faults_of_a_workload() {
         (
             "header of the driver's",
             "form: {",
-            "headers: { Host: example.org }\n      form: {",
+            "headers: { Cookie: a=b }\n      form: {",
         ),
         (
             "bad header name",
