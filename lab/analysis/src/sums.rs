@@ -411,24 +411,7 @@ impl Merge {
         };
         match (outcome, kind) {
             (Outcome::Ok, Kind::Response) => {
-                self.recorded.0 += histogram.len();
-                let took = histogram_sum(histogram);
-                self.answered_s += took / 1e6;
-                let group = self.groups.of(span.0);
-                self.group_response
-                    .entry(group)
-                    .or_default()
-                    .add(histogram)?;
-                if in_hold {
-                    self.response.add(histogram)?;
-                    let window = self.window_response.entry(span.0).or_default();
-                    window.0 += took;
-                    window.1 += histogram.len();
-                    self.steps
-                        .entry(name.to_owned())
-                        .or_default()
-                        .add(histogram)?;
-                }
+                self.add_response(name, span.0, in_hold, histogram)?;
             }
             (Outcome::Error, Kind::Response) => {
                 self.recorded.1 += histogram.len();
@@ -450,6 +433,35 @@ impl Merge {
                 self.step_phases.entry(key).or_default().add(histogram)?;
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Adds the response times of a step's answers, of the window that begins at `start_ms`.
+    fn add_response(
+        &mut self,
+        step: &str,
+        start_ms: u64,
+        in_hold: bool,
+        histogram: &Histogram<u64>,
+    ) -> Result<(), MergeError> {
+        self.recorded.0 += histogram.len();
+        let took = histogram_sum(histogram);
+        self.answered_s += took / 1e6;
+        let group = self.groups.of(start_ms);
+        self.group_response
+            .entry(group)
+            .or_default()
+            .add(histogram)?;
+        if in_hold {
+            self.response.add(histogram)?;
+            let window = self.window_response.entry(start_ms).or_default();
+            window.0 += took;
+            window.1 += histogram.len();
+            self.steps
+                .entry(step.to_owned())
+                .or_default()
+                .add(histogram)?;
         }
         Ok(())
     }

@@ -130,6 +130,23 @@ impl From<RenderError> for Unmade {
     }
 }
 
+/// Whether the capture needs the body.
+fn from_body(capture: &Capture) -> bool {
+    use CaptureSource::{JsonPath, JsonPathTemplate, Regex, RegexAll, Xml};
+    matches!(
+        capture.source,
+        JsonPath(_) | JsonPathTemplate(_) | Regex(_) | RegexAll(_) | Xml(_)
+    )
+}
+
+/// Whether the capture needs the head.
+fn from_headers(capture: &Capture) -> bool {
+    matches!(
+        capture.source,
+        CaptureSource::Header(_) | CaptureSource::Cookie(_)
+    )
+}
+
 impl Prepared {
     pub(crate) fn new(request: &Request, base: &BaseUrl) -> Self {
         let mut fixed = String::from(" HTTP/1.1\r\n");
@@ -171,19 +188,6 @@ impl Prepared {
                 }
             }
         }
-        let from_body = |c: &Capture| {
-            use CaptureSource::{JsonPath, JsonPathTemplate, Regex, RegexAll, Xml};
-            matches!(
-                c.source,
-                JsonPath(_) | JsonPathTemplate(_) | Regex(_) | RegexAll(_) | Xml(_)
-            )
-        };
-        let from_headers = |c: &Capture| {
-            matches!(
-                c.source,
-                CaptureSource::Header(_) | CaptureSource::Cookie(_)
-            )
-        };
         let in_headers = |e: &Expectation| matches!(e, Expectation::Header { .. });
         let mut prepared = Self {
             idempotent: IDEMPOTENT.contains(&request.method.as_str()),
