@@ -119,10 +119,12 @@ fn request(request: &Request, server: &str) -> Value {
 fn response(response: &Response) -> Value {
     let kind = header(&response.headers, "content-type");
     let mut content = json!({
-        "size": response.body_bytes,
+        "size": response.body.len() as u64 + response.left_out_bytes,
         "mimeType": kind.unwrap_or("x-unknown"),
     });
     match std::str::from_utf8(&response.body) {
+        // What can't be read can't be masked.
+        _ if response.coding().is_some() => content["comment"] = json!("not decoded: left out"),
         Ok(text) => content["text"] = json!(text),
         Err(_) => {
             content["text"] = json!(BASE64_STANDARD.encode(&response.body));

@@ -1,11 +1,13 @@
 //! Messages as bytes on the wire, taken apart again.
 
-use lab_client::http::{KeptBody, ResponseReader, Terms};
+use lab_client::http::{Coding, KeptBody, ResponseReader, Terms};
 
-use crate::model::{Request, Response};
+use crate::model::{Request, Response, coding};
 
 /// Longest head of an answer that is taken apart; the client has its own bound.
 const MAX_HEAD: usize = 1 << 20;
+/// Most that a body is decoded to; one that comes to more is left as it came.
+const MAX_DECODED: u64 = 16 << 20;
 
 /// A request as it went out.
 pub(crate) fn request(bytes: &[u8]) -> Request {
@@ -56,9 +58,24 @@ pub(crate) fn response(bytes: &[u8], whole: u64, to_head: bool) -> Option<Respon
         Some(KeptBody::Input(range)) => bytes.get(range.clone())?.to_vec(),
         _ => reader.kept().to_vec(),
     };
-    let missing = whole.saturating_sub(bytes.len() as u64);
-    response.body_bytes = response.body.len() as u64 + missing;
+    response.left_out_bytes = whole.saturating_sub(bytes.len() as u64);
+    response.body_bytes = response.body.len() as u64 + response.left_out_bytes;
+    if response.left_out_bytes == 0 {
+        decode(&mut response);
+    }
     Some(response)
+}
+
+/// Undoes the content coding, so that the body can be read, and masked.
+fn decode(response: &mut Response) {
+    let Some(coding) = coding(&response.headers) else {
+        return;
+    };
+    let mut decoded = Vec::new();
+    let done = Coding::of(coding.as_bytes()).decode(&response.body, MAX_DECODED, &mut decoded);
+    if done.is_ok() {
+        (response.body, response.is_decoded) = (decoded, true);
+    }
 }
 
 /// Of the last head: one with a status of 1xx is followed by another.
@@ -97,6 +114,24 @@ mod tests {
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n";
         assert_eq!(response(head, 39, true).unwrap().body, b"");
         assert_eq!(response(b"SSH-2.0\r\n", 9, false), None);
+    }
+
+    #[test]
+    fn compressed_bodies_are_decoded_where_they_are_whole() {
+        // `hello` by gzip, without a name and a time.
+        let gzip = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xcbH\xcd\xc9\xc9\x07\0\x86\xa6\x106\x05\0\0\0";
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+            gzip.len()
+        );
+        let mut answer = head.into_bytes();
+        answer.extend(gzip);
+        let read = response(&answer, answer.len() as u64, false).unwrap();
+        assert_eq!((read.body.as_slice(), read.body_bytes), (&b"hello"[..], 25));
+        assert_eq!(read.coding(), None);
+        let cut = &answer[..answer.len() - 3];
+        let read = response(cut, answer.len() as u64, false).unwrap();
+        assert_eq!((read.is_decoded, read.coding()), (false, Some("gzip")));
     }
 
     #[test]

@@ -136,10 +136,27 @@ pub struct Response {
     pub reason: String,
     /// In this order.
     pub headers: Vec<(String, String)>,
-    /// The body without its framing, as far as it was kept.
+    /// The body without its framing, as far as it was kept; decoded where `is_decoded`.
     pub body: Vec<u8>,
-    /// Bytes of the whole body.
+    /// Bytes of the whole body as it came.
     pub body_bytes: u64,
+    /// Bytes of it that were not kept.
+    pub left_out_bytes: u64,
+    /// Whether the body came in a content coding, and this is what it stands for.
+    pub is_decoded: bool,
+}
+
+impl Response {
+    /// The coding that the body still has, if any.
+    pub(crate) fn coding(&self) -> Option<&str> {
+        coding(&self.headers).filter(|_| !self.is_decoded)
+    }
+}
+
+/// The coding that headers tell of, if any.
+pub(crate) fn coding(headers: &[(String, String)]) -> Option<&str> {
+    let told = header(headers, "content-encoding");
+    told.filter(|coding| !coding.eq_ignore_ascii_case("identity"))
 }
 
 /// What a rehearsal came to.

@@ -10,10 +10,10 @@ pub(crate) struct Shown {
     pub(crate) more: Option<String>,
 }
 
-/// Shows a body of this content type: `most` lines at most, each of `width` characters at most.
+/// Shows a body of this content type, of `whole` bytes of which some are left out: `most` lines at most, each of `width` characters at most.
 pub(crate) fn body(
     bytes: &[u8],
-    whole: u64,
+    (whole, left_out): (u64, u64),
     kind: Option<&str>,
     encoding: Option<&str>,
     (most, width): (usize, usize),
@@ -29,7 +29,7 @@ pub(crate) fn body(
         };
     }
     let kind = kind.unwrap_or("no content type");
-    if let Some(encoding) = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
+    if let Some(encoding) = encoding {
         return nothing(format!(
             "{whole} bytes of {kind}, as {}",
             one_line(encoding)
@@ -47,10 +47,9 @@ pub(crate) fn body(
         .map(|line| cut(&one_line(line), width))
         .collect();
     let left = lines.count();
-    let kept = bytes.len() as u64;
-    let more = match (left, whole > kept) {
-        (0, false) => None,
-        (0, true) => Some(format!("{} bytes more were not kept", whole - kept)),
+    let more = match (left, left_out) {
+        (0, 0) => None,
+        (0, left_out) => Some(format!("{left_out} bytes more were not kept")),
         (left, _) => Some(format!("{left} lines more, of {whole} bytes in all")),
     };
     Shown { lines: shown, more }
@@ -150,15 +149,17 @@ mod tests {
     #[test]
     fn what_is_too_long_says_how_much_is_missing() {
         let text = "line\n".repeat(10);
-        let shown = body(text.as_bytes(), 50, Some("text/plain"), None, (3, 3));
+        let shown = body(text.as_bytes(), (50, 0), Some("text/plain"), None, (3, 3));
         assert_eq!(shown.lines, ["li…", "li…", "li…"]);
         assert_eq!(
             shown.more.as_deref(),
             Some("7 lines more, of 50 bytes in all")
         );
-        let shown = body(&[0xff, 0xfe], 2, Some("image/png\u{1b}"), None, (3, 3));
+        let shown = body(b"x", (8, 7), None, None, (3, 3));
+        assert_eq!(shown.more.as_deref(), Some("7 bytes more were not kept"));
+        let shown = body(&[0xff, 0xfe], (2, 0), Some("image/png\u{1b}"), None, (3, 3));
         assert_eq!(shown.more.as_deref(), Some("2 bytes of image/png\u{fffd}"));
-        let shown = body(b"x", 1, None, Some("gzip"), (3, 3));
+        let shown = body(b"x", (1, 0), None, Some("gzip"), (3, 3));
         assert_eq!(
             shown.more.as_deref(),
             Some("1 bytes of no content type, as gzip")
@@ -173,7 +174,7 @@ mod tests {
                 let before: Value = serde_json::from_str(&text).unwrap();
                 prop_assert_eq!(before, serde_json::from_str::<Value>(&lines).unwrap());
             }
-            let shown = body(text.as_bytes(), text.len() as u64, None, None, (5, 40));
+            let shown = body(text.as_bytes(), (text.len() as u64, 0), None, None, (5, 40));
             prop_assert!(shown.lines.len() <= 5);
             prop_assert!(shown.lines.iter().all(|line| !line.contains(char::is_control)));
         }

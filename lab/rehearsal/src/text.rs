@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::model::{Captured, Ended, Exchanged, Message, Moment, Phase, Timing, Totals, header};
+use crate::model::{
+    Captured, Ended, Exchanged, Message, Moment, Phase, Timing, Totals, coding, header,
+};
 use crate::pretty::{body, cut, one_line};
 
 /// How it is shown.
@@ -143,8 +145,8 @@ fn show(message: &Message, style: Style, out: &mut String) {
         headers: &request.headers,
     };
     sent.head(style, out);
-    let whole = request.body.len() as u64;
-    sent.body(&request.body, whole, style, out);
+    let whole = (request.body.len() as u64, 0);
+    sent.body(&request.body, whole, coding(&request.headers), style, out);
     let Some(response) = &message.response else {
         return;
     };
@@ -159,7 +161,8 @@ fn show(message: &Message, style: Style, out: &mut String) {
         headers: &response.headers,
     };
     came.head(style, out);
-    came.body(&response.body, response.body_bytes, style, out);
+    let whole = (response.body_bytes, response.left_out_bytes);
+    came.body(&response.body, whole, response.coding(), style, out);
     if let Some(text) = timing(&message.timing) {
         let _ = writeln!(out, "{}", style.paint(DIM, &format!("  {text}")));
     }
@@ -188,9 +191,15 @@ impl Side<'_> {
         }
     }
 
-    fn body(&self, bytes: &[u8], whole: u64, style: Style, out: &mut String) {
+    fn body(
+        &self,
+        bytes: &[u8],
+        whole: (u64, u64),
+        encoding: Option<&str>,
+        style: Style,
+        out: &mut String,
+    ) {
         let kind = header(self.headers, "content-type");
-        let encoding = header(self.headers, "content-encoding");
         let shown = body(bytes, whole, kind, encoding, style.most());
         if shown.lines.is_empty() && shown.more.is_none() {
             return;
