@@ -16,6 +16,7 @@
 //! Reasonable Time", ISMM 2013.
 
 use crate::paired::Bounds;
+use crate::power::count;
 use crate::student::{p_of, t_of};
 
 /// With fewer degrees of freedom, runs don't tell how far they spread: t at 5 % is 4.3 with two, 3.2
@@ -160,11 +161,6 @@ fn of_blocks(runs: &[Blocks]) -> f64 {
     let some = || runs.iter().filter(|blocks| !blocks.is_empty());
     let each: f64 = some().map(|blocks| 1.0 / count(blocks.len())).sum();
     each / count(some().count()).powi(2)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
-fn count(n: usize) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]
