@@ -6,6 +6,7 @@
 
 pub mod between;
 pub mod describe;
+pub mod duet;
 pub mod encoding;
 pub mod family;
 pub mod histogram;
