@@ -136,6 +136,7 @@ pub(crate) fn failure(error: &ConductError) -> Failure {
         | ConductError::Settings { .. }
         | ConductError::Kernel { .. }
         | ConductError::Unsupported(_) => Failure::new(Exit::BadInput, error),
+        ConductError::Unreachable { .. } => Failure::new(Exit::SystemFailed, error),
         ConductError::KernelBusy { .. } => Failure::new(Exit::BadInput, error)
             .hint("runs that vary the same setting go one after the other"),
         ConductError::PutBack { .. } => Failure::new(Exit::Internal, error)

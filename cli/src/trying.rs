@@ -53,7 +53,8 @@ It says first whether what follows is a measurement, then the figures. The
 archive is like that of any run: `plimsoll report` and `compare` read it.
 
 Exit codes: 0 it is a measurement; 99 1 % of the requests failed or more;
-105 interrupted; 110 there was no server; 120 it is no measurement.")]
+105 interrupted; 110 there was no server, or all it answered was errors;
+120 it is no measurement.")]
 pub(crate) struct BenchArgs {
     /// The address, with its path and query
     pub(crate) url: String,

@@ -264,7 +264,8 @@ mod tests {
     fn plans_fit_a_terminal() {
         let plans = [
             "system: { groupware: {} }\nmatrix: { users: [100, 20000], a_factor_of_long_name: \
-             [some, more] }\nload: { users: \"{{ users }}\", ramp: 95s, hold: 5m }\n",
+             [some, more] }\nload: { users: \"{{ users }}\", ramp: 95s, hold: 5m, timeout: \"{{ '60s' if \
+             a_factor_of_long_name == 'some' else '1m' }}\" }\n",
             "variants: { before: { groupware: {} }, after: { groupware: {} } }\ncontrol: true\n\
              trials: 2\nload: { arrival: { rate: 100/s, spacing: constant }, hold: 10s }\n",
             "system: { groupware: {} }\nmatrix: { limit: [10s, 20s] }\n\

@@ -256,9 +256,13 @@ mod tests {
     }
 
     fn shown(extra: &str, earlier: Option<&Earlier>) -> String {
+        let timeout = match extra.contains("matrix") {
+            true => ", timeout: \"{{ n }}m\"",
+            false => "",
+        };
         let study = format!(
             "study: s\ntitle: S\nworkload: w\nsystem: {{ groupware: {{}} }}\n\
-             load: {{ users: 100, ramp: 10s, hold: 50s }}\n{extra}"
+             load: {{ users: 100, ramp: 10s, hold: 50s{timeout} }}\n{extra}"
         );
         let study = load_study("s.study.yaml", &Folder(study), &[])
             .unwrap()

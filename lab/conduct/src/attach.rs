@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,6 +72,68 @@ fn unusable(pid: u32) -> Option<String> {
     })
 }
 
+/// What can't be reached of the attached systems that a plan begins with, and what to do; one entry for
+/// each. Those that are reset first may be started by that.
+pub(crate) fn unreachable(plan: &Plan) -> Vec<String> {
+    let mut asked = BTreeSet::new();
+    let mut problems = Vec::new();
+    for trial in trials_of(plan) {
+        let SystemSpec::Attach(spec) = &trial.system else {
+            continue;
+        };
+        let resolve = Resolve::new(&trial.reach.resolve);
+        let base = spec.url.parse::<BaseUrl>().ok();
+        let is_new = asked.insert((&spec.url, &trial.reach.resolve));
+        if let Some(base) = base.filter(|_| spec.reset.is_none() && is_new) {
+            problems.extend(refused(&base, &resolve));
+        }
+    }
+    problems
+}
+
+/// Why nothing listens at an address, where that is known at once: one that only keeps silent may be
+/// busy.
+fn refused(base: &BaseUrl, resolve: &Resolve) -> Option<String> {
+    match look(base, resolve) {
+        Ok(_) => None,
+        Err(Unreached::Unknown(cause)) => Some(format!(
+            "{cause}: correct the name in the address, or say where it is under `resolve`"
+        )),
+        Err(Unreached::Refused(cause)) => Some(format!(
+            "nothing listens at {base} ({cause}): start the server, or correct its address"
+        )),
+        Err(Unreached::Silent(_)) => None,
+    }
+}
+
+/// Why there is no connection.
+enum Unreached {
+    /// The name has no address.
+    Unknown(String),
+    /// The machine is there and says no, or there is no way to it.
+    Refused(String),
+    /// No answer in time.
+    Silent(String),
+}
+
+/// An address that accepts connections now.
+fn look(base: &BaseUrl, resolve: &Resolve) -> Result<SocketAddr, Unreached> {
+    let addresses = resolve
+        .addresses(base)
+        .map_err(|error| Unreached::Unknown(format!("{} has no address ({error})", base.host)))?;
+    let mut problem = Unreached::Unknown(format!("{} has no address", base.host));
+    for address in addresses.iter() {
+        match TcpStream::connect_timeout(address, CONNECT) {
+            Ok(_) => return Ok(*address),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                problem = Unreached::Silent(error.to_string());
+            }
+            Err(error) => problem = Unreached::Refused(error.kind().to_string()),
+        }
+    }
+    Err(problem)
+}
+
 /// Runs the reset and waits until the system accepts connections.
 pub(crate) fn start(
     start: &SystemStart<'_>,
@@ -121,18 +184,11 @@ fn reach(base: &BaseUrl, resolve: &Resolve, interrupt: &AtomicBool) -> Result<So
         if interrupt.load(Ordering::Relaxed) {
             return Err(Stop::Interrupted);
         }
-        let problem = match resolve.addresses(base) {
-            Err(error) => error.to_string(),
-            Ok(addresses) => {
-                let mut problem = "it has no address".to_owned();
-                for address in addresses.iter() {
-                    match TcpStream::connect_timeout(address, CONNECT) {
-                        Ok(_) => return Ok(*address),
-                        Err(error) => problem = error.to_string(),
-                    }
-                }
-                problem
-            }
+        let problem = match look(base, resolve) {
+            Ok(address) => return Ok(address),
+            Err(
+                Unreached::Unknown(cause) | Unreached::Refused(cause) | Unreached::Silent(cause),
+            ) => cause,
         };
         if began.elapsed() > READY_DEADLINE {
             let seconds = READY_DEADLINE.as_secs();
@@ -156,6 +212,24 @@ mod tests {
             reset: None,
             preparation: Default::default(),
         }
+    }
+
+    #[test]
+    fn a_name_without_address_and_a_port_without_server_are_told_at_once() {
+        let said = |url: &str| refused(&url.parse().unwrap(), &Resolve::default());
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        assert_eq!(said(&format!("http://127.0.0.1:{port}")), None);
+        drop(free);
+        let told = said(&format!("http://127.0.0.1:{port}")).unwrap();
+        assert!(
+            told.starts_with("nothing listens at http://127.0.0.1:"),
+            "{told}"
+        );
+        assert!(told.contains("start the server"), "{told}");
+        let told = said("http://no-such-host.invalid:80").unwrap();
+        assert!(told.contains("no-such-host.invalid"), "{told}");
+        assert!(told.contains("correct the name"), "{told}");
     }
 
     #[test]

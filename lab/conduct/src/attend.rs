@@ -13,7 +13,7 @@ use crate::course::Conductor;
 use crate::event::{Event, Phase};
 use crate::journal::{Gone, restore};
 use crate::kernel::Kernel;
-use crate::run::{RunRequest, preflight};
+use crate::run::{RunRequest, preflight, reached};
 use crate::scratch::Work;
 use crate::search::trials_of;
 use crate::snapshot::Snapshots;
@@ -56,6 +56,7 @@ pub fn attend(
 ) -> Result<Attended, ConductError> {
     restore(&request.state, Gone::Keep)?;
     preflight(request)?;
+    reached(&request.plan)?;
     let cores = cores::allowed().map_err(ConductError::Cores)?;
     let mut pinning = Allotment::new(&cores, &request.plan).pinning(trial.host.cpus.as_ref());
     if system::is_attached(&trial.system) {

@@ -3,15 +3,14 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_client::{Tls, TlsOptions};
-use lab_study::plan::Plan;
-use lab_study::{CommandSpec, FilledIn, Ready, StopSignal, SystemSpec};
+use lab_study::{CommandSpec, FilledIn, Ready, StopSignal};
 use nix::sys::signal::Signal;
 use regex::Regex;
 
@@ -20,7 +19,6 @@ use crate::child::Child;
 use crate::clock::{Stopwatch, pause};
 use crate::held::Held;
 use crate::http::{Ask, Client};
-use crate::search::trials_of;
 use crate::start::{self, End, LOOK, Setting, Starting, Stop, System, SystemStart};
 
 /// How long a reset may take.
@@ -31,44 +29,6 @@ const RESET_GRACE: Duration = Duration::from_secs(1);
 const READY_BYTES: u64 = 4 << 20;
 /// Longest wait for one connection while it starts.
 const CONNECT: Duration = Duration::from_secs(1);
-
-/// Programs of the plan that are not there; one sentence each.
-pub(crate) fn check(plan: &Plan) -> Vec<String> {
-    let mut problems = Vec::new();
-    for trial in trials_of(plan) {
-        let SystemSpec::Command(spec) = &trial.system else {
-            continue;
-        };
-        for program in [spec.start.first(), spec.reset.first()]
-            .into_iter()
-            .flatten()
-        {
-            let problem = missing(program, spec);
-            problems.extend(problem.filter(|problem| !problems.contains(problem)));
-        }
-    }
-    problems
-}
-
-/// What is wrong with a program, if anything. One that the trial itself makes is not there yet.
-fn missing(program: &str, spec: &CommandSpec) -> Option<String> {
-    if program.contains("{{") || (program.contains('/') && !program.starts_with('/')) {
-        return None;
-    }
-    let runs = |path: &Path| {
-        fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-    };
-    if program.starts_with('/') {
-        let there = runs(Path::new(program));
-        return (!there).then(|| format!("there is no program {program}"));
-    }
-    let own = spec.env.iter().find(|(name, _)| name == "PATH");
-    let paths = own
-        .map(|(_, value)| value.into())
-        .or_else(|| std::env::var_os("PATH"));
-    let found = std::env::split_paths(&paths?).any(|folder| runs(&folder.join(program)));
-    (!found).then(|| format!("there is no program `{program}` in PATH"))
-}
 
 /// What programs of a trial are started with.
 pub(crate) struct Runner<'a> {
@@ -365,6 +325,8 @@ fn signal(signal: StopSignal) -> Signal {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -21,9 +21,15 @@ pub enum ConductError {
         problems: Vec<Problem>,
     },
     /// Settings of the study that can't be applied on this machine, found before anything started.
-    #[error("this machine can't apply the study's settings:\n{}", list(problems))]
+    #[error("the study can't be run here:\n{}", list(problems))]
     Settings {
         /// At least one, each a sentence with its cause.
+        problems: Vec<String>,
+    },
+    /// Systems that the study attaches to and that nobody reaches, found before anything started.
+    #[error("{}", problems.join("\n"))]
+    Unreachable {
+        /// At least one, each a sentence with what to do.
         problems: Vec<String>,
     },
     /// The thread that asks another machine's exporter could not be started.

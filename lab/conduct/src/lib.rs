@@ -39,6 +39,7 @@ mod measuring;
 mod output;
 mod phases;
 mod preflight;
+mod programs;
 mod progress;
 mod provision;
 mod quiet;

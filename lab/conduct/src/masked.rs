@@ -63,6 +63,12 @@ fn levels(secrets: &Secrets, cell: &mut Cell) {
 /// Why a run could not go on.
 pub(crate) fn error(secrets: &Secrets, error: ConductError) -> ConductError {
     match error {
+        ConductError::Unreachable { mut problems } => {
+            for problem in &mut problems {
+                *problem = secrets.masked(problem);
+            }
+            ConductError::Unreachable { problems }
+        }
         ConductError::Settings { mut problems } => {
             for problem in &mut problems {
                 *problem = secrets.masked(problem);

@@ -24,6 +24,10 @@ const SAMPLE_AT_LEAST: Duration = Duration::from_millis(20);
 /// Progress is told this often.
 const TELL: Duration = Duration::from_secs(1);
 
+/// A server that answered nothing but errors, so many and for so long, answers nothing else.
+const HOPELESS_ERRORS: u64 = 20;
+const HOPELESS_AFTER: Duration = Duration::from_secs(10);
+
 /// The state of ramp and hold. All times are on the trial's clock.
 #[derive(Debug)]
 pub(crate) struct Measuring {
@@ -251,6 +255,15 @@ impl Measuring {
         self.last_end = window.end;
         self.unanswered = window.unanswered;
         record::write(writer, window)
+    }
+
+    /// The number of failed requests, where nothing else came for so long that nothing else will.
+    pub(crate) fn nothing_but_errors(&self) -> Option<u64> {
+        let errors = self.rolling.errors();
+        let is_hopeless = self.rolling.transactions() == 0
+            && errors >= HOPELESS_ERRORS
+            && self.last_end >= HOPELESS_AFTER;
+        is_hopeless.then_some(errors)
     }
 
     pub(crate) fn finish(self) -> Measured {

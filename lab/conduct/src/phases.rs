@@ -152,7 +152,10 @@ impl Conductor<'_> {
         loop {
             measuring.due(clock.now(), writer, self.events)?;
             match self.select(events, system, measuring.wait(clock.now()))? {
-                Input::Driver(DriverEvent::Window(window)) => measuring.window(&window, writer)?,
+                Input::Driver(DriverEvent::Window(window)) => {
+                    measuring.window(&window, writer)?;
+                    self.expect_an_answer(measuring, system, facts)?;
+                }
                 Input::Driver(DriverEvent::Done) | Input::Ended => return system.check(),
                 Input::Driver(event) => facts.example(event).into_iter().for_each(|e| self.tell(e)),
                 Input::Due => {}
@@ -161,6 +164,35 @@ impl Conductor<'_> {
                 return Err(Stop::Fatal(ConductError::DriverEnded));
             }
         }
+    }
+
+    /// Ends a trial in which nothing but errors comes back, unless the study lets all requests fail.
+    fn expect_an_answer(
+        &self,
+        measuring: &Measuring,
+        system: &mut System,
+        facts: &Facts,
+    ) -> Result<(), Stop> {
+        let Some(errors) = measuring.nothing_but_errors().filter(|_| !self.may_fail()) else {
+            return Ok(());
+        };
+        // One that has ended says more by its last lines.
+        system.check()?;
+        let first = facts.error_examples.first();
+        let first = first.map_or_else(String::new, |one| {
+            format!("; the first, at “{}”: {}", one.step, one.detail)
+        });
+        Err(Stop::System(format!(
+            "all of the first {errors} requests failed, so the trial was ended early{first}"
+        )))
+    }
+
+    /// Whether it is no wonder that all requests fail: the study says so, or a search tries more users
+    /// than the system carries.
+    fn may_fail(&self) -> bool {
+        let limits = &self.plan.question.thresholds;
+        let goes_beyond = self.plan.search.is_some() && self.trial.id > 1;
+        goes_beyond || limits.iter().any(|limit| limit.lets_all_fail())
     }
 
     fn monitor(&self, system: &System) -> Monitor {

@@ -29,7 +29,7 @@ use crate::repeats::Repeats;
 use crate::scratch::{self, Work};
 use crate::search::{self, Searching, trials_of};
 use crate::snapshot::Snapshots;
-use crate::{ConductError, attach, command, masked, preflight as limits, reach, system};
+use crate::{ConductError, attach, masked, preflight as limits, programs, reach, system};
 
 /// What to run, and where to keep it.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ pub struct Outcome {
 /// # Errors
 /// [`ConductError::Settings`] or [`ConductError::Preflight`] with all that is in the way, in words.
 pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
-    let mut problems = command::check(&request.plan);
+    let mut problems = programs::check(&request.plan);
     problems.extend(attach::check(&request.plan));
     problems.extend(reach::check(&request.plan));
     problems.extend(kernel::check(&request.plan));
@@ -91,6 +91,15 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
         Ok(())
     } else {
         Err(ConductError::Preflight { problems })
+    }
+}
+
+/// Whether the servers that the plan begins with are there.
+pub(crate) fn reached(plan: &Plan) -> Result<(), ConductError> {
+    let problems = attach::unreachable(plan);
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(ConductError::Unreachable { problems }),
     }
 }
 
@@ -133,6 +142,10 @@ fn run_all(
         events(Event::Gone { path, value });
     }
     preflight(request)?;
+    // A server that was there once may be starting again.
+    if !request.resume {
+        reached(&request.plan)?;
+    }
     machine::raise_open_files().map_err(ConductError::OpenFiles)?;
     let cores = cores::allowed().map_err(ConductError::Cores)?;
     let allotment = Allotment::new(&cores, &request.plan);

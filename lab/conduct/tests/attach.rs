@@ -252,6 +252,35 @@ fn what_goes_wrong_with_an_attached_system_is_said() {
     assert!(!gone.out().exists(), "nothing was begun");
 }
 
+#[test]
+fn a_server_that_is_not_there_is_told_before_anything_begins() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = free.local_addr().unwrap();
+    drop(free);
+    let stage = Stage::attached(&format!("    url: http://{nobody}\n"));
+    let error = stage.run(false, &mut |_| unreachable!(), usize::MAX);
+    let Err(ConductError::Unreachable { problems }) = error else {
+        panic!("{error:?}");
+    };
+    let expected = format!("nothing listens at http://{nobody}");
+    assert!(problems[0].starts_with(&expected), "{problems:?}");
+    assert!(!stage.out().exists(), "nothing was begun");
+}
+
+#[test]
+fn a_server_that_answers_nothing_but_errors_ends_its_trial_with_the_first() {
+    let url = server(|_| ("503 Service Unavailable", "no database".to_owned()));
+    let mut stage = Stage::attached(&format!("    url: http://{url}\n"));
+    stage.study = stage.study.replace("hold: 2500ms", "hold: 30m");
+    let said = stage.failure();
+    assert!(
+        said.contains("requests failed, so the trial was ended early"),
+        "{said}"
+    );
+    assert!(said.contains("at “Look”: status 503"), "{said}");
+    assert!(said.contains("no database"), "{said}");
+}
+
 /// Carried up to 6 users, as planned: a busy machine may not have started all of them.
 fn up_to_six(run: &Run) -> Judged {
     let id = run.trials[0].record.id;

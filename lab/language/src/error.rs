@@ -232,6 +232,12 @@ impl Problems {
         self.0.push(problem);
     }
 
+    /// Whether nothing was noted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The value, or everything that is wrong.
     ///
     /// # Errors

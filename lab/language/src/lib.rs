@@ -16,8 +16,8 @@ pub mod units;
 
 pub use error::{LoadError, Place, Problem, Problems};
 pub use file::{
-    At, Container, Count, Decode, Fields, Json, Levels, OneOrMany, Scalar, Table, WorkloadFile,
-    schema_workload, unexpected,
+    At, Container, Count, Decode, Fields, HoldTime, Json, Levels, Limit, OneOrMany, Rate, Scalar,
+    Size, Table, Time, WaitTime, WorkloadFile, schema_workload, unexpected,
 };
 pub use nearest::{nearest, one_of};
 pub use read::{

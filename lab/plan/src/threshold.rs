@@ -37,6 +37,13 @@ impl Threshold {
         Self::error_rate_below(0.001, "rate < 0.1%")
     }
 
+    /// Whether it lets every request fail, as `rate <= 100%` does.
+    #[must_use]
+    pub fn lets_all_fail(&self) -> bool {
+        let is_bound = matches!(self.comparison, Comparison::LessOrEqual);
+        self.metric == Metric::ErrorRate && is_bound && self.limit >= 1.0
+    }
+
     fn error_rate_below(limit: f64, text: &str) -> Self {
         Self {
             metric: Metric::ErrorRate,

@@ -13,7 +13,7 @@ title: Attachments at two settings
 workload: tiny
 matrix: { knob: [1, 0] }
 system: { groupware: {} }
-load: { sequence: { sessions: 10 }, hold: 6s }
+load: { sequence: { sessions: 10 }, hold: \"{{ 6 + 0 * knob }}s\" }
 order: listed
 trials: 6
 raw_baseline: true

@@ -10,7 +10,7 @@ use lab_plan::SCHEMA;
 use serde_json::Value;
 
 use crate::plan::question;
-use crate::read::load_study;
+use crate::read::load_archived;
 
 /// The form that has no question.
 const WITHOUT_QUESTION: &str = "plimsoll.plan/1";
@@ -47,7 +47,7 @@ pub fn present_plan(
         return Ok(plan);
     }
     let (name, _) = files.first().ok_or(ArchivedError::NoStudy)?;
-    let loaded = load_study(name, &Archived(files), overrides)
+    let loaded = load_archived(name, &Archived(files), overrides)
         .map_err(|error| ArchivedError::Study(Box::new(error)))?;
     let mut question = question(&loaded.study).map_err(ArchivedError::Question)?;
     // What is implied today wasn't when the run was made.

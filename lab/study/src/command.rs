@@ -205,7 +205,7 @@ impl CommandTemplate {
         Ok(CommandSpec {
             start: texts(&self.start, cell)?,
             env: pairs(&self.env, cell)?,
-            folder: self.folder.value(cell, text)?,
+            folder: self.folder.value(cell, folder)?,
             files: pairs(&self.files, cell)?,
             port: port.map(|port| port as u16),
             ready: self.ready(cell)?,
@@ -243,6 +243,14 @@ fn text(text: &str) -> Result<String, TextError> {
         Some(at) => Err(TextError::new("no program takes a NUL", at..at + 1)),
         None => Ok(text.to_owned()),
     }
+}
+
+fn folder(written: &str) -> Result<String, TextError> {
+    if written.trim().is_empty() {
+        let error = TextError::new("this names no folder", 0..written.len());
+        return Err(error.help("leave `folder` out for the trial's scratch folder"));
+    }
+    text(written)
 }
 
 fn time(text: &str) -> Result<Duration, TextError> {

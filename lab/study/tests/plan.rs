@@ -53,7 +53,9 @@ proptest! {
         speed in 0.5..100.0f64,
     ) {
         let extra = format!("trials: {trials}\nmatrix: {{ n: [1, 2, 3], m: [a, b] }}\n");
-        let study = study(&extra, &format!("users: {users}, ramp: 30s, hold: 3 cycles"), SESSION);
+        let timeout = "timeout: \"{{ n }}{{ 's' if m == 'a' else 'm' }}\"";
+        let load = format!("users: {users}, ramp: 30s, hold: 3 cycles, {timeout}");
+        let study = study(&extra, &load, SESSION);
         let options = PlanOptions { speed, seed: Some(seed) };
         let bytes = |p: &Plan| serde_json::to_string(p).unwrap();
         let first = plan(&study, &options).unwrap();
@@ -117,10 +119,10 @@ fn cells_are_shuffled_unless_listed() {
     };
     let listed = study(
         &format!("{matrix}order: listed\n"),
-        "users: 1, hold: 1s",
+        "users: \"{{ n }}\", hold: 1s",
         SESSION,
     );
-    let shuffled = study(matrix, "users: 1, hold: 1s", SESSION);
+    let shuffled = study(matrix, "users: \"{{ n }}\", hold: 1s", SESSION);
     assert_eq!(order(&listed, 0), order(&listed, 1));
     assert_ne!(order(&shuffled, 0), order(&listed, 0));
     assert_ne!(order(&shuffled, 0), order(&shuffled, 1));
@@ -190,7 +192,7 @@ fn speeds_are_bounded() {
 fn cells_are_linked_left_out_and_added() {
     let cells = |matrix: &str| -> Vec<String> {
         let extra = format!("matrix:\n{matrix}order: listed\n");
-        let study = study(&extra, "users: 1, hold: 20s", SESSION);
+        let study = study(&extra, "users: \"{{ a }}\", hold: \"{{ b }}s\"", SESSION);
         let plan = planned(&study, 1);
         let words = |(name, level): (&String, &Level)| match level {
             Level::Int(n) => format!("{name}{n}"),
@@ -314,7 +316,7 @@ fn a_sequence_has_so_many_requests_and_no_rate() {
 #[test]
 fn a_control_runs_the_first_cell_once_more_in_each_block() {
     let extra = "matrix: { n: [1, 2, 3] }\ntrials: 8\ncontrol: true\n";
-    let plan = planned(&study(extra, "users: 1, hold: 20s", SESSION), 1);
+    let plan = planned(&study(extra, "users: \"{{ n }}\", hold: 20s", SESSION), 1);
     assert_eq!(plan.trials.len(), 32);
     let mut places = BTreeSet::new();
     for block in plan.trials.chunks(4) {
@@ -389,7 +391,7 @@ fn a_search_begins_with_a_trial_of_each_cell() {
         &study_of(
             "system: { groupware: {} }",
             users,
-            "users: 40, ramp: 10s, hold: 3 cycles",
+            "users: 40, ramp: 10s, hold: 3 cycles, generators: \"{{ n }}\"",
         ),
         1,
     );

@@ -75,13 +75,26 @@ fn render(template: &Template) -> Rendered {
     (result, rest(&mut scope))
 }
 
+/// What an expression in parentheses fails with, as the parser says it.
+fn refused(expression: &str, message: &str) -> RenderError {
+    let cause = message.strip_prefix(&format!("`({expression})` never works: "));
+    RenderError::Failed {
+        template: format!("({expression})"),
+        cause: cause.expect("a constant that fails").to_owned(),
+    }
+}
+
 /// Compares both evaluators; parentheses alone take an expression to minijinja.
 #[track_caller]
 fn agree(expression: &str) {
     for escape in ESCAPES {
         let parse = |text: &str| Template::parse_escaped(text, &SHARED.variables, escape);
         let by_jinja = parse(&format!("a{{{{ ({expression}) }}}}"));
-        let (mut by_jinja, jinja_rest) = render(&by_jinja.expect("minijinja compiles it"));
+        let (mut by_jinja, jinja_rest) = match by_jinja {
+            Ok(template) => render(&template),
+            // A constant that fails each time is refused by either.
+            Err(error) => (Err(refused(expression, &error.message)), String::new()),
+        };
         if let Err(RenderError::Failed { template, .. }) = &mut by_jinja {
             assert_eq!(*template, format!("({expression})"));
             expression.clone_into(template);

@@ -5,10 +5,12 @@
 
 mod decode;
 mod parts;
+mod shapes;
 mod workload;
 
 pub use decode::{Container, Decode, Fields, unexpected};
-pub use parts::{At, Count, Json, Levels, OneOrMany, Scalar, Table};
+pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
+pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};
 pub use workload::WorkloadFile;
 pub(crate) use workload::{
     DataFile, ExpectFile, ProbeFile, RequestFile, RequestItem, RowsFile, StepFile, TransferFile,

@@ -212,15 +212,3 @@ impl JsonSchema for Json {
 
 /// The levels of a factor, with the place of their list.
 pub type Levels = At<Vec<At<Scalar>>>;
-
-/// A whole number, or a template that gives one.
-#[derive(JsonSchema)]
-#[schemars(untagged, inline)]
-#[expect(
-    missing_docs,
-    reason = "they would stand in the schema as descriptions"
-)]
-pub enum Count {
-    Number(u32),
-    Template(String),
-}

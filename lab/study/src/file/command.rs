@@ -1,6 +1,6 @@
 //! A program of any kind as the system under test, as a study file writes it.
 
-use lab_language::{At, Count, Decode, Fields, Problems, Scalar, Table, node::Node};
+use lab_language::{At, Count, Decode, Fields, Problems, Scalar, Size, Table, Time, node::Node};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -54,6 +54,7 @@ pub(crate) struct CommandFile {
     pub(crate) keep_state: Option<KeepFile>,
     /// What the system keeps on disk for each user, such as `3 MB`, so that a full disk is foreseen.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Size>")]
     pub(crate) disk_per_user: Option<At<Scalar>>,
 }
 
@@ -74,7 +75,7 @@ pub(crate) struct ReadyFile {
     pub(crate) log: Option<At<Scalar>>,
     /// How long that may take; 30 s unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Time>")]
     pub(crate) within: Option<At<Scalar>>,
 }
 
@@ -88,7 +89,7 @@ pub(crate) struct StopFile {
     pub(crate) signal: Option<At<Scalar>>,
     /// How long it may take to end before it is killed; 10 s unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Time>")]
     pub(crate) grace: Option<At<Scalar>>,
 }
 

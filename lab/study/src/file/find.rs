@@ -1,6 +1,6 @@
 //! The search for the load line, as a study file writes it.
 
-use lab_language::{At, Container, Decode, Fields, Problems, Scalar, Table, node::Node};
+use lab_language::{At, Container, Decode, Fields, Limit, Problems, Scalar, Table, node::Node};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub(crate) struct FindFile {
     pub(crate) users: UsersFile,
     /// What must hold for a number of users to be carried, as under `thresholds`; an `error_rate` of
     /// `rate < 0.1%` too, unless another is said.
-    #[schemars(with = "Table<Vec<String>>")]
+    #[schemars(with = "Table<Vec<Limit>>")]
     pub(crate) subject_to: At<Table<Vec<At<Scalar>>>>,
     /// How near to each other the levels on both sides of the line are in the end, 0.5% to 50%;
     /// 5% unless said.

@@ -1,6 +1,8 @@
 //! The load of a study as written: how many users, or how many sessions, and for how long.
 
-use lab_language::{At, Container, Count, Decode, Fields, Problems, Scalar, node::Node};
+use lab_language::{
+    At, Container, Count, Decode, Fields, HoldTime, Problems, Rate, Scalar, Time, node::Node,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,23 +27,23 @@ pub(crate) struct LoadFile {
     /// User i of N starts at ramp × i ÷ N; the rate of arrivals rises in a straight line. None
     /// unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Time>")]
     pub(crate) ramp: Option<At<Scalar>>,
     /// The time at full load: `10m`, or `4 cycles` of the workload's pace. Of a sequence, the time
     /// that it may take (10m unless said), which no speed divides.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<HoldTime>")]
     pub(crate) hold: Option<At<Scalar>>,
     /// How long an answer may take before it counts as an error, 10ms to 1h; 60s unless said. No
     /// speed divides it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Time>")]
     pub(crate) timeout: Option<At<Scalar>>,
     /// In the place of a timeout, 10ms to 1h: an operation that takes longer is no error but a bound
     /// on its step, which is told as "over 5 min" and has no mean; the step isn't repeated any
     /// further in that session. No speed divides it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Time>")]
     pub(crate) time_limit: Option<At<Scalar>>,
     /// Processes that the load is spread over, 1 to 64; 1 unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +56,7 @@ pub(crate) struct LoadFile {
 #[schemars(deny_unknown_fields)]
 pub(crate) struct ArrivalFile {
     /// Sessions per time at full load: `1000/s`, `60/min`, `"{{ rate }}/s"`.
-    #[schemars(with = "String")]
+    #[schemars(with = "Rate")]
     pub(crate) rate: At<Scalar>,
     /// `poisson` (independent of each other, unless said) or `constant` (evenly apart).
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! A study file as written.
 
 use lab_language::{
-    At, Decode, Fields, OneOrMany, Problem, Problems, Scalar, Span, Table, node::Node,
+    At, Decode, Fields, Limit, OneOrMany, Problem, Problems, Scalar, Span, Table, node::Node,
 };
 use lab_plan::Decides;
 use schemars::JsonSchema;
@@ -89,7 +89,7 @@ pub(crate) struct StudyFile {
     /// had closed the connection before it answered: `["rate < 0.1%"]`. `error_rate` is always judged: `rate < 1%` unless said, where
     /// `rate <= 100%` lets everything pass.
     #[serde(skip_serializing_if = "Table::is_empty")]
-    #[schemars(default, with = "Table<Vec<String>>")]
+    #[schemars(default, with = "Table<Vec<Limit>>")]
     pub(crate) thresholds: Table<Vec<At<Scalar>>>,
     /// Limits of the checks on the measurement, in place of the usual ones: `other_programs: 40%`
     /// is beyond what a trial is no measurement, `{ warn: 10%, invalid: 40% }` says both.

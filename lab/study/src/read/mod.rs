@@ -22,6 +22,7 @@ mod study;
 mod system;
 mod threshold;
 mod thresholds;
+mod unused;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ use lab_language::{Files, LoadError, read_yaml};
 
 use crate::model::{Cell, Study, Workload};
 pub use loaded::Loaded;
+use unused::Age;
 
 /// A file of either kind.
 #[derive(Debug, Clone)]
@@ -49,7 +51,20 @@ pub fn load_study(
     overrides: &[(String, String)],
 ) -> Result<Loaded, LoadError> {
     let (bytes, root) = read_yaml(path, files)?;
-    study::load(path, files, bytes, root, overrides)
+    study::load(path, files, (bytes, root), overrides, Age::New)
+}
+
+/// As [`load_study`], for a study that was run by an earlier version: what that let pass passes.
+///
+/// # Errors
+/// As there.
+pub(crate) fn load_archived(
+    path: &str,
+    files: &dyn Files,
+    overrides: &[(String, String)],
+) -> Result<Loaded, LoadError> {
+    let (bytes, root) = read_yaml(path, files)?;
+    study::load(path, files, (bytes, root), overrides, Age::Archived)
 }
 
 /// Loads a workload.
@@ -89,7 +104,8 @@ pub fn load_any(path: &str, files: &dyn Files) -> Result<LoadedAny, LoadError> {
     // A study names its workload under the same key that a workload is called by.
     let is_study = root.get("study").is_some() || path.ends_with(".study.yaml");
     if is_study {
-        return study::load(path, files, bytes, root, &[]).map(|l| LoadedAny::Study(Box::new(l)));
+        let loaded = study::load(path, files, (bytes, root), &[], Age::New);
+        return loaded.map(|loaded| LoadedAny::Study(Box::new(loaded)));
     }
     if root.get("workload").is_some() || path.ends_with(".workload.yaml") {
         return lab_language::read_workload(&root, files)

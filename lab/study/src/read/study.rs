@@ -17,6 +17,7 @@ use super::system;
 use super::thresholds::{thresholds, with_error_rate};
 use super::{
     checks, decides, demand, find, matrix, meaning, overrides, parameters, published, secrets,
+    unused,
 };
 use crate::cell::CellTemplate;
 use crate::file::{At, Scalar, StudyFile, SystemFile};
@@ -32,14 +33,14 @@ const DEFAULT_SEED: u64 = 1;
 pub(super) fn load(
     path: &str,
     files: &dyn Files,
-    bytes: Vec<u8>,
-    root: Node,
+    (bytes, root): (Vec<u8>, Node),
     sets: &[(String, String)],
+    age: unused::Age,
 ) -> Result<Loaded, LoadError> {
     let mut secrets = Secrets::named(secrets::listed(&root));
     let places = secrets::learn(&root, &mut secrets);
     let bytes = secrets::without(&bytes, places);
-    judged(path, files, bytes, root, (sets, &mut secrets))
+    judged(path, files, (bytes, root), (sets, &mut secrets), age)
         .map_err(|error| error.without(&secrets))
         .map(|mut loaded| {
             for (_, bytes) in &mut loaded.files {
@@ -55,9 +56,9 @@ pub(super) fn load(
 fn judged(
     path: &str,
     files: &dyn Files,
-    bytes: Vec<u8>,
-    mut root: Node,
+    (bytes, mut root): (Vec<u8>, Node),
     (sets, secrets): (&[(String, String)], &mut Secrets),
+    age: unused::Age,
 ) -> Result<Loaded, LoadError> {
     for (key, value) in sets {
         overrides::apply(&mut root, key, value, secrets)?;
@@ -75,7 +76,13 @@ fn judged(
         .flat_map(|given| given.secrets())
         .for_each(|value| secrets.learn(value));
     let published = published::published(path, &file, files, &mut archived, &mut problems);
+    let words = workload.as_ref().map(|read| read.words.clone());
     let study = workload.and_then(|read| validate(&file, read, published, &mut problems));
+    // A name that is mistyped where it is used is said there alone.
+    if age == unused::Age::New && problems.is_empty() {
+        unused::factors(&root, &file, &mut problems);
+        unused::parameters(&file, &words.unwrap_or_default(), &mut problems);
+    }
     problems.finish(study).map(|study| Loaded {
         study,
         files: archived,
@@ -89,6 +96,7 @@ struct WorkloadRead {
     written: Arc<WorkloadFile>,
     /// Of what it says.
     sha256: String,
+    words: unused::Words,
 }
 
 /// The workload. A missing file is a problem of the study; a wrong one has problems of its own.
@@ -127,6 +135,7 @@ fn workload(
         workload: Arc::new(workload),
         written: Arc::new(written),
         sha256,
+        words: unused::words(&root),
     }))
 }
 
@@ -136,11 +145,7 @@ fn validate(
     published: Vec<Published>,
     problems: &mut Problems,
 ) -> Option<Study> {
-    let WorkloadRead {
-        workload,
-        written,
-        sha256,
-    } = read;
+    let (workload, written, sha256) = (read.workload, read.written, read.sha256);
     check_short_name("study", &file.study, problems);
     let matrix = matrix::factors(file, problems);
     let trials = number(

@@ -31,13 +31,19 @@ pub(super) fn threshold(
     );
     let aggregate = within(text, left, aggregate(metric, left))?;
     let limit = within(text, right, limit(metric, right))?;
+    let is_time = matches!(metric, Metric::ResponseTime | Metric::ServiceTime);
+    // Shown with the unit that it is read in.
+    let unit = match is_time && right.trim().parse::<f64>().is_ok() {
+        true => "ms",
+        false => "",
+    };
     Ok(Threshold {
         metric,
         step: step.map(str::to_owned),
         aggregate,
         comparison,
         limit,
-        text: text.trim().to_owned(),
+        text: format!("{}{unit}", text.trim()),
         implied: false,
     })
 }
@@ -130,6 +136,7 @@ mod tests {
         );
         let t = threshold(Metric::ResponseTime, None, "p(99.9)<=2").unwrap();
         assert_eq!((t.comparison, t.limit), (Comparison::LessOrEqual, 2.0));
+        assert_eq!(t.text, "p(99.9)<=2ms");
         let t = threshold(Metric::ErrorRate, None, "rate < 0.1%").unwrap();
         assert_eq!((t.aggregate, t.limit), (Aggregate::Rate, 0.001));
         let t = threshold(Metric::Throughput, None, "rate >= 1000/s").unwrap();

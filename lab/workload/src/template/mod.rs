@@ -6,6 +6,7 @@
 //! It knows nothing of files (positions are offsets into the text) and nothing of HTTP.
 
 mod compiled;
+mod constant;
 mod error;
 mod escape;
 mod function;
@@ -16,6 +17,7 @@ mod piece;
 mod profile;
 mod source;
 mod symbols;
+mod token;
 
 pub use compiled::Template;
 pub use error::{Help, TemplateError};

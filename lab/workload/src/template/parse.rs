@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::constant;
 use super::error::{Help, TemplateError};
 use super::escape::{Escape, push_form, push_json};
 use super::function::{self, Call, FUNCTIONS, Kind};
@@ -10,6 +11,7 @@ use super::jinja::{self, FILTERS, GLOBALS, Jinja};
 use super::piece::{Piece, Plain};
 use super::profile::Profile;
 use super::symbols::Symbols;
+use super::token::{Token, TokenKind, arguments, code_tokens, expect, mark, tokens};
 use crate::given::Asked;
 use crate::level::{Level, Parameters};
 
@@ -31,12 +33,14 @@ pub(super) fn pieces(
         language: Language::Request,
     };
     if needs_statements(text) {
-        let tokens = code_tokens(text);
         let compile = match escape {
             Escape::Xml => Jinja::xml,
             _ => Jinja::text,
         };
-        let expression = Arc::new(parser.jinja(0..text.len(), &tokens, compile)?);
+        let expression = parser.jinja(0..text.len(), &code_tokens(text), compile)?;
+        let fault = constant::jinja(&expression, symbols.parameters);
+        never_works("it", 0..text.len(), fault)?;
+        let expression = Arc::new(expression);
         let escape = match escape {
             Escape::JsonValue => Escape::JsonText,
             // Its values are escaped where they are substituted, its markup is not.
@@ -54,12 +58,43 @@ pub(super) fn setting(text: &str, factors: &[String]) -> Result<Vec<Piece>, Temp
         variables: factors,
         parameters: &Parameters::new(),
     };
-    Parser {
+    let parser = Parser {
         text,
         symbols,
         language: Language::Setting,
+    };
+    if has_statement(text) {
+        let expression = parser.jinja(0..text.len(), &code_tokens(text), Jinja::text)?;
+        return Ok(vec![Piece::Jinja {
+            expression: Arc::new(expression),
+            escape: Escape::None,
+        }]);
     }
-    .split(Escape::None)
+    parser.split(Escape::None)
+}
+
+/// Whether a setting has a statement. Other programs' files, which settings are made of, have `{%` and
+/// `{#` of their own.
+fn has_statement(text: &str) -> bool {
+    const STATEMENTS: [&str; 3] = ["for", "if", "set"];
+    text.match_indices("{%").any(|(at, mark)| {
+        let code = text[at + mark.len()..].trim_start_matches(['-', '+']);
+        let word = code.split_whitespace().next();
+        word.is_some_and(|word| STATEMENTS.contains(&word))
+    })
+}
+
+/// Says what fails whoever the user is.
+fn never_works(
+    source: &str,
+    range: Range<usize>,
+    fault: Option<constant::Fault>,
+) -> Result<(), TemplateError> {
+    let Some(constant::Fault { cause, help }) = fault else {
+        return Ok(());
+    };
+    let message = format!("{source} never works: {cause}");
+    Err(error(&message, range, help.as_deref()))
 }
 
 /// Where a template stands, and so what it may name.
@@ -136,13 +171,7 @@ impl Parser<'_> {
             ));
         }
         if let Some(expression) = self.plain(source) {
-            if let Some(cause) = expression.constant_fault() {
-                return Err(error(
-                    &format!("`{source}` never works: {cause}"),
-                    range,
-                    None,
-                ));
-            }
+            never_works(&format!("`{source}`"), range, constant::plain(&expression))?;
             return Ok(Piece::Plain {
                 source: source.into(),
                 expression,
@@ -150,7 +179,12 @@ impl Parser<'_> {
             });
         }
         let tokens = tokens(&self.text[range.clone()]);
-        let expression = Arc::new(self.jinja(range, &tokens, Jinja::expression)?);
+        let expression = self.jinja(range.clone(), &tokens, Jinja::expression)?;
+        if self.language == Language::Request {
+            let fault = constant::jinja(&expression, self.symbols.parameters);
+            never_works(&format!("`{source}`"), range, fault)?;
+        }
+        let expression = Arc::new(expression);
         Ok(Piece::Jinja { expression, escape })
     }
 
@@ -544,141 +578,6 @@ fn closing(text: &str, from: usize) -> Option<usize> {
             (None, _) => {}
         }
         i += 1;
-    }
-    None
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TokenKind {
-    Name,
-    Number,
-    /// A quoted text without a backslash.
-    Text,
-    Mark,
-}
-
-/// A word of an expression.
-#[derive(Debug, Clone, Copy)]
-struct Token<'a> {
-    kind: TokenKind,
-    text: &'a str,
-    at: usize,
-}
-
-/// The number of arguments between the parenthesis that comes first and the one that closes it.
-fn arguments(tokens: &[Token]) -> Option<usize> {
-    let (mut depth, mut commas, mut any) = (0usize, 0, false);
-    for token in tokens {
-        match token.text {
-            "(" | "[" | "{" if token.kind == TokenKind::Mark => depth += 1,
-            ")" | "]" | "}" if token.kind == TokenKind::Mark => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(if any { commas + 1 } else { 0 });
-                }
-                continue;
-            }
-            "," if depth == 1 => commas += 1,
-            _ => {}
-        }
-        any |= depth > 1 || !(token.text == "(" && depth == 1);
-    }
-    None
-}
-
-fn mark(tokens: &[Token], at: usize, text: &str) -> bool {
-    tokens
-        .get(at)
-        .is_some_and(|t| t.kind == TokenKind::Mark && t.text == text)
-}
-
-fn expect(tokens: &[Token], at: &mut usize, text: &str) -> Option<()> {
-    let found = mark(tokens, *at, text);
-    *at += 1;
-    found.then_some(())
-}
-
-/// Words of an expression; an attribute (`.name`) is one mark, since it is no variable.
-fn tokens(source: &str) -> Vec<Token<'_>> {
-    let mut tokens = Vec::new();
-    let mut at = 0;
-    while let Some(first) = source[at..].chars().next() {
-        let rest = &source[at..];
-        let run = |test: fn(char) -> bool| rest.find(|c| !test(c)).unwrap_or(rest.len());
-        let (kind, length) = if first.is_whitespace() {
-            at += first.len_utf8();
-            continue;
-        } else if first.is_alphabetic() || first == '_' {
-            (TokenKind::Name, run(|c| c.is_alphanumeric() || c == '_'))
-        } else if first.is_ascii_digit() {
-            (
-                TokenKind::Number,
-                run(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_'),
-            )
-        } else if first == '.' {
-            (
-                TokenKind::Mark,
-                1 + rest[1..]
-                    .find(|c: char| !(c.is_alphanumeric() || c == '_'))
-                    .unwrap_or(rest.len() - 1),
-            )
-        } else if let ('"' | '\'', Some(length)) = (first, quoted_length(rest, first)) {
-            let kind = if rest[..length].contains('\\') {
-                TokenKind::Mark
-            } else {
-                TokenKind::Text
-            };
-            (kind, length)
-        } else {
-            (TokenKind::Mark, first.len_utf8())
-        };
-        tokens.push(Token {
-            kind,
-            text: &rest[..length],
-            at,
-        });
-        at += length;
-    }
-    tokens
-}
-
-/// Words of the code in a text with statements; what lies between is text, not code.
-fn code_tokens(text: &str) -> Vec<Token<'_>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(open) = text[at..].find('{').map(|i| at + i) {
-        at = open + 1;
-        let end = match text[at..].chars().next() {
-            Some('{') => "}}",
-            Some('%') => "%}",
-            Some('#') => {
-                at = text[at..].find("#}").map_or(text.len(), |i| at + i + 2);
-                continue;
-            }
-            _ => continue,
-        };
-        let close = text[at + 1..].find(end).map_or(text.len(), |i| at + 1 + i);
-        let code = &text[at + 1..close];
-        found.extend(tokens(code).into_iter().map(|t| Token {
-            at: t.at + at + 1,
-            ..t
-        }));
-        at = close;
-    }
-    found
-}
-
-/// Length of the quoted text that `rest` begins with, quotes included.
-fn quoted_length(rest: &str, quote: char) -> Option<usize> {
-    let mut escaped = false;
-    for (i, c) in rest.char_indices().skip(1) {
-        if escaped {
-            escaped = false;
-        } else if c == '\\' {
-            escaped = true;
-        } else if c == quote {
-            return Some(i + 1);
-        }
     }
     None
 }

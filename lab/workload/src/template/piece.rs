@@ -86,20 +86,6 @@ impl Plain {
         }
     }
 
-    /// Why a call with plain numbers can never work, such as `int_in(5, 1)`.
-    pub(super) fn constant_fault(&self) -> Option<String> {
-        let Self::Numbers(call, arguments) = self else {
-            return None;
-        };
-        let number = |argument: &Self| match argument {
-            Self::Number(number) => Some(*number),
-            _ => None,
-        };
-        let numbers: Option<Vec<i64>> = arguments.iter().map(number).collect();
-        let mut scope = UserScope::default();
-        function::call_numbers(*call, &numbers?, &mut scope, &mut String::new()).err()
-    }
-
     fn write(
         &self,
         source: &str,

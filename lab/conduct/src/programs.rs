@@ -1,0 +1,203 @@
+//! Programs and folders that a study names, looked for before anything starts. It starts nothing.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use lab_study::plan::Plan;
+use lab_study::{Action, CommandSpec, Preparation, SystemSpec};
+
+use crate::search::trials_of;
+
+/// What a trial fills in begins so.
+const FILLED_IN: &str = "{{";
+
+/// Programs and folders of the plan that are not there; one sentence each.
+pub(crate) fn check(plan: &Plan) -> Vec<String> {
+    let mut problems: Vec<String> = Vec::new();
+    for trial in trials_of(plan) {
+        let found = match &trial.system {
+            SystemSpec::Command(spec) => of_command(spec),
+            SystemSpec::Attach(spec) => {
+                let reset = spec.reset.iter().flatten().take(1);
+                let programs = reset.chain(prepared(&spec.preparation));
+                programs
+                    .filter_map(|program| in_path(program, None))
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        for problem in found {
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+    }
+    problems
+}
+
+fn of_command(spec: &CommandSpec) -> Vec<String> {
+    if let Some(problem) = spec
+        .folder
+        .as_deref()
+        .and_then(|folder| no_folder(folder, spec))
+    {
+        return vec![problem];
+    }
+    let programs = [spec.start.first(), spec.reset.first()]
+        .into_iter()
+        .flatten();
+    let programs = programs.chain(prepared(&spec.preparation));
+    programs
+        .filter_map(|program| missing(program, spec))
+        .collect()
+}
+
+/// Programs that prepare a system.
+fn prepared(preparation: &Preparation) -> impl Iterator<Item = &String> {
+    let actions = preparation.provision.iter().chain(&preparation.fill);
+    actions.filter_map(|action| match action {
+        Action::Command(words) => words.first(),
+        Action::Request(_) => None,
+    })
+}
+
+/// Whether the trial itself may make what isn't there yet.
+fn may_be_made(spec: &CommandSpec) -> bool {
+    !spec.reset.is_empty() || spec.preparation.keep.is_some() || !spec.preparation.fill.is_empty()
+}
+
+/// What is wrong with the folder that a system starts in, if anything.
+fn no_folder(folder: &str, spec: &CommandSpec) -> Option<String> {
+    if folder.contains(FILLED_IN) {
+        return None;
+    }
+    let said = |what: &str| Some(format!("`folder` of the command names {folder}: {what}"));
+    if folder.starts_with('/') {
+        return match fs::metadata(folder) {
+            Ok(found) if found.is_dir() => None,
+            Ok(_) => said("this is no folder"),
+            Err(error) => said(&error.to_string()),
+        };
+    }
+    let inside = |(name, _): &(String, String)| Path::new(name).starts_with(folder);
+    if may_be_made(spec) || spec.files.iter().any(inside) || Path::new(folder) == Path::new(".") {
+        return None;
+    }
+    said(
+        "the scratch folder of a trial, which it lies in, has none of that name; write a whole path",
+    )
+}
+
+/// What is wrong with a program, if anything. One that the trial itself makes is not there yet.
+fn missing(program: &str, spec: &CommandSpec) -> Option<String> {
+    let is_relative = program.contains('/') && !program.starts_with('/');
+    if !is_relative || program.contains(FILLED_IN) {
+        let path = spec.env.iter().find(|(name, _)| name == "PATH");
+        return in_path(program, path.map(|(_, value)| value.as_str()));
+    }
+    match spec.folder.as_deref() {
+        Some(folder) if folder.contains(FILLED_IN) => None,
+        Some(folder) if folder.starts_with('/') => {
+            let there = runs(&Path::new(folder).join(program));
+            (!there).then(|| format!("there is no program {program} in {folder}"))
+        }
+        folder => {
+            let place = Path::new(folder.unwrap_or("")).join(program);
+            let plain = place.strip_prefix("./").unwrap_or(&place);
+            let is_made = spec.files.iter().any(|(name, _)| Path::new(name) == plain);
+            (!is_made && !may_be_made(spec)).then(|| {
+                format!(
+                    "there is no program {program} in the scratch folder of a trial, where the system \
+                     starts; write its whole path, or name its folder under `folder`"
+                )
+            })
+        }
+    }
+}
+
+/// What is wrong with a program that is named by a whole path, or found in PATH.
+fn in_path(program: &str, own: Option<&str>) -> Option<String> {
+    if program.contains(FILLED_IN) || (program.contains('/') && !program.starts_with('/')) {
+        return None;
+    }
+    if program.starts_with('/') {
+        let there = runs(Path::new(program));
+        return (!there).then(|| format!("there is no program {program}"));
+    }
+    let paths = own.map(Into::into).or_else(|| std::env::var_os("PATH"));
+    let found = std::env::split_paths(&paths?).any(|folder| runs(&folder.join(program)));
+    (!found).then(|| format!("there is no program `{program}` in PATH"))
+}
+
+fn runs(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use lab_study::{Ready, StopSignal};
+
+    use super::*;
+
+    fn spec(start: &str, folder: Option<&str>) -> CommandSpec {
+        CommandSpec {
+            start: vec![start.to_owned()],
+            env: vec![],
+            folder: folder.map(str::to_owned),
+            files: vec![],
+            port: None,
+            ready: Ready::Port,
+            ready_within_ms: 1,
+            reset: vec![],
+            stop_signal: StopSignal::Term,
+            stop_grace_ms: 1,
+            preparation: Preparation::default(),
+            preset: None,
+        }
+    }
+
+    #[track_caller]
+    fn check(spec: &CommandSpec, expected: &str) {
+        let said = of_command(spec).join("");
+        match expected.is_empty() {
+            true => assert_eq!(said, ""),
+            false => assert!(said.contains(expected), "{said}"),
+        }
+    }
+
+    #[test]
+    fn programs_and_folders_are_looked_for_where_the_system_will_start() {
+        check(&spec("sh", None), "");
+        check(
+            &spec("no-such-program", None),
+            "no program `no-such-program` in PATH",
+        );
+        check(&spec("/bin/sh", Some("/")), "");
+        check(&spec("/bin/no-such", None), "no program /bin/no-such");
+        check(&spec("./sh", Some("/bin")), "");
+        check(&spec("./no-such", Some("/bin")), "./no-such in /bin");
+        check(
+            &spec("sh", Some("/no-such-folder")),
+            "names /no-such-folder: No such file",
+        );
+        check(&spec("sh", Some("/bin/sh")), "this is no folder");
+        check(&spec("sh", Some("data")), "write a whole path");
+        check(&spec("sh", Some("{{ scratch }}/x")), "");
+        check(&spec("./run", None), "write its whole path");
+        check(&spec("{{ scratch }}/run", None), "");
+    }
+
+    #[test]
+    fn what_the_trial_makes_is_not_missed() {
+        let mut made = spec("./run", None);
+        made.files = vec![("run".to_owned(), "#!/bin/sh".to_owned())];
+        check(&made, "");
+        let mut reset = spec("./run", Some("data"));
+        reset.reset = vec!["sh".to_owned()];
+        check(&reset, "");
+        let mut filled = spec("sh", None);
+        filled.preparation.fill = vec![Action::Command(vec!["/no/such".to_owned()])];
+        check(&filled, "there is no program /no/such");
+    }
+}

@@ -1,0 +1,80 @@
+//! What can never work, whoever the user is: found when a file is read, not in the middle of a trial.
+
+use super::function::{self, Call, Kind};
+use super::jinja::{GLOBALS, Jinja};
+use super::piece::Plain;
+use crate::level::Parameters;
+use crate::render_error::RenderError;
+use crate::scope::UserScope;
+
+/// Largest text whose size is read for a hint.
+const MAX_SIZE: u64 = 1 << 40;
+
+/// Why an expression fails each time.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) cause: String,
+    pub(super) help: Option<String>,
+}
+
+/// Why a call with plain values fails each time, such as `int_in(5, 1)` or `text_of_size('2 KB')`.
+pub(super) fn plain(expression: &Plain) -> Option<Fault> {
+    let Plain::Numbers(call, arguments) = expression else {
+        return None;
+    };
+    if let Some(fault) = arguments.iter().find_map(plain) {
+        return Some(fault);
+    }
+    let mut numbers = Some(Vec::with_capacity(arguments.len()));
+    for argument in arguments {
+        let number = match argument {
+            Plain::Number(number) => Some(*number),
+            Plain::Text(text) => match function::whole_number(text) {
+                Ok(number) => Some(number),
+                Err(cause) => return Some(no_number(*call, text, cause)),
+            },
+            _ => None,
+        };
+        numbers = numbers.zip(number).map(|(mut numbers, number)| {
+            numbers.push(number);
+            numbers
+        });
+    }
+    let mut scope = UserScope::default();
+    let called = function::call_numbers(*call, &numbers?, &mut scope, &mut String::new());
+    called.err().map(|cause| Fault { cause, help: None })
+}
+
+/// A text that is no number where one is needed; mostly a size with its unit.
+fn no_number(call: Call, text: &str, cause: String) -> Fault {
+    let size = crate::size::size(text, MAX_SIZE).ok();
+    let help = size
+        .filter(|_| call == Call::TextOfSize)
+        .map(|bytes| format!("a size is a number of bytes here: `text_of_size({bytes})`"));
+    Fault { cause, help }
+}
+
+/// Why an expression that knows nothing of its user fails each time.
+pub(super) fn jinja(compiled: &Jinja, parameters: &Parameters) -> Option<Fault> {
+    let is_constant = |name: &String| {
+        GLOBALS.contains(&name.as_str())
+            || parameters.contains_key(name)
+            || function::find(name).is_some_and(gives_the_same)
+    };
+    if !compiled.undeclared().iter().all(is_constant) {
+        return None;
+    }
+    match compiled.render(&mut UserScope::default(), &mut String::new()) {
+        Err(RenderError::Failed { cause, .. }) => Some(Fault { cause, help: None }),
+        _ => None,
+    }
+}
+
+/// Whether a function works for each user, or for none.
+fn gives_the_same(function: &function::Function) -> bool {
+    let draws = matches!(
+        function.call,
+        Call::IntIn | Call::DateIn | Call::Neighbour | Call::Uuid
+    );
+    matches!(function.kind, Kind::Numbers(_)) && !draws
+}
