@@ -374,6 +374,10 @@ pub(crate) struct ServeArgs {
     /// File with the admin token; made, and the token printed once, if it is missing
     #[arg(long, env = "PLIMSOLL_ADMIN_TOKEN_FILE", value_name = "FILE")]
     pub(crate) admin_token_file: Option<PathBuf>,
+    /// Register this user where there is no user at all, as an administrator with a password that is
+    /// printed once; it is in the file first-password of the data folder where nobody sits at a terminal
+    #[arg(long, env = "PLIMSOLL_FIRST_ADMIN", value_name = "NAME")]
+    pub(crate) first_admin: Option<String>,
     /// Domain of the users' addresses, as in ada@DOMAIN
     #[arg(
         long,

@@ -122,6 +122,7 @@ Examples:
   plimsoll users add ada                    asks for a password; reads a line of stdin if that is no
                                             terminal
   plimsoll users list --json
+  plimsoll users admin ada on               ada manages users in the browser
   plimsoll users disable ada                ada can't sign in; mail still comes in
   plimsoll users remove ada --yes           with all mail, meetings, and documents
 
@@ -157,6 +158,14 @@ pub(crate) enum UsersCommand {
     Disable(UserName),
     /// Let a user sign in again
     Enable(UserName),
+    /// Let a user manage users in the browser, or not any more
+    Admin {
+        /// The user
+        name: String,
+        /// Whether the user may
+        #[arg(value_enum)]
+        may: OnOff,
+    },
     /// Remove a user with all mail, meetings, and documents
     Remove {
         /// The user
@@ -177,6 +186,14 @@ pub(crate) enum UsersCommand {
         /// Only these users
         names: Vec<String>,
     },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnOff {
+    /// The page “Users” is there
+    On,
+    /// It is not
+    Off,
 }
 
 #[derive(Debug, Args)]

@@ -48,6 +48,11 @@ fn users_come_are_shown_and_go() {
             .good("users list --json", "")
             .contains(r#""name":"ada""#)
     );
+    place.good("users admin ada on", "");
+    assert!(place.good("users show ada", "").contains("/users"));
+    place.good("users admin ada off", "");
+    assert!(!place.good("users show ada", "").contains("/users"));
+    place.bad("users admin ben on", "", 104);
     place.good("users disable ada", "");
     assert!(place.good("users list", "").contains("disabled"));
     place.good("users enable ada", "");

@@ -138,6 +138,7 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
     config.domain.clone_from(&args.domain);
     config.port_file.clone_from(&args.port_file);
     config.admin_token_file.clone_from(&args.admin_token_file);
+    config.first_admin.clone_from(&args.first_admin);
     config.admin_token = std::env::var(ADMIN_TOKEN)
         .ok()
         .filter(|token| !token.is_empty());

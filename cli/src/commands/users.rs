@@ -14,7 +14,7 @@ use crate::admin::Admin;
 use crate::commands::print;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt;
-use crate::operating::{SessionsArgs, SessionsCommand, UsersArgs, UsersCommand};
+use crate::operating::{OnOff, SessionsArgs, SessionsCommand, UsersArgs, UsersCommand};
 use crate::size::size;
 use crate::talk::say;
 
@@ -44,6 +44,7 @@ pub(crate) fn run(args: &UsersArgs) -> Result<Exit, Failure> {
                 .good()?;
             print(&format!("{} can sign in again\n", user.name))
         }
+        UsersCommand::Admin { name, may } => set_admin(&admin, name, *may),
         UsersCommand::Remove { name, yes } => remove(&admin, name, *yes),
         UsersCommand::Export { name, file } => export(&admin, name, file),
         UsersCommand::Usage { names } => usage(&admin, names),
@@ -91,6 +92,16 @@ fn add(admin: &Admin, name: &str) -> Result<Exit, Failure> {
         return Err(failure);
     }
     print(&format!("{name} can sign in\n"))
+}
+
+fn set_admin(admin: &Admin, name: &str, may: OnOff) -> Result<Exit, Failure> {
+    let (method, said) = match may {
+        OnOff::On => ("PUT", "may manage users, at /users in the browser"),
+        OnOff::Off => ("DELETE", "may not manage users any more"),
+    };
+    let path = format!("{}/admin", path(name));
+    admin.ask(method, &path, b"")?.good()?;
+    print(&format!("{name} {said}\n"))
 }
 
 fn set_password(admin: &Admin, name: &str, password: &str) -> Result<(), Failure> {
@@ -156,14 +167,29 @@ fn list(admin: &Admin, as_json: bool) -> Result<Exit, Failure> {
             text(&user["name"]),
             day(&user["created"]),
             state(user).to_owned(),
+            yes(&user["admin"]),
             number("app_passwords"),
             number("sessions"),
         ]
     });
     print(&table(
-        &["USER", "SINCE", "SIGNS IN", "APP PASSWORDS", "SESSIONS"],
+        &[
+            "USER",
+            "SINCE",
+            "SIGNS IN",
+            "ADMIN",
+            "APP PASSWORDS",
+            "SESSIONS",
+        ],
         rows,
     ))
+}
+
+fn yes(value: &Value) -> String {
+    match value == &json!(true) {
+        true => "yes".to_owned(),
+        false => String::new(),
+    }
 }
 
 fn state(user: &Value) -> &'static str {
@@ -196,6 +222,9 @@ fn show(admin: &Admin, name: &str, as_json: bool) -> Result<Exit, Failure> {
         bytes("mail_bytes"),
         bytes("document_bytes"),
     );
+    if user["admin"] == json!(true) {
+        shown += "  admin      yes: manages users at /users in the browser\n";
+    }
     for password in user["app_passwords"].as_array().into_iter().flatten() {
         let used = match password["used"].is_null() {
             true => "not used since the server started".to_owned(),

@@ -51,6 +51,9 @@ pub struct Credentials {
     /// The user may not sign in. Mail still comes in.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disabled: bool,
+    /// The user sees, adds, and removes users.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub admin: bool,
 }
 
 /// A password made by the server for one program.

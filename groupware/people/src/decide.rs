@@ -30,6 +30,9 @@ pub enum AccountError {
     /// The user may have no further application password.
     #[error("the user has as many application passwords as allowed")]
     TooManyAppPasswords,
+    /// There is a user of this name.
+    #[error("there is a user {0} already")]
+    Taken(String),
     /// There may be no further user.
     #[error("the server has as many users as allowed")]
     TooManyUsers,
@@ -184,6 +187,45 @@ pub fn set_password(
     Ok((batch, change))
 }
 
+/// Registers a user with the hash of a password, and perhaps the right to manage users.
+///
+/// # Errors
+/// When there is a user of this name, or there are `most` users.
+pub fn add(
+    directory: &Users,
+    name: UserName,
+    (password, admin): (String, bool),
+    most: usize,
+    now: i64,
+) -> Result<(Batch, Change), AccountError> {
+    let (account, created) = find_or_new(directory, name, 0, now);
+    if !created {
+        return Err(AccountError::Taken(account.name.spelling().to_string()));
+    }
+    if directory.len() >= most {
+        return Err(AccountError::TooManyUsers);
+    }
+    let credentials = Credentials {
+        password: Some(password),
+        admin,
+        ..Credentials::default()
+    };
+    let mut batch = Batch::new();
+    // What a deleted user of the same name may have left by a late write.
+    batch.delete_partition(Arc::clone(account.name.key()));
+    put(&mut batch, &account, &credentials);
+    let registered = Registered {
+        account,
+        created,
+        app_password: None,
+    };
+    let change = Change {
+        registered,
+        credentials,
+    };
+    Ok((batch, change))
+}
+
 /// Makes an application password; gives its id and text too.
 ///
 /// # Errors
@@ -251,6 +293,21 @@ pub fn set_disabled(
     let account = known(directory, name)?;
     let mut credentials = Credentials::clone(&account.credentials());
     credentials.disabled = disabled;
+    Ok(replace(account, credentials))
+}
+
+/// Lets a user manage users, or not any more.
+///
+/// # Errors
+/// When there is no such user.
+pub fn set_admin(
+    directory: &Users,
+    name: &str,
+    admin: bool,
+) -> Result<(Batch, Change), AccountError> {
+    let account = known(directory, name)?;
+    let mut credentials = Credentials::clone(&account.credentials());
+    credentials.admin = admin;
     Ok(replace(account, credentials))
 }
 

@@ -13,9 +13,9 @@ mod users;
 
 pub use account::{Account, AppPassword, Credentials, LastUsed, MAX_APP_PASSWORDS};
 pub use decide::{
-    AccountError, Change, NewUser, Registered, add_app_password, change_password, clear, delete,
-    is_leaving, leaving, left, load, publish, ranges_of_reset, register, remove_app_password,
-    set_disabled, set_password,
+    AccountError, Change, NewUser, Registered, add, add_app_password, change_password, clear,
+    delete, is_leaving, leaving, left, load, publish, ranges_of_reset, register,
+    remove_app_password, set_admin, set_disabled, set_password,
 };
 pub use directory::Directory;
 pub use name::{UserName, without_nsf};

@@ -57,6 +57,9 @@ pub struct Config {
     pub admin_token_file: Option<PathBuf>,
     /// The admin token itself; then the file is neither read nor written.
     pub admin_token: Option<String>,
+    /// Who is registered at a start without any users, with the right to manage users and a password that
+    /// is made then.
+    pub first_admin: Option<String>,
     /// Bytes of filler that a new user's mailbox gets, unless the registration says otherwise; at
     /// most 1 GiB.
     pub mailbox_pad_bytes: u64,
@@ -109,6 +112,7 @@ impl Config {
             port_file: None,
             admin_token_file: None,
             admin_token: None,
+            first_admin: None,
             mailbox_pad_bytes: 0,
             mail_quota_bytes: Some(2 << 30),
             parent_pid: None,

@@ -49,6 +49,12 @@ pub enum ServeError {
     /// The admin token can't be read or made.
     #[error("cannot read or write the admin token")]
     AdminToken(#[source] io::Error),
+    /// Nobody can be called what the first administrator is to be called.
+    #[error("{0:?} is no user name: letters, digits, '.', '_', and '-', 64 at most")]
+    FirstAdmin(String),
+    /// The first administrator's password can't be written.
+    #[error("cannot write the first administrator's password")]
+    FirstPassword(#[source] io::Error),
     /// What a server to look at shows can't be put into it.
     #[error("cannot fill the mailboxes: {0}")]
     Demo(String),
@@ -76,13 +82,18 @@ impl ServeError {
     /// fails again, whatever the machine's state.
     pub fn is_configuration(&self) -> bool {
         match self {
-            Self::Exposed(_) | Self::Threads(_) | Self::MailboxPad(_) | Self::Tls(_) => true,
+            Self::Exposed(_)
+            | Self::Threads(_)
+            | Self::MailboxPad(_)
+            | Self::Tls(_)
+            | Self::FirstAdmin(_) => true,
             Self::AdminToken(error) => error.kind() == io::ErrorKind::InvalidData,
             Self::Listen { source, .. } => source.kind() == io::ErrorKind::AddrNotAvailable,
             Self::Open(_)
             | Self::Store(_)
             | Self::Content(_)
             | Self::Accounts(_)
+            | Self::FirstPassword(_)
             | Self::Demo(_)
             | Self::PortFile { .. }
             | Self::Died

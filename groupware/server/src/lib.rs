@@ -6,6 +6,7 @@ mod admin_token;
 mod check;
 mod config;
 mod error;
+mod first_admin;
 mod log;
 mod notify;
 mod parts;

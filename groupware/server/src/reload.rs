@@ -40,6 +40,7 @@ impl Reloaded {
                     "admin-token-file",
                     old.admin_token_file != new.admin_token_file,
                 ),
+                ("first-admin", old.first_admin != new.first_admin),
                 ("domain", old.domain != new.domain),
                 ("lookup", old.lookup != new.lookup),
                 ("lookup-layout", old.lookup_layout != new.lookup_layout),

@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::admin_token;
 use crate::config::{Config, Data};
 use crate::error::ServeError;
+use crate::first_admin;
 use crate::log::Log;
 use crate::notify::Notify;
 use crate::server::Server;
@@ -88,7 +89,10 @@ fn serve(config: Config, surroundings: Surroundings, demo: Option<Demo>) -> Resu
     let server = Server::start(config)?;
     let mut said = addresses(scheme, &server);
     if !is_demo {
-        said += &token(&first, &server, io::stderr().is_terminal());
+        let is_terminal = io::stderr().is_terminal();
+        said += &token(&first, &server, is_terminal);
+        let admin = first_admin::register(&first, server.service(), is_terminal);
+        said += &runtime.block_on(admin)?;
     } else {
         let users = runtime.block_on(demo::fill(server.service()));
         let users = users.map_err(|error| ServeError::Demo(error.to_string()))?;

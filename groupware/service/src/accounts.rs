@@ -98,6 +98,27 @@ impl Accounts {
         Ok(published.pop().expect("one change gives one result"))
     }
 
+    /// Registers a user with the hash of a password, and perhaps the right to manage users.
+    ///
+    /// # Errors
+    /// The decision's, and the store's.
+    pub async fn add(
+        &self,
+        name: UserName,
+        hash: String,
+        admin: bool,
+        now: i64,
+    ) -> Result<Arc<Account>, AccountsError> {
+        let _changing = self.changing.lock().await;
+        self.finish_departure(name.key()).await?;
+        let with = (hash, admin);
+        let (batch, change) = people::add(&self.directory, name, with, self.max_users, now)?;
+        let account = Arc::clone(change.account());
+        self.store.commit(batch).await?;
+        people::publish(&self.directory, [change]);
+        Ok(account)
+    }
+
     /// Sets the hash of the password of a user who is there. The caller ends sessions.
     ///
     /// # Errors
@@ -152,6 +173,15 @@ impl Accounts {
         disabled: bool,
     ) -> Result<Arc<Account>, AccountsError> {
         self.decide(|users| people::set_disabled(users, name, disabled))
+            .await
+    }
+
+    /// Lets a user manage users, or not any more.
+    ///
+    /// # Errors
+    /// The decision's, and the store's.
+    pub async fn set_admin(&self, name: &str, admin: bool) -> Result<Arc<Account>, AccountsError> {
+        self.decide(|users| people::set_admin(users, name, admin))
             .await
     }
 

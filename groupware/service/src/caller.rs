@@ -147,6 +147,22 @@ impl Caller {
         done
     }
 
+    /// Runs a change to its end, whether or not the caller waits; `None` when the server stops meanwhile.
+    /// Nobody else's request waits for it.
+    ///
+    /// # Panics
+    /// When the change does.
+    pub async fn to_the_end<T: Send + 'static>(
+        &self,
+        change: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        match self.give_way(tokio::spawn(change)).await {
+            Ok(done) => Some(done),
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => None,
+        }
+    }
+
     /// Keeps memory until the answer is on its way, in the place of what was kept before.
     pub fn keep(&self, memory: Option<Permit>) {
         let mut kept = self.0.memory.lock().unwrap_or_else(PoisonError::into_inner);

@@ -27,7 +27,7 @@ pub use change::{ChangeError, change};
 pub use client::Client;
 pub use limit::Limiter;
 pub use passwords::{Busy, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, Passwords};
-pub use service::{Parts, Service, Settings};
+pub use service::{Parts, Service, Settings, Usage};
 pub use sessions::{Lifetime, SessionLine, Sessions};
 pub use sign_in::{Proven, SignInError};
 pub use user::User;

@@ -17,6 +17,17 @@ pub fn secret() -> String {
     secret_text(&bytes::<SECRET_BYTES>())
 }
 
+/// A new password for a person: 80 random bits in letters and digits that nobody mistakes for each other.
+pub fn password() -> String {
+    const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    let letters = bytes::<16>().map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
+    let groups: Vec<String> = letters
+        .chunks(4)
+        .map(|group| group.iter().collect())
+        .collect();
+    groups.join("-")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

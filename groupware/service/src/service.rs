@@ -66,6 +66,15 @@ impl Default for Settings {
     }
 }
 
+/// What a user takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of messages.
+    pub mail_bytes: u64,
+    /// Bytes of documents, attachments, and uploads under way.
+    pub document_bytes: u64,
+}
+
 /// A handle on what all fronts share.
 #[derive(Debug, Clone)]
 pub struct Service(Arc<Parts>);
@@ -130,6 +139,19 @@ impl Service {
             mail_quota_bytes,
             ..Settings::clone(&settings)
         });
+    }
+
+    /// What a user takes, as it is counted.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn usage(&self, mailbox: &str) -> Result<Usage, StoreError> {
+        self.0.store.read(|snapshot| {
+            Ok(Usage {
+                mail_bytes: groupware_mail::stored_bytes(snapshot, mailbox)?,
+                document_bytes: groupware_documents::stored_bytes(snapshot, mailbox)?,
+            })
+        })
     }
 
     /// Who the local users are.

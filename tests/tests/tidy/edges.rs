@@ -52,7 +52,6 @@ const EDGES: &[(&str, &[&str])] = &[
         "groupware-front-admin",
         &[
             "groupware-content",
-            "groupware-documents",
             "groupware-fixtures",
             "groupware-http",
             "groupware-mail",

@@ -50,7 +50,9 @@ impl From<AccountsError> for AdminFailure {
             AccountsError::Decided(
                 AccountError::Unknown(_) | AccountError::UnknownAppPassword(_),
             ) => 404,
-            AccountsError::Decided(AccountError::TooManyAppPasswords) => 409,
+            AccountsError::Decided(AccountError::TooManyAppPasswords | AccountError::Taken(_)) => {
+                409
+            }
             AccountsError::Decided(AccountError::TooManyUsers) => 507,
             _ => 500,
         };

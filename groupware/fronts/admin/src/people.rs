@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::{Extension, Path, State};
 use axum::response::IntoResponse;
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
-use groupware_documents::DocumentError;
 use groupware_http::{Admin, ApiError, Query};
-use groupware_mail::MailError;
 use groupware_people::{Account, AccountError};
 use groupware_service::{AccountsError, Caller};
 use http::StatusCode;
@@ -28,6 +26,7 @@ pub(crate) fn routes() -> Router<AdminFront> {
         .route(&at("/{name}"), get(show))
         .route(&at("/{name}/disable"), post(disable))
         .route(&at("/{name}/enable"), post(enable))
+        .route(&at("/{name}/admin"), put(make_admin).delete(make_no_admin))
         .route(&at("/{name}/sessions"), delete(end_sessions))
         .route(&at("/{name}/sessions/{id}"), delete(end_session))
 }
@@ -46,6 +45,8 @@ struct UserLine {
     /// Seconds since 1970.
     created: i64,
     disabled: bool,
+    /// Whether the user may manage users.
+    admin: bool,
     /// Whether there is a password of the user's own choice.
     password: bool,
     app_passwords: usize,
@@ -57,10 +58,11 @@ struct UserView {
     name: Arc<str>,
     created: i64,
     disabled: bool,
+    admin: bool,
     password: bool,
     app_passwords: Vec<AppPasswordLine>,
     sessions: Vec<SessionView>,
-    usage: Usage,
+    usage: UsageView,
 }
 
 #[derive(Serialize)]
@@ -81,7 +83,7 @@ struct SessionView {
 }
 
 #[derive(Serialize)]
-struct Usage {
+struct UsageView {
     mail_bytes: u64,
     document_bytes: u64,
 }
@@ -110,6 +112,7 @@ fn line(front: &AdminFront, account: &Account) -> UserLine {
         name: Arc::clone(account.name.spelling()),
         created: account.created,
         disabled: credentials.disabled,
+        admin: credentials.admin,
         password: credentials.password.is_some(),
         app_passwords: credentials.app_passwords.len(),
         sessions: service.sessions.of(account, None, service.uptime()).len(),
@@ -127,19 +130,12 @@ async fn show(State(front): State<AdminFront>, _: Admin, Path(name): Path<String
     let (now_s, mailbox) = (service.now_s(), account.name.key());
     let sessions = service.sessions.of(&account, None, service.uptime());
     let ago = |span: std::time::Duration| now_s - i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
-    let read: Result<u64, MailError> = service
-        .store()
-        .read(|snapshot| groupware_mail::used_bytes(snapshot, mailbox));
-    let mail_bytes = read?;
-    let room: Result<u64, DocumentError> = service
-        .store()
-        .read(|snapshot| groupware_documents::room(snapshot, mailbox, u64::MAX));
-    let unreadable = |_| ApiError::told(500, "The documents can't be read.");
-    let document_bytes = u64::MAX - room.map_err(unreadable)?;
+    let usage = service.usage(mailbox)?;
     let view = UserView {
         name: Arc::clone(account.name.spelling()),
         created: account.created,
         disabled: credentials.disabled,
+        admin: credentials.admin,
         password: credentials.password.is_some(),
         app_passwords: credentials
             .app_passwords
@@ -159,9 +155,9 @@ async fn show(State(front): State<AdminFront>, _: Admin, Path(name): Path<String
                 id: session.id,
             })
             .collect(),
-        usage: Usage {
-            mail_bytes,
-            document_bytes,
+        usage: UsageView {
+            mail_bytes: usage.mail_bytes,
+            document_bytes: usage.document_bytes,
         },
     };
     Ok(Json(view).into_response())
@@ -193,6 +189,33 @@ async fn set_disabled(front: AdminFront, caller: Caller, name: String, disabled:
         if disabled {
             front.service.sessions.end_all(&account);
         }
+        Ok(Json(line(&front, &account)).into_response())
+    })
+    .await
+}
+
+async fn make_admin(
+    State(front): State<AdminFront>,
+    Extension(caller): Extension<Caller>,
+    _: Admin,
+    Path(name): Path<String>,
+) -> Reply {
+    set_admin(front, caller, name, true).await
+}
+
+async fn make_no_admin(
+    State(front): State<AdminFront>,
+    Extension(caller): Extension<Caller>,
+    _: Admin,
+    Path(name): Path<String>,
+) -> Reply {
+    set_admin(front, caller, name, false).await
+}
+
+async fn set_admin(front: AdminFront, caller: Caller, name: String, admin: bool) -> Reply {
+    to_the_end(&caller, async move {
+        let accounts = &front.service.accounts;
+        let account = accounts.set_admin(&name, admin).await?;
         Ok(Json(line(&front, &account)).into_response())
     })
     .await

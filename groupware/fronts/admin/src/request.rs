@@ -31,16 +31,10 @@ pub(crate) async fn to_the_end(
     caller: &Caller,
     change: impl Future<Output = Reply> + Send + 'static,
 ) -> Reply {
-    match caller.give_way(tokio::spawn(change)).await {
-        Ok(reply) => reply,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => {
-            let stopping = "The server is stopping.";
-            Err(AdminFailure::from(ApiError::later(
-                StatusCode::SERVICE_UNAVAILABLE,
-                stopping,
-                5,
-            )))
-        }
-    }
+    let stopping = || {
+        let message = "The server is stopping.";
+        AdminFailure::from(ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 5))
+    };
+    let done = caller.to_the_end(change).await;
+    done.unwrap_or_else(|| Err(stopping()))
 }

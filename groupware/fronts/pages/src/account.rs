@@ -178,7 +178,7 @@ fn session_list(visitor: &Visitor, sessions: &[SessionLine]) -> Markup {
 }
 
 /// Whether the password is the user's: the one that was chosen, where there is one.
-async fn prove(
+pub(crate) async fn prove(
     pages: &Pages,
     visitor: &Visitor,
     password: &str,

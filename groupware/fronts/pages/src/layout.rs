@@ -30,6 +30,8 @@ pub(crate) enum Here {
     Calendar,
     Invitations,
     Settings,
+    /// Among users, for who manages them.
+    Users,
 }
 
 /// A page of a signed-in user.
@@ -122,6 +124,9 @@ fn side(visitor: &Visitor, here: Here, counted: &Counted) -> Markup {
                     (place(here == Here::Calendar, "/calendar", "Calendar", &html! {}))
                     (place(here == Here::Invitations, "/invitations", "Invitations",
                         &count(counted.invitations, "unanswered")))
+                    @if visitor.is_admin {
+                        (place(here == Here::Users, "/users", "Users", &html! {}))
+                    }
                     (place(here == Here::Settings, "/settings", "Settings", &html! {}))
                 }
             }

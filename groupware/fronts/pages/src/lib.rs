@@ -28,6 +28,7 @@ mod return_path;
 mod settings;
 mod sign_in;
 mod takeout;
+mod users;
 mod visitor;
 mod week;
 mod zone;
@@ -54,6 +55,7 @@ pub fn routes(pages: &Pages, gate: &Gate) -> Router {
         .route("/settings", get(settings::show).post(settings::submit))
         .route("/people", get(people::complete))
         .merge(account_routes())
+        .merge(users::routes())
         .merge(calendar_routes())
         .layer(DefaultBodyLimit::max(FORM_BYTES))
         .merge(mail::routes())

@@ -59,6 +59,11 @@ notices! {
     PasswordChanged = "password-changed", "Your password is changed, and all other sessions have ended.";
     AppPasswordRemoved = "app-password-removed", "The program's password is taken back, and all other sessions have ended.";
     SessionsEnded = "sessions-ended", "Ended.";
+    UserDisabled = "user-disabled", "The user can't sign in any more, and all of the user's sessions have ended.";
+    UserEnabled = "user-enabled", "The user can sign in again.";
+    UserIsAdmin = "user-is-admin", "The user may manage users now.";
+    UserIsNoAdmin = "user-is-no-admin", "The user may not manage users any more.";
+    UserRemoved = "user-removed", "The user is removed, with all that was the user's.";
     SettingsSaved = "settings-saved", "Your settings are saved.";
 }
 

@@ -18,6 +18,8 @@ use crate::{forgery, return_path};
 #[derive(Clone)]
 pub(crate) struct Visitor {
     pub(crate) owner: User,
+    /// Whether the user may manage users.
+    pub(crate) is_admin: bool,
     /// What the user's forms carry.
     pub(crate) proof: String,
     pub(crate) zone: Zone,
@@ -53,6 +55,7 @@ impl FromRequestParts<Pages> for Visitor {
         let now = service.now_s();
         Ok(Self {
             proof: forgery::token(&pages.form_key, &account),
+            is_admin: account.credentials().admin,
             owner,
             now,
             today: zone.clock(now).date(),

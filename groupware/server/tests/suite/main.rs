@@ -10,6 +10,7 @@ mod mail;
 mod owner;
 mod pages;
 mod pages_mail;
+mod pages_users;
 mod people;
 mod proxies;
 mod service;

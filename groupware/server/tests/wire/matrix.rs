@@ -16,13 +16,16 @@ const MESSAGE: &str = "From: ada@localhost\r\nTo: ada@localhost\r\nSubject: x\r\
     --m\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=\"a.txt\"\r\n\r\n\
     file\r\n--m--\r\n";
 
-/// Who asks. All data is ada's; cyd and dan have what she grants.
-const WHO: [&str; 6] = ["stranger", "other", "reader", "author", "owner", "admin"];
+/// Who asks. All data is ada's; cyd and dan have what she grants; eve may manage users; the token's
+/// bearer is nobody of them.
+const WHO: [&str; 7] = [
+    "stranger", "other", "reader", "author", "owner", "manager", "token",
+];
 
 /// A server with something at the end of every route.
 struct World {
     server: Server,
-    /// The cookie and the form's proof of ben, cyd, dan, and ada.
+    /// The cookie and the form's proof of ben, cyd, dan, ada, and eve.
     signed_in: Vec<(String, String)>,
     names: Vec<(&'static str, &'static str, String)>,
 }
@@ -36,7 +39,7 @@ fn last(reply: &Reply) -> String {
 impl World {
     fn new() -> Self {
         let server = start();
-        let users = ["ben", "cyd", "dan", "ada"];
+        let users = ["ben", "cyd", "dan", "ada", "eve"];
         let passwords = register(&server, &users);
         let signed_in: Vec<_> = users
             .iter()
@@ -44,6 +47,8 @@ impl World {
             .map(|(name, password)| Browser::sign_in(&server, name, password))
             .map(|browser| (browser.cookie, browser.proof))
             .collect();
+        let manages = admin(&server, "PUT", "/admin/users/eve/admin", json!(null));
+        assert_eq!(manages.status, 200);
         let mut world = Self {
             server,
             signed_in,
@@ -115,6 +120,7 @@ impl World {
             ("/mail", "{file}", "a.txt".into()),
             ("/message", "{name}", "a.txt".into()),
             ("/admin", "{name}", "ben".into()),
+            ("/users", "{name}", "ben".into()),
             ("", "{folder}", "inbox".into()),
             ("", "{day}", "2061-03-04".into()),
             ("", "{month}", "2061-03".into()),
@@ -148,7 +154,7 @@ impl World {
         let mut proof = "";
         match who {
             "stranger" => {}
-            "admin" => headers.push(("authorization", &bearer)),
+            "token" => headers.push(("authorization", &bearer)),
             who => {
                 let at = WHO.iter().position(|known| *known == who).unwrap() - 1;
                 headers.push(("cookie", &self.signed_in[at].0));
@@ -219,7 +225,7 @@ fn who_gets_in_where() {
     for (number, (route, method)) in cells.iter().enumerate() {
         let statuses: Vec<u16> = columns.iter().map(|column| column[number]).collect();
         let row = format!("{route} {method}: {statuses:?}");
-        let [stranger, other, reader, _, _, admin] = statuses[..] else {
+        let [stranger, other, reader, _, _, manager, token] = statuses[..] else {
             panic!("one of each: {row}")
         };
         // What is asked here says too little for some routes, which is told before who may ask.
@@ -227,14 +233,22 @@ fn who_gets_in_where() {
         let is_owned = ["/mail/{mailbox}", "/docs/{mailbox}", "/tus/{mailbox}"];
         if is_owned.iter().any(|start| route.starts_with(start)) && method != "OPTIONS" {
             assert!(
-                refused(stranger) && refused(other) && refused(admin),
+                [stranger, other, manager, token].into_iter().all(refused),
                 "{row}"
             );
             assert!(method == "GET" || refused(reader), "{row}");
         }
         if route.starts_with("/admin/") {
-            let others = &statuses[..5];
+            let others = &statuses[..6];
             if others.iter().any(|status| *status != 401) {
+                open.push(row.clone());
+            }
+        }
+        if route.starts_with("/users") {
+            // To the sign-in page, out of a session, or not allowed.
+            let is_out = matches!(stranger, 303 | 401) && statuses[1..5] == [403; 4];
+            let is_let_in = !matches!(manager, 401 | 403);
+            if !is_out || !is_let_in || !matches!(token, 303 | 401) {
                 open.push(row);
             }
         }
@@ -245,7 +259,7 @@ fn who_gets_in_where() {
         rows.push(format!("{} {method:<7} {route}", statuses.concat()));
     }
     assert!(open.is_empty(), "open to whom they shouldn't be: {open:#?}");
-    rows.sort_by(|a: &String, b: &String| a[57..].cmp(&b[57..]));
+    rows.sort_by(|a: &String, b: &String| a[65..].cmp(&b[65..]));
     let names: Vec<String> = WHO.iter().map(|who| format!("{who:>8}")).collect();
     assert_snapshot!(format!("{}\n{}", names.concat(), rows.join("\n")));
 }

@@ -10,7 +10,7 @@ use crate::support::{send, start};
 use crate::transcript::reply_text;
 
 /// A path of every route.
-const PATHS: [&str; 83] = [
+const PATHS: [&str; 91] = [
     "/",
     "/account",
     "/account/app-passwords",
@@ -21,6 +21,7 @@ const PATHS: [&str; 83] = [
     "/admin/reset",
     "/admin/users",
     "/admin/users/x",
+    "/admin/users/x/admin",
     "/admin/users/x/app-passwords",
     "/admin/users/x/app-passwords/x",
     "/admin/users/x/disable",
@@ -94,6 +95,13 @@ const PATHS: [&str; 83] = [
     "/trash/empty",
     "/tus/x/x",
     "/tus/x/x/x/x",
+    "/users",
+    "/users/x",
+    "/users/x/admin",
+    "/users/x/disabled",
+    "/users/x/password",
+    "/users/x/remove",
+    "/users/x/sessions/end",
 ];
 /// Paths with another body limit or layer of their own.
 const WRITE: &str = "/write";

@@ -1,0 +1,105 @@
+//! Passwords that an administrator gives to others, and the administrator's own, which proves who asks.
+
+use groupware_service::{MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, random};
+use maud::{Markup, html};
+
+use crate::account;
+use crate::error::PageError;
+use crate::field::{Input, Wrong};
+use crate::form::Sent;
+use crate::front::Pages;
+use crate::visitor::Visitor;
+
+/// The field of the administrator's own password, and that of a second form on the same page.
+pub(crate) const OWN: &str = "own-password";
+pub(crate) const OWN_FOR_RIGHTS: &str = "own-password-for-rights";
+
+/// A password for somebody else.
+pub(crate) struct Password {
+    pub(crate) text: String,
+    is_made: bool,
+}
+
+impl Password {
+    /// Its text, if nobody knows it yet.
+    pub(crate) fn made(self) -> Option<String> {
+        self.is_made.then_some(self.text)
+    }
+}
+
+/// What was typed, or a new password where nothing was.
+pub(crate) fn chosen(typed: &str, wrong: &mut Wrong) -> Password {
+    if typed.is_empty() {
+        return Password {
+            text: random::password(),
+            is_made: true,
+        };
+    }
+    if !(MIN_PASSWORD_BYTES..=MAX_PASSWORD_BYTES).contains(&typed.len()) {
+        let text = format!("A password has at least {MIN_PASSWORD_BYTES} letters.");
+        wrong.add("password", text);
+    }
+    Password {
+        text: typed.to_owned(),
+        is_made: false,
+    }
+}
+
+pub(crate) fn field(name: &'static str, label: &str, wrong: &Wrong) -> Markup {
+    let input = Input {
+        kind: "password",
+        autocomplete: Some("new-password"),
+        hint: Some("Leave it empty, and the server makes one."),
+        ..Input::text(name, label, "")
+    };
+    input.render(wrong)
+}
+
+pub(crate) fn own_field(name: &'static str, wrong: &Wrong) -> Markup {
+    let input = Input {
+        kind: "password",
+        autocomplete: Some("current-password"),
+        required: true,
+        ..Input::text(name, "Your own password", "")
+    };
+    input.render(wrong)
+}
+
+/// A password that was just made.
+pub(crate) fn made_now(text: &str) -> Markup {
+    html! {
+        p { "The password is" }
+        p { code { (text) } }
+        p { "It is shown only now. Whoever gets it can change it under Settings." }
+    }
+}
+
+/// Looks whether the own password that came along is right.
+pub(crate) async fn prove(
+    pages: &Pages,
+    (sent, name): (&Sent, &'static str),
+    wrong: &mut Wrong,
+) -> Result<(), PageError> {
+    let given = sent.fields.get(name);
+    if let Some(text) = account::prove(pages, &sent.visitor, given).await? {
+        wrong.add(name, text);
+    }
+    Ok(())
+}
+
+pub(crate) async fn hash(
+    pages: &Pages,
+    visitor: &Visitor,
+    password: &str,
+) -> Result<String, PageError> {
+    let (service, caller) = (&pages.service, visitor.owner.caller());
+    let hash = service.passwords.hash(caller, password.to_owned()).await;
+    let busy = "Too many passwords are set at once. Try again in a moment.";
+    hash.map_err(|_| PageError::Refused(503, busy.to_owned()))
+}
+
+/// Notes in the log which administrator did what to whom.
+pub(crate) fn note(visitor: &Visitor, user: &str, done: &str) {
+    let by = &**visitor.owner.name();
+    tracing::info!(by, user, "{done}");
+}
