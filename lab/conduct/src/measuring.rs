@@ -19,7 +19,8 @@ pub(crate) const LOOK: Duration = Duration::from_millis(100);
 /// Counters are sampled this often, or sixty times a hold if that is more often.
 const SAMPLE: Duration = Duration::from_secs(1);
 const SAMPLES_PER_HOLD: u32 = 60;
-/// A sample costs half a millisecond; more often than this it would load the generator.
+/// A sample costs a millisecond and more, by the system's threads; more often than this it would load
+/// the generator.
 const SAMPLE_AT_LEAST: Duration = Duration::from_millis(20);
 /// Progress is told this often.
 const TELL: Duration = Duration::from_secs(1);

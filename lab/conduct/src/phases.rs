@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use lab_archive::{RawBaseline, TrialWriter};
-use lab_driver::{Clock, Driver, DriverEvent};
+use lab_driver::{Background, Clock, Driver, DriverEvent};
 use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::LoadKind;
 
@@ -129,6 +129,7 @@ impl Conductor<'_> {
             let scraper = Scraper::start(exporter, clock).map_err(ConductError::Scraper)?;
             measuring.scrape(scraper);
         }
+        let _behind = self.own_cores().then(Background::step_back);
         let result = self.loop_until_done(clock, &mut measuring, events, system, writer, facts);
         facts.notes.extend(measuring.scraper_note());
         facts.measured = measuring.finish();

@@ -235,13 +235,17 @@ impl Conductor<'_> {
             block: self.trial.block,
             base_date: self.plan.dates_from,
             cores: cores.collect(),
-            // A system that runs already may do so anywhere.
-            own_cores: !self.pinning.shared && !system::is_attached(&self.trial.system),
+            own_cores: self.own_cores(),
             ramp: self.ramp(),
             hold: self.hold(),
             window: Duration::from_millis(load.window_ms.max(1)),
             limits: self.limits(),
         }
+    }
+
+    /// Whether the generator's cores are its own. A system that runs already may run anywhere.
+    pub(crate) fn own_cores(&self) -> bool {
+        !self.pinning.shared && !system::is_attached(&self.trial.system)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Starts the workers, tells them when to begin and to stop, and collects the summary.
 
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::background::step_back_for_good;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
@@ -14,7 +15,7 @@ use crate::error::DriverError;
 use crate::event::{DriveSummary, DriverEvent};
 use crate::merger::Merger;
 use crate::remote::{Generators, Links};
-use crate::report::QUEUE;
+use crate::report::{QUEUE, Report};
 use crate::script::Script;
 use crate::timers::Timers;
 
@@ -73,7 +74,7 @@ impl Driver {
         let emptied = (0..links.workers()).map(|_| sync_channel(1).0).collect();
         let links = driver.links.insert(links);
         let merger = Merger::new(script, clock, control, events, emptied);
-        driver.merger = Some(spawn("merger".to_owned(), move || merger.run(&reports))?);
+        driver.merger = Some(start_merger(merger, reports, drive.own_cores)?);
         driver.threads = links.threads()?;
         Ok(driver)
     }
@@ -95,7 +96,7 @@ impl Driver {
         drop(queue);
         let emptied = std::mem::take(&mut crew.emptied);
         let merger = Merger::new(script, clock, control, events, emptied);
-        driver.merger = Some(spawn("merger".to_owned(), move || merger.run(&reports))?);
+        driver.merger = Some(start_merger(merger, reports, drive.own_cores)?);
         let pid = std::process::id();
         let threads = crew.threads();
         driver.workers = crew.workers;
@@ -169,6 +170,20 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.control.stop();
     }
+}
+
+/// The thread that merges steps behind workers that have their cores for themselves.
+fn start_merger(
+    merger: Merger,
+    reports: Receiver<(usize, Report)>,
+    own_cores: bool,
+) -> Result<JoinHandle<DriveSummary>, DriverError> {
+    spawn("merger".to_owned(), move || {
+        if own_cores {
+            step_back_for_good();
+        }
+        merger.run(&reports)
+    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! its own histograms, so that no request takes a lock or touches a shared counter.
 
 mod alarm;
+mod background;
 mod client;
 mod clock;
 mod control;
@@ -26,6 +27,7 @@ mod timers;
 mod user;
 mod worker;
 
+pub use background::Background;
 pub use clock::Clock;
 pub use crew::WorkerThread;
 pub use drive::{Drive, Limits, Part};
