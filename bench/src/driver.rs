@@ -154,7 +154,7 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
         resolve: Vec::new(),
         kind: lab_study::plan::LoadKind::Users,
         users,
-        part: Part::WHOLE,
+        part: Part::whole(),
         user_extra: Vec::new(),
         seed: 1,
         block: 0,
@@ -194,7 +194,8 @@ fn drive_to_the_end(drive: Drive, count_files: bool) -> Result<Sum, Error> {
     for event in events {
         match event {
             DriverEvent::SetupDone { .. } => {
-                driver.begin();
+                let begun = driver.begin();
+                begun.map_err(|error| Error::Peer(error.to_string()))?;
             }
             DriverEvent::Window(window) => {
                 for step in &window.steps {

@@ -51,7 +51,7 @@ pub(crate) fn drive(address: SocketAddr, workload: &str) -> Result<Drive, Error>
         resolve: Vec::new(),
         kind: LoadKind::Users,
         users: 1,
-        part: Part::WHOLE,
+        part: Part::whole(),
         user_extra: Vec::new(),
         seed: 7,
         block: 0,
@@ -72,7 +72,7 @@ pub(crate) fn windows(drive: Drive, begun: impl Fn(Clock)) -> Result<Vec<Window>
     let mut windows = Vec::new();
     for event in events {
         match event {
-            DriverEvent::SetupDone { .. } => begun(driver.begin()),
+            DriverEvent::SetupDone { .. } => begun(driver.begin()?),
             DriverEvent::Window(window) => windows.push(*window),
             _ => {}
         }

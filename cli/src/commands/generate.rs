@@ -2,12 +2,12 @@
 
 use std::io::{stdin, stdout};
 
-use lab_driver::remote::generate;
+use lab_driver::remote::{Piped, generate};
 
 use crate::exit::{Exit, Failure};
 
 pub(crate) fn run() -> Result<Exit, Failure> {
-    generate(stdin(), stdout().lock())
+    generate(Piped(stdin()), Piped(stdout()))
         .map(|()| Exit::Success)
         .map_err(|error| Failure::new(Exit::Internal, &error))
 }

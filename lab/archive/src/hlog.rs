@@ -7,19 +7,21 @@
 //! histograms on demand: all histograms of an hour at once would be gigabytes. Each is decoded once
 //! when the file is read, so that a damaged one is found then.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::V2DeflateSerializer;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use hdrhistogram::serialization::Serializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogHistogram, IntervalLogIterator, IntervalLogWriterBuilder, IntervalLogWriterError,
     LogEntry, Tag,
 };
-use lab_stats::encoding::decode_v2;
+use hdrhistogram::{Counter, Histogram};
+use lab_stats::encoding::{decode_v2, encode_v2};
 
 use crate::{ArchiveError, Series};
 
@@ -33,6 +35,9 @@ pub(crate) const HEADER: &str = "\
 
 /// A V2 histogram of five digits over all of u64 has at most 47 × 2^17 counts of 9 bytes.
 const MAX_INFLATED_BYTES: u64 = 64 << 20;
+
+/// Cookie base 0x1c849304 with the "one byte words" nibble, as HdrHistogram's V2 defines it.
+const DEFLATED: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
 
 /// One histogram of one series over one interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,8 +74,38 @@ impl Interval {
 /// Encodes histograms as lines; keeps its buffers.
 #[derive(Default)]
 pub(crate) struct Encoder {
-    serializer: V2DeflateSerializer,
+    serializer: Deflated,
     line: Vec<u8>,
+}
+
+/// The V2 deflate form of bytes that depend on the values alone: the archive is the same however many
+/// workers and generators recorded them.
+#[derive(Default)]
+struct Deflated {
+    plain: Vec<u8>,
+}
+
+impl Serializer for Deflated {
+    type SerializeError = String;
+
+    fn serialize<T: Counter, W: Write>(
+        &mut self,
+        histogram: &Histogram<T>,
+        writer: &mut W,
+    ) -> Result<usize, String> {
+        self.plain.clear();
+        encode_v2(histogram, &mut self.plain).map_err(|e| e.to_string())?;
+        let mut deflated = ZlibEncoder::new(Vec::new(), Compression::default());
+        let stream = deflated
+            .write_all(&self.plain)
+            .and_then(|()| deflated.finish());
+        let stream = stream.map_err(|e| e.to_string())?;
+        let length = u32::try_from(stream.len()).map_err(|e| e.to_string())?;
+        let head = [DEFLATED, length.to_be_bytes()].concat();
+        let whole = [head, stream].concat();
+        writer.write_all(&whole).map_err(|e| e.to_string())?;
+        Ok(whole.len())
+    }
 }
 
 impl std::fmt::Debug for Encoder {
@@ -96,7 +131,7 @@ impl Encoder {
             .map_err(|e| e.to_string())?
             .write_histogram(histogram, start, end.saturating_sub(start), Tag::new(&tag))
             .map_err(|e| match e {
-                IntervalLogWriterError::SerializeError(e) => e.to_string(),
+                IntervalLogWriterError::SerializeError(e) => e,
                 IntervalLogWriterError::IoError(e) => e.to_string(),
             })?;
         Ok(&self.line)
@@ -155,8 +190,7 @@ fn inflate(compressed: &[u8]) -> Result<Vec<u8>, String> {
     let (head, stream) = compressed
         .split_at_checked(8)
         .ok_or("the histogram is cut off")?;
-    // Cookie base 0x1c849304 with the "one byte words" nibble, as HdrHistogram's V2 defines it.
-    if head[..4] != [0x1c, 0x84, 0x93, 0x14] {
+    if head[..4] != DEFLATED {
         return Err("it is not a V2 deflate histogram".to_owned());
     }
     if be_u32(&head[4..]) as usize != stream.len() {

@@ -17,6 +17,7 @@ use crate::event::{Event, Phase};
 use crate::measuring::{LOOK, Measuring, Spans};
 use crate::scrape::{Exporter, Scraper};
 use crate::start::{Stop, System};
+use crate::trial::driver_stop;
 use crate::{ConductError, cores, raw, record, surroundings, system};
 
 /// A setup that gets no answer for so long has failed.
@@ -121,7 +122,7 @@ impl Conductor<'_> {
         measuring.pinned_to(self.pinning.generator.len());
         writer.monitor_header(measuring.columns())?;
         facts.started = Some(calendar());
-        let clock = driver.begin();
+        let clock = driver.begin().map_err(driver_stop)?;
         self.tell(Event::Phase(Phase::Ramp));
         if let Some(url) = system::exporter(&self.trial.system) {
             let exporter = Exporter::new(url)

@@ -229,7 +229,7 @@ impl Conductor<'_> {
             resolve: system.reach.hosts.clone(),
             kind: load.kind,
             users: load.users,
-            part: Part::WHOLE,
+            part: Part::whole(),
             user_extra,
             seed: self.plan.seed,
             block: self.trial.block,
@@ -250,9 +250,11 @@ impl Conductor<'_> {
 }
 
 /// A generator that fails is a fact of its trial, as a failing system is.
-fn driver_stop(error: DriverError) -> Stop {
+pub(crate) fn driver_stop(error: DriverError) -> Stop {
     match error {
-        DriverError::Generator { .. } => Stop::Generator(error.to_string()),
+        DriverError::Generator { .. } | DriverError::Lost { .. } => {
+            Stop::Generator(error.to_string())
+        }
         error => error.into(),
     }
 }

@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (events, received) = sync_channel(64);
     let driver = Driver::start(drive, events)?;
     let start = cpu_us()?;
-    driver.begin();
+    driver.begin()?;
     let mut lateness = lab_driver::new_histogram();
     let mut times = lab_driver::new_histogram();
     let mut memory = 0;
@@ -94,7 +94,7 @@ fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, secon
         resolve: Vec::new(),
         kind: lab_workload::LoadKind::Users,
         users,
-        part: Part::WHOLE,
+        part: Part::whole(),
         user_extra: Vec::new(),
         seed: 1,
         block: 0,

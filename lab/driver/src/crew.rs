@@ -15,6 +15,7 @@ use crate::control::Control;
 use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::load::SharedPool;
+use crate::part::Slice;
 use crate::report::{Outbox, Report, WorkerWindow};
 use crate::script::Script;
 use crate::timers::Timers;
@@ -78,7 +79,7 @@ impl Crew {
 
 /// Where the sessions of this program's workers wait for a connection: its part of those that may.
 pub(crate) fn pool(drive: &Drive) -> SharedPool {
-    let most = drive.limits.max_waiting.div_ceil(drive.part.of.max(1));
+    let most = drive.part.share(drive.limits.max_waiting);
     SharedPool::new(drive.workers(), most as usize)
 }
 
@@ -94,8 +95,7 @@ pub(crate) fn hire(
     let (give_back, emptied) = sync_channel(EMPTIED);
     let worker = Worker {
         number,
-        first: drive.part.index + drive.part.of * number as u32,
-        workers: drive.part.of * drive.workers() as u32,
+        slice: Slice::new(&drive.part, number, drive.workers()),
         drive: Arc::clone(drive),
         script: Arc::clone(script),
         pool: pool.clone(),
@@ -165,10 +165,8 @@ pub(crate) fn validate(drive: &Drive) -> Result<(), DriverError> {
     if drive.users == 0 {
         return Err(DriverError::Drive("it has no users"));
     }
-    if drive.part.index >= drive.part.of {
-        return Err(DriverError::Drive(
-            "its part of the users is beyond the last",
-        ));
+    if !drive.part.is_sound() {
+        return Err(DriverError::Drive("its part of the users is none"));
     }
     if let LoadKind::Arrival { rate_per_s, .. } = drive.kind
         && !(rate_per_s.is_finite() && rate_per_s > 0.0)

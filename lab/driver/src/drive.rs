@@ -10,6 +10,8 @@ use lab_workload::LoadKind;
 use lab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
+use crate::part::Part;
+
 /// One trial's worth of driving.
 #[derive(Debug, Clone)]
 pub struct Drive {
@@ -60,21 +62,6 @@ impl Drive {
             LoadKind::Users | LoadKind::Arrival { .. } => self.cores.len().max(1),
         }
     }
-}
-
-/// One program's part of the users: those whose number leaves `index` when divided by `of`, and of
-/// sessions that arrive likewise. Part 0 sends the probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// From 0, below `of`.
-    pub index: u32,
-    /// At least one.
-    pub of: u32,
-}
-
-impl Part {
-    /// All users.
-    pub const WHOLE: Self = Self { index: 0, of: 1 };
 }
 
 /// Bounds on what a request may take.

@@ -14,14 +14,10 @@ use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::{DriveSummary, DriverEvent};
 use crate::merger::Merger;
-use crate::remote::{Generators, Links};
+use crate::remote::{Common, Generators, Links, Peer};
 use crate::report::{QUEUE, Report};
 use crate::script::Script;
 use crate::timers::Timers;
-
-/// How long before the trial's 0 generators in other processes are told of it, so that the first
-/// users are not late by what the message takes.
-const NOTICE: Duration = Duration::from_millis(50);
 
 /// A running drive: setup at once, ramp and hold after [`Driver::begin`].
 ///
@@ -63,12 +59,35 @@ impl Driver {
         events: SyncSender<DriverEvent>,
     ) -> Result<Self, DriverError> {
         validate(drive)?;
+        if generators.count == 0 {
+            return Err(DriverError::Drive("it has no generators"));
+        }
+        Self::start_peers(drive, generators.start(drive)?, events)
+    }
+
+    /// As [`Driver::start_generators`], with generators that wait already, wherever they are.
+    ///
+    /// # Errors
+    /// As for [`Driver::start`]; or when a generator is lost or refuses.
+    pub fn start_peers(
+        drive: &Drive,
+        peers: Vec<Peer>,
+        events: SyncSender<DriverEvent>,
+    ) -> Result<Self, DriverError> {
+        validate(drive)?;
         let script = Arc::new(Script::new(&drive.workload));
         let clock = Clock::start();
         let control = Arc::new(Control::new());
         let (queue, reports) = sync_channel(QUEUE);
         let mut driver = Self::new(clock, &control);
-        let links = Links::open(drive, generators, &script, clock, &control, &queue)?;
+        let common = Common {
+            drive,
+            script: &script,
+            clock,
+            control: &control,
+            queue: &queue,
+        };
+        let links = Links::open(&common, peers)?;
         drop(queue);
         // Windows come anew over the wire: none goes back.
         let emptied = (0..links.workers()).map(|_| sync_channel(1).0).collect();
@@ -117,16 +136,19 @@ impl Driver {
     }
 
     /// Starts ramp and hold; to be called after [`DriverEvent::SetupDone`]. The trial's clock reads
-    /// 0 now, or, with generators in other processes, in a moment. A second call changes nothing.
-    pub fn begin(&self) -> Clock {
-        let notice = if self.links.is_some() {
-            NOTICE
-        } else {
-            Duration::ZERO
-        };
+    /// 0 now, or, with generators in other processes, in a moment; generators on other machines are
+    /// waited for until shortly before that. A second call changes nothing.
+    ///
+    /// # Errors
+    /// [`DriverError::Lost`] for a generator that does not say in time that it knows when to begin.
+    pub fn begin(&self) -> Result<Clock, DriverError> {
+        let notice = self.links.as_ref().map_or(Duration::ZERO, Links::notice);
         let zero = self.clock.nanos() + lab_client::time::nanos(notice);
-        let zero = self.control.begin(zero);
-        self.clock.shifted(Duration::from_nanos(zero))
+        let zero = Duration::from_nanos(self.control.begin(zero));
+        if let Some(links) = &self.links {
+            links.arm(self.clock, zero)?;
+        }
+        Ok(self.clock.shifted(zero))
     }
 
     /// The trial's clock; before [`Driver::begin`] it counts from the start of the driver.
@@ -232,7 +254,7 @@ mod tests {
             crate::simulation::workload(&mut drive).setup = setup;
             let (sender, events) = sync_channel(8);
             let driver = Driver::start_with(drive, sender, |_, _| Ok(Defective)).unwrap();
-            driver.begin();
+            driver.begin().unwrap();
             assert!(events.iter().count() > 0);
             assert!(matches!(driver.join(), Err(DriverError::Panicked)));
         }

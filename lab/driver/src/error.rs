@@ -52,12 +52,20 @@ pub enum DriverError {
     /// What generators are to drive can't be written as a message.
     #[error("generators can't be told what to drive")]
     Message(#[source] Box<MessageError>),
-    /// A generator process refused its work, or ended before it was done.
-    #[error("generator {index} {detail}")]
+    /// A generator refused its work, or ended before it was done.
+    #[error("{name} {detail}")]
     Generator {
-        /// Its number.
-        index: u32,
+        /// What it is called.
+        name: String,
         /// How it ended, with its last words.
+        detail: String,
+    },
+    /// The way to a generator was lost, or its machine: nothing that the generator or the load did.
+    #[error("{name} {detail}")]
+    Lost {
+        /// What the generator is called.
+        name: String,
+        /// What was seen of the loss.
         detail: String,
     },
     /// A thread of the driver ended by a panic: a defect of this program.

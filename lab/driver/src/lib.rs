@@ -17,6 +17,7 @@ mod error;
 mod event;
 mod load;
 mod merger;
+mod part;
 mod recorder;
 pub mod remote;
 mod report;
@@ -30,7 +31,7 @@ mod worker;
 pub use background::Background;
 pub use clock::Clock;
 pub use crew::WorkerThread;
-pub use drive::{Drive, Limits, Part};
+pub use drive::{Drive, Limits};
 pub use driver::Driver;
 pub use error::DriverError;
 pub use event::{
@@ -38,4 +39,5 @@ pub use event::{
     new_histogram, new_phase_histogram,
 };
 pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, Phase, TlsOptions};
+pub use part::{MAX_RESIDUES, Part};
 pub use worker::rehearsal::{Witness, rehearse};

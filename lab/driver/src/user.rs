@@ -39,18 +39,11 @@ pub(crate) struct Shared<C> {
     pub(crate) pool: SharedPool,
     /// The worker's number in this program.
     pub(crate) worker: usize,
-    /// Number of workers, over all generators: user i has place i ÷ workers on its own.
-    pub(crate) workers: usize,
 }
 
 impl<C> Shared<C> {
-    fn under_way(&self, user: u32) -> &Cell<Nanos> {
-        &self.under_way[self.place(user)]
-    }
-
-    /// A user's number among those of its worker.
-    pub(crate) fn place(&self, user: u32) -> usize {
-        user as usize / self.workers
+    fn under_way(&self, place: usize) -> &Cell<Nanos> {
+        &self.under_way[place]
     }
 
     /// How many sessions wait for a connection, as this worker's windows tell it: the first one's tell
@@ -82,6 +75,8 @@ impl<C> Shared<C> {
 /// A user between two requests.
 pub(crate) struct User<C: Client> {
     pub(crate) index: u32,
+    /// Among those of its worker, from 0.
+    pub(crate) place: usize,
     pub(crate) scope: UserScope,
     pub(crate) timing: TimingStream,
     pub(crate) session: C::Session,
@@ -198,9 +193,9 @@ impl<C: Client> Shared<C> {
         for request in step.requests.clone() {
             loop {
                 let meant = due.planned.unwrap_or(due.meant);
-                self.under_way(user.index).set(meant.max(1));
+                self.under_way(user.place).set(meant.max(1));
                 let exchange = self.send(user, request, clocks).await;
-                self.under_way(user.index).set(0);
+                self.under_way(user.place).set(0);
                 let redirected = exchange.redirected();
                 let ended = self.record(exchange, index, due);
                 state.take(&ended, due);
@@ -255,7 +250,7 @@ impl<C: Client> Shared<C> {
         let ready = planned.map_or(state.at.saturating_add(wait), |at| at.max(state.at));
         let meant = ready.max(state.not_before);
         if let Some(planned) = planned.filter(|planned| *planned < meant) {
-            self.under_way(user.index).set(planned.max(1));
+            self.under_way(user.place).set(planned.max(1));
         }
         if meant > state.at {
             pause.sleep_until(meant).await;

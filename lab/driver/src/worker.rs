@@ -25,6 +25,7 @@ use crate::error::DriverError;
 use crate::load::{
     SharedPool, Source, run_arrivals, run_probe, run_session, run_slot, start_offset,
 };
+use crate::part::Slice;
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts, WorkerWindow};
 use crate::script::Script;
@@ -41,10 +42,8 @@ const SETUP_REPORT: Duration = Duration::from_millis(250);
 pub(crate) struct Worker {
     /// Its number in this program.
     pub(crate) number: usize,
-    /// Its number over all generators: the first of its users.
-    pub(crate) first: u32,
-    /// Number of workers over all generators.
-    pub(crate) workers: u32,
+    /// Which users are its own.
+    pub(crate) slice: Slice,
     pub(crate) drive: Arc<Drive>,
     pub(crate) script: Arc<Script>,
     /// Of all workers in this program.
@@ -145,10 +144,10 @@ impl Worker {
         let (_, nothing_yet) = std::sync::mpsc::sync_channel(0);
         let emptied = std::mem::replace(&mut self.emptied, nothing_yet);
         let recorder = Recorder::new(self.script.recorded_steps(), self.outbox.clone(), emptied);
-        let mine = (self.first..self.drive.users).step_by(self.workers as usize);
+        let mine = self.slice.users(self.drive.users);
         let open = matches!(self.drive.kind, LoadKind::Arrival { .. });
         if open {
-            self.pool.lock().add(self.number, mine.len());
+            self.pool.lock().add(self.number, mine.clone().count());
         }
         let shared = Rc::new(Shared {
             client,
@@ -162,10 +161,10 @@ impl Worker {
             open,
             pool: self.pool.clone(),
             worker: self.number,
-            workers: self.workers as usize,
         });
-        let users: Result<Vec<_>, _> = mine
-            .map(|index| user(&self.drive, &shared.client, index).map(Some))
+        let users: Result<Vec<_>, _> = (0..)
+            .zip(mine)
+            .map(|who| user(&self.drive, &shared.client, who).map(Some))
             .collect();
         Ok((shared, Rc::new(RefCell::new(users?))))
     }
@@ -192,12 +191,8 @@ impl Worker {
                 outbox: self.outbox.clone(),
                 step,
             };
-            let share = self
-                .drive
-                .limits
-                .setup_concurrency
-                .div_ceil(self.workers)
-                .max(1);
+            let share = self.drive.part.share(self.drive.limits.setup_concurrency);
+            let share = share.div_ceil(self.drive.workers() as u32).max(1);
             let mut runners = JoinSet::new();
             for _ in 0..share.min(users.borrow().len() as u32) {
                 runners.spawn_local(run.clone().run());
@@ -277,8 +272,8 @@ impl Worker {
         }
         if let Some(source) = source {
             // After the slots, so that they are free when the first session comes.
-            let first = u64::from(self.first);
-            tasks.spawn_local(run_arrivals(Rc::clone(shared), source, zero, first));
+            let slice = self.slice.clone();
+            tasks.spawn_local(run_arrivals(Rc::clone(shared), source, zero, slice));
         }
     }
 
@@ -308,7 +303,7 @@ impl Worker {
         zero: u64,
         tasks: &mut JoinSet<()>,
     ) {
-        let (Some(probe), 0) = (self.script.probe, self.first) else {
+        let Some(probe) = self.script.probe.filter(|_| self.slice.has(0)) else {
             return;
         };
         let users = users.borrow();
@@ -321,6 +316,7 @@ impl Worker {
         };
         let user = Box::new(User {
             index: 0,
+            place: 0,
             scope,
             timing: TimingStream::new(self.drive.seed, self.drive.block, 0),
             session: shared.client.sibling(&first.session),
@@ -329,11 +325,16 @@ impl Worker {
     }
 }
 
-/// A user who has done nothing yet.
-fn user<C: Client>(drive: &Drive, client: &C, index: u32) -> Result<Box<User<C>>, DriverError> {
+/// A user who has done nothing yet, by its place on its worker and its index.
+fn user<C: Client>(
+    drive: &Drive,
+    client: &C,
+    (place, index): (usize, u32),
+) -> Result<Box<User<C>>, DriverError> {
     let session = client.session();
     Ok(Box::new(User {
         index,
+        place,
         scope: scope(drive, index)?,
         timing: TimingStream::new(drive.seed, drive.block, index),
         session,

@@ -10,7 +10,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use common::{Make, Server, Told, ms, ok};
-use lab_driver::remote::{Generators, generate};
+use lab_driver::remote::{Generators, Piped, generate};
 use lab_driver::{Clock, Drive, Driver, DriverError, DriverEvent, WorkerThread};
 use lab_workload::{LoadKind, Spacing};
 use nix::sys::signal::{Signal, kill};
@@ -20,7 +20,7 @@ const GENERATE: &str = "generate";
 
 fn main() {
     if std::env::args().any(|argument| argument == GENERATE) {
-        if let Err(error) = generate(stdin(), stdout().lock()) {
+        if let Err(error) = generate(Piped(stdin()), Piped(stdout())) {
             eprintln!("{error}");
             std::process::exit(1);
         }
@@ -107,7 +107,7 @@ fn run(drive: &Drive, count: u32, each: impl Fn(&Driver)) -> Ran {
                 ..
             } => {
                 told.setup = Some((transactions, errors, skipped));
-                driver.begin();
+                driver.begin().unwrap();
             }
             DriverEvent::Window(window) => {
                 told.windows.push(*window);

@@ -3,11 +3,13 @@
 //! The library's decoder trusts lengths, so that damaged bytes could make it ask for 4 GiB or
 //! overflow. Here everything that it relies on is checked first.
 
-use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use hdrhistogram::{Counter, Histogram};
 
 /// Cookie, payload length, offset, digits, low, high, ratio.
 const V2_HEADER_BYTES: usize = 40;
+/// Where in the header the high is: the highest value that the histogram has room for.
+const V2_HIGH: usize = 24;
 /// More counts than any histogram has.
 const MAX_COUNTS: u64 = 1 << 24;
 
@@ -28,26 +30,35 @@ pub enum EncodingError {
     Library(String),
 }
 
-/// Appends the V2 form, uncompressed.
+/// Appends the V2 form, uncompressed. Its bytes depend on the values alone, and not on how the
+/// histogram came to hold them: one that recorded them and one that was added up are the same.
 ///
 /// # Errors
 /// [`EncodingError::Library`] for a histogram of more than 2^31 bytes.
-pub fn encode_v2(histogram: &Histogram<u64>, into: &mut Vec<u8>) -> Result<(), EncodingError> {
+pub fn encode_v2<T: Counter>(
+    histogram: &Histogram<T>,
+    into: &mut Vec<u8>,
+) -> Result<(), EncodingError> {
+    let at = into.len();
     let written = V2Serializer::new().serialize(histogram, into);
-    written
-        .map(|_| ())
-        .map_err(|e| EncodingError::Library(e.to_string()))
+    written.map_err(|e| EncodingError::Library(e.to_string()))?;
+    // What it could hold depends on how it grew; what it holds does not.
+    let high = histogram.max().max(histogram.low().saturating_mul(2));
+    into[at + V2_HIGH..][..8].copy_from_slice(&high.to_be_bytes());
+    Ok(())
 }
 
-/// Reads the V2 form.
+/// Reads the V2 form. What is added to the histogram later widens it where it must.
 ///
 /// # Errors
 /// Whatever is wrong with the bytes.
 pub fn decode_v2(encoded: &[u8]) -> Result<Histogram<u64>, EncodingError> {
     check(encoded)?;
-    Deserializer::new()
+    let mut histogram = Deserializer::new()
         .deserialize(&mut &encoded[..])
-        .map_err(|e| EncodingError::Library(e.to_string()))
+        .map_err(|e| EncodingError::Library(e.to_string()))?;
+    histogram.auto(true);
+    Ok(histogram)
 }
 
 /// Refuses what the library's decoder would take on trust.
@@ -109,6 +120,33 @@ mod tests {
             for length in 0..bytes.len() {
                 prop_assert!(decode_v2(&bytes[..length]).is_err(), "{}", length);
             }
+        }
+
+        #[test]
+        fn the_form_depends_on_the_values_alone(
+            values in proptest::collection::vec(1u64..3_600_000_000, 1..200),
+            parts in 1usize..5,
+        ) {
+            let new = || Histogram::<u64>::new(3).unwrap();
+            let mut one = new();
+            let mut of_parts = vec![new(); parts];
+            for (at, value) in values.iter().enumerate() {
+                one.record(*value).unwrap();
+                of_parts[at % parts].record(*value).unwrap();
+            }
+            let mut sum = new();
+            let (mut recorded, mut added) = (Vec::new(), vec![7]);
+            for part in &of_parts {
+                // As parts travel: what is read widens, too.
+                let mut bytes = Vec::new();
+                encode_v2(part, &mut bytes).unwrap();
+                let mut read = decode_v2(&bytes).unwrap();
+                read.add(&sum).unwrap();
+                sum = read;
+            }
+            encode_v2(&one, &mut recorded).unwrap();
+            encode_v2(&sum, &mut added).unwrap();
+            prop_assert_eq!(&added[1..], &recorded);
         }
 
         #[test]

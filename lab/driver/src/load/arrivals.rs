@@ -13,6 +13,7 @@ use lab_workload::timing::{ArrivalStream, ChoiceStream, TimingStream};
 
 use super::pool::{Arrived, Fate};
 use crate::client::Client;
+use crate::part::Slice;
 use crate::user::{Clocks, Progress, Shared, User};
 use lab_client::time::{Nanos, nanos};
 
@@ -24,16 +25,15 @@ pub(crate) struct Source {
     pub(crate) stream: ArrivalStream,
 }
 
-/// Lets the sessions arrive whose number leaves `first` when divided by the number of workers.
+/// Lets the sessions arrive that are this worker's.
 pub(crate) async fn run_arrivals<C: Client>(
     shared: Rc<Shared<C>>,
     source: Source,
     zero: Nanos,
-    first: u64,
+    slice: Slice,
 ) {
     let pause = shared.timers.timer();
-    let mine = |number: u64| number % shared.workers as u64 == first;
-    for arrival in source.stream.filter(|arrival| mine(arrival.number)) {
+    for arrival in source.stream.filter(|arrival| slice.has(arrival.number)) {
         let at = zero.saturating_add(nanos(arrival.at));
         pause.sleep_until(at).await;
         if arrival.at == Duration::MAX {
@@ -62,7 +62,7 @@ pub(crate) async fn run_slot<C: Client>(
     source: Source,
 ) {
     let clocks = Clocks::new(&shared.timers);
-    let slot = (shared.worker, shared.place(user.index));
+    let slot = (shared.worker, user.place);
     let mut state = Progress::from(0);
     loop {
         let waiting = {

@@ -1,6 +1,5 @@
-//! What a generator and its conductor say to each other: JSON behind a length of four bytes.
+//! What a generator and its conductor say to each other: a JSON text a frame.
 
-use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -10,13 +9,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::error::{MAX_FRAME_BYTES, MessageError};
+use super::channel::{FrameSink, FrameSource, Piped};
+use super::error::MessageError;
 use super::wire::WireReport;
-use crate::drive::{Limits, Part};
+use crate::drive::Limits;
+use crate::part::Part;
 use lab_client::TlsOptions;
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 4;
+pub(crate) const PROTOCOL: u32 = 5;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -98,43 +99,30 @@ pub(crate) struct WireOrder {
 pub(crate) enum FromGenerator {
     /// The workers are there; their kernel thread ids.
     Ready { threads: Vec<i32> },
+    /// The trial's 0 is known, and all begin then.
+    Armed,
     /// It can't begin, or its workers did not end well.
     Failed { detail: String },
     /// What a worker, by its number in this generator, reports.
     Report { worker: usize, report: WireReport },
 }
 
-/// Writes a message.
-pub(crate) fn write(to: &mut impl Write, message: &impl Serialize) -> Result<(), MessageError> {
-    let mut frame = vec![0; 4];
-    serde_json::to_writer(&mut frame, message)?;
-    let length = frame.len() - 4;
-    let short = u32::try_from(length).ok().filter(|n| *n <= MAX_FRAME_BYTES);
-    let short = short.ok_or(MessageError::TooLong(length))?;
-    frame[..4].copy_from_slice(&short.to_be_bytes());
-    to.write_all(&frame)?;
-    Ok(to.flush()?)
+/// Sends a message.
+pub(crate) fn tell(
+    to: &mut (impl FrameSink + ?Sized),
+    message: &impl Serialize,
+) -> Result<(), MessageError> {
+    to.send(&serde_json::to_vec(message)?)
 }
 
-/// Reads a message; `None` at the end of the stream.
-pub(crate) fn read<M: DeserializeOwned>(from: &mut impl Read) -> Result<Option<M>, MessageError> {
-    let mut length = [0; 4];
-    let got = from.read(&mut length[..1])?;
-    if got == 0 {
-        return Ok(None);
+/// Awaits a message; `None` when the other side has ended.
+pub(crate) fn hear<M: DeserializeOwned>(
+    from: &mut (impl FrameSource + ?Sized),
+) -> Result<Option<M>, MessageError> {
+    match from.receive()? {
+        Some(frame) => Ok(Some(serde_json::from_slice(&frame)?)),
+        None => Ok(None),
     }
-    from.read_exact(&mut length[1..])?;
-    let length = u32::from_be_bytes(length);
-    if length > MAX_FRAME_BYTES {
-        return Err(MessageError::TooLong(length as usize));
-    }
-    // Grown as bytes come: a length alone reserves nothing.
-    let mut bytes = Vec::new();
-    let taken = from.take(u64::from(length)).read_to_end(&mut bytes)?;
-    if taken < length as usize {
-        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
-    }
-    Ok(Some(serde_json::from_slice(&bytes)?))
 }
 
 /// Reads all messages of a generator in these bytes, histograms too, and gives their number: for
@@ -142,9 +130,9 @@ pub(crate) fn read<M: DeserializeOwned>(from: &mut impl Read) -> Result<Option<M
 ///
 /// # Errors
 /// What is wrong with the first message that can't be read.
-pub fn check_from_generator(mut bytes: &[u8]) -> Result<usize, MessageError> {
-    let mut count = 0;
-    while let Some(message) = read(&mut bytes)? {
+pub fn check_from_generator(bytes: &[u8]) -> Result<usize, MessageError> {
+    let (mut from, mut count) = (Piped(bytes), 0);
+    while let Some(message) = hear(&mut from)? {
         if let FromGenerator::Report { report, .. } = message {
             let _report = report.into_report()?;
         }
@@ -157,9 +145,9 @@ pub fn check_from_generator(mut bytes: &[u8]) -> Result<usize, MessageError> {
 ///
 /// # Errors
 /// What is wrong with the first message that can't be read.
-pub fn check_to_generator(mut bytes: &[u8]) -> Result<usize, MessageError> {
-    let mut count = 0;
-    while let Some(message) = read(&mut bytes)? {
+pub fn check_to_generator(bytes: &[u8]) -> Result<usize, MessageError> {
+    let (mut from, mut count) = (Piped(bytes), 0);
+    while let Some(message) = hear(&mut from)? {
         if let ToGenerator::Start(start) = message {
             let _drive = start.drive()?.into_drive()?;
         }

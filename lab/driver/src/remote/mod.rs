@@ -1,21 +1,32 @@
 //! Generators in processes of their own: the same users, spread over several programs, on this
-//! machine now and on others later. The messages are the same; only who starts the program differs.
+//! machine or on others. The messages are the same; what differs is the way that carries them
+//! ([`FrameSink`], [`FrameSource`]) and where the program lives ([`Place`]).
 //!
 //! A generator runs the workers of a [`crate::Driver`] and nothing else: it forwards what they report,
 //! and does what it is ordered. One merger, in the program that conducts, holds the barriers of setup
 //! for all workers of all generators and merges their windows as if they were threads of its own.
 //!
-//! Times in messages are those of the machine's monotonic clock, which all its processes share.
-//! Generators on other machines need the difference of the clocks added; nothing measures that yet.
+//! Times in orders are those of the monotonic clock of the generator's machine: its [`Place`] knows how
+//! that differs from the conductor's. No response time ever crosses from one clock to another.
 
-mod child;
+mod channel;
+mod delivery;
 mod error;
+mod generator;
+mod inbox;
 mod link;
 mod message;
+mod peer;
+mod process;
+#[cfg(test)]
+mod simulation;
 mod wire;
 
-pub use child::{GenerateError, generate};
+pub use channel::{FrameSink, FrameSource, Piped};
+pub use delivery::{Arrivals, Full, Unacknowledged};
 pub use error::{MAX_FRAME_BYTES, MessageError};
-pub use link::Generators;
-pub(crate) use link::Links;
+pub use generator::{GenerateError, generate};
+pub(crate) use link::{Common, Links};
 pub use message::{check_from_generator, check_to_generator};
+pub use peer::{End, Peer, Place};
+pub use process::Generators;

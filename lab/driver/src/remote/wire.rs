@@ -244,7 +244,8 @@ impl WireWindow {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::message::{FromGenerator, read, write};
+    use super::super::channel::Piped;
+    use super::super::message::{FromGenerator, hear, tell};
     use super::*;
     use crate::event::Window;
 
@@ -264,8 +265,9 @@ mod tests {
         };
         let report = WireReport::new(&report);
         let mut bytes = Vec::new();
-        write(&mut bytes, &FromGenerator::Report { worker: 0, report }).unwrap();
-        match read(&mut &bytes[..]).unwrap() {
+        let message = FromGenerator::Report { worker: 0, report };
+        tell(&mut Piped(&mut bytes), &message).unwrap();
+        match hear(&mut Piped(&bytes[..])).unwrap() {
             Some(FromGenerator::Report { report, .. }) => match report.into_report().unwrap() {
                 Report::Window { window, .. } => *window,
                 _ => panic!("another report"),

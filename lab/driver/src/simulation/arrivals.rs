@@ -11,6 +11,7 @@ use lab_workload::{LoadKind, Spacing};
 
 use super::{Answer, Told, drive, histogram, ms, simulate, step};
 use crate::drive::Drive;
+use crate::part::Part;
 use lab_client::ErrorClass;
 
 /// Single requests that arrive.
@@ -324,9 +325,10 @@ fn the_plan_passes_on_from_a_step_that_is_skipped() {
 
 #[test]
 fn parts_of_a_drive_share_its_sessions() {
-    let part = |index| {
+    let part = |index: usize| {
         let mut drive = constant(100.0, 4);
-        (drive.part.index, drive.part.of, drive.hold) = (index, 2, ms(205));
+        drive.part = Part::by_weights(&[1, 1]).unwrap().remove(index);
+        drive.hold = ms(205);
         let told = simulate(drive, |_| Answer::After(ms(0)));
         let mut users: Vec<u32> = told.sent.iter().map(|asked| asked.user).collect();
         users.sort_unstable();

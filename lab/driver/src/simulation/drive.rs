@@ -8,7 +8,8 @@ use lab_workload::LoadKind;
 use lab_workload::Template;
 use lab_workload::{Body, DEFAULT_DATES_FROM, Probe, Request, Session, Step, Wait, Workload};
 
-use crate::drive::{Drive, Limits, Part};
+use crate::drive::{Drive, Limits};
+use crate::part::Part;
 
 pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -69,7 +70,7 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
         resolve: Vec::new(),
         kind: LoadKind::Users,
         users: 1,
-        part: Part::WHOLE,
+        part: Part::whole(),
         user_extra: Vec::new(),
         seed: 7,
         block: 0,

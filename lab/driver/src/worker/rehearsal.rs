@@ -107,17 +107,16 @@ impl Rehearsal {
             open: false,
             pool: SharedPool::new(1, 0),
             worker: 0,
-            workers: 1,
         });
         Self { shared, outbox }
     }
 
     async fn run(&self, drive: &Drive, index: u32) -> Result<(), DriverError> {
         let shared = &self.shared;
-        let mut user = user(drive, &shared.client, index)?;
+        let mut user = user(drive, &shared.client, (index as usize, index))?;
         let mut first = match index {
             0 => None,
-            _ => Some(self::user(drive, &shared.client, 0)?),
+            _ => Some(self::user(drive, &shared.client, (0, 0))?),
         };
         for (number, step) in shared.script.setup.iter().enumerate() {
             let run = self.setup(number);

@@ -323,7 +323,7 @@ impl Make {
             resolve: Vec::new(),
             kind: LoadKind::Users,
             users: 1,
-            part: Part::WHOLE,
+            part: Part::whole(),
             user_extra: Vec::new(),
             seed: 7,
             block: 0,
@@ -412,7 +412,7 @@ pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Told) -> bool) -> Told {
                 ..
             } => {
                 told.setup = Some((transactions, errors, skipped));
-                driver.begin();
+                driver.begin().unwrap();
             }
             DriverEvent::SetupProgress { .. } => {}
             DriverEvent::Window(window) => {

@@ -62,10 +62,10 @@ fn another_version_is_refused_in_words() {
         assert!(error.contains(expected), "{error}");
     };
     let two = r#"{"start":{"protocol":2,"workload":{"text":"workload: w"},"users":1}}"#;
-    check(two, "version 2 of the messages, and this program knows 4");
-    let five = r#"{"start":{"protocol":5,"drive":["of another form"]}}"#;
-    check(five, "version 5 of the messages, and this program knows 4");
-    check(r#"{"start":{"protocol":4}}"#, "not understood");
+    check(two, "version 2 of the messages, and this program knows 5");
+    let six = r#"{"start":{"protocol":6,"drive":["of another form"]}}"#;
+    check(six, "version 6 of the messages, and this program knows 5");
+    check(r#"{"start":{"protocol":5}}"#, "not understood");
 }
 
 proptest! {

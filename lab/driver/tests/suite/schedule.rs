@@ -198,7 +198,7 @@ fn a_stop_ends_setup_and_trial_at_once() {
                 DriverEvent::SetupProgress { .. } if before_setup => driver.stop(),
                 DriverEvent::SetupDone { .. } => {
                     assert!(!before_setup);
-                    let clock = driver.begin();
+                    let clock = driver.begin().unwrap();
                     assert_eq!(clock.instant0(), driver.clock().instant0());
                 }
                 DriverEvent::Window(_) => driver.stop(),
@@ -220,7 +220,7 @@ fn a_drive_without_listeners_ends_all_the_same() {
     let (sender, events) = sync_channel(1);
     let driver = Driver::start(drive, sender).unwrap();
     drop(events);
-    driver.begin();
+    driver.begin().unwrap();
     assert_eq!(driver.worker_threads().len(), 1);
     let summary = driver.join().unwrap();
     assert_eq!((summary.elapsed, summary.stopped_early), (ms(200), false));

@@ -1,17 +1,18 @@
 //! A generator's side: workers that report to another process and take its orders.
 
-use std::io::{Read, Write};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::channel::{FrameSink, FrameSource};
 use super::error::MessageError;
-use super::message::{FromGenerator, ToGenerator, WireDrive, read, write};
+use super::message::{FromGenerator, ToGenerator, WireDrive, hear, tell};
 use super::wire::WireReport;
 use crate::clock::Clock;
 use crate::control::{Control, Order};
 use crate::crew::{self, Crew, spawn, validate};
 use crate::drive::Drive;
 use crate::error::DriverError;
+use crate::part::Part;
 use crate::report::{QUEUE, Report, WorkerWindow};
 use crate::script::Script;
 
@@ -38,23 +39,40 @@ pub enum GenerateError {
 /// # Errors
 /// Whatever it could not do; the other side has been told where it can be.
 pub fn generate(
-    orders: impl Read + Send + 'static,
-    mut reports: impl Write,
+    orders: impl FrameSource + Send + 'static,
+    reports: impl FrameSink + Send + 'static,
 ) -> Result<(), GenerateError> {
-    let result = work(orders, &mut reports);
+    let reports = Reports(Arc::new(Mutex::new(reports)));
+    let result = work(orders, &reports);
     if let Err(error) = &result {
         let detail = chain(error);
         // Whoever would read it may be gone.
-        let _told = write(&mut reports, &FromGenerator::Failed { detail });
+        let _told = reports.tell(&FromGenerator::Failed { detail });
     }
     result
 }
 
+/// Where both the workers' reports go and the answers to orders.
+struct Reports<S>(Arc<Mutex<S>>);
+
+impl<S> Clone for Reports<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: FrameSink> Reports<S> {
+    fn tell(&self, message: &FromGenerator) -> Result<(), MessageError> {
+        let mut to: MutexGuard<'_, S> = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tell(&mut *to, message)
+    }
+}
+
 fn work(
-    mut orders: impl Read + Send + 'static,
-    reports: &mut impl Write,
+    mut orders: impl FrameSource + Send + 'static,
+    reports: &Reports<impl FrameSink + Send + 'static>,
 ) -> Result<(), GenerateError> {
-    let Some(ToGenerator::Start(start)) = read(&mut orders)? else {
+    let Some(ToGenerator::Start(start)) = hear(&mut orders)? else {
         return Err(GenerateError::NoStart);
     };
     let drive = start.drive()?.into_drive()?;
@@ -68,10 +86,12 @@ fn work(
     let crew = Crew::start(&drive, &script, clock, &control, &queue, make)?;
     drop(queue);
     let stop = StopAtEnd(Arc::clone(&control));
-    let obeyed = Arc::clone(&control);
-    spawn("orders".to_owned(), move || obey(orders, &obeyed, clock))?;
+    let (obeyed, answers) = (Arc::clone(&control), reports.clone());
+    spawn("orders".to_owned(), move || {
+        obey(orders, &obeyed, clock, &answers);
+    })?;
     let threads = crew.threads()?;
-    write(reports, &FromGenerator::Ready { threads })?;
+    reports.tell(&FromGenerator::Ready { threads })?;
     forward(&told, &crew.emptied, reports)?;
     drop(stop);
     let ended: Vec<_> = crew
@@ -95,13 +115,22 @@ impl Drop for StopAtEnd {
 }
 
 /// Takes orders until they end; a conductor that is gone, or not understood, wants no load.
-fn obey(mut orders: impl Read, control: &Control, clock: Clock) {
-    while let Ok(Some(ToGenerator::Order(order))) = read(&mut orders) {
+fn obey(
+    mut orders: impl FrameSource,
+    control: &Control,
+    clock: Clock,
+    answers: &Reports<impl FrameSink>,
+) {
+    while let Ok(Some(ToGenerator::Order(order))) = hear(&mut orders) {
+        let armed = control.zero().is_some();
         control.adopt(Order {
             setup_step: order.setup_step,
             zero: order.zero_ns.map(|zero| clock.at_shared(zero)),
             stop: order.stop,
         });
+        if !armed && order.zero_ns.is_some() && answers.tell(&FromGenerator::Armed).is_err() {
+            break;
+        }
     }
     control.stop();
 }
@@ -110,7 +139,7 @@ fn obey(mut orders: impl Read, control: &Control, clock: Clock) {
 fn forward(
     told: &Receiver<(usize, Report)>,
     emptied: &[SyncSender<Box<WorkerWindow>>],
-    reports: &mut impl Write,
+    reports: &Reports<impl FrameSink>,
 ) -> Result<(), MessageError> {
     for (worker, report) in told {
         let wire = WireReport::new(&report);
@@ -118,7 +147,7 @@ fn forward(
             worker,
             report: wire,
         };
-        write(reports, &message)?;
+        reports.tell(&message)?;
         if let Report::Window { mut window, .. } = report {
             window.reset();
             // A worker that has enough of them, or has ended, needs none.
@@ -132,20 +161,10 @@ impl WireDrive {
     /// The drive, with the variables of its own users alone.
     pub(crate) fn into_drive(self) -> Result<Drive, MessageError> {
         let nonsense = |text: String| Err(MessageError::Nonsense(text));
-        if self.part.index >= self.part.of || self.users > MAX_USERS {
+        if !self.part.is_sound() || self.users > MAX_USERS {
             return nonsense(format!("{} users, {:?}", self.users, self.part));
         }
-        let mine = (self.part.index..self.users).step_by(self.part.of as usize);
-        let mut user_extra = Vec::new();
-        if !self.user_extra.is_empty() {
-            if self.user_extra.len() != mine.len() {
-                return nonsense("variables for another number of users".to_owned());
-            }
-            user_extra.resize(self.users as usize, Vec::new());
-            for (user, extra) in mine.zip(self.user_extra) {
-                user_extra[user as usize] = extra;
-            }
-        }
+        let user_extra = of_own_users(&self.part, self.users, self.user_extra)?;
         Ok(Drive {
             workload: Arc::new(self.workload.workload()?),
             base: match self.base.parse() {
@@ -169,6 +188,26 @@ impl WireDrive {
             limits: self.limits,
         })
     }
+}
+
+/// The variables of a part's users, each in its place among all users.
+fn of_own_users(
+    part: &Part,
+    users: u32,
+    extra: Vec<Vec<(String, String)>>,
+) -> Result<Vec<Vec<(String, String)>>, MessageError> {
+    if extra.is_empty() {
+        return Ok(extra);
+    }
+    if extra.len() != part.users(users).count() {
+        let text = "variables for another number of users".to_owned();
+        return Err(MessageError::Nonsense(text));
+    }
+    let mut all = vec![Vec::new(); users as usize];
+    for (user, extra) in part.users(users).zip(extra) {
+        all[user as usize] = extra;
+    }
+    Ok(all)
 }
 
 /// An error and its sources, in one line.

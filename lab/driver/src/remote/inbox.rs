@@ -1,0 +1,128 @@
+//! What comes from one generator, held against what can be: each window of each worker once, in order,
+//! to the end of the trial. The merger believes what passed.
+
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+use lab_client::Nanos;
+use lab_workload::LoadKind;
+
+use super::error::MessageError;
+use crate::drive::Drive;
+use crate::report::Report;
+use crate::script::Script;
+
+/// Where the reports of one generator go.
+pub(crate) struct Inbox {
+    script: Arc<Script>,
+    /// Number of its first worker among all.
+    first: usize,
+    workers: Vec<Heard>,
+    /// When the last window of a whole trial ends; none for loads that end by themselves.
+    length: Option<Nanos>,
+    queue: SyncSender<(usize, Report)>,
+}
+
+/// What one worker has told so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Heard {
+    /// Windows.
+    windows: u64,
+    /// End of the last one.
+    end: Nanos,
+    ended: bool,
+}
+
+impl Inbox {
+    /// Of a generator with so many workers, the first of which has number `first` among all.
+    pub(crate) fn new(
+        drive: &Drive,
+        script: &Arc<Script>,
+        (first, workers): (usize, usize),
+        queue: &SyncSender<(usize, Report)>,
+    ) -> Self {
+        let sequence = matches!(drive.kind, LoadKind::Sequence { .. });
+        let length = drive.ramp.saturating_add(drive.hold);
+        Self {
+            script: Arc::clone(script),
+            first,
+            workers: vec![Heard::default(); workers],
+            length: (!sequence).then(|| lab_client::time::nanos(length)),
+            queue: queue.clone(),
+        }
+    }
+
+    /// How many workers it has.
+    pub(crate) fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Whether all of them have ended.
+    pub(crate) fn all_ended(&self) -> bool {
+        self.workers.iter().all(|worker| worker.ended)
+    }
+
+    /// Passes a report on, if it can be one of this generator's.
+    pub(crate) fn pass(&mut self, worker: usize, report: Report) -> Result<(), MessageError> {
+        let nonsense = |text: String| Err(MessageError::Nonsense(text));
+        let Some(heard) = self.workers.get_mut(worker).filter(|heard| !heard.ended) else {
+            return nonsense("a report of what is not there".to_owned());
+        };
+        let recorded = self.script.recorded_steps();
+        let sound = match &report {
+            Report::Window { window, .. } => window.steps.len() == recorded,
+            Report::Example(example) if example.setup => example.step < self.script.setup.len(),
+            Report::Example(example) => example.step < recorded,
+            Report::Setup(_) | Report::SetupStepDone(_) => !self.script.setup.is_empty(),
+            Report::Ended { .. } => true,
+        };
+        if !sound {
+            return nonsense("a report of what is not there".to_owned());
+        }
+        if let Err(gap) = heard.hear(&report, self.length) {
+            return nonsense(gap);
+        }
+        // The merger ends before its time only with the drive.
+        let _gone = self.queue.send((self.first + worker, report));
+        Ok(())
+    }
+
+    /// The workers of a generator that is gone have ended.
+    pub(crate) fn give_up(&mut self) {
+        for (worker, heard) in self.workers.iter_mut().enumerate() {
+            if !heard.ended {
+                heard.ended = true;
+                let report = Report::Ended { cut: false };
+                let _gone = self.queue.send((self.first + worker, report));
+            }
+        }
+    }
+}
+
+impl Heard {
+    /// Takes a report in; says what is missing, or is there twice.
+    fn hear(&mut self, report: &Report, length: Option<Nanos>) -> Result<(), String> {
+        match report {
+            Report::Window { index, end, .. } => {
+                if *index != self.windows || *end < self.end {
+                    let due = self.windows;
+                    return Err(format!("window {index} came where {due} was due"));
+                }
+                (self.windows, self.end) = (self.windows + 1, *end);
+            }
+            Report::Ended { cut } => {
+                self.ended = true;
+                let last = Duration::from_nanos(self.end);
+                if let Some(length) = length.filter(|length| *cut && *length != self.end) {
+                    let length = Duration::from_nanos(length);
+                    return Err(format!(
+                        "its windows end at {last:?}, and the trial at {length:?}"
+                    ));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
