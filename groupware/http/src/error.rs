@@ -9,7 +9,7 @@ use groupware_store::{CommitError, StoreError};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use crate::fault::Fault;
+use crate::fault::{Fault, RETRY_AFTER_S};
 
 /// A failed request.
 #[derive(Debug)]
@@ -66,13 +66,17 @@ impl ApiError {
     /// A fault of the server: whoever asked gets the status and the sentence, the log the error with its
     /// causes.
     #[track_caller]
-    pub fn fault(status: u16, message: &'static str, error: &dyn Error) -> Self {
+    pub fn fault(status: u16, message: &'static str, error: &(dyn Error + 'static)) -> Self {
         Self::told(status, message).because(Fault::of(error))
     }
 
-    /// Adds what the log says of it.
+    /// Adds what the log says of it. A 500 for what may be over in a moment becomes a 503.
     #[must_use]
     pub fn because(mut self, fault: Fault) -> Self {
+        if fault.is_passing() && self.status == StatusCode::INTERNAL_SERVER_ERROR {
+            self.status = StatusCode::SERVICE_UNAVAILABLE;
+            self.retry_after_s = Some(RETRY_AFTER_S);
+        }
         self.fault = Some(Box::new(fault));
         self
     }
@@ -170,10 +174,14 @@ impl From<CommitError> for ApiError {
             CommitError::TooLarge => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "The change is too large.")
             }
+            CommitError::Unknown(_) => Self::fault(500, UNKNOWN, &error),
             _ => Self::fault(500, "The store failed.", &error),
         }
     }
 }
+
+/// What is said of a change that was sent to a database and not answered.
+const UNKNOWN: &str = "It isn't known whether this was stored: look before you send it again.";
 
 impl From<SignInError> for ApiError {
     fn from(error: SignInError) -> Self {

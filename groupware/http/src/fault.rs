@@ -6,14 +6,21 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use axum::response::Response;
+use groupware_store::{CommitError, StoreError};
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, StatusCode};
 
 /// Longest chain of causes that is kept, in bytes: some causes quote what they were given.
 const MOST_BYTES: usize = 2048;
+/// When whoever found the store away may try again.
+pub(crate) const RETRY_AFTER_S: u32 = 2;
 
 /// A fault of the server, for its log.
 #[derive(Debug, Clone)]
 pub struct Fault {
     causes: Arc<str>,
+    /// It may be over in a moment: the store can't be reached.
+    is_passing: bool,
     at: &'static Location<'static>,
 }
 
@@ -21,8 +28,11 @@ impl Fault {
     /// A fault that this error tells of, with all its causes. Where the function that is called by is
     /// marked `#[track_caller]`, the place is its caller's.
     #[track_caller]
-    pub fn of(error: &dyn Error) -> Self {
-        Self::said(groupware_text::chain(error))
+    pub fn of(error: &(dyn Error + 'static)) -> Self {
+        Self {
+            is_passing: is_passing(error),
+            ..Self::said(groupware_text::chain(error))
+        }
     }
 
     /// A fault in words.
@@ -35,15 +45,31 @@ impl Fault {
         }
         Self {
             causes: words.into(),
+            is_passing: false,
             at: Location::caller(),
         }
     }
 
-    /// Has a response carry it to the gate.
+    /// Has a response carry it to the gate. One that says 500 for what may be over in a moment says 503
+    /// instead, and when to try again.
     #[must_use]
     pub fn on(self, mut response: Response) -> Response {
+        let told = [
+            StatusCode::INTERNAL_SERVER_ERROR,
+            StatusCode::SERVICE_UNAVAILABLE,
+        ];
+        if self.is_passing && told.contains(&response.status()) {
+            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            let headers = response.headers_mut();
+            headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+        }
         response.extensions_mut().insert(self);
         response
+    }
+
+    /// Whether it may be over in a moment.
+    pub fn is_passing(&self) -> bool {
+        self.is_passing
     }
 
     /// The error and its causes, with colons between them.
@@ -57,9 +83,27 @@ impl Fault {
     }
 }
 
+fn is_passing(error: &(dyn Error + 'static)) -> bool {
+    let mut last = Some(error);
+    while let Some(error) = last {
+        let (store, commit) = (
+            error.downcast_ref::<StoreError>(),
+            error.downcast_ref::<CommitError>(),
+        );
+        if store.is_some_and(StoreError::is_passing) || commit.is_some_and(CommitError::is_passing)
+        {
+            return true;
+        }
+        last = error.source();
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use std::io;
+
+    use axum::response::IntoResponse;
 
     use super::*;
 
@@ -76,6 +120,28 @@ mod tests {
         fn source(&self) -> Option<&(dyn Error + 'static)> {
             Some(&self.0)
         }
+    }
+
+    #[test]
+    fn what_may_be_over_in_a_moment_is_told_so() {
+        let away = || StoreError::Away(Arc::new(io::Error::from(io::ErrorKind::TimedOut)));
+        let broken = || (StatusCode::INTERNAL_SERVER_ERROR, "").into_response();
+        let check = |error: &(dyn Error + 'static), expected: u16| {
+            let response = Fault::of(error).on(broken());
+            let is_later = response.headers().contains_key(RETRY_AFTER);
+            assert_eq!(
+                (response.status().as_u16(), is_later),
+                (expected, expected == 503)
+            );
+        };
+        check(&away(), 503);
+        check(&groupware_store::ReadError::from(away()), 503);
+        check(&CommitError::Store(away()), 503);
+        check(&CommitError::Unknown(away()), 503);
+        check(&CommitError::Full, 500);
+        check(&Outer(io::Error::from_raw_os_error(5)), 500);
+        let full = (StatusCode::INSUFFICIENT_STORAGE, "").into_response();
+        assert_eq!(Fault::of(&away()).on(full).status(), 507);
     }
 
     #[test]

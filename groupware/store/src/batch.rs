@@ -52,7 +52,7 @@ impl Assert {
     }
 
     /// Whether the assert holds where the record has the revision `found`.
-    pub(crate) fn holds(&self, found: Option<u64>) -> bool {
+    pub fn holds(&self, found: Option<u64>) -> bool {
         match self {
             Self::Absent { .. } => found.is_none(),
             Self::Exists { .. } => found.is_some(),
@@ -271,7 +271,7 @@ pub fn counters(value: &[u8]) -> impl Iterator<Item = i64> {
 }
 
 /// The record of counters after an addition, which stops at the ends of the numbers' range.
-pub(crate) fn added(value: &[u8], by: &[i64]) -> Vec<u8> {
+pub fn added(value: &[u8], by: &[i64]) -> Vec<u8> {
     let mut sums: Vec<i64> = counters(value).collect();
     sums.resize(sums.len().max(by.len()), 0);
     for (sum, more) in sums.iter_mut().zip(by) {

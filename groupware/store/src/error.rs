@@ -65,27 +65,32 @@ pub enum OpenError {
     },
 }
 
-/// Why stored records could not be read or written.
+/// What an engine said of its failure.
+pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
+
+/// Why stored records could not be read or written: a kind that says what to do, and the engine's own
+/// words behind it.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The disk could not be read or written; that it is full is another error where that can be told.
     #[error("the disk can't be read or written")]
-    Disk(#[source] Arc<rusqlite::Error>),
+    Disk(#[source] Cause),
     /// The database engine failed: a damaged file, say.
     #[error("the database failed")]
-    Sqlite(#[source] Arc<rusqlite::Error>),
+    Database(#[source] Cause),
+    /// The database can't be reached now, or takes nothing now; it may later.
+    #[error("the database can't be reached")]
+    Away(#[source] Cause),
     /// The store's thread could not be started.
     #[error("cannot start the writer thread")]
     Thread(#[source] Arc<io::Error>),
 }
 
-impl From<rusqlite::Error> for StoreError {
-    fn from(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::SystemIoFailure) => Self::Disk(Arc::new(error)),
-            _ => Self::Sqlite(Arc::new(error)),
-        }
+impl StoreError {
+    /// Whether it may be over in a moment, with nothing to be mended in the store.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Away(_))
     }
 }
 
@@ -128,8 +133,13 @@ pub enum CommitError {
     /// The disk or the store's quota is full. Reads go on, and a later batch may succeed.
     #[error("no room left to store the batch")]
     Full,
-    /// The store was closed before the batch's turn came, or the reply was lost: after this
-    /// error alone, the batch may or may not have taken effect.
+    /// The engine can't tell: the connection to a database was lost while it committed, and what became
+    /// of the batch could not be found out in time. It has taken effect as a whole or not at all; only a
+    /// look tells which.
+    #[error("it isn't known whether the batch was stored")]
+    Unknown(#[source] StoreError),
+    /// The store was closed before the batch's turn came, or the reply was lost: as after
+    /// [`CommitError::Unknown`], the batch may or may not have taken effect.
     #[error("the store is closed")]
     Closed,
     /// The batch, a key, or a partition's name exceeds its limit. Nothing was changed.
@@ -141,41 +151,12 @@ pub enum CommitError {
 }
 
 impl CommitError {
-    /// Sorts an engine's failure to write into "no room" and the rest.
-    ///
-    /// An I/O error counts as "no room" only where there is none: a file system with delayed
-    /// allocation reports a full disk as a failed write or sync.
-    pub(crate) fn from_write(error: rusqlite::Error, is_full: impl FnOnce() -> bool) -> Self {
-        use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
-        match error.sqlite_error_code() {
-            Some(DiskFull) => Self::Full,
-            Some(SystemIoFailure) if is_full() => Self::Full,
-            _ => Self::Store(error.into()),
+    /// Whether it may be over in a moment, with nothing to be mended in the store.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Unknown(_) => true,
+            Self::Store(error) => error.is_passing(),
+            _ => false,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rusqlite::ffi;
-
-    use super::*;
-
-    #[test]
-    fn a_failing_disk_is_not_a_full_one() {
-        let check = |code, is_full, expected: &str| {
-            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-            let found = CommitError::from_write(error, || is_full);
-            assert_eq!(found.to_string(), expected, "{code} {is_full}");
-        };
-        let (full, disk) = (
-            "no room left to store the batch",
-            "the disk can't be read or written",
-        );
-        check(ffi::SQLITE_FULL, false, full);
-        check(ffi::SQLITE_IOERR_FSYNC, true, full);
-        check(ffi::SQLITE_IOERR_FSYNC, false, disk);
-        check(ffi::SQLITE_IOERR_WRITE, false, disk);
-        check(ffi::SQLITE_CORRUPT, true, "the database failed");
     }
 }

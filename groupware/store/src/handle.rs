@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit, mpsc, oneshot};
 
+use crate::engine::{Engine, Outcome, Writer};
 use crate::life::{Condition, Life};
-use crate::lock::FolderLock;
 use crate::stats::Counters;
-use crate::writer::{self, Engine, Job, Outcome, Place};
+use crate::writer::{self, Job, Place};
 use crate::{
     Batch, CommitError, Committed, OpenError, Snapshot, StoreError, StoreOptions, StoreStats,
 };
-use crate::{memory, place, sqlite};
+use crate::{memory, sqlite};
 
 /// Most batches that wait for the writer; a caller beyond that waits for room.
 pub const QUEUE_BATCHES: usize = 4096;
@@ -36,17 +36,11 @@ struct Inner {
     /// Taken when the last handle goes, so that the writer sees the end of its queue.
     queue: Option<mpsc::Sender<Job>>,
     writer: OnceLock<JoinHandle<()>>,
-    reader: Reader,
+    engine: Box<dyn Engine>,
     large: Semaphore,
     place: Arc<Mutex<Place>>,
     counters: Arc<Counters>,
     life: Arc<Life>,
-    _lock: Option<FolderLock>,
-}
-
-enum Reader {
-    Sqlite(sqlite::ReadPool),
-    Memory(memory::Shared),
 }
 
 impl Store {
@@ -57,19 +51,10 @@ impl Store {
     /// When another process holds the folder, when its file isn't a store or is of a later
     /// version, or when the disk refuses.
     pub fn open_sqlite(folder: &Path, options: StoreOptions) -> Result<Self, OpenError> {
-        place::make_folder(folder).map_err(|source| OpenError::Io {
-            path: folder.into(),
+        let (engine, writer) = sqlite::open(folder, &options)?;
+        Self::over(engine, writer, &options).map_err(|source| OpenError::Database {
+            file: folder.join(sqlite::FILE_NAME),
             source,
-        })?;
-        let lock = FolderLock::take(folder)?;
-        let (engine, pool) = sqlite::open(folder, &options)?;
-        let life = Life::new(options.slow_commit);
-        let reader = Reader::Sqlite(pool);
-        Self::start(Box::new(engine), reader, life, Some(lock)).map_err(|source| {
-            OpenError::Database {
-                file: folder.join(sqlite::FILE_NAME),
-                source,
-            }
         })
     }
 
@@ -79,31 +64,32 @@ impl Store {
     /// # Errors
     /// When the writer thread can't be started.
     pub fn memory(options: StoreOptions) -> Result<Self, StoreError> {
-        let (engine, shared) = memory::open(&options);
-        let life = Life::new(options.slow_commit);
-        Self::start(Box::new(engine), Reader::Memory(shared), life, None)
+        let (engine, writer) = memory::open(&options);
+        Self::over(engine, writer, &options)
     }
 
-    fn start(
-        engine: Box<dyn Engine>,
-        reader: Reader,
-        life: Life,
-        lock: Option<FolderLock>,
+    /// Puts a store over an engine: starts the thread that writes.
+    ///
+    /// # Errors
+    /// When the writer thread can't be started.
+    pub fn over(
+        engine: impl Engine + 'static,
+        writer: impl Writer + 'static,
+        options: &StoreOptions,
     ) -> Result<Self, StoreError> {
         let (queue, jobs) = mpsc::channel(QUEUE_BATCHES);
-        let life = Arc::new(life);
-        let place = Place::new(engine, Arc::clone(&life));
+        let life = Arc::new(Life::new(options.slow_commit));
+        let place = Place::new(Box::new(writer), Arc::clone(&life));
         let place = Arc::new(Mutex::new(place));
         let counters = Arc::new(Counters::default());
         let inner = Arc::new(Inner {
             queue: Some(queue),
             writer: OnceLock::new(),
-            reader,
+            engine: Box::new(engine),
             large: Semaphore::new(QUEUE_LARGE_BYTES / LARGE_UNIT_BYTES),
             place: Arc::clone(&place),
             counters: Arc::clone(&counters),
             life,
-            _lock: lock,
         });
         let writer = std::thread::Builder::new()
             .name("store-writer".into())
@@ -124,13 +110,7 @@ impl Store {
         &self,
         read: impl FnOnce(&dyn Snapshot) -> Result<T, E>,
     ) -> Result<T, E> {
-        match &self.inner.reader {
-            Reader::Sqlite(pool) => {
-                let session = pool.begin()?;
-                read(&session)
-            }
-            Reader::Memory(shared) => read(&shared.snapshot()),
-        }
+        read(&*self.inner.engine.snapshot()?)
     }
 
     /// Hands a batch to the writer and waits until it is durable. A batch whose caller stops
@@ -209,10 +189,7 @@ impl Store {
     /// # Errors
     /// When the engine fails.
     pub fn data_bytes(&self) -> Result<u64, StoreError> {
-        match &self.inner.reader {
-            Reader::Sqlite(pool) => pool.begin()?.data_bytes(),
-            Reader::Memory(shared) => Ok(shared.snapshot().bytes()),
-        }
+        self.inner.engine.data_bytes()
     }
 
     /// Looks through all pages and the index, and says what is wrong, a sentence each. Takes as long
@@ -221,10 +198,7 @@ impl Store {
     /// # Errors
     /// When the engine fails.
     pub fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        match &self.inner.reader {
-            Reader::Sqlite(pool) => pool.begin()?.integrity(),
-            Reader::Memory(_) => Ok(Vec::new()),
-        }
+        self.inner.engine.check()
     }
 
     /// What the writer has done so far.
@@ -255,7 +229,7 @@ impl Store {
             return None;
         }
         let mut place = self.inner.place.try_lock().ok()?;
-        if !place.is_open() {
+        if !place.can_be_lent() {
             return None;
         }
         let (outcome, wants_tending) = place.commit(batch, &self.inner.counters);
@@ -294,12 +268,8 @@ fn large_units(bytes: usize) -> u32 {
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let engine = match self.inner.reader {
-            Reader::Sqlite(_) => "sqlite",
-            Reader::Memory(_) => "memory",
-        };
         f.debug_struct("Store")
-            .field("engine", &engine)
+            .field("engine", &self.inner.engine.name())
             .finish_non_exhaustive()
     }
 }
@@ -321,21 +291,16 @@ mod tests {
     /// An engine that panics, once it has been told to write.
     struct Panics;
 
-    impl Engine for Panics {
-        fn apply(&mut self, _: &[&Batch], _: &mut Vec<Outcome>) {
+    impl Writer for Panics {
+        fn commit(&mut self, _: &[&Batch], _: &mut Vec<Outcome>) {
             panic!("a test asks for it");
         }
     }
 
     fn doomed() -> Store {
-        let (_, shared) = memory::open(&StoreOptions::default());
-        Store::start(
-            Box::new(Panics),
-            Reader::Memory(shared),
-            Life::new(None),
-            None,
-        )
-        .unwrap()
+        let options = StoreOptions::default();
+        let (engine, _) = memory::open(&options);
+        Store::over(engine, Panics, &options).unwrap()
     }
 
     fn batch() -> Batch {

@@ -1,4 +1,4 @@
-//! Ordered transactional records with group commit, on SQLite or in memory.
+//! Ordered transactional records with group commit, on SQLite, in memory, or on an [`Engine`] from elsewhere.
 //!
 //! Records are keyed by (partition, key): a partition is a short name, such as a mailbox; keys
 //! are bytes, kept in order within their partition. Reads see one consistent snapshot. Writes
@@ -11,6 +11,7 @@
 
 mod batch;
 mod clock;
+mod engine;
 mod error;
 mod handle;
 mod life;
@@ -26,12 +27,14 @@ mod writer;
 
 pub use batch::{
     Assert, Batch, Committed, MAX_BATCH_BYTES, MAX_BATCH_OPS, MAX_KEY_BYTES, MAX_PARTITION_BYTES,
-    Op, counters,
+    Op, added, counters,
 };
-pub use error::{CommitError, OpenError, ReadError, StoreError};
+pub use engine::{Engine, Outcome, Writer};
+pub use error::{Cause, CommitError, OpenError, ReadError, StoreError};
 pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store};
 pub use life::Condition;
 pub use options::StoreOptions;
-pub use snapshot::{Record, Show, Snapshot};
+pub use snapshot::{Record, Show, Snapshot, Soon, Walk};
 pub use sqlite::{FILE_NAME, copy_records};
 pub use stats::{COMMIT_BOUNDS_US, COMMIT_BUCKETS, GROUP_BUCKETS, StoreStats};
+pub use writer::GROUP_BATCHES;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::CommitError;
 use crate::clock::Clock;
 use crate::stats::Counters;
-use crate::{CommitError, StoreError};
 
 /// How a store does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,8 +120,10 @@ impl UnderWay<'_> {
         let took = self.life.clock.now().saturating_sub(self.began);
         self.life.began_us.store(0, Relaxed);
         to.took(took);
-        let is_fault =
-            |error: &&CommitError| matches!(error, CommitError::Full | CommitError::Store(_));
+        let is_fault = |error: &&CommitError| {
+            use CommitError::{Full, Store, Unknown};
+            matches!(error, Full | Store(_) | Unknown(_))
+        };
         let mut errors = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
         self.life.note(errors.find(is_fault));
         if micros(took) >= self.life.slow_us.load(Relaxed) {
@@ -141,13 +143,4 @@ impl Drop for UnderWay<'_> {
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX - 1)
-}
-
-/// Notes that housekeeping failed, which is tried again with the next.
-pub(crate) fn note_checkpoint(error: rusqlite::Error) {
-    let error = StoreError::from(error);
-    tracing::warn!(
-        cause = groupware_text::chain(&error),
-        "the log can't be copied into the database"
-    );
 }

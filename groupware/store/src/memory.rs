@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use crate::batch::added;
-use crate::writer::{Engine, Outcome};
-use crate::{Batch, CommitError, Committed, Op, Record, Snapshot, StoreError, StoreOptions};
+use crate::engine::{Engine, Outcome, Writer};
+use crate::{Batch, CommitError, Committed, Op, Record, Snapshot, StoreError, StoreOptions, Walk};
 
 type Partition = BTreeMap<Vec<u8>, Record>;
 
@@ -26,10 +26,6 @@ pub(crate) struct State {
 pub(crate) struct Shared(Arc<Mutex<Arc<State>>>);
 
 impl Shared {
-    pub(crate) fn snapshot(&self) -> Arc<State> {
-        Arc::clone(&self.lock())
-    }
-
     /// A writer that panicked half-way leaves a state that no reader may take for committed, but
     /// nothing in `apply` panics, so that a poisoned lock only says that a reader was killed.
     fn lock(&self) -> MutexGuard<'_, Arc<State>> {
@@ -37,27 +33,43 @@ impl Shared {
     }
 }
 
-pub(crate) fn open(options: &StoreOptions) -> (MemoryEngine, Shared) {
-    let shared = Shared::default();
-    let quota_bytes = options.quota_bytes.unwrap_or(u64::MAX);
-    (
-        MemoryEngine {
-            shared: shared.clone(),
-            revision: 0,
-            quota_bytes,
-        },
-        shared,
-    )
+impl Engine for Shared {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(Arc::clone(&self.lock())))
+    }
+
+    fn data_bytes(&self) -> Result<u64, StoreError> {
+        Ok(self.lock().bytes)
+    }
+
+    fn check(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
 }
 
-pub(crate) struct MemoryEngine {
+pub(crate) fn open(options: &StoreOptions) -> (Shared, MemoryWriter) {
+    let shared = Shared::default();
+    let quota_bytes = options.quota_bytes.unwrap_or(u64::MAX);
+    let writer = MemoryWriter {
+        shared: shared.clone(),
+        revision: 0,
+        quota_bytes,
+    };
+    (shared, writer)
+}
+
+pub(crate) struct MemoryWriter {
     shared: Shared,
     revision: u64,
     quota_bytes: u64,
 }
 
-impl Engine for MemoryEngine {
-    fn apply(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
+impl Writer for MemoryWriter {
+    fn commit(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
         let mut slot = self.shared.lock();
         let state = Arc::make_mut(&mut slot);
         for batch in group {
@@ -72,10 +84,6 @@ impl Engine for MemoryEngine {
 }
 
 impl State {
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
     fn apply(&mut self, batch: &Batch, revision: u64, quota_bytes: u64) -> Outcome {
         let failed = batch.asserts.iter().position(|assert| {
             let (partition, key) = assert.target();
@@ -191,6 +199,33 @@ impl Snapshot for Arc<State> {
             .take(limit)
         {
             if visit(key, record.clone()).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn walk(
+        &self,
+        after: Option<(&str, &[u8])>,
+        limit: usize,
+        visit: Walk<'_>,
+    ) -> Result<(), StoreError> {
+        let first = after.map_or("", |(partition, _)| partition);
+        let records = self
+            .partitions
+            .range::<str, _>((Bound::Included(first), Bound::Unbounded))
+            .flat_map(|(partition, records)| {
+                records
+                    .iter()
+                    .map(move |(key, record)| (partition, key, record))
+            })
+            .filter(|(partition, key, _)| {
+                after.is_none_or(|after| (&***partition, &***key) > after)
+            })
+            .take(limit);
+        for (partition, key, record) in records {
+            if visit(partition, key, record.clone()).is_break() {
                 break;
             }
         }

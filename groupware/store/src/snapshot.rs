@@ -1,6 +1,7 @@
 //! What a reader sees: one state of the store, whatever is written meanwhile.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -18,8 +19,62 @@ pub struct Record {
 /// Is shown keys and values, one by one.
 pub type Show<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
 
+/// Is shown partitions, keys, and records, one by one.
+pub type Walk<'a> = &'a mut dyn FnMut(&str, &[u8], Record) -> ControlFlow<()>;
+
+/// What is about to be read, as a reader tells it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Soon {
+    /// Single records: partition and key.
+    pub keys: Vec<(Arc<str>, Vec<u8>)>,
+}
+
+impl Soon {
+    /// This record.
+    pub fn key(&mut self, partition: impl Into<Arc<str>>, key: impl Into<Vec<u8>>) -> &mut Self {
+        self.keys.push((partition.into(), key.into()));
+        self
+    }
+}
+
 /// One consistent state of all records.
 pub trait Snapshot {
+    /// Whether each look is a question to another machine, so that it pays to tell beforehand what is
+    /// about to be read ([`Snapshot::prefetch`]).
+    fn is_far(&self) -> bool {
+        false
+    }
+
+    /// Fetches at once what is about to be read record by record. Changes nothing but the time that it
+    /// takes: without it, and where it costs nothing to look, each record is read when it is asked for.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn prefetch(&self, _soon: &Soon) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// The records of several keys, in the order of the keys.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn get_many(&self, keys: &[(&str, &[u8])]) -> Result<Vec<Option<Record>>, StoreError> {
+        let one = |(partition, key): &(&str, &[u8])| self.get(partition, key);
+        keys.iter().map(one).collect()
+    }
+
+    /// Visits all records after a place, or from the first on, in the order of partitions and keys, until
+    /// `limit` of them were visited or `visit` breaks off.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn walk(
+        &self,
+        after: Option<(&str, &[u8])>,
+        limit: usize,
+        visit: Walk<'_>,
+    ) -> Result<(), StoreError>;
+
     /// The record of a key.
     ///
     /// # Errors

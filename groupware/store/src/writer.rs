@@ -6,29 +6,13 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, mpsc, oneshot};
 
+use crate::engine::{Outcome, Writer};
 use crate::life::Life;
 use crate::stats::Counters;
-use crate::{Batch, CommitError, Committed};
+use crate::{Batch, CommitError};
 
 /// Most batches in one transaction. A group that waits longer than its own sync only adds delay.
-const GROUP_BATCHES: usize = 1024;
-
-pub(crate) type Outcome = Result<Committed, CommitError>;
-
-/// What an engine does for the writer.
-pub(crate) trait Engine: Send {
-    /// Applies the batches one after another, makes the result durable, and pushes one outcome
-    /// per batch. A batch sees the effects of those before it; one that fails changes nothing.
-    fn apply(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>);
-
-    /// Whether there is housekeeping to do.
-    fn wants_tending(&self) -> bool {
-        false
-    }
-
-    /// Called after the group's replies went out: housekeeping that nobody waits for.
-    fn tend(&mut self) {}
-}
+pub const GROUP_BATCHES: usize = 1024;
 
 pub(crate) enum Job {
     Commit {
@@ -46,18 +30,20 @@ pub(crate) enum Job {
 pub(crate) struct Place {
     /// Gone once the store is closed, or while a transaction is under way: nobody goes on after one
     /// that panicked.
-    engine: Option<Box<dyn Engine>>,
+    engine: Option<Box<dyn Writer>>,
     life: Arc<Life>,
 }
 
 impl Place {
-    pub(crate) fn new(engine: Box<dyn Engine>, life: Arc<Life>) -> Self {
+    pub(crate) fn new(engine: Box<dyn Writer>, life: Arc<Life>) -> Self {
         let engine = Some(engine);
         Self { engine, life }
     }
 
-    pub(crate) fn is_open(&self) -> bool {
-        self.engine.is_some()
+    /// Whether somebody may write in the writer's place.
+    pub(crate) fn can_be_lent(&self) -> bool {
+        let engine = self.engine.as_ref();
+        engine.is_some_and(|engine| engine.can_be_lent())
     }
 
     /// Commits one batch; whether there is housekeeping then.
@@ -78,7 +64,7 @@ impl Place {
             return;
         };
         let under_way = self.life.begin();
-        engine.apply(group, outcomes);
+        engine.commit(group, outcomes);
         assert_eq!(
             outcomes.len(),
             group.len(),

@@ -15,7 +15,6 @@ use rusqlite::Connection;
 
 use super::connect::{PAGE_BYTES, open_helper};
 use crate::StoreError;
-use crate::life::note_checkpoint;
 
 /// A log of 32 MiB is copied back. Larger logs save copies of pages that change often; smaller
 /// ones are faster to look up pages in.
@@ -142,6 +141,10 @@ fn help(connection: &Connection, woken: &Receiver<()>, state: &AtomicU8) {
 /// and readable; the next one tries again.
 fn checkpoint(connection: &Connection, pragma: &str) {
     if let Err(error) = connection.query_row(pragma, [], |row| row.get::<_, i64>(0)) {
-        note_checkpoint(error);
+        let error = StoreError::from(error);
+        tracing::warn!(
+            cause = groupware_text::chain(&error),
+            "the log can't be copied into the database"
+        );
     }
 }

@@ -7,6 +7,7 @@
 mod checkpoint;
 mod connect;
 mod copy;
+mod fault;
 mod log_ahead;
 mod open;
 mod read;
@@ -15,4 +16,3 @@ mod write;
 pub use copy::copy_records;
 pub use open::FILE_NAME;
 pub(crate) use open::open;
-pub(crate) use read::ReadPool;

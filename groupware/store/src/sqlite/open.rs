@@ -11,7 +11,8 @@ use super::checkpoint::Checkpointer;
 use super::connect::{BUSY_TIMEOUT, PAGE_BYTES};
 use super::log_ahead::LogAhead;
 use super::read::ReadPool;
-use super::write::SqliteEngine;
+use super::write::SqliteWriter;
+use crate::lock::FolderLock;
 use crate::{OpenError, StoreOptions, place};
 
 /// The file of a store in its folder.
@@ -40,10 +41,16 @@ const SCHEMA: &str = "
 /// Since version 2. Before it, every value lay in its record, and those that did still do.
 const LARGE: &str = "CREATE TABLE large_values (id INTEGER PRIMARY KEY, value BLOB NOT NULL);";
 
+/// Opens the store in a folder, which is made if it isn't there, and keeps everybody else out of it.
 pub(crate) fn open(
     folder: &Path,
     options: &StoreOptions,
-) -> Result<(SqliteEngine, ReadPool), OpenError> {
+) -> Result<(ReadPool, SqliteWriter), OpenError> {
+    place::make_folder(folder).map_err(|source| OpenError::Io {
+        path: folder.into(),
+        source,
+    })?;
+    let lock = FolderLock::take(folder)?;
     let file = folder.join(FILE_NAME);
     let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => OpenError::Foreign { file: file.clone() },
@@ -76,14 +83,14 @@ pub(crate) fn open(
         narrow(&file).map_err(io)?;
     }
     place::sync_folder(folder).map_err(io)?;
-    let pool = ReadPool::new(file.clone());
+    let pool = ReadPool::new(file.clone(), lock);
     let checkpointer = Checkpointer::start(&file).map_err(|source| OpenError::Database {
         file: file.clone(),
         source,
     })?;
     let log_ahead = LogAhead::new(&file);
-    let engine = SqliteEngine::new(connection, checkpointer, log_ahead).map_err(failed)?;
-    Ok((engine, pool))
+    let writer = SqliteWriter::new(connection, checkpointer, log_ahead).map_err(failed)?;
+    Ok((pool, writer))
 }
 
 /// Whether a store of ours is of this program's version.

@@ -12,7 +12,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 use super::connect::open_reader;
-use crate::{Record, Show, Snapshot, StoreError};
+use crate::lock::FolderLock;
+use crate::{Engine, Record, Show, Snapshot, StoreError, Walk};
 
 /// Most connections kept open without work.
 const IDLE_CONNECTIONS: usize = 128;
@@ -22,6 +23,10 @@ const SCAN_FROM: &str = "SELECT key, revision, value FROM records
     WHERE partition = ?1 AND key >= ?2 ORDER BY key LIMIT ?3";
 const SCAN_RANGE: &str = "SELECT key, revision, value FROM records
     WHERE partition = ?1 AND key >= ?2 AND key < ?4 ORDER BY key LIMIT ?3";
+const WALK: &str = "SELECT key, revision, value, partition FROM records
+    WHERE (partition, key) > (?1, ?2) ORDER BY partition, key LIMIT ?3";
+const WALK_ALL: &str = "SELECT key, revision, value, partition FROM records
+    ORDER BY partition, key LIMIT ?1";
 const LARGE: &str = "SELECT value FROM large_values WHERE id = ?1";
 /// SQLite tells it without reading the value.
 const LARGE_LENGTH: &str = "SELECT length(value) FROM large_values WHERE id = ?1";
@@ -35,18 +40,21 @@ const SIZE: &str = "SELECT page_count * page_size FROM pragma_page_count, pragma
 pub(crate) struct ReadPool {
     file: PathBuf,
     idle: Mutex<Vec<Connection>>,
+    /// Let go after the connections are closed.
+    _lock: FolderLock,
 }
 
 impl ReadPool {
-    pub(super) fn new(file: PathBuf) -> Self {
+    pub(super) fn new(file: PathBuf, lock: FolderLock) -> Self {
         Self {
             file,
             idle: Mutex::new(Vec::new()),
+            _lock: lock,
         }
     }
 
     /// Starts a read transaction; its snapshot is taken by its first read.
-    pub(crate) fn begin(&self) -> Result<Session<'_>, StoreError> {
+    fn begin(&self) -> Result<Session<'_>, StoreError> {
         let pooled = self
             .idle
             .lock()
@@ -71,8 +79,26 @@ impl ReadPool {
     }
 }
 
+impl Engine for ReadPool {
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(self.begin()?))
+    }
+
+    fn data_bytes(&self) -> Result<u64, StoreError> {
+        self.begin()?.data_bytes()
+    }
+
+    fn check(&self) -> Result<Vec<String>, StoreError> {
+        self.begin()?.integrity()
+    }
+}
+
 /// One read transaction.
-pub(crate) struct Session<'pool> {
+struct Session<'pool> {
     pool: &'pool ReadPool,
     /// Taken when the session ends.
     connection: Option<Connection>,
@@ -86,7 +112,7 @@ impl Session<'_> {
     }
 
     /// SQLite says "ok" where all is well.
-    pub(crate) fn integrity(&self) -> Result<Vec<String>, StoreError> {
+    fn integrity(&self) -> Result<Vec<String>, StoreError> {
         let mut check = self.connection().prepare(INTEGRITY)?;
         let lines = check.query_map([], |row| row.get::<_, String>(0))?;
         let mut wrong = lines.collect::<Result<Vec<_>, _>>()?;
@@ -103,7 +129,7 @@ impl Session<'_> {
         Ok(wrong)
     }
 
-    pub(crate) fn data_bytes(&self) -> Result<u64, StoreError> {
+    fn data_bytes(&self) -> Result<u64, StoreError> {
         let bytes: i64 = self
             .connection()
             .prepare_cached(SIZE)?
@@ -184,6 +210,30 @@ impl Snapshot for Session<'_> {
                 value => tell(key, value.as_blob()?.len() as u64),
             })
         })
+    }
+
+    fn walk(
+        &self,
+        after: Option<(&str, &[u8])>,
+        limit: usize,
+        visit: Walk<'_>,
+    ) -> Result<(), StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let visit: Visit<'_> = &mut |row| {
+            let record = record(self.connection(), row, 1)?;
+            let (key, partition) = (row.get_ref(0)?.as_blob()?, row.get_ref(3)?.as_str()?);
+            Ok(visit(partition, key, record))
+        };
+        match after {
+            Some((partition, key)) => {
+                let mut walk = self.connection().prepare_cached(WALK)?;
+                visit_rows(walk.query(params![partition, key, limit])?, visit)
+            }
+            None => {
+                let mut walk = self.connection().prepare_cached(WALK_ALL)?;
+                visit_rows(walk.query([limit])?, visit)
+            }
+        }
     }
 }
 

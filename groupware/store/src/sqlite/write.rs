@@ -6,11 +6,11 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql};
 
 use super::checkpoint::{Checkpointer, watch_log, written_log};
 use super::connect::INLINE_BYTES;
+use super::fault;
 use super::log_ahead::LogAhead;
 use super::read::value;
 use crate::batch::added;
-use crate::writer::{Engine, Outcome};
-use crate::{Assert, Batch, CommitError, Committed, Op, place};
+use crate::{Assert, Batch, CommitError, Committed, Op, Outcome, Writer, place};
 
 /// Revisions are reserved in runs, so that a commit needn't write the counter.
 const REVISION_RUN: u64 = 1 << 20;
@@ -38,7 +38,7 @@ const FREE_PARTITION: &str = "DELETE FROM large_values WHERE id IN (SELECT value
 const LIMIT: &str = "SELECT value FROM counters WHERE name = 'revision_limit'";
 const RESERVE: &str = "UPDATE counters SET value = ?1 WHERE name = 'revision_limit'";
 
-pub(crate) struct SqliteEngine {
+pub(crate) struct SqliteWriter {
     connection: Connection,
     checkpointer: Checkpointer,
     log_ahead: LogAhead,
@@ -61,7 +61,7 @@ impl From<rusqlite::Error> for Broken {
     }
 }
 
-impl SqliteEngine {
+impl SqliteWriter {
     pub(super) fn new(
         connection: Connection,
         checkpointer: Checkpointer,
@@ -266,10 +266,10 @@ impl SqliteEngine {
     }
 }
 
-impl SqliteEngine {
+impl SqliteWriter {
     fn failed(&self, error: rusqlite::Error) -> CommitError {
         let file = self.connection.path().map(Path::new);
-        CommitError::from_write(error, || file.is_some_and(place::is_full))
+        fault::of_write(error, || file.is_some_and(place::is_full))
     }
 }
 
@@ -277,8 +277,8 @@ fn lies_inline(partition: &str, key: &[u8], value: &[u8]) -> bool {
     partition.len() + key.len() + value.len() <= INLINE_BYTES
 }
 
-impl Engine for SqliteEngine {
-    fn apply(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
+impl Writer for SqliteWriter {
+    fn commit(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
         let Err(Broken(error)) = self.transact(group, outcomes) else {
             return;
         };

@@ -99,6 +99,14 @@ impl CalendarFailure {
     }
 
     fn parts(&self) -> (u16, Vec<u8>) {
+        if let Self::Unreadable(_, fault) | Self::Internal(fault) = self
+            && fault.is_passing()
+        {
+            return (
+                503,
+                error_body(503, None, "The calendar can't be reached now."),
+            );
+        }
         if let Self::Calendar(error) | Self::Unreadable(error, _) = self {
             return (error.status(), error.to_json());
         }

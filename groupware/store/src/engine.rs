@@ -1,0 +1,57 @@
+//! What lies behind a store: how records are kept, and how long they last.
+//!
+//! An engine has two halves. The one that reads is shared by all threads; the one that writes belongs to
+//! the store's writer, which hands it whatever batches wait as one group. Locks of files, housekeeping, and
+//! connections are the engine's own, inside these halves.
+
+use crate::{Batch, CommitError, Committed, Snapshot, StoreError};
+
+/// What comes of a batch.
+pub type Outcome = Result<Committed, CommitError>;
+
+/// The half of an engine that reads. It lives as long as the store, and what it holds, such as the lock of
+/// a folder, is let go with it.
+pub trait Engine: Send + Sync {
+    /// What it is called in messages: one lower-case word.
+    fn name(&self) -> &'static str;
+
+    /// One consistent state of all records: what was acknowledged before this call is in it.
+    ///
+    /// # Errors
+    /// When the engine can't be read now.
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError>;
+
+    /// The bytes that records and their index take, free pages included.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn data_bytes(&self) -> Result<u64, StoreError>;
+
+    /// Looks through all that is stored, and says what is wrong, a sentence each.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn check(&self) -> Result<Vec<String>, StoreError>;
+}
+
+/// The half of an engine that writes. Only one thread has it at a time.
+pub trait Writer: Send {
+    /// Applies the batches one after another, makes the result durable, and pushes one outcome per batch.
+    /// A batch sees the effects of those before it; one that fails changes nothing. Batches are within
+    /// their limits, and there are [`GROUP_BATCHES`](crate::GROUP_BATCHES) of them at most.
+    fn commit(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>);
+
+    /// Whether a thread that brings a batch may write in the writer's place while nobody else does: right
+    /// where that saves waking a thread, wrong where writing means waiting for another machine.
+    fn can_be_lent(&self) -> bool {
+        true
+    }
+
+    /// Whether there is housekeeping to do.
+    fn wants_tending(&self) -> bool {
+        false
+    }
+
+    /// Called after the group's replies went out: housekeeping that nobody waits for.
+    fn tend(&mut self) {}
+}

@@ -1,0 +1,53 @@
+//! SQLite's errors, sorted into the store's kinds.
+
+use std::sync::Arc;
+
+use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
+
+use crate::{CommitError, StoreError};
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(SystemIoFailure) => Self::Disk(Arc::new(error)),
+            _ => Self::Database(Arc::new(error)),
+        }
+    }
+}
+
+/// Sorts a failure to write into "no room" and the rest.
+///
+/// An I/O error counts as "no room" only where there is none: a file system with delayed allocation
+/// reports a full disk as a failed write or sync.
+pub(super) fn of_write(error: rusqlite::Error, is_full: impl FnOnce() -> bool) -> CommitError {
+    match error.sqlite_error_code() {
+        Some(DiskFull) => CommitError::Full,
+        Some(SystemIoFailure) if is_full() => CommitError::Full,
+        _ => CommitError::Store(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn a_failing_disk_is_not_a_full_one() {
+        let check = |code, is_full, expected: &str| {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let found = of_write(error, || is_full);
+            assert_eq!(found.to_string(), expected, "{code} {is_full}");
+        };
+        let (full, disk) = (
+            "no room left to store the batch",
+            "the disk can't be read or written",
+        );
+        check(ffi::SQLITE_FULL, false, full);
+        check(ffi::SQLITE_IOERR_FSYNC, true, full);
+        check(ffi::SQLITE_IOERR_FSYNC, false, disk);
+        check(ffi::SQLITE_IOERR_WRITE, false, disk);
+        check(ffi::SQLITE_CORRUPT, true, "the database failed");
+    }
+}
