@@ -410,7 +410,7 @@ fn the_report_says_what_the_server_did() {
     assert_eq!(trial["stale_retries"], did("reset"), "{trial:#}");
     let words = format!(
         "{} of 1,500 requests failed ({:.2} %): {} unexpected status, {} connection broken; {} sent \
-         again on a fresh connection",
+         again",
         did("failed") + did("closed early"),
         (did("failed") + did("closed early")) as f64 / 15.0,
         did("failed"),

@@ -248,8 +248,8 @@ fn resends(trials: &[TrialAnalysis]) -> Option<String> {
     let part = lab_stats::ratio(as_f64(resent), as_f64(requests))?;
     (part > TOLD).then(|| {
         format!(
-            "{} of {} ({}) had to be sent again: the server closed or reset the connection before it \
-             answered them.",
+            "{} of {} ({}) had to be sent again: the server closed or reset the connection, or refused \
+             them, before it answered.",
             count(resent),
             plural_count(requests, "request"),
             percent(part * 100.0)

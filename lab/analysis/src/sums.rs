@@ -102,8 +102,12 @@ pub(crate) struct Counts {
     pub(crate) windows: u64,
     pub(crate) cycles: u64,
     pub(crate) overruns: u64,
-    /// Requests sent again because the server had closed their idle connection.
+    /// Requests sent again because the server had closed their idle connection, or had done nothing
+    /// with them.
     pub(crate) stale_retries: u64,
+    /// Connections opened, and those of them that speak HTTP/2.
+    pub(crate) connects: u64,
+    pub(crate) http2_connects: u64,
     /// Sessions that arrived on their own.
     pub(crate) arrived: u64,
     /// Most of them that waited for a connection at a window's end.
@@ -129,6 +133,8 @@ impl Counts {
         self.cycles += window.cycles;
         self.overruns += window.overruns;
         self.stale_retries += window.stale_retries;
+        self.connects += window.connects;
+        self.http2_connects += window.http2_connects;
         for (step, line) in &window.steps {
             let Some(name) = names.step(*step) else {
                 self.probe.0 += line.ok;

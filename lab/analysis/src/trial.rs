@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lab_archive::TrialData;
-use lab_archive::model::{ErrorClass, Manifest, TrialEnd, WindowLine};
+use lab_archive::model::{ErrorClass, Manifest, TrialEnd, TrialRecord, WindowLine};
 use lab_plan::{Find, LoadKind, Question, Threshold, Trial};
 use lab_stats::quantile;
 
@@ -11,8 +11,9 @@ use crate::attempts::AllAttempts;
 use crate::error::ReportError;
 use crate::format::{cell_label, plural_count};
 use crate::model::{
-    Arrivals, Bound, Check, CheckOutcome, Counters, ErrorExamples, Generator, Lateness, Point,
-    ProbeCounts, Series, StepAnalysis, ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
+    Arrivals, Bound, Check, CheckOutcome, Connections, Counters, ErrorExamples, Generator,
+    Lateness, Point, ProbeCounts, Series, StepAnalysis, ThresholdResult, Times, Transfer,
+    TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
 use crate::predicted::{self, Predicted, mean_wait_ms};
@@ -194,6 +195,7 @@ impl Measured<'_> {
             cycles: sums.whole.cycles,
             overruns: sums.whole.overruns,
             stale_retries: sums.whole.stale_retries,
+            connections: connections(record, sums),
             unanswered: record.unanswered.clone(),
             throughput_per_s,
             notesmark_per_min: notesmark::per_min(throughput_per_s),
@@ -372,6 +374,15 @@ fn steps(
             }
         })
         .collect()
+}
+
+/// What users spoke, where they asked for another version of HTTP than 1.1.
+fn connections(record: &TrialRecord, sums: &Sums) -> Option<Connections> {
+    let asked = record.system_settings.contains_key(lab_archive::HTTP);
+    asked.then_some(Connections {
+        opened: sums.whole.connects,
+        http2: sums.whole.http2_connects,
+    })
 }
 
 /// Times of the phases of a step's answers, by the phase's name.

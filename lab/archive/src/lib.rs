@@ -61,3 +61,7 @@ pub const PROBE: &str = "probe";
 pub const CERTIFICATES: &str = "certificates";
 /// What [`CERTIFICATES`] is where users took any.
 pub const UNCHECKED: &str = "not checked";
+
+/// The setting of a trial's system that says which version of HTTP its users asked for; only where that
+/// is not 1.1.
+pub const HTTP: &str = "http";

@@ -242,7 +242,11 @@ pub struct WindowLine {
     /// Connections opened.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub connects: u64,
-    /// Requests sent again on a fresh connection because the server had closed the idle one.
+    /// Those of them that speak HTTP/2.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub http2_connects: u64,
+    /// Requests sent again because the server had closed their idle connection, or said that it did
+    /// nothing with them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stale_retries: u64,
     /// Lateness of sends, in µs. Its histogram is in `steps.hlog` under tag `lateness`.

@@ -46,6 +46,8 @@ pub enum Kind {
     Connect,
     /// Likewise the handshake of TLS.
     Tls,
+    /// Likewise waiting for a shared connection.
+    Blocked,
     /// Likewise from the first byte sent to the first byte of the answer.
     Wait,
     /// Likewise from there to the last byte.
@@ -54,10 +56,11 @@ pub enum Kind {
 
 impl Kind {
     /// The phases of a request, in their order. Archives of earlier versions have none.
-    pub const PHASES: [Self; 5] = [
+    pub const PHASES: [Self; 6] = [
         Self::Dns,
         Self::Connect,
         Self::Tls,
+        Self::Blocked,
         Self::Wait,
         Self::Receive,
     ];
@@ -71,6 +74,7 @@ impl Kind {
             Self::Dns => "dns",
             Self::Connect => "connect",
             Self::Tls => "tls",
+            Self::Blocked => "blocked",
             Self::Wait => "wait",
             Self::Receive => "receive",
         }

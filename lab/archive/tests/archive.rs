@@ -260,6 +260,7 @@ fn window_line() -> impl Strategy<Value = WindowLine> {
         dropped: b[9],
         overruns: b[1],
         connects: b[5],
+        http2_connects: b[5] / 2,
         stale_retries: b[6],
         lateness: LatenessLine {
             count: b[2],

@@ -96,6 +96,9 @@ pub enum Phase {
     Connect,
     /// The handshake of TLS on it.
     Tls,
+    /// Waiting for a shared connection that another user opens, or for the server to allow one more
+    /// request on it.
+    Blocked,
     /// From the first byte sent to the first byte of the answer.
     Wait,
     /// From there to its last byte; 0 where all of it was there at once.
@@ -103,11 +106,15 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// How many there are.
+    pub const COUNT: usize = 6;
+
     /// All of them, in their order.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::Dns,
         Self::Connect,
         Self::Tls,
+        Self::Blocked,
         Self::Wait,
         Self::Receive,
     ];
@@ -116,12 +123,18 @@ impl Phase {
 /// How long the phases of an exchange took, in the order of [`Phase::ALL`]; `None` of one that it did not
 /// have, as all exchanges on a kept connection have no [`Phase::Connect`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Phases(pub [Option<Nanos>; 5]);
+pub struct Phases(pub [Option<Nanos>; Phase::COUNT]);
 
 impl Phases {
     /// Sets what `phase` took.
     pub fn set(&mut self, phase: Phase, took: Nanos) {
         self.0[phase as usize] = Some(took);
+    }
+
+    /// Adds to what `phase` took.
+    pub fn add(&mut self, phase: Phase, took: Nanos) {
+        let before = self.0[phase as usize].unwrap_or_default();
+        self.set(phase, before.saturating_add(took));
     }
 }
 
@@ -159,8 +172,11 @@ pub struct Failure {
 pub struct ClientCounts {
     /// Connections opened.
     pub connects: u64,
-    /// Requests sent a second time on a fresh connection because the kept one had been closed by the
-    /// server while it was idle; see [`crate::http`] for the rule.
+    /// Those of them that speak HTTP/2.
+    #[serde(default)]
+    pub http2_connects: u64,
+    /// Requests sent a second time because the server had closed the kept connection while it was
+    /// idle, or said that it did nothing with them; see [`crate::http`] for the rule.
     pub stale_retries: u64,
 }
 

@@ -18,6 +18,7 @@ mod tap;
 pub mod time;
 pub mod tls;
 mod url;
+mod version;
 
 pub use exchange::{
     Client, ClientCounts, ErrorClass, Exchange, Failure, Phase, Phases, RequestId, Sizes,
@@ -27,3 +28,4 @@ pub use tap::Tap;
 pub use time::{Nanos, Time, Timer};
 pub use tls::{Identity, PemFile, Tls, TlsError, TlsOptions};
 pub use url::{BaseUrl, BaseUrlError};
+pub use version::{Offer, Protocol, Version};

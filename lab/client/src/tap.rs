@@ -2,15 +2,17 @@
 
 use crate::time::Nanos;
 use crate::url::BaseUrl;
+use crate::version::Version;
 
 /// Hears what goes over a client's connections, TLS already taken off. It hears more than exchanges
-/// tell: a request that is sent again on a fresh connection goes out twice.
+/// tell: a request that is sent again on a fresh connection goes out twice. What goes over HTTP/2 it hears
+/// as HTTP/1.1 would write it.
 pub trait Tap {
     /// A connection is open; the attempt began at `began`.
     fn connected(&self, server: &BaseUrl, began: Nanos, at: Nanos);
 
-    /// A message goes out.
-    fn sent(&self, server: &BaseUrl, at: Nanos, message: &[u8]);
+    /// A message goes out, on a connection of this version.
+    fn sent(&self, server: &BaseUrl, version: Version, at: Nanos, message: &[u8]);
 
     /// A part of its answer came in.
     fn received(&self, at: Nanos, bytes: &[u8]);

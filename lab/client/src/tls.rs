@@ -15,6 +15,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use serde::{Deserialize, Serialize};
 
 use crate::url::BaseUrl;
+use crate::version::Offer;
 
 /// How an `https` server is trusted, and what it is shown: by the system's authorities (those that
 /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name, where they are set; the web's usual ones where the system
@@ -99,6 +100,7 @@ pub struct Tls {
 #[derive(Debug, Default)]
 struct Inner {
     options: TlsOptions,
+    offer: Offer,
     config: OnceLock<Result<Arc<ClientConfig>, TlsError>>,
 }
 
@@ -106,9 +108,16 @@ impl Tls {
     /// By these options, which nobody looks at before [`Tls::config`].
     #[must_use]
     pub fn new(options: TlsOptions) -> Self {
+        Self::offering(options, Offer::default())
+    }
+
+    /// As [`Tls::new`], and the server is offered these versions of HTTP.
+    #[must_use]
+    pub fn offering(options: TlsOptions, offer: Offer) -> Self {
         Self {
             inner: Arc::new(Inner {
                 options,
+                offer,
                 config: OnceLock::new(),
             }),
         }
@@ -119,8 +128,12 @@ impl Tls {
     /// # Errors
     /// Options that can't be used.
     pub fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
-        let Inner { options, config } = &*self.inner;
-        config.get_or_init(|| made(options)).clone()
+        let Inner {
+            options,
+            offer,
+            config,
+        } = &*self.inner;
+        config.get_or_init(|| made(options, *offer)).clone()
     }
 
     /// The name that the drive's server must prove to have.
@@ -138,7 +151,7 @@ pub(crate) fn server_name(name: &str) -> Result<ServerName<'static>, TlsError> {
     ServerName::try_from(name.to_owned()).map_err(|_| TlsError::ServerName(name.to_owned()))
 }
 
-fn made(options: &TlsOptions) -> Result<Arc<ClientConfig>, TlsError> {
+fn made(options: &TlsOptions, offer: Offer) -> Result<Arc<ClientConfig>, TlsError> {
     let other = |error: &dyn fmt::Display| TlsError::Other(error.to_string());
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -167,7 +180,7 @@ fn made(options: &TlsOptions) -> Result<Arc<ClientConfig>, TlsError> {
                 .map_err(unusable)?
         }
     };
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = offer.alpn().iter().map(|name| name.to_vec()).collect();
     Ok(Arc::new(config))
 }
 
@@ -354,6 +367,10 @@ fn cure(error: &RustlsError) -> Option<String> {
         RustlsError::AlertReceived(Alert::CertificateRequired | Alert::BadCertificate) => {
             "the server wants a certificate of its client: name one with \
              `tls: { certificate: FILE, key: FILE }`"
+                .to_owned()
+        }
+        RustlsError::AlertReceived(Alert::NoApplicationProtocol) => {
+            "the server speaks no version of HTTP that it is offered: say `http: auto`, or `http: 1`"
                 .to_owned()
         }
         RustlsError::InvalidMessage(_) => {

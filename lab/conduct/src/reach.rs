@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::IpAddr;
 
-use lab_client::{Identity, PemFile, Tls, TlsOptions};
+use lab_client::{Identity, Offer, PemFile, Protocol, Tls, TlsOptions};
 use lab_study::plan::Plan;
-use lab_study::{ReachSpec, TlsSpec};
+use lab_study::{HttpSpec, HttpVersion, ReachSpec, TlsSpec};
 
 use crate::search::trials_of;
 
@@ -24,6 +24,8 @@ pub(crate) struct Reach {
     /// The same, ready to connect.
     pub(crate) tls: Tls,
     pub(crate) hosts: Vec<(String, IpAddr)>,
+    /// How the load speaks HTTP; all else that the lab asks it asks in HTTP/1.1.
+    pub(crate) protocol: Protocol,
 }
 
 impl Reach {
@@ -41,7 +43,19 @@ impl Reach {
             options,
             tls,
             hosts: spec.resolve.clone(),
+            protocol: protocol(spec.http),
         })
+    }
+}
+
+fn protocol(spec: HttpSpec) -> Protocol {
+    Protocol {
+        offer: match spec.version {
+            HttpVersion::One => Offer::One,
+            HttpVersion::Two => Offer::Two,
+            HttpVersion::Auto => Offer::Auto,
+        },
+        shared: spec.shared,
     }
 }
 

@@ -57,6 +57,7 @@ fn line(window: &Window) -> WindowLine {
         dropped: window.dropped,
         overruns: window.overruns,
         connects: window.connects,
+        http2_connects: window.http2_connects,
         stale_retries: window.stale_retries,
         lateness: LatenessLine {
             count: lateness.len(),
@@ -126,6 +127,7 @@ mod tests {
             cycles: 2,
             overruns: 1,
             connects: 8,
+            http2_connects: 3,
             stale_retries: 1,
             handed_over: Duration::from_micros(400_750),
             arrived: 4,
@@ -141,6 +143,7 @@ mod tests {
         assert_eq!((line.start_ms, line.end_ms), (200.5, 400.25));
         assert_eq!((line.users, line.cycles, line.overruns), (6, 2, 1));
         assert_eq!((line.connects, line.stale_retries), (8, 1));
+        assert_eq!(line.http2_connects, 3);
         assert_eq!((line.arrived, line.waiting, line.dropped), (4, 2, 1));
         assert_eq!(line.handed_over_ms, Some(400.75));
         assert_eq!(

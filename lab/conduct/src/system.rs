@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use lab_archive::{CERTIFICATES, UNCHECKED};
-use lab_study::{CommandSpec, ReachSpec, SystemSpec};
+use lab_archive::{CERTIFICATES, HTTP, UNCHECKED};
+use lab_study::{CommandSpec, HttpSpec, ReachSpec, SystemSpec};
 
 use crate::reach::Reach;
 use crate::start::{Stop, System, SystemStart};
@@ -66,6 +66,9 @@ pub(crate) fn way(reach: &ReachSpec) -> Vec<(String, String)> {
     let mut set = |name: &str, value: String| way.push((name.to_owned(), value));
     if reach.secure {
         set("scheme", "https".to_owned());
+    }
+    if reach.http != HttpSpec::default() {
+        set(HTTP, reach.http.to_string());
     }
     let tls = &reach.tls;
     if tls.insecure {

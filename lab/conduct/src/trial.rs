@@ -227,6 +227,7 @@ impl Conductor<'_> {
             base: system.base().clone(),
             tls: system.reach.options.clone(),
             resolve: system.reach.hosts.clone(),
+            protocol: system.reach.protocol,
             kind: load.kind,
             users: load.users,
             part: Part::whole(),

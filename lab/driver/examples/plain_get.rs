@@ -92,6 +92,7 @@ fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, secon
         base,
         tls: TlsOptions::default(),
         resolve: Vec::new(),
+        protocol: lab_driver::Protocol::default(),
         kind: lab_workload::LoadKind::Users,
         users,
         part: Part::whole(),

@@ -49,7 +49,7 @@ impl Crew {
         clock: Clock,
         control: &Control,
         queue: &SyncSender<(usize, Report)>,
-        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError> + Clone + Send + 'static,
+        make: impl Make<C>,
     ) -> Result<Self, DriverError> {
         let count = drive.workers();
         let (ready, started) = sync_channel(count);
@@ -64,7 +64,8 @@ impl Crew {
             let (worker, give_back) = hire(number, drive, with, clock, control, queue);
             crew.emptied.push(give_back);
             let (make, ready, drive) = (make.clone(), ready.clone(), Arc::clone(drive));
-            let run = move || worker.run(move |timers: &Timers| make(&drive, timers), ready);
+            let make = move |timers: &Timers| make(&drive, number, timers);
+            let run = move || worker.run(make, ready);
             crew.workers.push(spawn(format!("users-{number}"), run)?);
         }
         Ok(crew)
@@ -110,14 +111,21 @@ pub(crate) fn hire(
     (worker, give_back)
 }
 
-type MadeClient = Result<HttpClient<Timers>, DriverError>;
+/// Makes the client of a worker, by its number in this program.
+pub(crate) trait Make<C>:
+    Fn(&Arc<Drive>, usize, &Timers) -> Result<C, DriverError> + Clone + Send + 'static
+{
+}
+
+impl<C, F> Make<C> for F where
+    F: Fn(&Arc<Drive>, usize, &Timers) -> Result<C, DriverError> + Clone + Send + 'static
+{
+}
 
 /// What makes a worker's HTTP client; the server's name is looked up now, once.
-pub(crate) fn http(
-    drive: &Drive,
-) -> Result<impl Fn(&Arc<Drive>, &Timers) -> MadeClient + Clone + Send + 'static, DriverError> {
+pub(crate) fn http(drive: &Drive) -> Result<impl Make<HttpClient<Timers>>, DriverError> {
     let base = drive.base.clone();
-    let tls = Tls::new(drive.tls.clone());
+    let tls = Tls::offering(drive.tls.clone(), drive.protocol.offer);
     if drive.base.secure || drive.tls != TlsOptions::default() {
         // What is wrong with its files shows before the load.
         tls.config().map_err(DriverError::Tls)?;
@@ -136,11 +144,16 @@ pub(crate) fn http(
         addresses,
         tls,
         resolve,
+        protocol: drive.protocol,
         limits: drive.limits.of_requests(),
     };
-    Ok(move |drive: &Arc<Drive>, timers: &Timers| {
+    Ok(move |drive: &Arc<Drive>, number: usize, timers: &Timers| {
         let requests = drive.workload.requests();
-        Ok(HttpClient::new(requests, server.clone(), timers.clone()))
+        let server = Server {
+            protocol: drive.protocol_of_worker(number),
+            ..server.clone()
+        };
+        Ok(HttpClient::new(requests, server, timers.clone()))
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::Date;
-use lab_client::{BaseUrl, TlsOptions};
+use lab_client::{BaseUrl, Protocol, TlsOptions};
 use lab_workload::LoadKind;
 use lab_workload::Workload;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,9 @@ pub struct Drive {
     pub tls: TlsOptions,
     /// Addresses of hosts, in lower case, whatever the resolver has for them.
     pub resolve: Vec<(String, IpAddr)>,
+    /// Which version of HTTP the server is asked to speak, and on whose connections. Shared ones are
+    /// those of all generators together.
+    pub protocol: Protocol,
     /// What makes sessions begin.
     pub kind: LoadKind,
     /// Number of virtual users, at least one; of arrivals, the connections that their sessions
@@ -61,6 +64,15 @@ impl Drive {
             LoadKind::Sequence { .. } => 1,
             LoadKind::Users | LoadKind::Arrival { .. } => self.cores.len().max(1),
         }
+    }
+
+    /// What is one worker's of the shared connections.
+    pub(crate) fn protocol_of_worker(&self, number: usize) -> Protocol {
+        let of_program = Protocol {
+            shared: self.protocol.shared.map(|all| self.part.share(all)),
+            ..self.protocol
+        };
+        of_program.of_worker(number as u32, self.workers() as u32)
     }
 }
 

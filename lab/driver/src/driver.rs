@@ -9,7 +9,7 @@ use crate::background::step_back_for_good;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::crew::{self, Crew, WorkerThread, spawn, validate};
+use crate::crew::{self, Crew, Make, WorkerThread, spawn, validate};
 use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::{DriveSummary, DriverEvent};
@@ -17,7 +17,6 @@ use crate::merger::Merger;
 use crate::remote::{Common, Generators, Links, Peer};
 use crate::report::{QUEUE, Report};
 use crate::script::Script;
-use crate::timers::Timers;
 
 /// A running drive: setup at once, ramp and hold after [`Driver::begin`].
 ///
@@ -102,7 +101,7 @@ impl Driver {
     pub(crate) fn start_with<C: Client>(
         drive: Drive,
         events: SyncSender<DriverEvent>,
-        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError> + Clone + Send + 'static,
+        make: impl Make<C>,
     ) -> Result<Self, DriverError> {
         validate(&drive)?;
         let drive = Arc::new(drive);
@@ -214,7 +213,7 @@ mod tests {
 
     use super::*;
     use crate::simulation::{drive, step};
-    use crate::timers::Timer;
+    use crate::timers::{Timer, Timers};
     use lab_client::{ClientCounts, Exchange, RequestId};
     use lab_workload::UserScope;
     use lab_workload::Wait;
@@ -253,7 +252,7 @@ mod tests {
             let mut drive = drive(vec![step(Wait::None, 1)]);
             crate::simulation::workload(&mut drive).setup = setup;
             let (sender, events) = sync_channel(8);
-            let driver = Driver::start_with(drive, sender, |_, _| Ok(Defective)).unwrap();
+            let driver = Driver::start_with(drive, sender, |_, _, _| Ok(Defective)).unwrap();
             driver.begin().unwrap();
             assert!(events.iter().count() > 0);
             assert!(matches!(driver.join(), Err(DriverError::Panicked)));

@@ -98,8 +98,10 @@ pub struct Window {
     pub overruns: u64,
     /// Connections opened.
     pub connects: u64,
-    /// Requests sent a second time on a fresh connection because the kept one had been closed by
-    /// the server while it was idle; see [`lab_client::http`] for the rule.
+    /// Those of them that speak HTTP/2.
+    pub http2_connects: u64,
+    /// Requests sent a second time because the server had closed the kept connection while it was
+    /// idle, or said that it did nothing with them; see [`lab_client::http`] for the rule.
     pub stale_retries: u64,
     /// In the last window: what had no answer at the end; none before.
     pub unanswered: Unanswered,
@@ -139,7 +141,7 @@ pub struct StepWindow {
     pub error: Histogram<u64>,
     /// Times of the phases of the requests that met their `expect`, µs (0 counts as 1), in the order of
     /// [`Phase::ALL`].
-    pub phases: [Histogram<u64>; 5],
+    pub phases: [Histogram<u64>; Phase::COUNT],
     /// Failed requests by [`ErrorClass::index`].
     pub errors: [u64; 5],
     /// Those of the requests that met their `expect` that were redirected: for each there was one more,
@@ -179,6 +181,7 @@ impl Window {
             dropped: 0,
             overruns: 0,
             connects: 0,
+            http2_connects: 0,
             stale_retries: 0,
             unanswered: Unanswered::default(),
             lateness: new_histogram(),
@@ -244,6 +247,8 @@ pub struct DriveSummary {
     pub probe_errors: u64,
     /// Connections opened.
     pub connects: u64,
+    /// Those of them that speak HTTP/2.
+    pub http2_connects: u64,
     /// See [`Window::stale_retries`].
     pub stale_retries: u64,
     /// Answered requests of the setup.

@@ -38,6 +38,6 @@ pub use event::{
     DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, MAX_RECORDED, StepWindow, Unanswered, Window,
     new_histogram, new_phase_histogram,
 };
-pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, Phase, TlsOptions};
+pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, Offer, Phase, Protocol, TlsOptions};
 pub use part::{MAX_RESIDUES, Part};
 pub use worker::rehearsal::{Witness, rehearse};

@@ -247,6 +247,7 @@ impl Merger {
         sum.arrived += window.arrived;
         sum.dropped += window.dropped;
         sum.connects += window.connects;
+        sum.http2_connects += window.http2_connects;
         sum.stale_retries += window.stale_retries;
         for (index, step) in window.steps.iter().enumerate() {
             if index < self.script.session.len() {
@@ -283,6 +284,7 @@ impl Window {
         self.waiting += part.waiting;
         self.dropped += part.dropped;
         self.connects += part.client.connects;
+        self.http2_connects += part.client.http2_connects;
         self.stale_retries += part.client.stale_retries;
         self.unanswered.add(part.unanswered);
         add(&mut self.lateness, &part.lateness);

@@ -262,6 +262,7 @@ impl Recorder {
     /// Hands over all windows that end by `now`; `counts` are the client's since the last call.
     pub(crate) fn roll(&mut self, now: Nanos, counts: ClientCounts) {
         self.current.client.connects += counts.connects;
+        self.current.client.http2_connects += counts.http2_connects;
         self.current.client.stale_retries += counts.stale_retries;
         while self.window_end <= now && self.window_end < self.end {
             self.hand_over(self.window_end, now);

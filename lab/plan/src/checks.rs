@@ -338,12 +338,7 @@ pub const UNSAMPLED: Limit = percent(
 );
 /// A server that closes idle connections under more requests than this makes them take longer than
 /// their recorded times.
-pub const RESENT: Limit = percent(
-    "resent",
-    "requests sent again on a fresh connection",
-    Some(0.1),
-    None,
-);
+pub const RESENT: Limit = percent("resent", "requests sent again", Some(0.1), None);
 /// Requests under way for less than this at the end are the usual ones.
 pub const UNANSWERED: Limit = ms(
     "unanswered",

@@ -31,7 +31,7 @@ pub enum Decides {
     ErrorRate,
     /// The part of the requests without a whole answer in time.
     Timeouts,
-    /// The part of the requests that were sent again on a fresh connection.
+    /// The part of the requests that were sent again.
     Resends,
 }
 

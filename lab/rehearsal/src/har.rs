@@ -7,9 +7,10 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
+use lab_client::Version;
 use serde_json::{Value, json};
 
-use crate::model::{Ended, Exchanged, Message, Moment, Request, Response, header};
+use crate::model::{Ended, Exchanged, Message, Moment, Response, header};
 
 /// The recording of what happened since `began`.
 #[must_use]
@@ -71,8 +72,11 @@ fn entry(message: &Message, exchanged: &Exchanged, page: &str, began: Timestamp)
         "pageref": page,
         "startedDateTime": moment(began, timing.began_ms),
         "time": time,
-        "request": request(&message.request, &message.server),
-        "response": message.response.as_ref().map_or_else(|| response(&Response::default()), response),
+        "request": request(message),
+        "response": match &message.response {
+            Some(answer) => response(answer, message.version),
+            None => response(&Response::default(), message.version),
+        },
         "cache": {},
         "timings": {
             "blocked": -1,
@@ -87,7 +91,10 @@ fn entry(message: &Message, exchanged: &Exchanged, page: &str, began: Timestamp)
     })
 }
 
-fn request(request: &Request, server: &str) -> Value {
+fn request(message: &Message) -> Value {
+    let Message {
+        request, server, ..
+    } = message;
     let query = request
         .target
         .split_once('?')
@@ -100,7 +107,7 @@ fn request(request: &Request, server: &str) -> Value {
     let mut told = json!({
         "method": request.method,
         "url": format!("{server}{}", request.target),
-        "httpVersion": "HTTP/1.1",
+        "httpVersion": message.version.to_string(),
         "cookies": cookies(header(&request.headers, "cookie").unwrap_or_default()),
         "headers": headers(&request.headers),
         "queryString": pairs.collect::<Vec<_>>(),
@@ -116,7 +123,7 @@ fn request(request: &Request, server: &str) -> Value {
     told
 }
 
-fn response(response: &Response) -> Value {
+fn response(response: &Response, version: Version) -> Value {
     let kind = header(&response.headers, "content-type");
     let mut content = json!({
         "size": response.body.len() as u64 + response.left_out_bytes,
@@ -139,7 +146,7 @@ fn response(response: &Response) -> Value {
     json!({
         "status": response.status,
         "statusText": response.reason,
-        "httpVersion": "HTTP/1.1",
+        "httpVersion": version.to_string(),
         "cookies": set,
         "headers": headers(&response.headers),
         "content": content,

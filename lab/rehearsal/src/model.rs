@@ -1,6 +1,6 @@
 //! What happens in a rehearsal. Data only; secrets are masked already.
 
-use lab_client::ErrorClass;
+use lab_client::{ErrorClass, Version};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,6 +93,8 @@ pub struct Captured {
 pub struct Message {
     /// Scheme and host.
     pub server: String,
+    /// What was spoken.
+    pub version: Version,
     /// What was sent.
     pub request: Request,
     /// What came; `None` where nothing came, or nothing that can be read.

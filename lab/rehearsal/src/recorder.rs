@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lab_client::{BaseUrl, Exchange, Nanos, RequestId, Tap};
+use lab_client::{BaseUrl, Exchange, Nanos, RequestId, Tap, Version};
 use lab_driver::Witness;
 use lab_workload::{
     Body, CaptureSource, Expectation, Request as Asked, Step, Template, UserScope, Workload,
@@ -48,6 +48,7 @@ struct State {
 /// One message and its answer, as they go over the wire.
 struct Wire {
     server: String,
+    version: Version,
     connected: Option<(Nanos, Nanos)>,
     at: Nanos,
     sent: Vec<u8>,
@@ -133,10 +134,11 @@ impl Tap for Recorder {
         self.state.borrow_mut().connected = Some((began, at));
     }
 
-    fn sent(&self, server: &BaseUrl, at: Nanos, message: &[u8]) {
+    fn sent(&self, server: &BaseUrl, version: Version, at: Nanos, message: &[u8]) {
         let state = &mut *self.state.borrow_mut();
         state.wire.push(Wire {
             server: server.to_string(),
+            version,
             connected: state.connected.take(),
             at,
             sent: message[..message.len().min(KEPT)].to_vec(),
@@ -212,6 +214,7 @@ impl Wire {
         let began = self.connected.map_or(self.at, |(began, _)| began);
         Message {
             server: self.server,
+            version: self.version,
             request: secrets.request(request),
             response: response.map(|response| secrets.response(response)),
             timing: Timing {

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use lab_client::Version;
+
 use crate::model::{
     Captured, Ended, Exchanged, Message, Moment, Phase, Timing, Totals, coding, header,
 };
@@ -138,7 +140,12 @@ fn title(exchanged: &Exchanged, style: Style) -> String {
 
 fn show(message: &Message, style: Style, out: &mut String) {
     let request = &message.request;
-    let first = format!("{} {}", request.method, request.target);
+    // HTTP/1.1 goes without saying.
+    let spoken = match message.version {
+        Version::One => String::new(),
+        version => format!(" {version}"),
+    };
+    let first = format!("{} {}{spoken}", request.method, request.target);
     let sent = Side {
         mark: style.paint(CYAN, ">"),
         first: style.paint(BOLD, &fit(&first, style)),

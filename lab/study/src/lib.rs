@@ -28,6 +28,6 @@ pub use lab_language::{
 pub use lab_workload::{Bytes, Data, Each};
 pub use model::{Study, Workload};
 pub use preparation::{Action, ActionRequest, EACH, Keep, Piece, Preparation};
-pub use reach::{ReachSpec, TlsSpec};
+pub use reach::{HttpSpec, HttpVersion, ReachSpec, TlsSpec};
 pub use read::{Loaded, LoadedAny, load_any, load_study, load_workload, load_workload_with};
 pub use system::{Cpus, HostSpec, KernelSetting, SystemSpec};

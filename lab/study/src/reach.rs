@@ -1,5 +1,6 @@
 //! How users reach a system, as written, and what it comes to in one cell.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use lab_language::{CellError, Optional, Setting, TextError, beside, units};
@@ -7,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::SCRATCH;
 use crate::model::{Cell, Level};
+
+/// Most connections that users share.
+const MAX_SHARED: u64 = 10_000;
 
 /// How users reach a system, whichever it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -20,6 +24,53 @@ pub struct ReachSpec {
     /// Hosts in lower case, and their addresses, whatever the resolver has for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolve: Vec<(String, IpAddr)>,
+    /// Which version of HTTP they speak, and on whose connections.
+    #[serde(default, skip_serializing_if = "HttpSpec::is_default")]
+    pub http: HttpSpec,
+}
+
+/// How users speak HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HttpSpec {
+    /// Which version.
+    pub version: HttpVersion,
+    /// How many connections all users share; `None` where each has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<u32>,
+}
+
+/// A version of HTTP, as a study asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HttpVersion {
+    /// HTTP/1.1.
+    #[default]
+    One,
+    /// HTTP/2.
+    Two,
+    /// What the server takes.
+    Auto,
+}
+
+impl HttpSpec {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for HttpSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.version {
+            HttpVersion::One => "HTTP/1.1",
+            HttpVersion::Two => "HTTP/2",
+            HttpVersion::Auto => "HTTP/2 or HTTP/1.1, as the server takes it",
+        })?;
+        match self.shared {
+            None => Ok(()),
+            Some(1) => f.write_str(", on one connection for all users"),
+            Some(count) => write!(f, ", on {count} connections for all users"),
+        }
+    }
 }
 
 /// Whom users trust, and what they show. Files are seen from where the run is started.
@@ -66,6 +117,30 @@ pub(crate) struct ReachTemplate {
     pub(crate) server_name: Option<Setting>,
     pub(crate) insecure: Option<Setting>,
     pub(crate) resolve: Vec<(String, Setting)>,
+    pub(crate) http: Option<HttpTemplate>,
+}
+
+/// How users speak HTTP, likewise.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpTemplate {
+    pub(crate) version: Setting,
+    pub(crate) share: Option<Setting>,
+    pub(crate) connections: Option<Setting>,
+}
+
+impl HttpTemplate {
+    fn spec(&self, cell: &Cell) -> Result<HttpSpec, CellError> {
+        let version = self.version.value(cell, http_version)?;
+        let shares = self.share.value(cell, |text| share(text, version))?;
+        let shares = shares.unwrap_or_default();
+        let connections = self
+            .connections
+            .value(cell, |text| shared_connections(text, shares))?;
+        Ok(HttpSpec {
+            version,
+            shared: shares.then(|| connections.unwrap_or(1)),
+        })
+    }
 }
 
 impl ReachTemplate {
@@ -93,6 +168,10 @@ impl ReachTemplate {
                     .unwrap_or_default(),
             },
             resolve: resolve.collect::<Result<_, _>>()?,
+            http: match &self.http {
+                Some(http) => http.spec(cell)?,
+                None => HttpSpec::default(),
+            },
         })
     }
 }
@@ -124,6 +203,45 @@ fn scheme(text: &str) -> Result<bool, TextError> {
             Err(TextError::new(message, 0..text.len()).help("write `http` or `https`"))
         }
     }
+}
+
+fn http_version(text: &str) -> Result<HttpVersion, TextError> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "1" | "1.1" => Ok(HttpVersion::One),
+        "2" => Ok(HttpVersion::Two),
+        "auto" => Ok(HttpVersion::Auto),
+        _ => {
+            let message = format!("`{text}` is not a version of HTTP that users speak");
+            Err(TextError::new(message, 0..text.len()).help("write `1`, `2`, or `auto`"))
+        }
+    }
+}
+
+/// Whether users share connections.
+fn share(text: &str, version: HttpVersion) -> Result<bool, TextError> {
+    let wrong = |message: &str, help: &str| Err(TextError::new(message, 0..text.len()).help(help));
+    match (text.trim(), version) {
+        ("user", _) => Ok(false),
+        ("machine", HttpVersion::Two) => Ok(true),
+        ("machine", _) => wrong(
+            "users share connections over HTTP/2 alone: HTTP/1.1 carries one request at a time",
+            "say `version: 2`, or leave `share` out",
+        ),
+        _ => wrong(
+            "connections are each user's own, or all users' on this machine",
+            "write `user` or `machine`",
+        ),
+    }
+}
+
+fn shared_connections(text: &str, shares: bool) -> Result<u32, TextError> {
+    if !shares {
+        let message = "a user that shares no connection has one: its requests follow each other";
+        return Err(TextError::new(message, 0..text.len())
+            .help("say `share: machine`, or leave `connections` out"));
+    }
+    let count = units::whole_number(text, 1..=MAX_SHARED)?;
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// A name as certificates have it; an address, too.
@@ -182,6 +300,20 @@ mod tests {
         for wrong in ["", "https://a", "a b", "a/b"] {
             assert!(server_name(wrong).is_err(), "{wrong}");
         }
+        for (text, version) in [
+            ("1", HttpVersion::One),
+            ("1.1", HttpVersion::One),
+            (" 2", HttpVersion::Two),
+            ("auto", HttpVersion::Auto),
+        ] {
+            assert_eq!(http_version(text).unwrap(), version, "{text}");
+        }
+        assert!(http_version("3").is_err() && http_version("h2").is_err());
+        assert!(share("machine", HttpVersion::Two).unwrap());
+        assert!(share("machine", HttpVersion::Auto).is_err());
+        assert!(!share("user", HttpVersion::One).unwrap());
+        assert_eq!(shared_connections("8", true).unwrap(), 8);
+        assert!(shared_connections("8", false).is_err() && shared_connections("0", true).is_err());
         assert!(scheme("https").unwrap() && !scheme("http").unwrap() && scheme("ftp").is_err());
     }
 }

@@ -160,7 +160,7 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
     };
     let stale = match whole.stale_retries {
         0 => over,
-        n => format!("; {} sent again on a fresh connection{over}", count(n)),
+        n => format!("; {} sent again{over}", count(n)),
     };
     let resent = lab_stats::ratio(as_f64(whole.stale_retries), as_f64(requests));
     let resent = facts.held(100.0 * resent.unwrap_or_default(), &RESENT);

@@ -27,8 +27,8 @@ pub use run::{Analysis, Outcome, RESULT_SCHEMA, StudyFacts, Summary};
 pub use runs::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference};
 pub use transfer::{PublishedTransfer, Transfer, TransferSummary};
 pub use trial::{
-    Arrivals, Bound, Check, CheckOutcome, Figure, Generator, Lateness, Point, ProbeCounts, Sample,
-    Series, StepAnalysis, ThresholdResult, Times, TrialAnalysis, Verdict,
+    Arrivals, Bound, Check, CheckOutcome, Connections, Figure, Generator, Lateness, Point,
+    ProbeCounts, Sample, Series, StepAnalysis, ThresholdResult, Times, TrialAnalysis, Verdict,
 };
 pub use unmeasured::{Beyond, Demand, Exploratory, Range, Reason, Seen};
 

@@ -14,6 +14,7 @@ use super::line::{LineDifference, LoadLine, Scaling};
 use super::published::PublishedTable;
 use super::trial::{Check, TrialAnalysis};
 use super::unmeasured::{Demand, Exploratory, Reason, Seen};
+use crate::format::plural_count;
 
 /// The `schema` of `result.json`.
 pub const RESULT_SCHEMA: &str = "plimsoll.result/1";
@@ -193,6 +194,40 @@ impl Analysis {
     #[must_use]
     pub fn speed_note(&self) -> Option<String> {
         speed_note(self.study.speed)
+    }
+
+    /// What users spoke, where they asked for another version of HTTP than 1.1.
+    #[must_use]
+    pub fn http_note(&self) -> Option<String> {
+        let asked: Vec<_> = self
+            .trials
+            .iter()
+            .filter_map(|trial| trial.connections)
+            .collect();
+        let opened: u64 = asked.iter().map(|of| of.opened).sum();
+        let http2: u64 = asked.iter().map(|of| of.http2).sum();
+        let which = match asked.len() {
+            count if count == self.trials.len() => String::new(),
+            1 => " in 1 trial".to_owned(),
+            count => format!(" in {count} trials"),
+        };
+        let connections = |count| plural_count(count, "connection");
+        match (opened, http2) {
+            (0, _) => None,
+            (1, 1) => Some(format!("The users spoke HTTP/2{which}, on one connection.")),
+            (_, 0) => Some(format!(
+                "The server took HTTP/1.1{which}, on all of {}, although users could speak HTTP/2.",
+                connections(opened)
+            )),
+            _ if opened == http2 => Some(format!(
+                "The users spoke HTTP/2{which}, on {}.",
+                connections(opened)
+            )),
+            _ => Some(format!(
+                "The users spoke HTTP/2{which} on {http2} of {}, and HTTP/1.1 on the others.",
+                connections(opened)
+            )),
+        }
     }
 
     /// What must be said where users spoke with whoever answered.

@@ -79,8 +79,12 @@ pub struct TrialAnalysis {
     pub cycles: u64,
     /// Cycles that outlasted their pace.
     pub overruns: u64,
-    /// Requests sent again on a fresh connection because the server had closed the idle one.
+    /// Requests sent again because the server had closed their idle connection, or said that it did
+    /// nothing with them.
     pub stale_retries: u64,
+    /// What its users spoke, where they asked for another version of HTTP than 1.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
     /// Requests that had no answer at the end of the hold; response times leave them out. `None` if
     /// it wasn't recorded.
     pub unanswered: Option<Unanswered>,
@@ -490,6 +494,15 @@ pub struct Sample {
     pub system_cpu_percent: Option<f64>,
     /// Disk transfers.
     pub disk_transfers_per_s: Option<f64>,
+}
+
+/// What the users of a trial spoke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Connections {
+    /// All that were opened, setup included.
+    pub opened: u64,
+    /// Those of them that speak HTTP/2; the others speak HTTP/1.1.
+    pub http2: u64,
 }
 
 #[expect(

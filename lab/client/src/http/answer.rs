@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::task::{Context, Poll};
 
-use super::call::{Answer, Call, EXAMPLE_BYTES, broken, status_text};
+use super::call::{Answer, Call, ENCODED_EXAMPLE_BYTES, broken, keeps, status_text};
 use super::capture::read_answer;
 use super::client::HttpClient;
 use super::coding::{Coding, CodingError};
@@ -18,8 +18,6 @@ use super::response::{Complete, KeptBody, ResponseReader, Terms};
 use crate::exchange::{ErrorClass, Failure, Phase, Sizes};
 use crate::time::Time;
 
-/// How much of an unexpected answer is kept that came encoded.
-const ENCODED_EXAMPLE_BYTES: usize = 16 << 10;
 /// The largest buffer for what answers decode to that is kept for the next one.
 const KEPT_DECODED_BYTES: usize = 1 << 20;
 
@@ -84,54 +82,58 @@ impl<T: Time> HttpClient<T> {
     ) -> Result<Option<Complete>, Fault> {
         let prepared = call.prepared;
         let coding = Cell::new(call.coding);
-        let keep = |status| match coding.get() {
-            Coding::Identity if !prepared.expects(status) => EXAMPLE_BYTES,
-            _ if !prepared.expects(status) => ENCODED_EXAMPLE_BYTES,
-            Coding::Identity if !prepared.keeps_body => 0,
-            _ if prepared.keeps_body || prepared.decodes => usize::MAX,
-            _ => 0,
-        };
-        let Call {
-            message,
-            finds,
-            other,
-            location,
-            ..
-        } = call;
-        let location: &mut Option<Box<str>> = location;
+        let keep = |status| keeps(prepared, status, coding.get());
         let fed = reader.feed(input, keep, &mut |name, value| {
-            if name.len() == 8 && prepared.reads_location && name.eq_ignore_ascii_case("location") {
-                *location = std::str::from_utf8(value).ok().map(Into::into);
-            }
-            if name.len() == 16 && name.eq_ignore_ascii_case("content-encoding") {
-                coding.set(match coding.get() {
-                    Coding::Identity => Coding::of(value),
-                    _ => Coding::Other,
-                });
-            }
-            if prepared.reads_headers {
-                finds.header(prepared, name, value);
-            }
-            if name.len() == 10 && name.eq_ignore_ascii_case("set-cookie") {
-                let Ok(value) = std::str::from_utf8(value) else {
-                    return;
-                };
-                // Another server's cookies are looked at and not kept.
-                let mut passing = Jar::default();
-                let mut own = jar.borrow_mut();
-                let jar = if *other { &mut passing } else { &mut *own };
-                let host = prepared.host_at(&self.base);
-                if let Some((name, value)) = jar.store(value, host, path_of(message)) {
-                    finds.cookie(&prepared.captures, name, value);
-                }
-            }
+            self.take_header((name, value), &coding, jar, call);
         });
         call.coding = coding.get();
         fed
     }
 
+    /// Takes in a header of an answer.
+    #[inline]
+    pub(super) fn take_header(
+        &self,
+        (name, value): (&str, &[u8]),
+        coding: &Cell<Coding>,
+        jar: &RefCell<Jar>,
+        call: &mut Call<'_, T::Timer>,
+    ) {
+        let prepared = call.prepared;
+        if name.len() == 8 && prepared.reads_location && name.eq_ignore_ascii_case("location") {
+            call.location = std::str::from_utf8(value).ok().map(Into::into);
+        }
+        if name.len() == 16 && name.eq_ignore_ascii_case("content-encoding") {
+            coding.set(match coding.get() {
+                Coding::Identity => Coding::of(value),
+                _ => Coding::Other,
+            });
+        }
+        if prepared.reads_headers {
+            call.finds.header(prepared, name, value);
+        }
+        if name.len() == 10 && name.eq_ignore_ascii_case("set-cookie") {
+            let Ok(value) = std::str::from_utf8(value) else {
+                return;
+            };
+            // Another server's cookies are looked at and not kept.
+            let mut passing = Jar::default();
+            let mut own = jar.borrow_mut();
+            let jar = if call.other { &mut passing } else { &mut *own };
+            let host = prepared.host_at(&self.base);
+            if let Some((name, value)) = jar.store(value, host, path_of(call.message)) {
+                call.finds.cookie(&prepared.captures, name, value);
+            }
+        }
+    }
+
     /// Decodes and judges a whole answer, after its time was taken, and keeps its captures.
-    fn judge(&self, complete: &Complete, body: &[u8], call: &mut Call<'_, T::Timer>) -> Answer {
+    pub(super) fn judge(
+        &self,
+        complete: &Complete,
+        body: &[u8],
+        call: &mut Call<'_, T::Timer>,
+    ) -> Answer {
         let at = self.time.now();
         let first = call.first.unwrap_or(at);
         call.phases

@@ -13,6 +13,8 @@ use crate::tls;
 
 /// How much of an unexpected answer is kept for the reader.
 pub(super) const EXAMPLE_BYTES: usize = 200;
+/// The same of one that came encoded.
+pub(super) const ENCODED_EXAMPLE_BYTES: usize = 16 << 10;
 
 /// One request under way.
 pub(super) struct Call<'a, T> {
@@ -53,6 +55,18 @@ pub(super) enum Answer {
     Nothing(io::Error),
     /// Anything else.
     Failed(ErrorClass, String),
+}
+
+/// How many bytes of an answer's body are worth keeping.
+#[inline]
+pub(super) fn keeps(prepared: &Prepared, status: u16, coding: Coding) -> usize {
+    match coding {
+        Coding::Identity if !prepared.expects(status) => EXAMPLE_BYTES,
+        _ if !prepared.expects(status) => ENCODED_EXAMPLE_BYTES,
+        Coding::Identity if !prepared.keeps_body => 0,
+        _ if prepared.keeps_body || prepared.decodes => usize::MAX,
+        _ => 0,
+    }
 }
 
 pub(super) fn timeout_text<T>(call: &Call<'_, T>) -> String {

@@ -20,6 +20,7 @@ use super::cookie::Jar;
 use super::redirect::{Hop, Sent, follow};
 use super::request::{Prepared, Scratch, Unmade};
 use super::server::{Limits, Server};
+use super::two::{Held, Sharing, builder};
 use crate::exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure};
 use crate::exchange::{Phase, Phases, RequestId, Sizes};
 use crate::resolve::Resolve;
@@ -27,6 +28,7 @@ use crate::tap::Tap;
 use crate::time::{Nanos, Time, Timer, nanos};
 use crate::tls::{self, Tls, TlsError};
 use crate::url::BaseUrl;
+use crate::version::{Offer, Protocol, Version};
 
 /// Size of the one buffer that all connections of a worker read into.
 const READ_BYTES: usize = 64 << 10;
@@ -47,9 +49,14 @@ pub struct HttpClient<T: Time> {
     tls: Tls,
     resolve: Resolve,
     pub(super) limits: Limits,
-    request_timeout: Nanos,
+    pub(super) request_timeout: Nanos,
     connect_timeout: Nanos,
-    idle_limit: Nanos,
+    pub(super) idle_limit: Nanos,
+    pub(super) offer: Offer,
+    /// Connections of HTTP/2 begin with it.
+    pub(super) builder: ::h2::client::Builder,
+    /// Connections of HTTP/2 that all users share.
+    pub(super) sharing: Option<Sharing>,
     pub(super) time: T,
     counts: Cell<ClientCounts>,
     details_left: Cell<usize>,
@@ -64,10 +71,30 @@ pub struct HttpClient<T: Time> {
 /// What is kept of a user between requests.
 #[derive(Default)]
 pub struct HttpSession {
-    connection: Option<Connection>,
-    jar: Rc<RefCell<Jar>>,
+    pub(super) connection: Option<Connection>,
+    /// Or a hold on one that speaks HTTP/2.
+    pub(super) two: Option<Box<Held>>,
+    /// Which of the shared connections is its own, if it shares any.
+    pub(super) place: Option<usize>,
+    pub(super) jar: Rc<RefCell<Jar>>,
     /// Where a request was redirected to, until it goes there.
     hop: Option<Box<(RequestId, Hop)>>,
+}
+
+/// When an exchange ended, and what came of it.
+pub(super) type Outcome = (Nanos, Sizes, Result<(), Failure>);
+
+impl HttpSession {
+    /// Its connection has served a request.
+    pub(super) fn used(&mut self, reusable: bool, at: Nanos) {
+        if let Some(held) = &mut self.two {
+            held.idle_since = Some(at);
+        } else if !reusable {
+            self.connection = None;
+        } else if let Some(connection) = &mut self.connection {
+            connection.idle_since = Some(at);
+        }
+    }
 }
 
 /// What came of a turn of writing.
@@ -86,8 +113,10 @@ impl<T: Time> HttpClient<T> {
             addresses,
             tls,
             resolve,
+            protocol,
             limits,
         } = server;
+        let Protocol { offer, shared } = protocol;
         let secure = || Ok((tls.config()?, tls.name_of(&base)?));
         let secure = base.secure.then(secure).transpose();
         let route = secure
@@ -102,6 +131,9 @@ impl<T: Time> HttpClient<T> {
             request_timeout: nanos(limits.request_timeout),
             connect_timeout: nanos(limits.connect_timeout),
             idle_limit: nanos(limits.keep_alive_idle),
+            offer,
+            builder: builder(&limits),
+            sharing: shared.map(Sharing::new),
             limits,
             time,
             counts: Cell::default(),
@@ -180,7 +212,7 @@ impl<T: Time> HttpClient<T> {
         session: &mut HttpSession,
         call: &mut Call<'_, T::Timer>,
         other: &Option<Box<BaseUrl>>,
-    ) -> (Nanos, Sizes, Result<(), Failure>) {
+    ) -> Outcome {
         self.drop_unusable(session, other.as_deref(), call.sent)
             .await;
         call.deadline
@@ -196,11 +228,7 @@ impl<T: Time> HttpClient<T> {
             };
             match answer {
                 Answer::Whole { at, sizes, result } => {
-                    if !call.reusable {
-                        session.connection = None;
-                    } else if let Some(connection) = &mut session.connection {
-                        connection.idle_since = Some(at);
-                    }
+                    session.used(call.reusable, at);
                     return (at, sizes, result);
                 }
                 Answer::Nothing(_) if reused && call.prepared.idempotent => {
@@ -221,7 +249,12 @@ impl<T: Time> HttpClient<T> {
 
     /// Drops a connection that this request can't use: to another server, idle for too long, or
     /// closed by the server meanwhile.
-    async fn drop_unusable(&self, session: &mut HttpSession, other: Option<&BaseUrl>, now: Nanos) {
+    pub(super) async fn drop_unusable(
+        &self,
+        session: &mut HttpSession,
+        other: Option<&BaseUrl>,
+        now: Nanos,
+    ) {
         let Some(connection) = &mut session.connection else {
             return;
         };
@@ -234,13 +267,23 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// Opens the session's connection within the connect timeout.
+    /// Opens the session's connection.
     async fn connect(
         &self,
         session: &mut HttpSession,
         call: &mut Call<'_, T::Timer>,
         other: &Option<Box<BaseUrl>>,
     ) -> Result<(), String> {
+        session.connection = Some(self.open(call, other).await?);
+        Ok(())
+    }
+
+    /// Opens a connection within the connect timeout.
+    pub(super) async fn open(
+        &self,
+        call: &mut Call<'_, T::Timer>,
+        other: &Option<Box<BaseUrl>>,
+    ) -> Result<Connection, String> {
         let request_ends = call.sent.saturating_add(self.request_timeout);
         let began = self.time.now();
         let connect_ends = began.saturating_add(self.connect_timeout);
@@ -271,8 +314,7 @@ impl<T: Time> HttpClient<T> {
                     let server = other.as_deref().unwrap_or(&self.base);
                     tap.connected(server, began, self.time.now());
                 }
-                session.connection = Some(connection);
-                Ok(())
+                Ok(connection)
             }
             Some(Err(error)) => Err(tls::in_words(&error)),
             None => Err("no connection within the connect timeout".to_owned()),
@@ -290,7 +332,7 @@ impl<T: Time> HttpClient<T> {
     }
 
     /// Sends the message once and reads the answer.
-    async fn once(
+    pub(super) async fn once(
         &self,
         connection: &mut Connection,
         jar: &RefCell<Jar>,
@@ -299,7 +341,8 @@ impl<T: Time> HttpClient<T> {
         let (mut written, mut reader) = (0, None);
         if let Some(tap) = &self.tap {
             let server = connection.other.as_deref().unwrap_or(&self.base);
-            tap.sent(server, self.time.now(), call.message.as_bytes());
+            let now = self.time.now();
+            tap.sent(server, Version::One, now, call.message.as_bytes());
         }
         let sent = loop {
             let turn = poll_fn(|cx| {
@@ -342,11 +385,7 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    fn failed(
-        &self,
-        class: ErrorClass,
-        detail: impl FnOnce() -> String,
-    ) -> (Nanos, Sizes, Result<(), Failure>) {
+    pub(super) fn failed(&self, class: ErrorClass, detail: impl FnOnce() -> String) -> Outcome {
         let failure = self.failure(class, detail);
         (self.time.now(), Sizes::default(), Err(failure))
     }
@@ -367,7 +406,7 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    fn count(&self, change: impl FnOnce(&mut ClientCounts)) {
+    pub(super) fn count(&self, change: impl FnOnce(&mut ClientCounts)) {
         let mut counts = self.counts.get();
         change(&mut counts);
         self.counts.set(counts);
@@ -395,14 +434,16 @@ impl<T: Time> Client for HttpClient<T> {
     type Session = HttpSession;
 
     fn session(&self) -> HttpSession {
-        HttpSession::default()
+        HttpSession {
+            place: self.sharing.as_ref().map(Sharing::deal),
+            ..HttpSession::default()
+        }
     }
 
     fn sibling(&self, session: &HttpSession) -> HttpSession {
         HttpSession {
-            connection: None,
             jar: Rc::clone(&session.jar),
-            hop: None,
+            ..HttpSession::default()
         }
     }
 
@@ -443,7 +484,10 @@ impl<T: Time> Client for HttpClient<T> {
             redirect: None,
             reusable: false,
         };
-        let (ended, sizes, mut result) = self.converse(session, &mut call, &other).await;
+        let (ended, sizes, mut result) = match self.offer {
+            Offer::One => self.converse(session, &mut call, &other).await,
+            _ => Box::pin(self.converse_as_offered(session, &mut call, &other)).await,
+        };
         let redirect = call.redirect.take();
         let phases = match result {
             Ok(()) => call.phases,
@@ -482,7 +526,11 @@ impl<T: Time> Client for HttpClient<T> {
 }
 
 /// Ready with `None` once the deadline has fired.
-fn or_late<T>(deadline: &impl Timer, cx: &Context<'_>, found: Poll<T>) -> Poll<Option<T>> {
+pub(super) fn or_late<T>(
+    deadline: &impl Timer,
+    cx: &Context<'_>,
+    found: Poll<T>,
+) -> Poll<Option<T>> {
     match found {
         Poll::Ready(value) => Poll::Ready(Some(value)),
         Poll::Pending => deadline.poll_fired(cx).map(|()| None),
@@ -490,7 +538,7 @@ fn or_late<T>(deadline: &impl Timer, cx: &Context<'_>, found: Poll<T>) -> Poll<O
 }
 
 /// The future's output, unless the deadline fires before.
-async fn within<F: Future>(deadline: &impl Timer, future: F) -> Option<F::Output> {
+pub(super) async fn within<F: Future>(deadline: &impl Timer, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     poll_fn(|cx| {
         let found = future.as_mut().poll(cx);

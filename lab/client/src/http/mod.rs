@@ -1,5 +1,6 @@
-//! HTTP/1.1 for virtual users, made lean: a connection that waits keeps no buffer, and a request
-//! on a kept connection costs one write, one read, and no allocation.
+//! HTTP for virtual users. HTTP/1.1 is made lean: a connection that waits keeps no buffer, and a request
+//! on a kept connection costs one write, one read, and no allocation. HTTP/2 is spoken where it is asked
+//! for, by the same rules, with streams in the place of connections (`two`).
 //!
 //! The rules that show in the results:
 //!
@@ -39,6 +40,7 @@ mod redirect;
 mod request;
 mod response;
 mod server;
+mod two;
 mod xml;
 
 pub use client::{HttpClient, HttpSession};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::resolve::Resolve;
 use crate::tls::Tls;
 use crate::url::BaseUrl;
+use crate::version::Protocol;
 
 /// Where requests go, and within which bounds.
 #[derive(Debug, Clone)]
@@ -19,6 +20,8 @@ pub struct Server {
     pub tls: Tls,
     /// Where other hosts are that the workload names.
     pub resolve: Resolve,
+    /// Which version of HTTP it is asked to speak, and on whose connections. `tls` must offer the same.
+    pub protocol: Protocol,
     /// Bounds.
     pub limits: Limits,
 }
@@ -32,7 +35,7 @@ pub struct Limits {
     pub connect_timeout: Duration,
     /// Largest response body.
     pub max_response_bytes: u64,
-    /// Largest response head, and largest trailer section of a chunked body.
+    /// Largest response head, and largest trailer section.
     pub max_header_bytes: usize,
     /// A connection idle for longer is closed before its next use.
     pub keep_alive_idle: Duration,

@@ -173,6 +173,7 @@ impl WireDrive {
             },
             tls: self.tls,
             resolve: self.resolve,
+            protocol: self.protocol,
             kind: self.kind,
             users: self.users,
             part: self.part,

@@ -168,6 +168,7 @@ fn part_of(drive: &Drive, workload: &Message, part: Part, peer: &Peer) -> WireDr
         base: drive.base.to_string(),
         tls: drive.tls.clone(),
         resolve: drive.resolve.clone(),
+        protocol: drive.protocol,
         kind: drive.kind,
         users: drive.users,
         user_extra: extra.collect(),

@@ -14,10 +14,10 @@ use super::error::MessageError;
 use super::wire::WireReport;
 use crate::drive::Limits;
 use crate::part::Part;
-use lab_client::TlsOptions;
+use lab_client::{Protocol, TlsOptions};
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 5;
+pub(crate) const PROTOCOL: u32 = 6;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -68,6 +68,7 @@ pub(crate) struct WireDrive {
     pub(crate) base: String,
     pub(crate) tls: TlsOptions,
     pub(crate) resolve: Vec<(String, IpAddr)>,
+    pub(crate) protocol: Protocol,
     pub(crate) kind: LoadKind,
     pub(crate) users: u32,
     pub(crate) part: Part,

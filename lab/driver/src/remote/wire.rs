@@ -58,7 +58,7 @@ struct WireStep {
     ok: WireHistogram,
     service: WireHistogram,
     error: WireHistogram,
-    phases: [WireHistogram; 5],
+    phases: [WireHistogram; Phase::COUNT],
     errors: [u64; 5],
     redirects: u64,
     skipped: u64,
@@ -102,7 +102,9 @@ impl WireHistogram {
     }
 }
 
-fn read_phases(sent: &[WireHistogram; 5]) -> Result<[Histogram<u64>; 5], MessageError> {
+fn read_phases(
+    sent: &[WireHistogram; Phase::COUNT],
+) -> Result<[Histogram<u64>; Phase::COUNT], MessageError> {
     let mut phases = Phase::ALL.map(|_| new_phase_histogram());
     for (phase, sent) in phases.iter_mut().zip(sent) {
         *phase = sent.read_into(new_phase_histogram())?;
@@ -307,6 +309,7 @@ mod tests {
         (window.arrived, window.waiting, window.dropped) = (4, 5, 6);
         window.client.connects = 7;
         window.client.stale_retries = 8;
+        window.client.http2_connects = 20;
         window.unanswered.count = 9;
         window.unanswered.oldest = std::time::Duration::from_nanos(10);
         window.sessions.record(15).unwrap();

@@ -68,6 +68,7 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
         base: "http://127.0.0.1:1".parse().unwrap(),
         tls: TlsOptions::default(),
         resolve: Vec::new(),
+        protocol: lab_client::Protocol::default(),
         kind: LoadKind::Users,
         users: 1,
         part: Part::whole(),

@@ -47,7 +47,7 @@ pub fn rehearse(
         let clock = Clock::start();
         let timers = Timers::new(clock).map_err(DriverError::Runtime)?;
         let client = Witnessed {
-            client: make(&drive, &timers)?.tapped(Rc::clone(witness) as Rc<dyn Tap>),
+            client: make(&drive, 0, &timers)?.tapped(Rc::clone(witness) as Rc<dyn Tap>),
             witness: Rc::clone(witness),
         };
         let service = timers.clone();

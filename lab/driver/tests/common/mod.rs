@@ -321,6 +321,7 @@ impl Make {
             base: server.clone(),
             tls: TlsOptions::default(),
             resolve: Vec::new(),
+            protocol: lab_driver::Protocol::default(),
             kind: LoadKind::Users,
             users: 1,
             part: Part::whole(),

@@ -13,3 +13,4 @@ mod schedule;
 mod session;
 mod tls;
 mod truth;
+mod two;

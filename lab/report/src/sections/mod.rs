@@ -39,6 +39,7 @@ pub fn report(analysis: &Analysis) -> Document {
             .map(|note| format!("Sped up: {note}.")),
     );
     findings.extend(analysis.certificates_note());
+    findings.extend(analysis.http_note());
     let invalid = analysis.summary.invalid;
     let invalid = (invalid > 0).then(|| Badge {
         text: format!("{} invalid", plural(invalid, "trial")),

@@ -52,7 +52,7 @@ pub(super) fn steps(analysis: &Analysis) -> Option<Section> {
 }
 
 /// Phases, in their order, as archives and results name them.
-const PHASES: [&str; 5] = ["dns", "connect", "tls", "wait", "receive"];
+const PHASES: [&str; 6] = ["dns", "connect", "tls", "blocked", "wait", "receive"];
 
 /// Where the time of requests went: steps down, cells across. Archives of earlier versions don't say.
 pub(super) fn phases(analysis: &Analysis) -> Option<Section> {

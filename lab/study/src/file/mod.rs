@@ -21,6 +21,7 @@ pub(crate) use find::FindFile;
 pub(crate) use lab_language::{At, Json, Scalar, Table};
 pub(crate) use matrix::{CellFile, MatrixFile};
 pub(crate) use preparation::{ActionFile, KeepFile};
+pub(crate) use reach::HttpFile;
 pub(crate) use study::StudyFile;
 pub(crate) use system::{GroupwareFile, SystemFile};
 

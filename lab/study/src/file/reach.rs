@@ -1,6 +1,9 @@
 //! How users reach a system, as a study file writes it.
 
-use lab_language::{At, Decode, Fields, Problems, Scalar, node::Node};
+use lab_language::{
+    At, Container, Decode, Fields, Problems, Scalar,
+    node::{Node, Value},
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -32,6 +35,54 @@ pub(crate) struct TlsFile {
     /// Whether any certificate is taken. The report says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) insecure: Option<At<Scalar>>,
+}
+
+/// How users speak HTTP.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum HttpFile {
+    /// The version alone: each user has a connection of its own.
+    Version(At<Scalar>),
+    /// With more.
+    Full(Box<SpeechFile>),
+}
+
+/// Which version of HTTP, and on whose connections.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct SpeechFile {
+    /// `1`: HTTP/1.1; `2`: HTTP/2; `auto`: over TLS what the server takes, HTTP/2 first, and HTTP/1.1
+    /// without TLS.
+    pub(crate) version: At<Scalar>,
+    /// `user`: each user has a connection of its own; `machine`: all users have some together, which
+    /// `version: 2` allows. `user` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) share: Option<At<Scalar>>,
+    /// How many connections the users share, 1 to 10,000; 1 unless said. Each worker thread of the
+    /// generator has one at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) connections: Option<At<Scalar>>,
+}
+
+impl Container for HttpFile {}
+
+impl Decode for HttpFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let Value::Map(_) = node.value else {
+            return At::decode(node, problems).map(Self::Version);
+        };
+        let mut fields = Fields::of(node, "how users speak HTTP", problems)?;
+        let version = fields.required("version", problems);
+        let share = fields.optional("share", problems);
+        let connections = fields.optional("connections", problems);
+        fields.finish(problems);
+        Some(Self::Full(Box::new(SpeechFile {
+            version: version?,
+            share,
+            connections,
+        })))
+    }
 }
 
 impl Decode for TlsFile {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::attach::AttachFile;
 use super::command::CommandFile;
-use super::reach::TlsFile;
+use super::reach::{HttpFile, TlsFile};
 
 /// The system under test (`groupware`, `command`, or `attach`), and what is set around it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -50,6 +50,10 @@ pub(crate) struct SystemFile {
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<String>")]
     pub(crate) resolve: Table<At<Scalar>>,
+    /// Which version of HTTP users speak with the system: `1` (unless said), `2`, or `auto`; with a
+    /// mapping also whether they share connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) http: Option<HttpFile>,
 }
 
 /// Settings of the groupware server.
@@ -118,6 +122,7 @@ impl Decode for SystemFile {
         let scheme = fields.optional("scheme", problems);
         let tls = fields.optional("tls", problems);
         let resolve = fields.optional("resolve", problems);
+        let http = fields.optional("http", problems);
         let named = fields.named(&["groupware", "command", "attach"]);
         fields.finish(problems);
         match named.as_slice() {
@@ -151,6 +156,7 @@ impl Decode for SystemFile {
             scheme,
             tls,
             resolve: resolve.unwrap_or_default(),
+            http,
         })
     }
 }

@@ -10,7 +10,7 @@ use super::checks::BothFile;
 use super::command::{CommandFile, ReadyFile, StopFile};
 use super::find::{FindFile, UsersFile};
 use super::load::{ArrivalFile, LoadFile, SequenceFile};
-use super::reach::TlsFile;
+use super::reach::{HttpFile, SpeechFile, TlsFile};
 use super::system::{GroupwareFile, MailFile, SystemFile};
 use super::*;
 
@@ -134,7 +134,7 @@ prop_compose! {
         let groupware = Some(GroupwareFile {
             http_threads, mailbox_pad, engine, lookup_layout, mail,
         });
-        SystemFile { groupware, command: None, attach: None, kernel, cpus, storage, scheme: None, tls: None, resolve: Table::default() }
+        SystemFile { groupware, command: None, attach: None, kernel, cpus, storage, scheme: None, tls: None, resolve: Table::default(), http: None }
     }
 }
 
@@ -166,6 +166,7 @@ prop_compose! {
             scheme,
             tls: None,
             resolve: Table::default(),
+            http: None,
         }
     }
 }
@@ -194,6 +195,18 @@ prop_compose! {
     }
 }
 
+fn http() -> BoxedStrategy<HttpFile> {
+    let full = (scalar(), option::of(scalar()), option::of(scalar()));
+    let full = full.prop_map(|(version, share, connections)| {
+        HttpFile::Full(Box::new(SpeechFile {
+            version,
+            share,
+            connections,
+        }))
+    });
+    prop_oneof![scalar().prop_map(HttpFile::Version), full].boxed()
+}
+
 prop_compose! {
     fn attach()(
         url in scalar(),
@@ -203,9 +216,10 @@ prop_compose! {
         (provision, fill) in (vec(action(), 0..2), vec(action(), 0..2)),
         tls in option::of(tls()),
         resolve in table(scalar()),
+        http in option::of(http()),
     ) -> SystemFile {
         let attach = Some(AttachFile { url, pid, node_exporter, reset, provision, fill });
-        SystemFile { groupware: None, command: None, attach, kernel, cpus: None, storage: None, scheme: None, tls, resolve }
+        SystemFile { groupware: None, command: None, attach, kernel, cpus: None, storage: None, scheme: None, tls, resolve, http }
     }
 }
 

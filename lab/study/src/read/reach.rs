@@ -3,8 +3,8 @@
 use lab_language::{At, Problem, Scalar, Span};
 
 use super::settings::Settings;
-use crate::file::SystemFile;
-use crate::reach::ReachTemplate;
+use crate::file::{HttpFile, SystemFile};
+use crate::reach::{HttpTemplate, ReachTemplate};
 
 /// How the users of `system` reach it; `None` when a problem was noted.
 pub(super) fn template(system: &SystemFile, settings: &mut Settings<'_>) -> Option<ReachTemplate> {
@@ -24,6 +24,10 @@ pub(super) fn template(system: &SystemFile, settings: &mut Settings<'_>) -> Opti
     let key = settings.optional("key", tls.key.as_ref());
     let server_name = settings.optional("server_name", tls.server_name.as_ref());
     let insecure = settings.optional("insecure", tls.insecure.as_ref());
+    let http = match &system.http {
+        None => None,
+        Some(http) => Some(speech(http, settings)?),
+    };
     let resolve: Vec<_> = system
         .resolve
         .iter()
@@ -39,6 +43,26 @@ pub(super) fn template(system: &SystemFile, settings: &mut Settings<'_>) -> Opti
         server_name: server_name?,
         insecure: insecure?,
         resolve: resolve.into_iter().collect::<Option<_>>()?,
+        http,
+    })
+}
+
+fn speech(http: &HttpFile, settings: &mut Settings<'_>) -> Option<HttpTemplate> {
+    let (version, share, connections) = match http {
+        HttpFile::Version(version) => (version, None, None),
+        HttpFile::Full(full) => (
+            &full.version,
+            full.share.as_ref(),
+            full.connections.as_ref(),
+        ),
+    };
+    let version = settings.required("http", version);
+    let share = settings.optional("share", share);
+    let connections = settings.optional("connections", connections);
+    Some(HttpTemplate {
+        version: version?,
+        share: share?,
+        connections: connections?,
     })
 }
 

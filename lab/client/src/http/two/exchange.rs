@@ -1,0 +1,387 @@
+//! Requests of users who may speak HTTP/2: on whose connection, how often, and what their answers come to.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use http::{HeaderMap, StatusCode};
+use tokio::sync::{Mutex, OwnedSemaphorePermit};
+
+use super::super::call::{Answer, Call, broken, keeps, timeout_text};
+use super::super::client::{HttpClient, HttpSession, Outcome, or_late, within};
+use super::super::connection::Connection;
+use super::super::cookie::Jar;
+use super::super::head::Fault;
+use super::super::response::{Complete, KeptBody};
+use super::error::{Lost, sort};
+use super::link::{Held, Link};
+use super::message;
+use super::shared::Slot;
+use super::talk::{Came, Talk};
+use crate::exchange::{ErrorClass, Phase};
+use crate::time::{Nanos, Time, Timer};
+use crate::url::BaseUrl;
+use crate::version::{Offer, Version};
+
+/// What has come of an answer.
+#[derive(Default)]
+struct Coming {
+    status: Option<u16>,
+    head_at: Nanos,
+    bytes: u64,
+    kept: Vec<u8>,
+    keep: usize,
+}
+
+impl<T: Time> HttpClient<T> {
+    /// Sends a rendered message on a connection of whichever version, and reads the answer; at most
+    /// twice, by the rules of [`super`] and of [`crate::http`].
+    pub(in super::super) async fn converse_as_offered(
+        &self,
+        session: &mut HttpSession,
+        call: &mut Call<'_, T::Timer>,
+        other: &Option<Box<BaseUrl>>,
+    ) -> Outcome {
+        self.drop_unusable(session, other.as_deref(), call.sent)
+            .await;
+        self.let_go_of_unusable(session, other.as_deref(), call.sent)
+            .await;
+        call.deadline
+            .set(call.sent.saturating_add(self.request_timeout));
+        let mut first = true;
+        loop {
+            let reused = session.connection.is_some() || session.two.is_some();
+            if !reused && let Err((class, why)) = Box::pin(self.reach(session, call, other)).await {
+                return self.failed(class, || why);
+            }
+            let lost = match self.attempt(session, call).await {
+                Ok(Answer::Whole { at, sizes, result }) => {
+                    session.used(call.reusable, at);
+                    return (at, sizes, result);
+                }
+                Ok(Answer::Nothing(error)) => Lost::Nothing(broken(&error)),
+                Ok(Answer::Failed(class, why)) => Lost::Failed(class, why),
+                Err(lost) => lost,
+            };
+            self.let_go(session, &lost, call.sent).await;
+            let (class, why) = match lost {
+                Lost::Unsent(_) if first => {
+                    first = false;
+                    continue;
+                }
+                Lost::Unprocessed(_) if first => {
+                    first = false;
+                    self.count(|counts| counts.stale_retries += 1);
+                    continue;
+                }
+                Lost::Nothing(_) if first && reused && call.prepared.idempotent => {
+                    first = false;
+                    self.count(|counts| counts.stale_retries += 1);
+                    continue;
+                }
+                Lost::Unsent(why) | Lost::Unprocessed(why) | Lost::Nothing(why) => {
+                    (ErrorClass::Reset, why)
+                }
+                Lost::Failed(class, why) => (class, why),
+            };
+            return self.failed(class, || why);
+        }
+    }
+
+    /// Sends the message once, on the connection that is there.
+    async fn attempt(
+        &self,
+        session: &mut HttpSession,
+        call: &mut Call<'_, T::Timer>,
+    ) -> Result<Answer, Lost> {
+        match (&mut session.two, &mut session.connection) {
+            (Some(held), _) => self.once_in_stream(held, &session.jar, call).await,
+            (None, Some(connection)) => Ok(self.once(connection, &session.jar, call).await),
+            (None, None) => Err(Lost::Unsent("there is no connection".to_owned())),
+        }
+    }
+
+    /// Drops a hold on a connection that this request can't use: to another server, idle for too long,
+    /// or ended.
+    async fn let_go_of_unusable(
+        &self,
+        session: &mut HttpSession,
+        other: Option<&BaseUrl>,
+        now: Nanos,
+    ) {
+        let shares = session.place.is_some();
+        let Some(held) = &mut session.two else {
+            return;
+        };
+        let own = !shares || held.other.is_some();
+        let idle = held.idle_since.map_or(0, |since| now.saturating_sub(since));
+        let wrong = held.other.as_deref() != other;
+        if wrong || (own && idle > self.idle_limit) || held.is_unusable().await {
+            session.two = None;
+        }
+    }
+
+    /// Drops what the next request had better not go by.
+    async fn let_go(&self, session: &mut HttpSession, lost: &Lost, sent: Nanos) {
+        session.connection = None;
+        let shares = session.place.is_some();
+        let Some(held) = &mut session.two else {
+            return;
+        };
+        let late = matches!(lost, Lost::Failed(ErrorClass::Timeout, _));
+        let own = !shares || held.other.is_some();
+        if late && !own && held.link.heard() < sent {
+            // Nobody has heard anything on it since: it may be dead. Whoever waits on it still, waits.
+            held.link.retire();
+        }
+        if (late && own) || held.is_unusable().await {
+            session.two = None;
+        }
+    }
+
+    /// Gets the session a connection: its share of those that all have, or one of its own.
+    async fn reach(
+        &self,
+        session: &mut HttpSession,
+        call: &mut Call<'_, T::Timer>,
+        other: &Option<Box<BaseUrl>>,
+    ) -> Result<(), (ErrorClass, String)> {
+        let refused = |why| (ErrorClass::Connect, why);
+        if let (Some(sharing), Some(place), None) = (&self.sharing, session.place, other) {
+            let held = self.join(sharing.slot(place), call).await?;
+            session.two = Some(Box::new(held));
+            return Ok(());
+        }
+        let connection = self.open(call, other).await.map_err(refused)?;
+        if self.offer == Offer::Auto && !connection.chose_two() {
+            session.connection = Some(connection);
+            return Ok(());
+        }
+        let (link, other) = self.begin(connection, call).await.map_err(refused)?;
+        session.two = Some(Box::new(link.held(other)));
+        Ok(())
+    }
+
+    /// A hold on the connection of a slot, which is opened where there is none.
+    async fn join(
+        &self,
+        slot: &Mutex<Slot>,
+        call: &mut Call<'_, T::Timer>,
+    ) -> Result<Held, (ErrorClass, String)> {
+        let asked = self.time.now();
+        let mut slot = match slot.try_lock() {
+            Ok(slot) => slot,
+            Err(_) => {
+                let locked = within(call.deadline, slot.lock()).await;
+                call.phases.add(Phase::Blocked, self.time.now() - asked);
+                let late = "the shared connection was not open in time";
+                locked.ok_or_else(|| (ErrorClass::Timeout, late.to_owned()))?
+            }
+        };
+        if let Some((at, why)) = &slot.failed
+            && *at >= asked
+        {
+            return Err((ErrorClass::Connect, why.to_string()));
+        }
+        if let Some(link) = &slot.link {
+            let mut held = link.held(None);
+            if !held.is_unusable().await {
+                return Ok(held);
+            }
+            slot.link = None;
+        }
+        let opened = match self.open(call, &None).await {
+            Ok(connection) => self.begin(connection, call).await,
+            Err(why) => Err(why),
+        };
+        match opened {
+            Ok((link, _)) => {
+                slot.link = Some(Rc::clone(&link));
+                Ok(link.held(None))
+            }
+            Err(why) => {
+                slot.failed = Some((self.time.now(), why.as_str().into()));
+                Err((ErrorClass::Connect, why))
+            }
+        }
+    }
+
+    /// Begins HTTP/2 on a connection that was just opened.
+    async fn begin(
+        &self,
+        connection: Connection,
+        call: &mut Call<'_, T::Timer>,
+    ) -> Result<(Rc<Link>, Option<Box<BaseUrl>>), String> {
+        if connection.is_secure() && !connection.chose_two() {
+            return Err(
+                "the server doesn't speak HTTP/2 (it chose nothing by ALPN): say `http: auto`, or \
+                 `http: 1`"
+                    .to_owned(),
+            );
+        }
+        let begun = within(call.deadline, Link::begin(&self.builder, connection)).await;
+        match begun {
+            Some(Ok(begun)) => {
+                self.count(|counts| counts.http2_connects += 1);
+                Ok(begun)
+            }
+            Some(Err(error)) => Err(error.to_string()),
+            None => Err("no connection within the request timeout".to_owned()),
+        }
+    }
+
+    /// Sends the message once, in a stream of its own, and reads the answer.
+    async fn once_in_stream(
+        &self,
+        held: &mut Held,
+        jar: &RefCell<Jar>,
+        call: &mut Call<'_, T::Timer>,
+    ) -> Result<Answer, Lost> {
+        let place = match held.link.try_place() {
+            Some(place) => place,
+            None => self.await_place(&held.link, call).await?,
+        };
+        let server = held.other.as_deref().unwrap_or(&self.base);
+        let (request, body) = message::request(call.message, server)
+            .map_err(|why| Lost::Failed(ErrorClass::Check, why))?;
+        call.began = self.time.now();
+        if let Some(tap) = &self.tap {
+            let message = call.message.as_bytes();
+            tap.sent(server, Version::Two, call.began, message);
+        }
+        let (answer, stream) = match held.send.send_request(request, body.is_empty()) {
+            Ok(sent) => sent,
+            Err(error) if error.is_io() || error.is_go_away() => {
+                return Err(Lost::Unsent(error.to_string()));
+            }
+            Err(error) => return Err(Lost::Failed(ErrorClass::Check, error.to_string())),
+        };
+        let mut talk = Talk::new(answer, stream, body);
+        let mut coming = Coming::default();
+        let come = poll_fn(|cx| {
+            let come = self.poll_stream(cx, &mut talk, &mut coming, jar, call);
+            or_late(call.deadline, cx, come)
+        });
+        let come = come.await;
+        drop(place);
+        let link = &held.link;
+        match come {
+            None if link.allowed() == 0 => Err(unplaced(link)),
+            None => Err(Lost::Failed(ErrorClass::Timeout, timeout_text(call))),
+            Some(Err(Ended::Fault(fault))) => {
+                Err(Lost::Failed(ErrorClass::Check, fault.to_string()))
+            }
+            Some(Err(Ended::Stream(error))) => {
+                Err(sort(&error, coming.status.is_some(), link.is_greeted()))
+            }
+            Some(Ok(())) => {
+                let complete = Complete {
+                    status: coming.status.unwrap_or_default(),
+                    body_bytes: coming.bytes,
+                    reusable: true,
+                    body: KeptBody::Kept,
+                };
+                let answer = self.judge(&complete, &coming.kept, call);
+                if let Answer::Whole { at, .. } = &answer {
+                    link.hear(*at);
+                }
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Waits until the server allows one more request on the connection.
+    async fn await_place(
+        &self,
+        link: &Link,
+        call: &mut Call<'_, T::Timer>,
+    ) -> Result<OwnedSemaphorePermit, Lost> {
+        let asked = self.time.now();
+        let got = within(call.deadline, link.place()).await;
+        call.phases.add(Phase::Blocked, self.time.now() - asked);
+        match got {
+            Some(Some(place)) => Ok(place),
+            Some(None) => Err(Lost::Unsent(
+                "the shared connection ended before the request could be sent".to_owned(),
+            )),
+            None => Err(unplaced(link)),
+        }
+    }
+
+    /// Reads on.
+    fn poll_stream(
+        &self,
+        cx: &mut Context<'_>,
+        talk: &mut Talk,
+        coming: &mut Coming,
+        jar: &RefCell<Jar>,
+        call: &mut Call<'_, T::Timer>,
+    ) -> Poll<Result<(), Ended>> {
+        loop {
+            match talk.poll(cx) {
+                Poll::Pending => {
+                    if coming.status.is_some() && call.first.is_none() {
+                        call.first = Some(coming.head_at);
+                    }
+                    return Poll::Pending;
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(Ended::Stream(error))),
+                Poll::Ready(Ok(Came::End)) => return Poll::Ready(Ok(())),
+                Poll::Ready(Ok(Came::Head(status, headers))) => {
+                    self.take_head(status, &headers, coming, jar, call);
+                }
+                Poll::Ready(Ok(Came::Data(data))) => {
+                    if let Some(tap) = &self.tap {
+                        tap.received(self.time.now(), &data);
+                    }
+                    coming.bytes += data.len() as u64;
+                    if coming.bytes > self.limits.max_response_bytes {
+                        return Poll::Ready(Err(Ended::Fault(Fault::BodyTooLarge)));
+                    }
+                    let space = coming.keep.saturating_sub(coming.kept.len());
+                    coming
+                        .kept
+                        .extend_from_slice(&data[..data.len().min(space)]);
+                }
+            }
+        }
+    }
+
+    fn take_head(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        coming: &mut Coming,
+        jar: &RefCell<Jar>,
+        call: &mut Call<'_, T::Timer>,
+    ) {
+        coming.head_at = self.time.now();
+        if let Some(tap) = &self.tap {
+            tap.received(coming.head_at, &message::head_in_words(status, headers));
+        }
+        let status = status.as_u16();
+        coming.status = Some(status);
+        let coding = Cell::new(call.coding);
+        for (name, value) in headers {
+            self.take_header((name.as_str(), value.as_bytes()), &coding, jar, call);
+        }
+        call.coding = coding.get();
+        coming.keep = keeps(call.prepared, status, call.coding);
+    }
+}
+
+/// The server took no more requests.
+fn unplaced(link: &Link) -> Lost {
+    let why = format!(
+        "not sent in time: the server allows {} requests at once on the connection",
+        link.allowed()
+    );
+    Lost::Failed(ErrorClass::Timeout, why)
+}
+
+/// Why no whole answer came.
+enum Ended {
+    Stream(::h2::Error),
+    Fault(Fault),
+}

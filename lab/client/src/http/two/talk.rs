@@ -1,0 +1,108 @@
+//! One stream: what is sent on it and what comes back, as it comes. It judges nothing.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use ::h2::client::ResponseFuture;
+use ::h2::{Error, RecvStream, SendStream};
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+
+/// A request under way and its answer. Dropped before its end, it tells the server that nobody waits for
+/// the rest.
+pub(super) struct Talk {
+    /// What is still to be sent, and where.
+    sending: Option<(SendStream<Bytes>, Bytes)>,
+    answer: Answering,
+}
+
+enum Answering {
+    Head(ResponseFuture),
+    Body(RecvStream),
+    Trailers(RecvStream),
+    Over,
+}
+
+/// The next part of an answer.
+pub(super) enum Came {
+    /// Its head.
+    Head(StatusCode, HeaderMap),
+    /// Some of its body.
+    Data(Bytes),
+    /// No more comes.
+    End,
+}
+
+impl Talk {
+    /// A request whose head is on its way, and what is to follow it.
+    pub(super) fn new(answer: ResponseFuture, mut stream: SendStream<Bytes>, body: Bytes) -> Self {
+        let sending = (!body.is_empty()).then(|| {
+            stream.reserve_capacity(body.len());
+            (stream, body)
+        });
+        Self {
+            sending,
+            answer: Answering::Head(answer),
+        }
+    }
+
+    /// Sends on, and gives what has come next.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Came, Error>> {
+        self.send(cx);
+        loop {
+            match &mut self.answer {
+                Answering::Head(future) => {
+                    let (head, body) = ready!(Pin::new(future).poll(cx))?.into_parts();
+                    self.answer = match body.is_end_stream() {
+                        true => Answering::Over,
+                        false => Answering::Body(body),
+                    };
+                    return Poll::Ready(Ok(Came::Head(head.status, head.headers)));
+                }
+                Answering::Body(body) => {
+                    let Some(data) = ready!(body.poll_data(cx)).transpose()? else {
+                        self.next_is_trailers();
+                        continue;
+                    };
+                    // It fails for more than there was, which this is not.
+                    let _released = body.flow_control().release_capacity(data.len());
+                    if body.is_end_stream() {
+                        self.answer = Answering::Over;
+                    }
+                    return Poll::Ready(Ok(Came::Data(data)));
+                }
+                Answering::Trailers(body) => {
+                    ready!(body.poll_trailers(cx))?;
+                    self.answer = Answering::Over;
+                }
+                Answering::Over => return Poll::Ready(Ok(Came::End)),
+            }
+        }
+    }
+
+    fn next_is_trailers(&mut self) {
+        let before = std::mem::replace(&mut self.answer, Answering::Over);
+        if let Answering::Body(body) = before {
+            self.answer = Answering::Trailers(body);
+        }
+    }
+
+    /// Sends what the server's windows take. Where sending fails, the answer's end says why.
+    fn send(&mut self, cx: &mut Context<'_>) {
+        while let Some((stream, body)) = &mut self.sending {
+            let piece = match stream.poll_capacity(cx) {
+                Poll::Pending => return,
+                Poll::Ready(Some(Ok(room))) => body.split_to(room.min(body.len())),
+                Poll::Ready(Some(Err(_)) | None) => {
+                    self.sending = None;
+                    return;
+                }
+            };
+            let last = body.is_empty();
+            if stream.send_data(piece, last).is_err() || last {
+                self.sending = None;
+            }
+        }
+    }
+}
