@@ -5,6 +5,7 @@
 //! the value is masked whatever it is; elsewhere it is looked for, if it is long enough not to be part of
 //! other words.
 
+use lab_workload::looks_secret;
 use serde_json::Value;
 
 /// What stands in place of a secret; a second one of a study has a `2` after it, so that two remain two.
@@ -12,33 +13,6 @@ const MASK: &str = "***";
 /// Shorter values are not looked for in texts: they would be found in words that have nothing to do with
 /// them.
 const LOOKED_FOR: usize = 6;
-/// What names of secrets have in them, whatever else.
-const WITHIN: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "credential",
-    "apikey",
-    "authorization",
-    "bearer",
-];
-/// Words that names of secrets have as a word of their own, or at the end of one.
-const WORDS: &[&str] = &[
-    "token",
-    "key",
-    "pwd",
-    "pass",
-    "auth",
-    "cookie",
-    "credentials",
-];
-/// A name that ends so is about a secret, and its value is none.
-const ABOUT: &[&str] = &[
-    "file", "path", "dir", "folder", "size", "length", "count", "ttl", "timeout", "limit", "bits",
-    "type", "kind", "name",
-];
-
 /// What names in a document mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
@@ -245,40 +219,6 @@ fn scalar(value: &Value) -> Option<String> {
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
-}
-
-/// Whether a name is one that secrets have: `DB_PASSWORD`, `apiKey`, `PGPASSWORD`, `auth-token`.
-fn looks_secret(name: &str) -> bool {
-    let words = words(name);
-    if words
-        .last()
-        .is_some_and(|last| ABOUT.contains(&last.as_str()))
-    {
-        return false;
-    }
-    let whole = words.concat();
-    let ends = |word: &String| WORDS.iter().any(|ending| word.ends_with(ending));
-    WITHIN.iter().any(|part| whole.contains(part)) || words.iter().any(ends)
-}
-
-/// In lower case: `apiKey` is `api`, `key`.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut after_lower = false;
-    for c in name.chars() {
-        let begins = c.is_uppercase() && after_lower;
-        after_lower = c.is_lowercase() || c.is_ascii_digit();
-        if begins || !c.is_alphanumeric() {
-            words.push(String::new());
-        }
-        if c.is_alphanumeric()
-            && let Some(word) = words.last_mut()
-        {
-            word.extend(c.to_lowercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 /// The password in an address: `postgres://user:password@host`.

@@ -4,36 +4,21 @@
 //! is masked wherever it turns up, also in later messages. It is no proof against a server that writes a
 //! secret under a harmless name before anybody sent it under a telling one.
 
+use lab_workload::looks_secret;
 use serde_json::Value;
 
 use crate::model::{Request, Response};
 
 /// What stands for a secret.
 pub(crate) const MASK: &str = "***";
-/// Parts of names that stand for secrets.
-const TELLING: [&str; 12] = [
-    "password",
-    "passwd",
-    "pwd",
-    "passphrase",
-    "secret",
-    "token",
-    "apikey",
-    "api_key",
-    "api-key",
-    "authorization",
-    "session",
-    "credential",
-];
 /// Shorter values are masked at their place, but not elsewhere: they would be found in anything.
 const LEAST: usize = 4;
 /// Deepest JSON that is looked through.
 const DEPTH: usize = 64;
 
-/// Whether a name stands for a secret.
+/// Whether a name stands for a secret, or for a session, which is as good as one.
 pub(crate) fn is_telling(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    TELLING.iter().any(|part| name.contains(part))
+    looks_secret(name) || name.to_ascii_lowercase().contains("session")
 }
 
 /// What is known to be secret.

@@ -25,7 +25,7 @@ pub use lab_language::units::duration;
 pub use lab_language::{
     Environment, Files, LoadError, Problem, Secrets, TextError, nearest, schema_workload,
 };
-pub use lab_workload::{Bytes, Data, Each};
+pub use lab_workload::{Bytes, Data, Each, looks_secret};
 pub use model::{Study, Workload};
 pub use preparation::{Action, ActionRequest, EACH, Keep, Piece, Preparation};
 pub use reach::{HttpSpec, HttpVersion, ReachSpec, TlsSpec};

@@ -15,6 +15,7 @@ mod model;
 mod predict;
 mod render_error;
 mod scope;
+mod secret_name;
 mod size;
 mod slot;
 pub mod template;
@@ -34,6 +35,7 @@ pub use model::{Body, Expectation, Probe, Request, Session, Step, Transfer, Work
 pub use predict::{Arrivals, Prediction, StepPrediction, predict};
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
+pub use secret_name::looks_secret;
 pub use size::{SizeError, size};
 pub use template::Template;
 pub use wait::{Chance, Wait};
