@@ -53,11 +53,15 @@ pub fn percent(value: f64) -> String {
     format!("{text} %")
 }
 
-/// A limit as it is written, never rounded: `0.5 %`, `1000 ms`.
+/// A limit as people write it: `0.5 %`, `1000 ms`, `2.42 %`.
 pub fn limit(value: f64, unit: Unit) -> String {
+    // One that follows from others has more digits than anybody reads.
+    let digits = if value.abs() >= 1.0 { 2 } else { 4 };
+    let text = format!("{value:.digits$}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
     match unit {
-        Unit::Percent => format!("{value} %"),
-        Unit::Milliseconds => format!("{value} ms"),
+        Unit::Percent => format!("{text} %"),
+        Unit::Milliseconds => format!("{text} ms"),
     }
 }
 

@@ -58,7 +58,7 @@ pub fn judge_trial(run: &Run, id: u32) -> Result<TrialJudgement, ReportError> {
 
 /// The checks that make a trial no measurement, those first that name its cause: what competes for the
 /// CPU may only warn, and explains why the generator failed all the same.
-fn failed(trial: &TrialAnalysis) -> Vec<&Check> {
+pub(crate) fn failed(trial: &TrialAnalysis) -> Vec<&Check> {
     let told = |check: &&Check| match check.outcome {
         CheckOutcome::Invalid => true,
         CheckOutcome::Warn => {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -134,6 +134,16 @@ fn look(base: &BaseUrl, resolve: &Resolve) -> Result<SocketAddr, Unreached> {
     Err(problem)
 }
 
+/// The process of a server on this machine that the study doesn't name, by its port: its CPU is not other
+/// programs' then. Nothing where it is not ours to watch.
+fn listener(base: &BaseUrl) -> Option<Watched> {
+    let address: Option<IpAddr> = base.host.parse().ok();
+    let is_here = base.host == "localhost" || address.is_some_and(|address| address.is_loopback());
+    let found = lab_monitor::listener(base.port).filter(|_| is_here)?;
+    let is_own = found.pid == std::process::id();
+    Watched::find(found.pid).filter(|_| !is_own && unusable(found.pid).is_none())
+}
+
 /// Runs the reset and waits until the system accepts connections.
 pub(crate) fn start(
     start: &SystemStart<'_>,
@@ -155,7 +165,7 @@ pub(crate) fn start(
         runner.run("reset command", argv, interrupt)?;
     }
     let watched = match spec.pid {
-        None => None,
+        None => listener(&base),
         Some(pid) => {
             let gone = || format!("process {pid}, which the study attaches to, is gone");
             Some(Watched::find(pid).ok_or_else(|| Stop::System(gone()))?)

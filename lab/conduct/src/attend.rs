@@ -114,7 +114,9 @@ impl Conductor<'_> {
         let output = self.scratch.file("output");
         let start = self.system(self.scratch, output);
         let mut system = system::start(&start, self.interrupt)?;
-        self.tell(Event::Phase(Phase::Provisioning));
+        if self.is_prepared() {
+            self.tell(Event::Phase(Phase::Provisioning));
+        }
         let users = match filled {
             Some(users) => Ok(users),
             None => {

@@ -135,7 +135,9 @@ impl Conductor<'_> {
         writer: &mut TrialWriter,
         facts: &mut Facts,
     ) -> Result<(), Stop> {
-        self.tell(Event::Phase(Phase::Provisioning));
+        if filled.is_none() && self.is_prepared() {
+            self.tell(Event::Phase(Phase::Provisioning));
+        }
         let watch = Stopwatch::start();
         let user_extra = match filled {
             Some(users) => users,
@@ -145,7 +147,9 @@ impl Conductor<'_> {
             }
         };
         facts.provision += watch.elapsed();
-        self.tell(Event::Phase(Phase::Setup));
+        if !self.workload.setup.is_empty() {
+            self.tell(Event::Phase(Phase::Setup));
+        }
         let (sender, events) = sync_channel(QUEUE);
         facts.files_before = machine::own_open_files();
         let driver = self.driver(self.drive(system, user_extra), sender)?;
@@ -184,6 +188,12 @@ impl Conductor<'_> {
             Driver::start(drive, events)
         };
         driver.map_err(driver_stop)
+    }
+
+    /// Whether there is anything to do before the load.
+    pub(crate) fn is_prepared(&self) -> bool {
+        let preparation = self.trial.system.preparation();
+        !preparation.provision.is_empty() || !preparation.fill.is_empty()
     }
 
     /// Gives users their accounts and fills the state, as the study says.

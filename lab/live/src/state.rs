@@ -368,7 +368,7 @@ pub(crate) fn phase_words(phase: &str) -> &str {
     match phase {
         "" => "about to begin",
         "starting" => "starting the system",
-        "provisioning" => "registering users",
+        "provisioning" => "preparing the system and its users",
         "setup" => "setup",
         "ramp" => "ramp, users come in",
         "hold" => "hold, full load",

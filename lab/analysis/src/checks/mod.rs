@@ -31,11 +31,20 @@ use outcome::invalid;
 /// the others would only describe the ruins.
 pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
     if let TrialEnd::SystemFailed { message } = &facts.data.record.end {
-        return vec![invalid(
-            "system under test",
-            format!("it failed: {}", first_line(message)),
-            "Read the end of system.log in the trial's folder, mend the system, and run again.",
-        )];
+        // What it printed last stands below the first line.
+        let has_log =
+            message.contains("its last lines:") || message.ends_with("it printed nothing");
+        let advice = match has_log {
+            true => {
+                "Read the end of system.log in the trial's folder, mend the system, and run again."
+            }
+            false => {
+                "Mend the system, or what it is asked: `plimsoll try` shows one user's requests and \
+                 answers."
+            }
+        };
+        let evidence = format!("it failed: {}", first_line(message));
+        return vec![invalid("system under test", evidence, advice)];
     }
     if let TrialEnd::GeneratorFailed { message } = &facts.data.record.end {
         return vec![invalid(

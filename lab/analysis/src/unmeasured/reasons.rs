@@ -7,6 +7,7 @@ use lab_archive::Run;
 use lab_plan::checks::{self, Cause, Unit};
 
 use crate::format::{figure as number, limit, list, plural};
+use crate::line::failed;
 use crate::model::{
     Beyond, Check, CheckOutcome, Figure, Range, Reason, Summary, TrialAnalysis, Verdict,
 };
@@ -151,9 +152,7 @@ pub(crate) fn why(
     summary: &Summary,
     trials: &[TrialAnalysis],
 ) -> Option<String> {
-    let main = reasons
-        .iter()
-        .find(|one| one.outcome == CheckOutcome::Invalid)?;
+    let main = main_reason(reasons, trials)?;
     let what = cause(main);
     // Trials of the plan, whatever number of attempts they took.
     let hit = trials
@@ -178,6 +177,24 @@ pub(crate) fn why(
     Some(format!(
         "{of_cells}{invalid} {are} invalid, {most}because {what}."
     ))
+}
+
+/// The reason that the most trials are told as, when they end.
+fn main_reason<'r>(reasons: &'r [Reason], trials: &[TrialAnalysis]) -> Option<&'r Reason> {
+    let first = |trial: &TrialAnalysis| failed(trial).first().map(|check| check.name);
+    let invalid = trials
+        .iter()
+        .filter(|trial| trial.verdict == Verdict::Invalid);
+    let told: Vec<&str> = invalid.filter_map(first).collect();
+    let times = |one: &&Reason| told.iter().filter(|name| **name == one.check).count();
+    // Of as many, the one that stands first in the list.
+    let most = reasons.iter().rev().max_by_key(times)?;
+    match times(&most) {
+        0 => reasons
+            .iter()
+            .find(|one| one.outcome == CheckOutcome::Invalid),
+        _ => Some(most),
+    }
 }
 
 /// What went wrong, as the end of a sentence.

@@ -32,10 +32,24 @@ pub(super) fn lead(analysis: &Analysis) -> Option<Section> {
         .iter()
         .filter(|one| one.outcome == CheckOutcome::Invalid)
         .collect();
-    blocks.push(Block::List(reasons(&invalid, MOST_REASONS, analysis)));
+    let mut lines = reasons(&invalid, MOST_REASONS, analysis);
+    lines.extend(way_on(analysis.summary.disturbed));
+    blocks.push(Block::List(lines));
     Some(Section {
         role: Role::Lead,
         ..Section::new("Why", blocks)
+    })
+}
+
+/// How an unlucky run goes on.
+fn way_on(disturbed: usize) -> Option<String> {
+    let trials = plural(disturbed, "trial");
+    let was = if disturbed == 1 { "was" } else { "were" };
+    (disturbed > 0).then(|| {
+        format!(
+            "{trials} {was} disturbed from outside. → The command of this run with --resume repeats what \
+             was disturbed, and keeps the rest."
+        )
     })
 }
 

@@ -60,7 +60,7 @@ fn card(card: &Card) -> Markup {
                             div.panel { span { (name) } span { (unit) } }
                             @match one {
                                 Some(one) => (svg::chart(one)),
-                                None => p.none { "not recorded" },
+                                None => p.none { "not recorded, or too few answers for it" },
                             }
                         }
                     }
