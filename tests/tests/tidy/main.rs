@@ -1,6 +1,7 @@
 //! Rules about the tree that no compiler checks: borders between crates, the head of each file,
 //! what must not lie about.
 
+mod book;
 mod edges;
 mod modules;
 mod sizes;
