@@ -10,6 +10,7 @@ use groupware_server::{LookupAccess, Networks};
 use lab_conduct::Patience;
 use lab_plan::Decides;
 
+use crate::beginning::{CompletionsArgs, ImportArgs, InitArgs, ManArgs};
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, UsersArgs};
 use crate::trying::{BenchArgs, QuickArgs};
 
@@ -23,6 +24,7 @@ use crate::trying::{BenchArgs, QuickArgs};
 )]
 #[command(after_help = "\
 Examples:
+  plimsoll init                                         a first study of your server
   plimsoll run studies/calendar.study.yaml --speed 60   run a study, 60 times faster
   plimsoll plan studies/calendar.study.yaml             what it will do, and for how long
   plimsoll try studies/calendar.study.yaml              one user: every request and answer
@@ -43,6 +45,10 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Write a first study and workload for a server of yours, which run as they are
+    Init(InitArgs),
+    /// Make a workload of a browser's recording, or of a description of a service
+    Import(ImportArgs),
     /// Run a study: start the system, drive the users, report
     Run(RunArgs),
     /// Let one user go through a session, and show every request and answer
@@ -75,6 +81,10 @@ pub(crate) enum Command {
     Mail(MailArgs),
     /// Print the JSON Schema of study or workload files, or the list of checks with their limits
     Schema(SchemaArgs),
+    /// Print what a shell needs to complete this command line
+    Completions(CompletionsArgs),
+    /// Write the manual pages
+    Man(ManArgs),
     /// Drive a part of a load for another process, which speaks on stdin and listens on stdout
     #[command(hide = true)]
     Generate,

@@ -3,6 +3,7 @@
 
 mod admin;
 mod args;
+mod beginning;
 mod commands;
 mod config_file;
 mod exit;
@@ -16,6 +17,7 @@ mod size;
 mod state;
 mod talk;
 mod trying;
+mod width;
 mod words;
 
 use std::process::ExitCode;
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
 
 fn dispatch(command: &Command) -> Result<Exit, Failure> {
     match command {
+        Command::Init(args) => commands::init::run(args),
+        Command::Import(args) => commands::import::run(args),
         Command::Run(args) => commands::run::run(args),
         Command::Try(args) => commands::attempt::run(args),
         Command::Bench(args) => commands::bench::run(args),
@@ -62,6 +66,8 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Mail(args) => commands::mail::run(args),
         Command::Serve(args) => commands::serve::run(args),
         Command::Schema(args) => commands::schema::run(args),
+        Command::Completions(args) => commands::shell::completions(args),
+        Command::Man(args) => commands::shell::man(args),
         Command::Generate => commands::generate::run(),
     }
 }

@@ -139,7 +139,7 @@ impl Display {
     fn enter(&mut self, phase: Phase) {
         self.phase = match phase {
             Phase::Starting => "starting the system",
-            Phase::Provisioning => "registering users",
+            Phase::Provisioning => "preparing the system and its users",
             Phase::Setup => "setup",
             Phase::Ramp => "ramp",
             Phase::Hold => "hold",

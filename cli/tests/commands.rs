@@ -115,6 +115,10 @@ fn help_of_every_command() {
     kept!("help_short", place.run("-h"));
     kept!("no_command", place.run(""));
     for command in [
+        "init",
+        "import",
+        "import har",
+        "import openapi",
         "run",
         "try",
         "bench",
@@ -136,6 +140,8 @@ fn help_of_every_command() {
         "mail import",
         "mail export",
         "schema",
+        "completions",
+        "man",
     ] {
         let said = place.run(&format!("{command} --help"));
         assert_eq!(said.code, Some(0));

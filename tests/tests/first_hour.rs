@@ -231,3 +231,130 @@ fn the_system_of_a_study_is_started_for_a_try_and_ended() {
         "{tried:?}"
     );
 }
+
+#[test]
+fn a_first_study_runs_as_it_was_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = ServerProcess::start(folder.path());
+    let url = format!("http://{}/healthz", server.address());
+    let nobody = plimsoll(folder.path(), &["init"]);
+    assert_eq!(nobody.status.code(), Some(104));
+    assert!(
+        text(&nobody.stderr).contains("--url is missing"),
+        "{nobody:?}"
+    );
+    let init = [
+        "init", "--url", &url, "--users", "3", "--name", "mine", "--yes",
+    ];
+    let made = plimsoll(folder.path(), &init);
+    assert_eq!(made.status.code(), Some(0), "{made:?}");
+    assert!(
+        text(&made.stdout).contains("plimsoll run mine.study.yaml"),
+        "{made:?}"
+    );
+    let again = plimsoll(folder.path(), &init);
+    assert_eq!(again.status.code(), Some(104));
+    assert!(
+        text(&again.stderr).contains("--force writes over it"),
+        "{again:?}"
+    );
+    let short = ["load.ramp=200ms", "load.hold=2s", "repeats=0"];
+    let mut run = vec!["run", "mine.study.yaml", "--patience", "0", "--out", "run"];
+    run.extend(short.iter().flat_map(|set| ["--set", *set]));
+    let page = went_through(&plimsoll(folder.path(), &run));
+    assert!(page.contains("under 3 users"), "{page}");
+    // Its process was found by its port: its CPU is not other programs'.
+    let steps = fs::read_to_string(folder.path().join("run/result.json")).expect("figures");
+    assert!(steps.contains("\"cpu_ms_per_transaction\""), "{steps}");
+}
+
+/// What this program records itself is imported, tried, and does the same once more.
+#[test]
+fn a_recording_is_imported_and_does_the_same_once_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = ServerProcess::start(folder.path());
+    let url = format!("http://{}", server.address());
+    let workload = SIGNED_IN.replace("ADMIN", ADMIN_TOKEN);
+    fs::write(folder.path().join("w.workload.yaml"), workload).expect("written");
+    let record = [
+        "try",
+        "w.workload.yaml",
+        "--url",
+        &url,
+        "--har",
+        "s.har",
+        "--show-secrets",
+    ];
+    plimsoll(folder.path(), &record);
+    let imported = plimsoll(folder.path(), &["import", "har", "s.har"]);
+    assert_eq!(imported.status.code(), Some(0), "{imported:?}");
+    let next = text(&imported.stdout);
+    assert!(
+        next.contains(&format!("plimsoll try s.workload.yaml --url {url}")),
+        "{next}"
+    );
+    let made = fs::read_to_string(folder.path().join("s.workload.yaml")).expect("written");
+    assert!(
+        !made.contains("correct horse") && !made.contains(ADMIN_TOKEN),
+        "{made}"
+    );
+    assert!(made.contains("secret('PASSWORD')"), "{made}");
+    let tried = Command::new(program())
+        .args(["try", "s.workload.yaml", "--url", &url])
+        .current_dir(folder.path())
+        .env("PASSWORD", "correct horse")
+        .env("AUTHORIZATION", ADMIN_TOKEN)
+        .stdin(Stdio::null())
+        .output()
+        .expect("it runs");
+    assert_eq!(
+        tried.status.code(),
+        Some(0),
+        "{}\n{made}",
+        text(&tried.stdout)
+    );
+}
+
+#[test]
+fn the_command_line_is_told_to_shells_and_to_man() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for shell in ["bash", "zsh", "fish"] {
+        let told = plimsoll(folder.path(), &["completions", shell]);
+        assert_eq!(told.status.code(), Some(0));
+        assert!(text(&told.stdout).contains("calibrate"), "{shell}");
+    }
+    let told = plimsoll(folder.path(), &["man", "pages"]);
+    assert_eq!(told.status.code(), Some(0), "{told:?}");
+    let page =
+        fs::read_to_string(folder.path().join("pages/plimsoll-import-har.1")).expect("a page");
+    assert!(page.contains(r"\-\-without"), "{page}");
+}
+
+/// A token on the command line is sent, and stands in no file of the archive.
+#[test]
+fn a_token_of_bench_is_sent_and_kept_nowhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = ServerProcess::start(folder.path());
+    let url = format!("http://{}/admin/users", server.address());
+    let token = format!("Authorization: Bearer {ADMIN_TOKEN}");
+    let out = folder.path().join("run");
+    let bench = [
+        "bench", &url, "-c", "1", "-d", "1s", "-H", &token, "--out", "run",
+    ];
+    let said = plimsoll(folder.path(), &bench);
+    went_through(&said);
+    let mut stack = vec![out];
+    while let Some(path) = stack.pop() {
+        if path.is_dir() {
+            stack.extend(
+                fs::read_dir(&path)
+                    .expect("a folder")
+                    .flatten()
+                    .map(|one| one.path()),
+            );
+            continue;
+        }
+        let held = fs::read(&path).expect("a file");
+        assert!(!text(&held).contains(ADMIN_TOKEN), "{}", path.display());
+    }
+}

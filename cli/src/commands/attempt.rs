@@ -21,12 +21,13 @@ use crate::exit::{Exit, Failure, failure};
 use crate::files::DiskAndEnvironment;
 use crate::interrupt::interrupt;
 use crate::talk::say;
+use crate::width;
 use crate::words::cell_words;
 
 /// Most lines of a body, unless all are asked for.
 const LINES: usize = 20;
-/// Columns of a pipe, and the most and least of a terminal.
-const WIDTHS: (usize, usize, usize) = (80, 120, 40);
+/// Columns that it takes at least.
+const LEAST_WIDTH: usize = 40;
 
 pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
     let (loaded, plan) = match &args.url {
@@ -175,18 +176,9 @@ fn rehearsed(
 fn style(args: &TryArgs) -> Style {
     let terminal = stdout().is_terminal();
     let colour = terminal && std::env::var_os("NO_COLOR").is_none();
-    let (pipe, most, least) = WIDTHS;
-    let columns = std::env::var("COLUMNS")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    let width = match columns {
-        Some(columns) => columns,
-        None if terminal => textwrap::termwidth(),
-        None => pipe,
-    };
     Style {
         colour,
-        width: width.clamp(least, most),
+        width: width::at_least(LEAST_WIDTH),
         lines: (!args.full).then_some(LINES),
     }
 }

@@ -10,12 +10,13 @@ use lab_analysis::model::{Check, CheckOutcome, Times, TrialAnalysis, Verdict};
 use lab_conduct::Patience;
 
 use crate::args::{GateArgs, StudyArgs};
-use crate::commands::report::{self, WIDTH};
+use crate::commands::report;
 use crate::commands::run::{conduct, new_archive};
 use crate::commands::{print, quick, request};
 use crate::exit::{Exit, Failure};
 use crate::talk::say;
 use crate::trying::BenchArgs;
+use crate::width::USUAL;
 
 /// Most examples of errors.
 const EXAMPLES: usize = 3;
@@ -107,7 +108,7 @@ impl<'a> Judged<'a> {
                 names(&self.invalid)
             ),
         };
-        textwrap::fill(&line, WIDTH)
+        textwrap::fill(&line, USUAL)
     }
 
     /// What speaks against it, a paragraph each.
@@ -121,7 +122,7 @@ impl<'a> Judged<'a> {
             let advice = check.advice.as_deref().map(|advice| format!(" → {advice}"));
             let advice = advice.unwrap_or_default();
             let line = format!("- {}, {word}: {}{advice}", check.name, check.evidence);
-            let wrapped = textwrap::Options::new(WIDTH).subsequent_indent("  ");
+            let wrapped = textwrap::Options::new(USUAL).subsequent_indent("  ");
             let _ = write!(text, "\n{}", textwrap::fill(&line, &wrapped));
         }
         match text.is_empty() {
@@ -162,7 +163,7 @@ fn figures(trial: &TrialAnalysis, text: &mut String) {
         ("generator", generator(trial)),
     ];
     for (name, value) in rows {
-        let options = textwrap::Options::new(WIDTH)
+        let options = textwrap::Options::new(USUAL)
             .initial_indent("")
             .subsequent_indent("               ");
         let line = format!("  {name:<13}{value}");
@@ -170,7 +171,7 @@ fn figures(trial: &TrialAnalysis, text: &mut String) {
     }
     for example in trial.error_examples.iter().take(EXAMPLES) {
         let detail = lab_analysis::format::plain(&example.detail);
-        let _ = writeln!(text, "                 {}", cut(&detail, WIDTH - 17));
+        let _ = writeln!(text, "                 {}", cut(&detail, USUAL - 17));
     }
     let _ = writeln!(text, "\n  response time in ms");
     times(&trial.response_ms, text);
@@ -283,7 +284,7 @@ mod tests {
             summary(&analysis, Path::new("runs/bench"))
         });
         let widest = pages.iter().flat_map(|page| page.lines().skip(1));
-        assert!(widest.map(|line| line.chars().count()).max() <= Some(WIDTH));
+        assert!(widest.map(|line| line.chars().count()).max() <= Some(USUAL));
         insta::assert_snapshot!(pages.join("\n════\n"));
     }
 

@@ -10,11 +10,12 @@ use lab_conduct::{
 use serde_json::json;
 
 use crate::args::{CalibrateArgs, CalibrateFormat};
-use crate::commands::report::{self, WIDTH};
+use crate::commands::report;
 use crate::commands::{load, print};
 use crate::exit::{Exit, Failure, failure};
 use crate::interrupt::interrupt;
 use crate::progress::Display;
+use crate::width::USUAL;
 
 pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Failure> {
     let internal = |error: &std::io::Error| Failure::new(Exit::Internal, error);
@@ -132,7 +133,7 @@ fn verdict(judged: &Fitness) -> String {
     }];
     let told = judged.why.iter().zip(&judged.advice);
     lines.extend(told.map(|(why, advice)| format!("- {why}. → {advice}")));
-    let wrapped = textwrap::Options::new(WIDTH).subsequent_indent("  ");
+    let wrapped = textwrap::Options::new(USUAL).subsequent_indent("  ");
     let lines = lines
         .iter()
         .map(|line| textwrap::fill(line, &wrapped) + "\n");

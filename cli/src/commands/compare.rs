@@ -7,9 +7,10 @@ use lab_analysis::{Analysis, Runs};
 use lab_report::write;
 
 use crate::args::{CompareArgs, Format};
-use crate::commands::report::{self, WIDTH};
+use crate::commands::report;
 use crate::commands::{earlier, print};
 use crate::exit::{Exit, Failure, unless_lenient};
+use crate::width;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let (a, b) = sides(args)?;
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         same_setup(&runs)?;
     }
     print(&match args.format {
-        Format::Terminal => write::runs_terminal(&runs, WIDTH),
+        Format::Terminal => write::runs_terminal(&runs, width::of_reports()),
         Format::Html => write::runs_html(&runs),
         Format::Md => write::runs_markdown(&runs),
         Format::Json => {

@@ -8,6 +8,8 @@ pub(crate) mod compare;
 pub(crate) mod data;
 mod earlier;
 pub(crate) mod generate;
+pub(crate) mod import;
+pub(crate) mod init;
 pub(crate) mod load;
 pub(crate) mod mail;
 pub(crate) mod plan;
@@ -18,9 +20,11 @@ pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod serve;
+pub(crate) mod shell;
 pub(crate) mod shows;
 pub(crate) mod users;
 pub(crate) mod watch;
+mod written;
 
 use std::io::{self, Write};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lab_draft::quick::{OneRequest, Quick, QuickLoad, study, workload};
 use lab_driver::BaseUrl;
 use lab_study::plan::Plan;
-use lab_study::{Environment, Files, Loaded, LoadedAny, load_any};
+use lab_study::{Environment, Files, Loaded, LoadedAny, load_any, looks_secret};
 
 use crate::args::StudyArgs;
 use crate::commands::load;
@@ -28,6 +28,8 @@ const LONGEST_RAMP: Duration = Duration::from_secs(10);
 /// Texts that lie in no folder, and for all else the disk.
 struct Made<'a> {
     texts: Vec<(String, String)>,
+    /// Secrets of the command line, by the names that the texts ask for.
+    given: Vec<(String, String)>,
     disk: &'a dyn Files,
 }
 
@@ -44,6 +46,9 @@ impl Files for Made<'_> {
     }
 
     fn environment(&self, name: &str) -> Environment {
+        if let Some((_, value)) = self.given.iter().find(|(given, _)| given == name) {
+            return Environment::Set(value.clone());
+        }
         self.disk.environment(name)
     }
 }
@@ -106,6 +111,7 @@ fn at(
     };
     let made = Made {
         texts: vec![(place.clone(), study(&quick))],
+        given: Vec::new(),
         disk: files,
     };
     load::study_from(&place, &made, args)
@@ -120,10 +126,21 @@ pub(crate) fn bench(args: &BenchArgs, shown: &StudyArgs) -> Result<(Loaded, Plan
     };
     let body = args.body.as_deref().map(body).transpose()?;
     let otherwise = if body.is_some() { "POST" } else { "GET" };
+    let (secret, headers) = args
+        .headers
+        .iter()
+        .cloned()
+        .partition(|(name, _)| looks_secret(name));
+    let secret: Vec<(String, String)> = secret;
+    // What is in the archive asks for them by these names.
+    let variable = |at: usize| format!("PLIMSOLL_BENCH_HEADER_{}", at + 1);
     let request = OneRequest {
         method: args.method.clone().unwrap_or_else(|| otherwise.to_owned()),
         target,
-        headers: args.headers.clone(),
+        headers,
+        secret_headers: (secret.iter().enumerate())
+            .map(|(at, (name, _))| (name.clone(), variable(at)))
+            .collect(),
         body,
     };
     let title = format!("{} {}", request.method, args.url);
@@ -138,6 +155,9 @@ pub(crate) fn bench(args: &BenchArgs, shown: &StudyArgs) -> Result<(Loaded, Plan
             (STUDY.to_owned(), study(&quick)),
             (WORKLOAD.to_owned(), workload(&name, &request)),
         ],
+        given: (secret.into_iter().enumerate())
+            .map(|(at, (_, value))| (variable(at), value))
+            .collect(),
         disk: &DiskAndEnvironment,
     };
     load::study_from(STUDY, &made, shown)

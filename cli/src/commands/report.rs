@@ -13,16 +13,14 @@ use lab_study::{ArchivedError, present_plan};
 use crate::args::{Format, GateArgs, ReportArgs};
 use crate::commands::print;
 use crate::exit::{Exit, Failure, unless_lenient};
-
-/// The report is made for a terminal of this width, also where it is wider.
-pub(crate) const WIDTH: usize = 80;
+use crate::width;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let analysis = read(&args.run)?;
     match args.format {
         Format::Terminal => {
             write_files(&analysis, &args.run)?;
-            print(&write::terminal(&analysis, WIDTH))?;
+            print(&write::terminal(&analysis, width::of_reports()))?;
         }
         Format::Html => drop(print(&write::html(&analysis))?),
         Format::Md => drop(print(&write::markdown(&analysis))?),

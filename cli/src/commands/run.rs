@@ -19,10 +19,10 @@ use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
 use crate::progress::Display;
 use crate::talk::say;
+use crate::width;
 
 /// Where archives go unless `--out` says otherwise.
 const RUNS: &str = "runs";
-const REPORT_WIDTH: usize = 80;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let files: &dyn Files = if args.dry_run {
@@ -113,7 +113,7 @@ fn finish(args: &RunArgs, outcome: &Outcome, secrets: &Secrets) -> Result<Exit, 
     if outcome.completed > 0 {
         let analysis = report::read(&outcome.dir)?;
         report::write_files(&analysis, &outcome.dir)?;
-        let page = lab_report::write::terminal(&analysis, REPORT_WIDTH);
+        let page = lab_report::write::terminal(&analysis, width::of_reports());
         let path = outcome.dir.join("report.html");
         let printed = print(&format!("{page}\nreport: {}\n", path.display()));
         // What interrupted the run may be that its terminal is gone.
@@ -122,14 +122,28 @@ fn finish(args: &RunArgs, outcome: &Outcome, secrets: &Secrets) -> Result<Exit, 
         }
         exit = report::exit(&analysis, args.gate);
     }
+    let resume = format!(
+        "plimsoll run {} {}--resume --out {}",
+        args.study.study.display(),
+        quick::again(&args.quick) + &again(&args.study, secrets),
+        outcome.dir.display()
+    );
+    if !outcome.interrupted && outcome.disturbed > 0 {
+        let disturbed = outcome.disturbed;
+        let (trials, them) = if disturbed == 1 {
+            ("trial was", "it")
+        } else {
+            ("trials were", "them")
+        };
+        say(format_args!(
+            "{disturbed} {trials} disturbed from outside; on a quiet machine this repeats {them}, and keeps \
+             the rest:\n  {resume}"
+        ));
+    }
     if outcome.interrupted {
         say(format_args!(
-            "interrupted: {} of {} trials are in the archive. Go on with\n  plimsoll run {} {}--resume --out {}",
-            outcome.completed,
-            outcome.trials,
-            args.study.study.display(),
-            quick::again(&args.quick) + &again(&args.study, secrets),
-            outcome.dir.display()
+            "interrupted: {} of {} trials are in the archive. Go on with\n  {resume}",
+            outcome.completed, outcome.trials,
         ));
         exit = exit.max(Exit::Interrupted);
     }

@@ -15,6 +15,7 @@ use lab_study::plan::Plan;
 use crate::commands::report;
 use crate::exit::Failure;
 use crate::length::total;
+use crate::width::USUAL;
 use crate::words::duration;
 
 /// How far differences spread in an earlier run.
@@ -143,6 +144,50 @@ fn reach(reach: Reach, blocks: usize, per_block: Duration) -> String {
     )
 }
 
+/// The words of a measure's line.
+fn of_measure(row: &OfMeasure, per_block: Duration) -> Vec<String> {
+    let name = match row.decides {
+        true => row.measure.name().to_owned(),
+        false => format!("{} *", row.measure.name()),
+    };
+    let Some((spread, needed)) = row.found else {
+        return vec![name, "unknown".to_owned()];
+    };
+    let blocks = needed.map(|needed| {
+        let mut words = number(needed);
+        if let Needed::Blocks(blocks) = needed {
+            let time = per_block * u32::try_from(blocks).unwrap_or(u32::MAX);
+            words.push_str(&format!(" ({})", duration(time)));
+        }
+        words
+    });
+    [name, percent(spread)].into_iter().chain(blocks).collect()
+}
+
+/// Lines whose columns are as wide as what stands in them, the first to the left, the others to the right.
+fn columns(lines: &[Vec<String>]) -> String {
+    let count = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |at: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(at));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let whole = 2 + widths.iter().map(|width| width + 2).sum::<usize>();
+    let gap = if whole - 2 > USUAL { " " } else { "  " };
+    let mut text = String::new();
+    for line in lines {
+        text.push(' ');
+        for (at, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            let _ = match at {
+                0 => write!(text, " {cell:<width$}"),
+                _ => write!(text, "{gap}{cell:>width$}"),
+            };
+        }
+        text.push('\n');
+    }
+    text
+}
+
 /// Blocks by measure, with the spread that a run had.
 fn by_run(earlier: &Earlier, rows: &[OfMeasure], per_block: Duration) -> String {
     let mut text = format!(
@@ -155,37 +200,10 @@ fn by_run(earlier: &Earlier, rows: &[OfMeasure], per_block: Duration) -> String 
             " (of other cells)"
         }
     );
-    let heads = EFFECTS.map(|effect| format!("{:>16}", percent(effect)));
-    let _ = writeln!(text, "  {:<22}{:>8}{}", "measure", "spread", heads.concat());
-    for OfMeasure {
-        measure,
-        decides,
-        found,
-    } in rows
-    {
-        let measure = match decides {
-            true => measure.name().to_owned(),
-            false => format!("{} *", measure.name()),
-        };
-        let Some((spread, needed)) = found else {
-            let _ = writeln!(text, "  {measure:<22}{:>8}", "unknown");
-            continue;
-        };
-        let cells = needed.map(|needed| {
-            let mut words = number(needed);
-            if let Needed::Blocks(blocks) = needed {
-                let time = per_block * u32::try_from(blocks).unwrap_or(u32::MAX);
-                words.push_str(&format!(" ({})", duration(time)));
-            }
-            format!("{words:>16}")
-        });
-        let _ = writeln!(
-            text,
-            "  {measure:<22}{:>8}{}",
-            percent(*spread),
-            cells.concat()
-        );
-    }
+    let heads = ["measure".to_owned(), "spread".to_owned()];
+    let mut lines = vec![heads.into_iter().chain(EFFECTS.map(percent)).collect()];
+    lines.extend(rows.iter().map(|row| of_measure(row, per_block)));
+    text.push_str(&columns(&lines));
     if rows.iter().any(|row| !row.decides) {
         text.push_str("  * decides nothing: of one comparison alone\n");
     }

@@ -53,6 +53,8 @@ pub struct OneRequest {
     pub target: String,
     /// In this order.
     pub headers: Vec<(String, String)>,
+    /// Headers whose values are secret: the environment variables that hold them.
+    pub secret_headers: Vec<(String, String)>,
     /// The body, if it has one.
     pub body: Option<String>,
 }
@@ -103,10 +105,14 @@ pub fn workload(name: &str, request: &OneRequest) -> String {
     out.push_str("session:\n  steps:\n    - step: Request\n");
     let line = format!("{} {}", request.method, literal(&request.target));
     let _ = writeln!(out, "      request: {}", text(&line));
-    if !request.headers.is_empty() {
+    if !request.headers.is_empty() || !request.secret_headers.is_empty() {
         out.push_str("      headers:\n");
         for (name, value) in &request.headers {
             let _ = writeln!(out, "        {}: {}", text(name), text(&literal(value)));
+        }
+        for (name, variable) in &request.secret_headers {
+            let value = format!("{{{{ secret('{variable}') }}}}");
+            let _ = writeln!(out, "        {}: {}", text(name), text(&value));
         }
     }
     if let Some(body) = &request.body {
@@ -203,6 +209,7 @@ mod tests {
                 method: "POST".to_owned(),
                 target: target.clone(),
                 headers: vec![("X-Value".to_owned(), value.clone())],
+                secret_headers: vec![],
                 body: Some(body.clone()),
             };
             let files = Two(String::new(), workload("w", &request));

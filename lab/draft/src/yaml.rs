@@ -7,7 +7,8 @@ const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y"
 
 /// A scalar of one line that reads back as `value`: as it is where that is plain to see, else in
 /// double quotes.
-pub(crate) fn text(value: &str) -> String {
+#[must_use]
+pub fn text(value: &str) -> String {
     if is_plain(value) {
         return value.to_owned();
     }
@@ -51,7 +52,8 @@ fn is_shown(c: char) -> bool {
 }
 
 /// A template that renders to `value`, wherever it is put: no brace of it opens anything.
-pub(crate) fn literal(value: &str) -> String {
+#[must_use]
+pub fn literal(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     let mut rest = value.chars().peekable();
     while let Some(c) = rest.next() {
@@ -65,7 +67,8 @@ pub(crate) fn literal(value: &str) -> String {
 }
 
 /// A comment, each of its lines after `#`.
-pub(crate) fn comment(indent: usize, text: &str) -> String {
+#[must_use]
+pub fn comment(indent: usize, text: &str) -> String {
     let visible = |c: char| if is_shown(c) { c } else { ' ' };
     let line = |line: &str| {
         let line: String = line.chars().map(visible).collect();
@@ -78,7 +81,8 @@ pub(crate) fn comment(indent: usize, text: &str) -> String {
 }
 
 /// A short name for a study or workload: lower-case letters, digits, and hyphens, 40 at most.
-pub(crate) fn short_name(text: &str, otherwise: &str) -> String {
+#[must_use]
+pub fn short_name(text: &str, otherwise: &str) -> String {
     let mut name = String::new();
     for c in text.chars().map(|c| c.to_ascii_lowercase()) {
         match c {

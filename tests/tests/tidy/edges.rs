@@ -226,6 +226,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-draft", &[]),
+    ("lab-import", &["lab-draft", "lab-workload"]),
     ("lab-driver", &["lab-client", "lab-stats", "lab-workload"]),
     ("lab-language", &["lab-workload"]),
     (
@@ -260,6 +261,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-conduct",
             "lab-draft",
             "lab-driver",
+            "lab-import",
             "lab-live",
             "lab-monitor",
             "lab-plan",

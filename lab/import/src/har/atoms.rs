@@ -1,0 +1,200 @@
+//! The parts of a request that a server may have given: segments of its path, values of its query, its
+//! form, its JSON, and its headers.
+
+use percent_encoding::percent_decode_str;
+
+use crate::draft::{Body, Json, Request};
+use crate::text::{HOLE, Text};
+
+/// The parameter that holds the address of the server, where a request says from whose page it comes.
+pub(super) const ORIGIN: &str = "origin";
+/// Shorter values of parts are found in words that have nothing to do with them.
+const LOOKED_FOR: usize = 6;
+
+/// Where a value stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Path,
+    Query,
+    Form,
+    Json,
+    Header,
+    /// A field of a form of several parts (multipart).
+    Part,
+}
+
+/// A value of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Atom {
+    pub(super) place: Place,
+    /// What it is called; of a segment, the path before it.
+    pub(super) name: String,
+    /// Decoded.
+    pub(super) value: String,
+    /// As it stands in the target, where it does.
+    raw: String,
+}
+
+/// All values of a request whose target is recorded as `target`.
+pub(super) fn atoms(request: &mut Request) -> Vec<Atom> {
+    let mut found = Vec::new();
+    if let Some(target) = request.target.as_literal() {
+        of_target(target, &mut found);
+    }
+    for (name, value) in &request.headers {
+        let Some(text) = value.as_literal() else {
+            continue;
+        };
+        // `Bearer abc`: the word before says what it is.
+        let value = text.rsplit(' ').next().unwrap_or(text);
+        push(&mut found, Place::Header, name, value, value);
+    }
+    match &mut request.body {
+        Body::Form(fields) => {
+            for (name, value) in fields {
+                let value = value.as_literal().unwrap_or_default();
+                push(&mut found, Place::Form, name, value, value);
+            }
+        }
+        Body::Json(json) => json.leaves("", &mut |key, leaf| {
+            let value = match leaf {
+                Json::Text(text) => text.as_literal().unwrap_or_default(),
+                Json::Plain(plain) => plain.as_str(),
+                Json::List(_) | Json::Map(_) => "",
+            };
+            push(&mut found, Place::Json, key, value, value);
+        }),
+        Body::Text(text) => {
+            let kind = request.headers.iter();
+            let mut kind = kind.filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+            let kind = kind.next().and_then(|(_, kind)| kind.as_literal());
+            if let Some(kind) = kind {
+                of_parts(kind, &text.with_holes(), &mut found);
+            }
+        }
+        Body::None | Body::Bytes(_) => {}
+    }
+    found
+}
+
+/// The fields of a form of several parts; its files are left as they are.
+fn of_parts(kind: &str, text: &str, found: &mut Vec<Atom>) {
+    let Some((_, boundary)) = kind.split_once("boundary=") else {
+        return;
+    };
+    let boundary = boundary
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim_matches('"');
+    if !kind.starts_with("multipart/") || boundary.is_empty() {
+        return;
+    }
+    for part in text.split(&format!("--{boundary}")) {
+        let Some((head, value)) = part.split_once("\r\n\r\n") else {
+            continue;
+        };
+        let name = head
+            .split("name=\"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next());
+        let value = value.trim_end_matches("\r\n");
+        let is_plain = !head.contains("filename=") && !value.contains(HOLE);
+        if let Some(name) = name.filter(|_| is_plain) {
+            push(found, Place::Part, name, value, value);
+        }
+    }
+}
+
+fn push(found: &mut Vec<Atom>, place: Place, name: &str, value: &str, raw: &str) {
+    if !value.is_empty() {
+        found.push(Atom {
+            place,
+            name: name.to_owned(),
+            value: value.to_owned(),
+            raw: raw.to_owned(),
+        });
+    }
+}
+
+fn of_target(target: &str, found: &mut Vec<Atom>) {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let from = path.find("://").map_or(0, |at| at + 3);
+    let from = path[from..].find('/').map_or(path.len(), |at| from + at);
+    let mut at = from;
+    for segment in path[from..].split('/').skip(1) {
+        at += 1;
+        let decoded = percent_decode_str(segment).decode_utf8_lossy();
+        push(found, Place::Path, &path[from..at], &decoded, segment);
+        at += segment.len();
+    }
+    for pair in query.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let plus = value.replace('+', " ");
+        let decoded = percent_decode_str(&plus).decode_utf8_lossy();
+        push(found, Place::Query, name, &decoded, value);
+    }
+}
+
+/// Puts an expression in the place of an atom, and of all others of its request with its value.
+pub(super) fn put(request: &mut Request, atom: &Atom, code: &str) {
+    match atom.place {
+        Place::Path | Place::Query => put_in_target(request, atom, code),
+        Place::Header => {
+            for (name, value) in &mut request.headers {
+                let is_it = value
+                    .as_literal()
+                    .is_some_and(|text| text.ends_with(&atom.value));
+                if *name == atom.name && is_it {
+                    value.replace(&atom.value, code);
+                }
+            }
+        }
+        Place::Form => {
+            if let Body::Form(fields) = &mut request.body {
+                for (_, value) in fields.iter_mut().filter(|(name, _)| *name == atom.name) {
+                    if value.as_literal() == Some(&atom.value) {
+                        *value = Text::code(code);
+                    }
+                }
+            }
+        }
+        Place::Part => {
+            if let Body::Text(text) = &mut request.body
+                && atom.value.len() >= LOOKED_FOR
+            {
+                text.replace(&atom.value, code);
+            }
+        }
+        Place::Json => {
+            if let Body::Json(json) = &mut request.body {
+                json.leaves("", &mut |key, leaf| put_in_leaf(key, leaf, atom, code));
+            }
+        }
+    }
+}
+
+fn put_in_leaf(key: &str, leaf: &mut Json, atom: &Atom, code: &str) {
+    if key != atom.name {
+        return;
+    }
+    match leaf {
+        Json::Text(text) if text.as_literal() == Some(&atom.value) => *text = Text::code(code),
+        Json::Plain(plain) if *plain == atom.value => {
+            *leaf = Json::Text(Text::code(&format!("{code} | int")));
+        }
+        _ => {}
+    }
+}
+
+/// Segment by segment, so that a value is never found within another.
+fn put_in_target(request: &mut Request, atom: &Atom, code: &str) {
+    let escaped = match atom.raw == atom.value {
+        true => code.to_owned(),
+        false => format!("{code} | urlencode"),
+    };
+    let separators = if atom.place == Place::Path { "/" } else { "&=" };
+    request
+        .target
+        .replace_between(&atom.raw, &escaped, separators);
+}

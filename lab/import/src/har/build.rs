@@ -1,0 +1,354 @@
+//! Requests of a recording as those of a workload, and the steps that they make.
+
+use std::time::Duration;
+
+use lab_workload::looks_secret;
+
+use super::atoms::{ORIGIN, Place, atoms, put};
+use super::read::{Pair, Recorded, Sent};
+use super::trace::Sets;
+use crate::draft::{Body, Json, Request, Step, Wait};
+use crate::names::Names;
+use crate::secret::Secrets;
+use crate::text::{HOLE, Text};
+
+/// A pause of a person, and no browser's.
+const PAUSE_MS: f64 = 400.0;
+/// Longest wait before a step; whoever recorded went for a coffee.
+const LONGEST_MS: f64 = 300_000.0;
+/// Most requests of a step.
+const MOST: usize = 200;
+/// Longest body that is written out.
+const MAX_TEXT: usize = 200 << 10;
+
+/// Headers that a browser or the engine sends by itself, or that say what the browser had already.
+const DROPPED: [&str; 28] = [
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "connection",
+    "content-length",
+    "cookie",
+    "dnt",
+    "expect",
+    "host",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "keep-alive",
+    "origin",
+    "pragma",
+    "priority",
+    "proxy-authorization",
+    "proxy-connection",
+    "range",
+    "referer",
+    "save-data",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "upgrade",
+    "upgrade-insecure-requests",
+    "user-agent",
+];
+
+/// The request, with nothing captured yet.
+pub(super) fn request(one: &Recorded, server: &str, said: &mut Vec<String>) -> Request {
+    let sent = &one.entry.request;
+    let kind = one.sent("content-type").unwrap_or_default().to_owned();
+    let (body, is_implied) = match &sent.body {
+        Some(body) => self::body(body, &kind, one, said),
+        None => (Body::None, false),
+    };
+    let is_safe = matches!(sent.method.as_str(), "GET" | "HEAD" | "OPTIONS");
+    let mut headers = Vec::new();
+    let mut basic_auth = None;
+    for Pair { name, value } in &sent.headers {
+        let lower = name.to_ascii_lowercase();
+        if lower == "authorization"
+            && let Some((user, password)) = basic(value)
+        {
+            basic_auth = Some((Text::literal(&user), Text::literal(&password)));
+            continue;
+        }
+        let is_odd = !is_header(name) || value.chars().any(char::is_control);
+        let is_twice = headers
+            .iter()
+            .any(|(other, _): &(String, _)| other.eq_ignore_ascii_case(name));
+        if !is_safe && lower == "origin" && *value == one.server() {
+            headers.push((name.clone(), Text::code(ORIGIN)));
+            continue;
+        }
+        // What a server tells its own pages' requests from others' by.
+        let is_site = !is_safe && lower == "sec-fetch-site";
+        let is_dropped =
+            DROPPED.contains(&lower.as_str()) || (lower.starts_with("sec-") && !is_site);
+        let is_usual = lower == "accept" && (value.contains("*/*") || value.contains("text/html"));
+        let is_implied = lower == "content-type" && (is_implied || matches!(body, Body::None));
+        if is_odd || is_twice || is_dropped || is_usual || is_implied {
+            continue;
+        }
+        headers.push((name.clone(), Text::literal(value)));
+    }
+    let status = one.entry.response.status;
+    let status = u16::try_from(status).unwrap_or(200);
+    let is_fine = (200..300).contains(&status) || status == 304 || !(100..600).contains(&status);
+    Request {
+        method: sent.method.clone(),
+        target: Text::literal(&target(one, server)),
+        headers,
+        body,
+        basic_auth,
+        expect: (!is_fine).then_some(status),
+        captures: Vec::new(),
+    }
+}
+
+/// A path, or a whole address of another server than the first.
+fn target(one: &Recorded, server: &str) -> String {
+    let url = &one.url;
+    let query = url
+        .query()
+        .map_or_else(String::new, |query| format!("?{query}"));
+    let target = format!("{}{query}", url.path());
+    match one.server() == server {
+        true => target,
+        false => format!("{}{target}", one.server()),
+    }
+}
+
+fn is_header(name: &str) -> bool {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    !name.is_empty() && name.bytes().all(is_token)
+}
+
+/// Name and password of `Basic …`.
+fn basic(value: &str) -> Option<(String, String)> {
+    use base64::Engine as _;
+    let encoded = value.strip_prefix("Basic ")?;
+    let bytes = base64::prelude::BASE64_STANDARD
+        .decode(encoded.trim())
+        .ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let (user, password) = text.split_once(':')?;
+    Some((user.to_owned(), password.to_owned()))
+}
+
+/// The body, and whether it says its content type itself.
+fn body(sent: &Sent, kind: &str, one: &Recorded, said: &mut Vec<String>) -> (Body, bool) {
+    let kind = if kind.is_empty() {
+        sent.kind.as_str()
+    } else {
+        kind
+    };
+    let kind = kind
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    let place = format!("{} {}", one.entry.request.method, one.url.path());
+    if sent.encoding.as_deref() == Some("base64") {
+        said.push(format!(
+            "{place}: its body is no text; as many bytes of any kind are sent"
+        ));
+        return (Body::Bytes((sent.text.len() / 4 * 3) as u64), false);
+    }
+    if kind == "application/x-www-form-urlencoded" {
+        let pairs: Vec<(String, String)> = match sent.text.is_empty() {
+            false => url::form_urlencoded::parse(sent.text.as_bytes())
+                .into_owned()
+                .collect(),
+            true => sent.params.iter().map(decoded).collect(),
+        };
+        let mut names = std::collections::HashSet::new();
+        if pairs.iter().all(|(name, _)| names.insert(name)) {
+            let fields = pairs.iter();
+            let fields = fields.map(|(name, value)| (name.clone(), Text::literal(value)));
+            return (Body::Form(fields.collect()), true);
+        }
+    }
+    if sent.text.is_empty() && !sent.params.is_empty() {
+        said.push(format!("{place}: the recording lacks its body ({kind})"));
+        return (Body::None, false);
+    }
+    if sent.text.len() > MAX_TEXT {
+        let count = sent.text.len();
+        said.push(format!(
+            "{place}: its body of {count} bytes is sent as bytes of any kind"
+        ));
+        return (Body::Bytes(count as u64), false);
+    }
+    if kind.ends_with("json")
+        && let Ok(value) = serde_json::from_str::<serde_json::Value>(&sent.text)
+        && (value.is_object() || value.is_array())
+    {
+        return (Body::Json(Json::of(&value)), kind == "application/json");
+    }
+    if kind == "multipart/form-data" && sent.text.contains('\u{fffd}') {
+        said.push(format!(
+            "{place}: the files in its body are no text, and not as they were"
+        ));
+    }
+    match sent.text.is_empty() {
+        true => (Body::None, false),
+        false => (Body::Text(Text::literal(&sent.text)), false),
+    }
+}
+
+/// Browsers differ in whether they decode what they record.
+fn decoded(pair: &Pair) -> (String, String) {
+    let text = |text: &str| {
+        let plus = text.replace('+', " ");
+        percent_encoding::percent_decode_str(&plus)
+            .decode_utf8_lossy()
+            .into_owned()
+    };
+    (text(&pair.name), text(&pair.value))
+}
+
+/// Puts expressions in the place of secrets that were typed, wherever they stand.
+pub(super) fn hide_secrets(requests: &mut [Request], secrets: &mut Secrets) {
+    for request in requests.iter_mut() {
+        if let Some((_, password)) = &mut request.basic_auth {
+            hide("password", password, "", secrets);
+        }
+        for (name, value) in &mut request.headers {
+            if looks_secret(name) {
+                let scheme = value.as_literal().and_then(|text| text.split_once(' '));
+                let scheme = scheme.map_or(String::new(), |(scheme, _)| format!("{scheme} "));
+                hide(name, value, &scheme, secrets);
+            }
+        }
+        match &mut request.body {
+            Body::Form(fields) => {
+                for (name, value) in fields.iter_mut().filter(|(name, _)| looks_secret(name)) {
+                    hide(name, value, "", secrets);
+                }
+            }
+            Body::Json(json) => json.leaves("", &mut |key, leaf| {
+                if let Json::Text(text) = leaf
+                    && looks_secret(key)
+                {
+                    hide(key, text, "", secrets);
+                }
+            }),
+            Body::None | Body::Text(_) | Body::Bytes(_) => {}
+        }
+        hide_in_query(request, secrets);
+        let parts = atoms(request)
+            .into_iter()
+            .filter(|atom| atom.place == Place::Part);
+        for part in parts.filter(|part| looks_secret(&part.name)) {
+            let code = secrets.code(&part.name, &part.value);
+            put(request, &part, &code);
+        }
+    }
+    let found = secrets.values();
+    for request in requests {
+        for (value, code) in &found {
+            everywhere(request, &mut |text| text.replace(value, code));
+        }
+    }
+}
+
+fn hide(name: &str, text: &mut Text, before: &str, secrets: &mut Secrets) {
+    let Some(value) = text
+        .as_literal()
+        .map(|text| text[before.len()..].to_owned())
+    else {
+        return;
+    };
+    if !value.is_empty() {
+        *text = Text::with_code(before, &secrets.code(name, &value));
+    }
+}
+
+fn hide_in_query(request: &mut Request, secrets: &mut Secrets) {
+    let target = request.target.with_holes();
+    let Some((_, query)) = target.split_once('?') else {
+        return;
+    };
+    for pair in query.split('&') {
+        if let Some((name, value)) = pair.split_once('=')
+            && looks_secret(name)
+            && !value.is_empty()
+            && !value.contains(HOLE)
+        {
+            let code = secrets.code(name, value);
+            request.target.replace_between(value, &code, "&=");
+        }
+    }
+}
+
+fn everywhere(request: &mut Request, act: &mut dyn FnMut(&mut Text)) {
+    act(&mut request.target);
+    request.headers.iter_mut().for_each(|(_, value)| act(value));
+    if let Some((name, password)) = &mut request.basic_auth {
+        act(name);
+        act(password);
+    }
+    match &mut request.body {
+        Body::Form(fields) => fields.iter_mut().for_each(|(_, value)| act(value)),
+        Body::Json(json) => json.leaves("", &mut |_, leaf| {
+            if let Json::Text(text) = leaf {
+                act(text);
+            }
+        }),
+        Body::Text(text) => act(text),
+        Body::None | Body::Bytes(_) => {}
+    }
+}
+
+/// Steps: each begins with a page, or after a pause.
+pub(super) fn steps(kept: &[Recorded], requests: Vec<Request>, mut sets: Sets) -> Vec<Step> {
+    let mut names = Names::default();
+    let mut steps: Vec<Step> = Vec::new();
+    let mut busy_until = 0.0_f64;
+    for (at, (one, request)) in kept.iter().zip(requests).enumerate() {
+        let pause = one.begins - busy_until;
+        let set = sets.remove(&at).unwrap_or_default();
+        let is_redirected = at > 0 && (300..400).contains(&kept[at - 1].entry.response.status);
+        let is_page = one.entry.kind == "document" && !is_redirected;
+        let goes_on = steps.last().is_some_and(|step| step.requests.len() < MOST);
+        // What is drawn from a list is drawn before its step.
+        if !goes_on || is_page || pause >= PAUSE_MS || !set.is_empty() {
+            let ms = pause.min(LONGEST_MS);
+            let has_wait = at > 0 && pause >= PAUSE_MS;
+            steps.push(Step {
+                name: names.step(&name(one, &request)),
+                wait: match has_wait {
+                    true => Wait::About(Duration::from_secs_f64(ms / 1e3)),
+                    false => Wait::None,
+                },
+                set,
+                requests: vec![request],
+            });
+        } else if let Some(step) = steps.last_mut() {
+            step.requests.push(request);
+        }
+        busy_until = busy_until.max(one.ends);
+    }
+    steps
+}
+
+/// Method and path, without what differs from user to user.
+fn name(one: &Recorded, request: &Request) -> String {
+    let method = &request.method;
+    match request.target.as_literal() {
+        Some(target) => {
+            let path = target.split(['?', '#']).next().unwrap_or_default();
+            format!("{method} {path}")
+        }
+        None => {
+            let shown = one.url.path().split('/').map(|segment| {
+                match segment.bytes().any(|b| b.is_ascii_digit()) || segment.len() >= 24 {
+                    true => "…",
+                    false => segment,
+                }
+            });
+            format!("{method} {}", shown.collect::<Vec<_>>().join("/"))
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Values that an answer gave and a later request carries.
+
+use std::collections::{HashMap, HashSet};
+
+use lab_workload::looks_secret;
+
+use super::atoms::{Atom, ORIGIN, Place, atoms, put};
+use super::find::{Source, find};
+use super::noise::is_part_of_page;
+use super::read::Recorded;
+use crate::draft::Request;
+use crate::names::Names;
+use crate::text::Text;
+
+/// Most values that are captured; a workload has room for more variables than that.
+const MOST: usize = 60;
+/// Answers before a request that are looked through.
+const BACK: usize = 200;
+
+/// Expressions that are worked out once before a request, by its number: the variable and its value.
+pub(super) type Sets = HashMap<usize, Vec<(String, String)>>;
+
+/// Captures what comes back, and puts it in.
+pub(super) fn trace(kept: &[Recorded], requests: &mut [Request], said: &mut Vec<String>) -> Sets {
+    let mut tracer = Tracer::default();
+    tracer.names.variable(ORIGIN);
+    for at in 0..requests.len() {
+        let found = atoms(&mut requests[at]);
+        if at > 0 && follows(&kept[at - 1], &kept[at]) {
+            tracer.location(at, &kept[at - 1], requests);
+        }
+        for atom in &found {
+            tracer.atom(at, atom, kept, requests);
+        }
+        tracer
+            .typed
+            .extend(found.into_iter().map(|atom| atom.value));
+    }
+    if tracer.left > 0 {
+        said.push(format!(
+            "{} more values come back than are captured ({MOST})",
+            tracer.left
+        ));
+    }
+    tracer.sets
+}
+
+/// Whether a request is where the one before it was redirected to.
+fn follows(before: &Recorded, one: &Recorded) -> bool {
+    let to = before
+        .answered("location")
+        .unwrap_or(&before.entry.response.redirect);
+    let leads = before.url.join(to).is_ok_and(|to| {
+        let without = |url: &url::Url| {
+            let mut url = url.clone();
+            url.set_fragment(None);
+            url
+        };
+        without(&to) == without(&one.url)
+    });
+    let is_target = to.starts_with('/') && !to.starts_with("//") || to.starts_with("http");
+    let is_redirect = (300..400).contains(&before.entry.response.status);
+    is_redirect
+        && leads
+        && is_target
+        && !to.contains(['#', ' '])
+        && one.entry.request.method == "GET"
+}
+
+#[derive(Default)]
+struct Tracer {
+    names: Names,
+    /// The expression for a value.
+    known: HashMap<String, String>,
+    /// Values that a request carried before any answer had them.
+    typed: HashSet<String>,
+    sets: Sets,
+    captured: usize,
+    left: usize,
+}
+
+impl Tracer {
+    /// The address that the answer before names is where the request goes.
+    fn location(&mut self, at: usize, before: &Recorded, requests: &mut [Request]) {
+        // An absolute one has scheme and host before its path.
+        let is_absolute = before
+            .answered("location")
+            .is_some_and(|to| to.starts_with("http"));
+        let more = if is_absolute { 2 } else { 0 };
+        let name = self.names.variable("location");
+        requests[at - 1]
+            .captures
+            .push((name.clone(), "header.Location".to_owned()));
+        // What is in it stands in later requests, too.
+        let path: Vec<String> = requests[at]
+            .target
+            .as_literal()
+            .map(|target| target.split('/').map(str::to_owned).collect())
+            .unwrap_or_default();
+        for (nth, segment) in path.iter().enumerate().skip(1) {
+            if is_given(segment) && !segment.contains(['?', '%']) && !self.typed.contains(segment) {
+                let code = format!("({name} | split('/') | list)[{}]", nth + more);
+                self.known.entry(segment.clone()).or_insert(code);
+            }
+        }
+        requests[at].target = Text::code(&name);
+    }
+
+    fn atom(&mut self, at: usize, atom: &Atom, kept: &[Recorded], requests: &mut [Request]) {
+        if is_part_of_page(&kept[at]) || !may_come_back(atom) {
+            return;
+        }
+        if let Some(code) = self.known.get(&atom.value) {
+            put(&mut requests[at], atom, code);
+            return;
+        }
+        if self.typed.contains(&atom.value) {
+            return;
+        }
+        let back = (at.saturating_sub(BACK)..at).rev();
+        let mut sources = back.filter_map(|from| Some((from, find(&kept[from], atom)?)));
+        let Some((from, source)) = sources.next() else {
+            return;
+        };
+        if self.captured >= MOST {
+            self.left += 1;
+            return;
+        }
+        self.captured += 1;
+        let code = self.capture((from, at), source, requests);
+        put(&mut requests[at], atom, &code);
+        self.known.insert(atom.value.clone(), code);
+    }
+
+    /// Captures a value; gives its expression.
+    fn capture(
+        &mut self,
+        (from, at): (usize, usize),
+        source: Source,
+        requests: &mut [Request],
+    ) -> String {
+        let captures = &mut requests[from].captures;
+        let known = captures
+            .iter()
+            .find(|(_, capture)| *capture == source.capture);
+        let known = known.map(|(name, _)| name.clone());
+        if !source.is_list {
+            return known.unwrap_or_else(|| {
+                let name = self.names.variable(&source.name);
+                captures.push((name.clone(), source.capture));
+                name
+            });
+        }
+        let list = known.unwrap_or_else(|| {
+            let name = self.names.variable(&format!("{}_list", source.name));
+            captures.push((name.clone(), source.capture));
+            name
+        });
+        let name = self.names.variable(&source.name);
+        let sets = self.sets.entry(at).or_default();
+        sets.push((name.clone(), format!("pick({list})")));
+        name
+    }
+}
+
+/// Whether a value is of the kind that servers give.
+fn may_come_back(atom: &Atom) -> bool {
+    let value = atom.value.as_str();
+    if value.len() > 4096 || value.contains(['\n', '\r']) {
+        return false;
+    }
+    let is_key = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name == "id" || name.ends_with("id") || name.ends_with("key")
+    };
+    let is_token = [
+        "csrf",
+        "xsrf",
+        "token",
+        "nonce",
+        "state",
+        "viewstate",
+        "verification",
+    ];
+    let named = || {
+        let name = atom.name.to_ascii_lowercase();
+        is_token.iter().any(|part| name.contains(part)) && value.len() >= 4
+    };
+    match atom.place {
+        Place::Path => is_given(value),
+        // A number of a page or a count is no name of anything.
+        Place::Query | Place::Form | Place::Json | Place::Part => {
+            named() || (is_given(value) && (value.len() >= 6 || is_key(&atom.name)))
+        }
+        Place::Header => {
+            value.len() >= 8 && (named() || looks_secret(&atom.name) || is_given(value))
+        }
+    }
+}
+
+/// Whether a text looks as if a program had made it: a number, or letters with digits among them.
+fn is_given(text: &str) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let letters = text.bytes().filter(u8::is_ascii_alphabetic).count();
+    if text.contains(' ') {
+        return false;
+    }
+    let is_number = digits > 0 && digits == text.len();
+    let is_mixed = digits > 0 && letters > 0 && text.len() >= 6;
+    is_number || is_mixed || text.len() >= 24
+}

@@ -1,0 +1,28 @@
+//! Workloads from what there is already: a browser's recording of a session (HAR), and a description of
+//! a service (OpenAPI).
+//!
+//! Text in, text out: it opens no file and no socket, and reads no clock. What it writes is read back by
+//! `lab-study` like any other workload; what it leaves out it says.
+
+mod draft;
+mod error;
+pub mod har;
+mod names;
+pub mod openapi;
+mod secret;
+mod text;
+
+pub use error::ImportError;
+
+/// A workload made of something else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The workload file.
+    pub workload: String,
+    /// The server, without a path, for `--url`; nothing where a description names none.
+    pub server: Option<String>,
+    /// Environment variables that a run needs, in the order of their use.
+    pub asked: Vec<String>,
+    /// What was left out or guessed; a sentence each, without a full stop.
+    pub said: Vec<String>,
+}
