@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lab_conduct::preflight;
 use lab_study::model::Threshold;
-use lab_study::plan::{LoadKind, Plan, Search, Trial};
+use lab_study::plan::{LoadKind, Plan, Search, Span, Trial};
 
 use crate::args::PlanArgs;
 use crate::commands::{load, print, request, shows};
@@ -60,6 +60,11 @@ pub(crate) fn describe(plan: &Plan) -> String {
         true => "at most",
         false => "about",
     };
+    if plan.trials.iter().any(ranges) {
+        text.push_str(
+            "requests: fewest and most, as far as the server's answers decide what is sent\n",
+        );
+    }
     let _ = writeln!(
         text,
         "{about} {} for all trials, setup included\n{}",
@@ -90,6 +95,11 @@ fn table(plan: &Plan) -> String {
         .windows(2)
         .all(|two| times(&two[0]) == times(&two[1]));
     let time = |ms| duration(Duration::from_millis(ms));
+    let (requests_width, rate_width) = match plan.trials.iter().any(ranges) {
+        true => (15, 12),
+        false => (10, 7),
+    };
+    let cell_width = CELL_WIDTH + 17 - requests_width - rate_width;
     let mut text = String::new();
     if let Some(first) = plan.trials.first().filter(|_| alike) {
         let (ramp, hold) = times(first);
@@ -97,7 +107,7 @@ fn table(plan: &Plan) -> String {
     }
     let _ = writeln!(
         text,
-        "{:>5}{:>6}{:>8}{:>12}{:>10}{:>7}  cell",
+        "{:>5}{:>6}{:>8}{:>12}{:>requests_width$}{:>rate_width$}  cell",
         "trial", "block", "users", "ramp + hold", "requests", "per s"
     );
     for trial in &plan.trials {
@@ -111,12 +121,12 @@ fn table(plan: &Plan) -> String {
             });
         }
         // A long cell has a line of its own.
-        let gap = match cell.chars().count() > CELL_WIDTH {
+        let gap = match cell.chars().count() > cell_width {
             true => format!("\n{:>17}", ""),
             false => "  ".to_owned(),
         };
         let line = format!(
-            "{:>5}{:>6}{:>8}{:>12}{requests:>10}{offered:>7}{gap}{cell}",
+            "{:>5}{:>6}{:>8}{:>12}{requests:>requests_width$}{offered:>rate_width$}{gap}{cell}",
             trial.id,
             trial.block + 1,
             trial.load.users,
@@ -133,13 +143,31 @@ fn expected(trial: &Trial) -> (String, String) {
     match &trial.prediction {
         None => ("-".to_owned(), "-".to_owned()),
         Some(p) => {
-            let rate = match trial.load.kind {
-                LoadKind::Sequence { .. } => "-".to_owned(),
-                _ => format!("{:.0}", p.offered_per_s),
+            let hold_s = trial.load.hold_ms as f64 / 1e3;
+            let range = p.range;
+            let rate = match (trial.load.kind, range) {
+                (LoadKind::Sequence { .. }, _) => "-".to_owned(),
+                (_, Some(range)) => between(range.hold, hold_s),
+                (_, None) => format!("{:.0}", p.offered_per_s),
             };
-            (format!("{:.0}", p.transactions), rate)
+            let requests = match range {
+                Some(range) => between(range.trial, 1.0),
+                None => format!("{:.0}", p.transactions),
+            };
+            (requests, rate)
         }
     }
+}
+
+/// Whether the server's answers decide what a trial sends.
+fn ranges(trial: &Trial) -> bool {
+    let prediction = trial.prediction.as_ref();
+    prediction.is_some_and(|prediction| prediction.range.is_some())
+}
+
+/// Fewest and most, where the server's answers decide.
+fn between(span: Span, per: f64) -> String {
+    format!("{:.0}–{:.0}", span.low / per, span.high / per)
 }
 
 /// The disk that the run needs, and how that is known.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lab_plan::Trial;
+use lab_plan::{Span, Trial};
 
 use crate::number::as_f64;
 use crate::sums::StepSum;
@@ -13,6 +13,8 @@ pub(crate) struct Predicted {
     pub(crate) requests: u64,
     pub(crate) waits: u64,
     pub(crate) wait_ms: Option<f64>,
+    /// Whether the server's answers decide how many.
+    pub(crate) open: bool,
 }
 
 /// The plan's steps, those of one name together.
@@ -23,10 +25,24 @@ pub(crate) fn by_name(planned: &Trial) -> BTreeMap<String, Predicted> {
         let before = sum.wait_ms.unwrap_or_default() * as_f64(sum.waits);
         sum.requests += step.requests;
         sum.waits += step.waits;
+        sum.open |= step
+            .range
+            .is_some_and(|range| range.high - range.low >= 1.0);
         let after = before + step.mean_wait_ms * as_f64(step.waits);
         sum.wait_ms = (sum.waits > 0).then(|| after / as_f64(sum.waits));
     }
     by_name
+}
+
+/// How much a stretch of a trial has of what the plan predicts: 1 where answers decide and it lies
+/// within what they may come to.
+pub(crate) fn part(of: f64, predicted: f64, range: Option<Span>) -> f64 {
+    match range {
+        None => of / predicted,
+        Some(range) if of < range.low => of / range.low,
+        Some(range) if of > range.high => of / range.high.max(f64::MIN_POSITIVE),
+        Some(_) => 1.0,
+    }
 }
 
 /// Mean wait as it really lasted.

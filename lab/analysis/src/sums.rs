@@ -56,6 +56,11 @@ pub(crate) struct StepSum {
     pub(crate) over_limit: u64,
     /// Those of `ok` after which another one followed that no plan knows of.
     pub(crate) redirects: u64,
+    /// Those of all requests that were failed ones sent again, which no plan knows of either.
+    pub(crate) retries: u64,
+    pub(crate) retry_wait_us: u64,
+    /// Loops that ended by their bound.
+    pub(crate) cut_off: u64,
     pub(crate) skipped: u64,
     pub(crate) waits: u64,
     pub(crate) wait_sum_us: u64,
@@ -70,6 +75,9 @@ impl StepSum {
         self.errors += names.errors(line);
         self.over_limit += names.over_limit(line);
         self.redirects += line.redirects;
+        self.retries += line.retries;
+        self.retry_wait_us += line.retry_wait_us;
+        self.cut_off += line.cut_off;
         self.skipped += line.skipped;
         self.waits += line.waits;
         self.wait_sum_us += line.wait_sum_us;
@@ -83,9 +91,9 @@ impl StepSum {
     }
 
     /// Requests of the plan answered in whatever way: the load that the server had, but for where it
-    /// redirected to.
+    /// redirected to, and what failed and was sent again.
     pub(crate) fn sent(&self) -> u64 {
-        (self.ok + self.errors + self.over_limit).saturating_sub(self.redirects)
+        (self.ok + self.errors + self.over_limit).saturating_sub(self.redirects + self.retries)
     }
 }
 
@@ -167,6 +175,14 @@ impl Counts {
 
     pub(crate) fn skipped(&self) -> u64 {
         self.total(|step| step.skipped)
+    }
+
+    pub(crate) fn retries(&self) -> u64 {
+        self.total(|step| step.retries)
+    }
+
+    pub(crate) fn cut_off(&self) -> u64 {
+        self.total(|step| step.cut_off)
     }
 
     pub(crate) fn attempts(&self) -> u64 {

@@ -362,6 +362,7 @@ fn steps(
                 predicted: plan.requests,
                 errors: sum.errors,
                 skipped: sum.skipped,
+                retries: sum.retries,
                 wait_ms: mean_wait_ms(sum),
                 wait_planned_ms: plan.wait_ms,
                 body_bytes: per_answer(sum, sum.bytes),

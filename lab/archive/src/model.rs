@@ -278,6 +278,15 @@ pub struct StepLine {
     /// Those of `ok` that were redirected: for each there was one request more than planned.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub redirects: u64,
+    /// Those of `ok` and `errors` that were failed requests sent again: no plan knows of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u64,
+    /// Sum of the waits before those, µs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retry_wait_us: u64,
+    /// Loops beginning with this step that ended by their bound, not by their condition.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_off: u64,
     /// Steps skipped because a list was empty.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub skipped: u64,

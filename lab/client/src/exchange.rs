@@ -41,6 +41,13 @@ pub trait Client: 'static {
     /// older value behind for later steps to act on a second time.
     fn forget(&self, request: RequestId, scope: &mut UserScope);
 
+    /// The next exchange of this request, which failed just now, is to send the same message again. Of a
+    /// client that doesn't keep it, the request is made anew.
+    fn again(&self, _session: &mut Self::Session, _request: RequestId) {}
+
+    /// The step whose first request this is was left out, because a condition doesn't hold.
+    fn left_out(&self, _request: RequestId) {}
+
     /// Counts since the last call.
     fn take_counts(&self) -> ClientCounts;
 }

@@ -79,6 +79,9 @@ fn step_line(step: &StepWindow) -> StepLine {
         ok: step.ok.len(),
         errors,
         redirects: step.redirects,
+        retries: step.retries,
+        retry_wait_us: step.retry_wait_us,
+        cut_off: step.cut_off,
         skipped: step.skipped,
         waits: step.waits,
         wait_sum_us: step.wait_sum_us,
@@ -115,6 +118,7 @@ mod tests {
         busy.ok.record_n(1500, 4).unwrap();
         busy.error.record(9).unwrap();
         busy.errors = [1, 0, 2, 0, 0];
+        (busy.retries, busy.retry_wait_us, busy.cut_off) = (2, 900, 1);
         (busy.skipped, busy.waits, busy.wait_sum_us, busy.bytes) = (3, 5, 700, 9000);
         busy.plain_bytes = 30_000;
         let mut lateness = new_histogram();
@@ -162,6 +166,9 @@ mod tests {
             ok: 4,
             errors,
             redirects: 0,
+            retries: 2,
+            retry_wait_us: 900,
+            cut_off: 1,
             skipped: 3,
             waits: 5,
             wait_sum_us: 700,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use lab_driver::{BaseUrl, Drive, DriveSummary, Driver, DriverEvent, Limits, Part, TlsOptions};
 use lab_workload::Template;
-use lab_workload::{Body, DEFAULT_DATES_FROM, Request, Session, Step, Wait, Workload};
+use lab_workload::{Body, DEFAULT_DATES_FROM, Request, Session, Step, Visitor, Wait, Workload};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
@@ -131,6 +131,8 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         wait,
         repeat: 1,
         chance: None,
+        control: None,
+        retry: None,
         once: false,
         requests: vec![request],
     };
@@ -143,6 +145,8 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         session: Session {
             pace: None,
             steps: vec![step],
+            groups: Vec::new(),
+            visitor: Visitor::Same,
         },
         probe: None,
         transfer: None,

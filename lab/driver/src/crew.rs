@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use lab_client::http::{HttpClient, Server};
 use lab_client::{Resolve, Tls, TlsOptions};
-use lab_workload::LoadKind;
+use lab_workload::{LoadKind, Step, Workload};
 
 use crate::client::Client;
 use crate::clock::Clock;
@@ -153,8 +153,20 @@ pub(crate) fn http(drive: &Drive) -> Result<impl Make<HttpClient<Timers>>, Drive
             protocol: drive.protocol_of_worker(number),
             ..server.clone()
         };
-        Ok(HttpClient::new(requests, server, timers.clone()))
+        let client = HttpClient::new(requests, server, timers.clone());
+        Ok(client.retrying(retried(&drive.workload)))
     })
+}
+
+/// Which requests are sent again when they fail, by their places in [`Workload::requests`]; nothing
+/// where none is.
+fn retried(workload: &Workload) -> Vec<bool> {
+    let steps = || workload.setup.iter().chain(&workload.session.steps);
+    if steps().all(|step| step.retry.is_none()) {
+        return Vec::new();
+    }
+    let of_step = |step: &Step| std::iter::repeat_n(step.retry.is_some(), step.requests.len());
+    steps().flat_map(of_step).collect()
 }
 
 /// Whether the workload may name another server, which may speak TLS.

@@ -147,6 +147,12 @@ pub struct StepWindow {
     /// Those of the requests that met their `expect` that were redirected: for each there was one more,
     /// which no plan knows of.
     pub redirects: u64,
+    /// Those of the requests, well or failed, that were failed ones sent again: no plan knows of them.
+    pub retries: u64,
+    /// Sum of the waits before those, µs.
+    pub retry_wait_us: u64,
+    /// Loops beginning with this step that ended by their bound, not by their condition.
+    pub cut_off: u64,
     /// Steps skipped because a list was empty.
     pub skipped: u64,
     /// Waits done.
@@ -203,6 +209,9 @@ impl StepWindow {
             phases: Phase::ALL.map(|_| new_phase_histogram()),
             errors: [0; 5],
             redirects: 0,
+            retries: 0,
+            retry_wait_us: 0,
+            cut_off: 0,
             skipped: 0,
             waits: 0,
             wait_sum_us: 0,

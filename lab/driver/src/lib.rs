@@ -22,6 +22,7 @@ mod recorder;
 pub mod remote;
 mod report;
 mod script;
+mod session;
 #[cfg(test)]
 mod simulation;
 mod timers;

@@ -301,6 +301,9 @@ impl Window {
                 *sum += count;
             }
             sum.redirects += step.redirects;
+            sum.retries += step.retries;
+            sum.retry_wait_us += step.retry_wait_us;
+            sum.cut_off += step.cut_off;
             sum.skipped += step.skipped;
             sum.waits += step.waits;
             sum.wait_sum_us += step.wait_sum_us;
@@ -322,7 +325,7 @@ fn add(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
 mod tests {
     use super::*;
     use crate::script::ScriptStep;
-    use lab_workload::Wait;
+    use lab_workload::{Visitor, Wait};
     use std::sync::mpsc::sync_channel;
 
     fn part(value: u64) -> Box<WorkerWindow> {
@@ -342,10 +345,15 @@ mod tests {
             chance: None,
             once: false,
             requests: 0..1,
+            planned_rounds: 1,
+            control: None,
+            retry: None,
         };
         let script = Script {
             setup: vec![],
             session: vec![step],
+            blocks: vec![(0..1, None)],
+            visitor: Visitor::Same,
             pace: None,
             probe: None,
             given: Arc::default(),

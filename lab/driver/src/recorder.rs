@@ -29,6 +29,8 @@ pub(crate) struct Sample {
     pub(crate) phases: Phases,
     /// Whether it redirects, so that another one follows that no plan knows of.
     pub(crate) redirected: bool,
+    /// Of a failed request that was sent again: how long that was waited for.
+    pub(crate) retry: Option<Nanos>,
 }
 
 /// Records what a worker's users do, window after window.
@@ -167,6 +169,13 @@ impl Recorder {
         }
     }
 
+    /// A loop that begins with `step` ended by its bound.
+    pub(crate) fn cut_off(&mut self, now: Nanos, step: usize) {
+        if let Some(window) = self.at(now) {
+            window.steps[step].cut_off += 1;
+        }
+    }
+
     /// A request ended.
     pub(crate) fn request(&mut self, step: usize, sample: Sample, result: Result<(), Failure>) {
         let Sample {
@@ -177,6 +186,7 @@ impl Recorder {
             sizes,
             phases,
             redirected,
+            retry,
         } = sample;
         let Some(window) = self.at(now) else {
             return self.too_late(now.saturating_sub(response));
@@ -186,6 +196,10 @@ impl Recorder {
         counts.bytes += sizes.wire;
         counts.plain_bytes += sizes.plain;
         counts.redirects += u64::from(redirected);
+        if let Some(waited) = retry {
+            counts.retries += 1;
+            counts.retry_wait_us += (waited + 500) / 1000;
+        }
         match result {
             Ok(()) => {
                 record(&mut counts.ok, response);
@@ -337,6 +351,7 @@ mod tests {
             sizes: Sizes::of(10),
             phases: Phases::default(),
             redirected: false,
+            retry: None,
         }
     }
 

@@ -92,6 +92,9 @@ impl StepWindow {
         self.phases.iter_mut().for_each(reset);
         self.errors = [0; 5];
         self.redirects = 0;
+        self.retries = 0;
+        self.retry_wait_us = 0;
+        self.cut_off = 0;
         self.skipped = 0;
         self.waits = 0;
         self.wait_sum_us = 0;

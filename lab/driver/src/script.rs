@@ -1,9 +1,10 @@
 //! A workload as the engine sees it: waits and numbers of requests, no protocol.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lab_workload::{Chance, Given, Step, Wait, Workload};
+use lab_workload::{Chance, Control, Given, Retry, Step, Visitor, Wait, Workload};
 
 use lab_client::RequestId;
 
@@ -12,6 +13,9 @@ use lab_client::RequestId;
 pub(crate) struct Script {
     pub(crate) setup: Vec<ScriptStep>,
     pub(crate) session: Vec<ScriptStep>,
+    /// The session's steps in order: each by itself, or those of a group with what controls them.
+    pub(crate) blocks: Vec<(Range<usize>, Option<Control>)>,
+    pub(crate) visitor: Visitor,
     pub(crate) pace: Option<Duration>,
     pub(crate) probe: Option<(RequestId, Duration)>,
     /// What is shown nowhere.
@@ -28,7 +32,11 @@ pub(crate) struct ScriptStep {
     /// Of a setup: for the first user only.
     pub(crate) once: bool,
     /// By their places in [`Workload::requests`].
-    pub(crate) requests: std::ops::Range<RequestId>,
+    pub(crate) requests: Range<RequestId>,
+    /// Rounds that the plan knows of, where it is done.
+    pub(crate) planned_rounds: u32,
+    pub(crate) control: Option<Box<Control>>,
+    pub(crate) retry: Option<Retry>,
 }
 
 impl Script {
@@ -42,10 +50,14 @@ impl Script {
         };
         let setup = steps(&workload.setup);
         let session = steps(&workload.session.steps);
+        let blocks = workload.session.blocks();
+        let blocks = blocks.map(|(steps, control)| (steps, control.cloned()));
         let probe = workload.probe.as_ref().map(|probe| (next, probe.every));
         Self {
             setup,
             session,
+            blocks: blocks.collect(),
+            visitor: workload.session.visitor,
             pace: workload.session.pace,
             probe,
             given: Arc::clone(&workload.given),
@@ -73,5 +85,8 @@ fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
         chance: step.chance,
         once: step.once,
         requests: first..*next,
+        planned_rounds: step.planned_rounds(),
+        control: step.control.clone(),
+        retry: step.retry,
     }
 }

@@ -1,5 +1,5 @@
-//! One virtual user: the steps of its session, their waits, and what is recorded of them. It knows
-//! no protocol, and not what makes a session begin: see [`crate::load`].
+//! One virtual user: its waits, its requests, and what is recorded of them. It knows no protocol, not
+//! what its session does next (see [`crate::session`]), and not what makes one begin: see [`crate::load`].
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lab_workload::UserScope;
 use lab_workload::Wait;
-use lab_workload::timing::{SessionChoice, TimingStream};
+use lab_workload::timing::TimingStream;
 
 use crate::client::Client;
 use crate::clock::Clock;
@@ -42,7 +42,7 @@ pub(crate) struct Shared<C> {
 }
 
 impl<C> Shared<C> {
-    fn under_way(&self, place: usize) -> &Cell<Nanos> {
+    pub(crate) fn under_way(&self, place: usize) -> &Cell<Nanos> {
         &self.under_way[place]
     }
 
@@ -123,7 +123,7 @@ impl Progress {
     }
 
     /// Takes in how a request went that was due then.
-    fn take(&mut self, ended: &Ended, due: Due) {
+    pub(crate) fn take(&mut self, ended: &Ended, due: Due) {
         self.not_before = self.not_before.max(ended.not_before);
         self.well &= ended.well;
         match ended.at {
@@ -144,6 +144,8 @@ pub(crate) struct Due {
     pub(crate) planned: Option<Nanos>,
     /// When it can go out at the earliest.
     pub(crate) meant: Nanos,
+    /// Of a failed request that is sent again: how long that was waited for.
+    pub(crate) retry: Option<Nanos>,
 }
 
 /// How a request went, as far as the schedule cares.
@@ -155,66 +157,10 @@ pub(crate) struct Ended {
     /// Whether it met its `expect`.
     pub(crate) well: bool,
     /// Whether it had no whole answer in time.
-    timed_out: bool,
+    pub(crate) timed_out: bool,
 }
 
 impl<C: Client> Shared<C> {
-    /// All steps of a session, once.
-    pub(crate) async fn cycle(&self, user: &mut User<C>, state: &mut Progress, clocks: &Clocks) {
-        user.scope.next_cycle();
-        state.well = true;
-        let mut choice = SessionChoice::default();
-        for index in 0..self.script.session.len() {
-            let ScriptStep { repeat, chance, .. } = &self.script.session[index];
-            if !choice.does(chance.as_ref(), &mut user.timing) {
-                continue;
-            }
-            for round in 0..*repeat {
-                user.scope.set_round(round);
-                let timed_out = self.step(user, index, state, clocks).await;
-                if timed_out && self.timeout_ends_step {
-                    break;
-                }
-            }
-        }
-    }
-
-    /// One step: its wait, then its requests one after the other until one is skipped or fails.
-    /// Tells whether one timed out.
-    async fn step(
-        &self,
-        user: &mut User<C>,
-        index: usize,
-        state: &mut Progress,
-        clocks: &Clocks,
-    ) -> bool {
-        let step = &self.script.session[index];
-        let mut due = self.wait(user, index, state, &clocks.pause).await;
-        for request in step.requests.clone() {
-            loop {
-                let meant = due.planned.unwrap_or(due.meant);
-                self.under_way(user.place).set(meant.max(1));
-                let exchange = self.send(user, request, clocks).await;
-                self.under_way(user.place).set(0);
-                let redirected = exchange.redirected();
-                let ended = self.record(exchange, index, due);
-                state.take(&ended, due);
-                if !ended.well {
-                    self.forget_rest(step, request, &mut user.scope);
-                    return ended.timed_out;
-                }
-                due = Due {
-                    planned: None,
-                    meant: state.at,
-                };
-                if !redirected {
-                    break;
-                }
-            }
-        }
-        false
-    }
-
     pub(crate) async fn send(
         &self,
         user: &mut User<C>,
@@ -236,15 +182,18 @@ impl<C: Client> Shared<C> {
     }
 
     /// The wait before a step.
-    async fn wait(
+    pub(crate) async fn wait(
         &self,
         user: &mut User<C>,
-        index: usize,
+        (index, planned): (usize, bool),
         state: &mut Progress,
         pause: &Timer,
     ) -> Due {
         let step = &self.script.session[index];
-        let wait = nanos(user.timing.next_wait(&step.wait));
+        let wait = nanos(match planned {
+            true => user.timing.next_wait(&step.wait),
+            false => user.timing.next_unplanned(&step.wait),
+        });
         let planned = state.arrived.take().map(|at| at.saturating_add(wait));
         // Whoever waited for a connection has thought meanwhile.
         let ready = planned.map_or(state.at.saturating_add(wait), |at| at.max(state.at));
@@ -263,7 +212,33 @@ impl<C: Client> Shared<C> {
             self.recorder.borrow_mut().waited(now, index, lasted);
             state.at = now;
         }
-        Due { planned, meant }
+        Due {
+            planned,
+            meant,
+            retry: None,
+        }
+    }
+
+    /// The wait before a failed request is sent again.
+    pub(crate) async fn wait_to_retry(
+        &self,
+        user: &mut User<C>,
+        wait: &Wait,
+        state: &mut Progress,
+        pause: &Timer,
+    ) -> Due {
+        let failed = state.at;
+        let wait = nanos(user.timing.next_unplanned(wait));
+        let meant = failed.saturating_add(wait).max(state.not_before);
+        if meant > failed {
+            pause.sleep_until(meant).await;
+            state.at = self.clock.nanos();
+        }
+        Due {
+            planned: None,
+            meant,
+            retry: Some(state.at.saturating_sub(failed)),
+        }
     }
 
     /// Records how a request of a step (or of the probe) went.
@@ -288,6 +263,7 @@ impl<C: Client> Shared<C> {
                     sizes,
                     phases,
                     redirected,
+                    retry: due.retry,
                 };
                 recorder.request(step, sample, result);
                 Ended {
@@ -311,7 +287,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    fn forget_rest(&self, step: &ScriptStep, from: RequestId, scope: &mut UserScope) {
+    pub(crate) fn forget_rest(&self, step: &ScriptStep, from: RequestId, scope: &mut UserScope) {
         for request in from..step.requests.end {
             self.client.forget(request, scope);
         }

@@ -12,7 +12,7 @@ mod threshold;
 
 pub use decides::{Decides, UnknownMeasure};
 pub use lab_workload::{
-    Arrivals, Level, LoadKind, LoadSpec, Prediction, Spacing, StepPrediction, Transfer,
+    Arrivals, Level, LoadKind, LoadSpec, Prediction, Range, Spacing, Span, StepPrediction, Transfer,
 };
 pub use plan::{Plan, SCHEMA, Search, Trial};
 pub use question::{

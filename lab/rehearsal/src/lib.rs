@@ -14,6 +14,6 @@ mod recorder;
 pub mod text;
 
 pub use model::{
-    Captured, Ended, Exchanged, Message, Moment, Phase, Request, Response, Timing, Totals,
+    Captured, Ended, Exchanged, Message, Moment, NotDone, Phase, Request, Response, Timing, Totals,
 };
 pub use recorder::Recorder;

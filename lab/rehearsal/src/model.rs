@@ -7,14 +7,24 @@ use lab_client::{ErrorClass, Version};
 pub enum Moment {
     /// A request was sent, or was to be.
     Exchanged(Box<Exchanged>),
-    /// A step that this session did not do, by its share or its group's choice, or because one
-    /// before it failed.
+    /// A step that this session did not do.
     NotDone {
         /// Its name.
         step: String,
-        /// Whether it has a share, or is one of several.
-        by_chance: bool,
+        /// Why.
+        why: NotDone,
     },
+}
+
+/// Why a session did not do a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotDone {
+    /// It has a share, or is one of several.
+    Chance,
+    /// Its condition, or its group's, doesn't hold.
+    Condition,
+    /// One before it failed.
+    Other,
 }
 
 /// Which part of the workload.

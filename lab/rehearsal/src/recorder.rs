@@ -12,7 +12,7 @@ use lab_workload::{
 
 use crate::mask::{MASK, Secrets, is_telling};
 use crate::message;
-use crate::model::{Captured, Ended, Exchanged, Message, Moment, Phase, Timing, Totals};
+use crate::model::{Captured, Ended, Exchanged, Message, Moment, NotDone, Phase, Timing, Totals};
 
 /// Most bytes that are kept of one message.
 const KEPT: usize = 8 << 20;
@@ -42,6 +42,8 @@ struct State {
     wire: Vec<Wire>,
     connected: Option<(Nanos, Nanos)>,
     done: BTreeSet<usize>,
+    /// Steps that a condition left out.
+    left_out: BTreeSet<usize>,
     totals: Totals,
 }
 
@@ -62,6 +64,9 @@ impl Recorder {
     /// A witness that tells `listener` each moment; with `show_secrets` nothing is masked.
     #[must_use]
     pub fn new(workload: &Workload, show_secrets: bool, listener: Box<dyn FnMut(Moment)>) -> Self {
+        let looped = workload.session.groups.iter();
+        let looped = looped.filter(|group| group.control.until.is_some());
+        let looped: BTreeSet<usize> = looped.flat_map(|group| group.steps.clone()).collect();
         let of = |phase: Phase, steps: &[Step]| -> Vec<Known> {
             let known = |(at, step): (usize, &Step)| {
                 let of = step.requests.len();
@@ -69,7 +74,9 @@ impl Recorder {
                     phase,
                     step: at,
                     name: step.name.clone(),
-                    repeats: step.repeat > 1,
+                    repeats: step.repeat > 1
+                        || phase == Phase::Session && looped.contains(&at)
+                        || is_loop(step),
                     place: (n, of),
                     asked: asked.clone(),
                 };
@@ -98,6 +105,7 @@ impl Recorder {
                 wire: Vec::new(),
                 connected: None,
                 done: BTreeSet::new(),
+                left_out: BTreeSet::new(),
                 totals: Totals::default(),
             }),
         }
@@ -114,9 +122,14 @@ impl Recorder {
         let state = &mut *self.state.borrow_mut();
         for (at, (step, by_chance)) in self.steps.iter().enumerate() {
             if !state.done.contains(&at) {
+                let why = match state.left_out.contains(&at) {
+                    true => NotDone::Condition,
+                    false if *by_chance => NotDone::Chance,
+                    false => NotDone::Other,
+                };
                 (state.listener)(Moment::NotDone {
                     step: step.clone(),
-                    by_chance: *by_chance,
+                    why,
                 });
             }
         }
@@ -127,6 +140,12 @@ impl Recorder {
     pub fn totals(&self) -> Totals {
         self.state.borrow().totals
     }
+}
+
+/// Whether a step is done until its condition holds.
+fn is_loop(step: &Step) -> bool {
+    let control = step.control.as_ref();
+    control.is_some_and(|control| control.until.is_some())
 }
 
 impl Tap for Recorder {
@@ -163,6 +182,12 @@ impl Tap for Recorder {
 }
 
 impl Witness for Recorder {
+    fn left_out(&self, request: RequestId) {
+        if let Some(known) = self.requests.get(request as usize) {
+            self.state.borrow_mut().left_out.insert(known.step);
+        }
+    }
+
     fn exchanged(&self, request: RequestId, scope: &UserScope, exchange: &Exchange) {
         let Some(known) = self.requests.get(request as usize) else {
             return;
@@ -327,6 +352,7 @@ fn expected(asked: &Asked) -> String {
             CaptureSource::RegexAll(pattern) => format!("all of /{}/", pattern.as_str()),
             CaptureSource::Xml(path) => path.as_str().to_owned(),
             CaptureSource::RequestPath => "its own path".to_owned(),
+            CaptureSource::Status => "the status".to_owned(),
         };
         format!("{} from {place}", capture.variable)
     }));

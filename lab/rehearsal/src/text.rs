@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use lab_client::Version;
 
 use crate::model::{
-    Captured, Ended, Exchanged, Message, Moment, Phase, Timing, Totals, coding, header,
+    Captured, Ended, Exchanged, Message, Moment, NotDone, Phase, Timing, Totals, coding, header,
 };
 use crate::pretty::{body, cut, one_line};
 
@@ -49,10 +49,11 @@ impl Style {
 pub fn moment(moment: &Moment, style: Style) -> String {
     match moment {
         Moment::Exchanged(exchanged) => exchange(exchanged, style),
-        Moment::NotDone { step, by_chance } => {
-            let why = match by_chance {
-                true => "not in this session, by its share",
-                false => "not done",
+        Moment::NotDone { step, why } => {
+            let why = match why {
+                NotDone::Chance => "not in this session, by its share",
+                NotDone::Condition => "not in this session: its `when` doesn't hold",
+                NotDone::Other => "not done",
             };
             let line = format!("{}: {why}\n\n", one_line(step));
             style.paint(DIM, &line)

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 
 use lab_language::{CellError, Secrets};
 use lab_plan::Question;
-pub use lab_workload::{Arrivals, LoadKind, LoadSpec, Prediction, Spacing, StepPrediction};
+pub use lab_workload::{
+    Arrivals, LoadKind, LoadSpec, Prediction, Range, Spacing, Span, StepPrediction,
+};
 use serde::{Deserialize, Serialize};
 
 pub use crate::model::MAX_TRIALS;

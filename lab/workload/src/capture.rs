@@ -43,6 +43,8 @@ pub enum CaptureSource<T = Template> {
     Xml(Box<XmlPath>),
     /// The rendered path of this request (`request.path`).
     RequestPath,
+    /// The status of the answer.
+    Status,
 }
 
 /// A compiled JSON path that knows how it was written.
@@ -50,6 +52,7 @@ pub enum CaptureSource<T = Template> {
 #[serde(try_from = "String", into = "String")]
 pub struct JsonPath {
     text: String,
+    singular: bool,
     compiled: serde_json_path::JsonPath,
 }
 
@@ -61,12 +64,40 @@ impl JsonPath {
     pub fn parse(text: &str) -> Result<Self, serde_json_path::ParseError> {
         Ok(Self {
             text: text.to_owned(),
+            singular: is_singular(text),
             compiled: serde_json_path::JsonPath::parse(text)?,
         })
     }
 }
 
+/// Whether a path that is one can find one value at most: names and indexes alone (RFC 9535, singular
+/// query).
+fn is_singular(text: &str) -> bool {
+    let mut quote = None;
+    let mut escaped = false;
+    let mut before = ' ';
+    for c in text.chars() {
+        match quote {
+            Some(_) if escaped => escaped = false,
+            Some(_) if c == '\\' => escaped = true,
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if c == '"' || c == '\'' => quote = Some(c),
+            None if "*?:,".contains(c) || (c == '.' && before == '.') => return false,
+            None => {}
+        }
+        before = c;
+    }
+    true
+}
+
 impl JsonPath {
+    /// Whether it finds one value at most, which is then no list.
+    #[must_use]
+    pub fn is_singular(&self) -> bool {
+        self.singular
+    }
+
     /// As it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -165,6 +196,7 @@ impl<T> CaptureSource<T> {
             Self::RegexAll(pattern) => CaptureSource::RegexAll(pattern.clone()),
             Self::Xml(path) => CaptureSource::Xml(path.clone()),
             Self::RequestPath => CaptureSource::RequestPath,
+            Self::Status => CaptureSource::Status,
         })
     }
 }

@@ -5,6 +5,7 @@
 //! them, clocks, or sockets.
 
 mod capture;
+mod control;
 mod data;
 mod given;
 mod level;
@@ -25,6 +26,7 @@ mod wait;
 mod xml_path;
 
 pub use capture::{Capture, CaptureSource, JsonPath, Pattern, PatternError};
+pub use control::{Control, Group, Retry, Until, Visitor};
 pub use data::{Bytes, Data, Each, Table, TableError};
 pub use given::{Asked, Given};
 pub use level::{Level, Parameters};
@@ -32,7 +34,7 @@ pub use load::{LoadKind, LoadSpec, Spacing, TIMEOUT_MS};
 pub use mask::MASK;
 pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
 pub use model::{Body, Expectation, Probe, Request, Session, Step, Transfer, Workload};
-pub use predict::{Arrivals, Prediction, StepPrediction, predict};
+pub use predict::{Arrivals, Prediction, Range, Span, StepPrediction, predict};
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
 pub use secret_name::looks_secret;

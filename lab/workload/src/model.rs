@@ -4,13 +4,14 @@
 //! as text is what travels (see [`crate::Message`]), which is why it is generic in them. It knows
 //! nothing of files and lines, of time, or of sockets.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::capture::{Capture, JsonPath};
+use crate::control::{Control, Group, Retry, Visitor};
 use crate::data::Data;
 use crate::given::{Asked, Given};
 use crate::level::Parameters;
@@ -55,6 +56,13 @@ pub struct Session<T = Template> {
     pub pace: Option<Duration>,
     /// At least one.
     pub steps: Vec<Step<T>>,
+    /// Those of the steps that are done together where a condition holds, or until one does; in order,
+    /// none within another.
+    #[serde(default = "Vec::new")]
+    pub groups: Vec<Group<T>>,
+    /// Who comes in each session.
+    #[serde(default)]
+    pub visitor: Visitor,
 }
 
 /// One step: a wait, then one or more requests.
@@ -72,6 +80,17 @@ pub struct Step<T = Template> {
     pub chance: Option<Chance>,
     /// Of a setup: the first user does it, and nobody else.
     pub once: bool,
+    /// Of a session: what of it depends on what came.
+    #[serde(default = "nothing")]
+    pub control: Option<Box<Control<T>>>,
+    /// Of a session: how often a failed request is sent again.
+    #[serde(default)]
+    pub retry: Option<Retry>,
+}
+
+/// What an older message leaves out.
+fn nothing<T>() -> Option<T> {
+    None
 }
 
 /// One HTTP request of a step.
@@ -168,6 +187,9 @@ impl Workload {
         let mut workload = self.clone();
         for step in workload.setup.iter_mut().chain(&mut workload.session.steps) {
             step.wait = step.wait.at_speed(speed);
+            if let Some(retry) = &mut step.retry {
+                retry.wait = retry.wait.at_speed(speed);
+            }
         }
         workload.session.pace = workload.session.pace.map(|pace| divide(pace, speed));
         if let Some(probe) = &mut workload.probe {
@@ -195,6 +217,32 @@ impl Workload {
             .iter()
             .position(|v| v == name)
             .map(|i| i as Slot)
+    }
+}
+
+impl<T> Session<T> {
+    /// Its steps in order: each by itself, or those of a group with what controls them together.
+    pub fn blocks(&self) -> impl Iterator<Item = (Range<usize>, Option<&Control<T>>)> {
+        let mut groups = self.groups.iter().peekable();
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let at = next;
+            let group = groups.next_if(|group| group.steps.start <= at);
+            next = group.map_or(at + 1, |group| group.steps.end.max(at + 1));
+            let steps = at..next.min(self.steps.len());
+            (!steps.is_empty()).then_some((steps, group.map(|group| &group.control)))
+        })
+    }
+}
+
+impl<T> Step<T> {
+    /// Rounds that the plan knows of, where the step is done: of a loop the first one.
+    #[must_use]
+    pub fn planned_rounds(&self) -> u32 {
+        match self.control.as_ref().and_then(|c| c.until.as_ref()) {
+            Some(_) => 1,
+            None => self.repeat,
+        }
     }
 }
 
@@ -228,6 +276,8 @@ impl<T> Workload<T> {
             session: Session {
                 pace: self.session.pace,
                 steps: steps(&self.session.steps, map)?,
+                groups: groups(&self.session.groups, map)?,
+                visitor: self.session.visitor,
             },
             transfer: self.transfer.clone(),
             variables: Arc::clone(&self.variables),
@@ -297,14 +347,31 @@ fn steps<T, U, E>(
 ) -> Result<Vec<Step<U>>, E> {
     let step = |step: &Step<T>| {
         let requests = step.requests.iter().map(|request| request.try_map(map));
+        let requests = requests.collect::<Result<_, E>>()?;
+        let control = step.control.as_ref().map(|control| control.try_map(map));
         Ok(Step {
             name: step.name.clone(),
             wait: step.wait,
             repeat: step.repeat,
-            requests: requests.collect::<Result<_, E>>()?,
+            requests,
             chance: step.chance,
             once: step.once,
+            control: control.transpose()?.map(Box::new),
+            retry: step.retry,
         })
     };
     steps.iter().map(step).collect()
+}
+
+fn groups<T, U, E>(
+    groups: &[Group<T>],
+    map: &mut impl FnMut(&T) -> Result<U, E>,
+) -> Result<Vec<Group<U>>, E> {
+    let group = |group: &Group<T>| {
+        Ok(Group {
+            steps: group.steps.clone(),
+            control: group.control.try_map(map)?,
+        })
+    };
+    groups.iter().map(group).collect()
 }

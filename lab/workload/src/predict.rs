@@ -1,56 +1,21 @@
 //! What a trial would come to if the server answered at once: every user's waits, or every
 //! arrival and the waits of its session, replayed from the very streams that the driver draws from.
 
-use std::time::Duration;
+mod case;
+mod prediction;
+mod tally;
 
-use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 use crate::load::{LoadKind, LoadSpec, Spacing};
 use crate::model::{Step, Workload};
-use crate::timing::{ArrivalStream, SessionChoice, TimingStream};
+use crate::timing::{ArrivalStream, TimingStream};
+use case::{Case, StepCount, cases, with_range};
+pub use prediction::{Arrivals, Prediction, Range, Span, StepPrediction};
+use tally::{Tally, nanos};
 
 /// Waits that one trial may replay.
 const TRIAL_WAITS: u64 = 40_000_000;
-
-/// What a trial comes to with a response time of zero.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Prediction {
-    /// In the whole trial, ramp included.
-    pub transactions: f64,
-    /// In the hold.
-    pub hold_transactions: f64,
-    /// `hold_transactions` per second of hold; 0 of a sequence, whose rate the server decides.
-    pub offered_per_s: f64,
-    /// True when every user, or every arrival, was replayed; false when a sample stands for all.
-    pub exact: bool,
-    /// Where sessions arrive: how many.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<Arrivals>,
-    /// In the order of the session.
-    pub steps: Vec<StepPrediction>,
-}
-
-/// Sessions that arrive in a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Arrivals {
-    /// In the whole trial, ramp included.
-    pub trial: f64,
-    /// In the hold.
-    pub hold: f64,
-}
-
-/// The part of one step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StepPrediction {
-    /// The step's name.
-    pub name: String,
-    /// Requests in the whole trial.
-    pub requests: u64,
-    /// Mean of the waits that ended within the trial; 0 when there are none.
-    pub mean_wait_ms: f64,
-    /// How many those are.
-    pub waits: u64,
-}
 
 /// What a trial of `block` comes to; `workload` and `load` are at the plan's speed. It replays no
 /// more than `budget` waits, and never more than a few seconds' work. `None` where the workload
@@ -63,22 +28,38 @@ pub fn predict(
     load: &LoadSpec,
     budget: u64,
 ) -> Option<Prediction> {
-    let replay = Replay {
-        workload,
-        seed,
-        budget: budget.min(TRIAL_WAITS),
+    let budget = budget.min(TRIAL_WAITS);
+    let replay = |case, budget| {
+        let replay = Replay {
+            workload,
+            seed,
+            budget,
+            case,
+        };
+        replay.replay(block, load)
     };
-    replay.replay(block, load)
+    let (usual, _) = replay(Case::Usual, budget)?;
+    let cases = cases(&workload.session);
+    if cases.is_empty() {
+        return Some(usual);
+    }
+    let each = (budget / cases.len() as u64).max(1);
+    let counts = cases.into_iter().map(|case| Some(replay(case, each)?.1));
+    Some(with_range(usual, &counts.collect::<Option<Vec<_>>>()?))
 }
 
 struct Replay<'a> {
     workload: &'a Workload,
     seed: u64,
     budget: u64,
+    case: Case,
 }
 
+/// A replay's outcome, and what it counted of each step.
+type Replayed = (Prediction, Vec<StepCount>);
+
 impl Replay<'_> {
-    fn replay(&self, block: u32, load: &LoadSpec) -> Option<Prediction> {
+    fn replay(&self, block: u32, load: &LoadSpec) -> Option<Replayed> {
         match load.kind {
             LoadKind::Users => self.replay_users(block, load),
             LoadKind::Arrival {
@@ -95,11 +76,11 @@ impl Replay<'_> {
         load: &LoadSpec,
         rate_per_s: f64,
         spacing: Spacing,
-    ) -> Prediction {
+    ) -> Replayed {
         let ramp = Duration::from_millis(load.ramp_ms);
         let end = ramp + Duration::from_millis(load.hold_ms);
         let stream = ArrivalStream::new(self.seed, block, rate_per_s, spacing, ramp);
-        let mut tally = Tally::new(self.workload, load);
+        let mut tally = Tally::new(self.workload, load, self.case);
         let mut arrivals = Arrivals {
             trial: 0.0,
             hold: 0.0,
@@ -131,39 +112,54 @@ impl Replay<'_> {
         };
         arrivals.trial *= scale;
         arrivals.hold *= scale;
-        Prediction {
+        let (prediction, counts) = tally.finish(scale, exact);
+        let prediction = Prediction {
             arrivals: Some(arrivals),
-            ..tally.finish(scale, exact)
-        }
+            ..prediction
+        };
+        (prediction, counts)
     }
 
     /// How many requests, not how fast.
-    fn replay_sequence(&self, block: u32, load: &LoadSpec, sessions: u32) -> Prediction {
+    fn replay_sequence(&self, block: u32, load: &LoadSpec, sessions: u32) -> Replayed {
         let affordable = (self.budget as f64 / self.waits_per_session().max(1.0)).max(1.0);
         let replayed = sessions.min(affordable as u32);
-        let mut tally = Tally::new(self.workload, load);
-        tally.end = u64::MAX;
+        let mut tally = Tally::new(self.workload, load, self.case);
+        tally.never_ends();
         let mut waits = TimingStream::new(self.seed, block, 0);
         let mut now = 0;
         for _ in 0..replayed {
             now = tally.session(&mut waits, now).unwrap_or(now);
         }
         let scale = f64::from(sessions) / f64::from(replayed.max(1));
-        Prediction {
+        let (prediction, counts) = tally.finish(scale, replayed == sessions);
+        let prediction = Prediction {
             offered_per_s: 0.0,
-            ..tally.finish(scale, replayed == sessions)
-        }
+            ..prediction
+        };
+        (prediction, counts)
+    }
+
+    /// Rounds of each step in a session, on average.
+    fn rounds(&self) -> impl Iterator<Item = (&Step, f64)> {
+        let session = &self.workload.session;
+        let blocks = session.blocks().enumerate();
+        let steps = blocks.flat_map(move |(block, (steps, control))| {
+            let of_block = self.case.rounds_of_block(block, control);
+            steps.map(move |at| (at, f64::from(of_block)))
+        });
+        steps.map(|(at, of_block)| {
+            let step = &session.steps[at];
+            let of_step = f64::from(self.case.rounds_of_step(at, step));
+            (step, part(step) * of_block * of_step)
+        })
     }
 
     fn waits_per_session(&self) -> f64 {
-        let steps = &self.workload.session.steps;
-        steps
-            .iter()
-            .map(|step| part(step) * f64::from(step.repeat))
-            .sum()
+        self.rounds().map(|(_, rounds)| rounds).sum()
     }
 
-    fn replay_users(&self, block: u32, load: &LoadSpec) -> Option<Prediction> {
+    fn replay_users(&self, block: u32, load: &LoadSpec) -> Option<Replayed> {
         let per_user = self.waits_per_user(load)?;
         let users = u64::from(load.users);
         let affordable = ((self.budget as f64 / per_user) as u64).clamp(1, users);
@@ -171,7 +167,7 @@ impl Replay<'_> {
             return None;
         }
         let stride = users.div_ceil(affordable);
-        let mut tally = Tally::new(self.workload, load);
+        let mut tally = Tally::new(self.workload, load, self.case);
         let mut replayed = 0u64;
         for index in (0..load.users).step_by(stride as usize) {
             let mut stream = TimingStream::new(self.seed, block, index);
@@ -185,10 +181,9 @@ impl Replay<'_> {
     fn waits_per_user(&self, load: &LoadSpec) -> Option<f64> {
         let session = &self.workload.session;
         let waits = self.waits_per_session();
-        let waited: f64 = session
-            .steps
-            .iter()
-            .map(|s| part(s) * f64::from(s.repeat) * s.wait.mean().as_secs_f64())
+        let waited: f64 = self
+            .rounds()
+            .map(|(step, rounds)| rounds * step.wait.mean().as_secs_f64())
             .sum();
         let cycle = session
             .pace
@@ -208,117 +203,4 @@ fn offset(index: u32, load: &LoadSpec) -> u64 {
     let ramp = u128::from(load.ramp_ms) * 1_000_000;
     let offset = ramp * u128::from(index) / u128::from(load.users.max(1));
     u64::try_from(offset).unwrap_or(u64::MAX)
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Counts of one replay. Times are nanoseconds since the start of the ramp.
-struct Tally<'a> {
-    workload: &'a Workload,
-    pace: Option<u64>,
-    ramp: u64,
-    end: u64,
-    hold_s: f64,
-    hold_requests: u64,
-    steps: Vec<Count>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Count {
-    requests: u64,
-    waits: u64,
-    waited: u128,
-}
-
-impl<'a> Tally<'a> {
-    fn new(workload: &'a Workload, load: &LoadSpec) -> Self {
-        let ramp = load.ramp_ms * 1_000_000;
-        Self {
-            workload,
-            pace: workload.session.pace.map(|p| p.as_nanos() as u64),
-            ramp,
-            end: ramp + load.hold_ms * 1_000_000,
-            hold_s: load.hold_ms as f64 / 1e3,
-            hold_requests: 0,
-            steps: vec![Count::default(); workload.session.steps.len()],
-        }
-    }
-
-    /// One user from its start to the end of the hold.
-    fn user(&mut self, stream: &mut TimingStream, start: u64) {
-        let mut planned = start;
-        let mut now = start;
-        while now < self.end {
-            match self.session(stream, now) {
-                Some(over) => now = over,
-                None => return,
-            }
-            // A cycle that overran is followed at once, and planning goes on from there.
-            planned = self
-                .pace
-                .map_or(now, |pace| planned.saturating_add(pace))
-                .max(now);
-            now = planned;
-        }
-    }
-
-    /// One session from `now` on; when it is over, or `None` when the trial is over first.
-    fn session(&mut self, stream: &mut TimingStream, mut now: u64) -> Option<u64> {
-        let workload = self.workload;
-        let mut choice = SessionChoice::default();
-        for (at, step) in workload.session.steps.iter().enumerate() {
-            if !choice.does(step.chance.as_ref(), stream) {
-                continue;
-            }
-            for _ in 0..step.repeat {
-                let wait = nanos(stream.next_wait(&step.wait));
-                now = now.saturating_add(wait);
-                if now >= self.end {
-                    return None;
-                }
-                self.count(at, step, wait, now);
-            }
-        }
-        Some(now)
-    }
-
-    fn count(&mut self, at: usize, step: &Step, wait: u64, now: u64) {
-        let requests = step.requests.len() as u64;
-        let count = &mut self.steps[at];
-        count.requests += requests;
-        count.waits += 1;
-        count.waited += u128::from(wait);
-        if now >= self.ramp {
-            self.hold_requests += requests;
-        }
-    }
-
-    fn finish(self, scale: f64, exact: bool) -> Prediction {
-        let scaled = |n: u64| (n as f64 * scale).round() as u64;
-        let step = |(step, count): (&Step, &Count)| StepPrediction {
-            name: step.name.clone(),
-            requests: scaled(count.requests),
-            mean_wait_ms: count.waited as f64 / 1e6 / count.waits.max(1) as f64,
-            waits: scaled(count.waits),
-        };
-        let total: u64 = self.steps.iter().map(|c| c.requests).sum();
-        let hold_transactions = self.hold_requests as f64 * scale;
-        Prediction {
-            transactions: total as f64 * scale,
-            hold_transactions,
-            offered_per_s: hold_transactions / self.hold_s,
-            exact,
-            arrivals: None,
-            steps: self
-                .workload
-                .session
-                .steps
-                .iter()
-                .zip(&self.steps)
-                .map(step)
-                .collect(),
-        }
-    }
 }

@@ -46,6 +46,8 @@ pub struct UserScope {
     /// The number of the session that arrived, if sessions do.
     session: Option<u64>,
     values: Box<[Stored]>,
+    /// The values before the first session, where each session is somebody new.
+    first_values: Option<Box<[Stored]>>,
     index: u32,
     users: u32,
     base_date: Date,
@@ -58,7 +60,7 @@ pub struct UserScope {
     strata: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 enum Stored {
     #[default]
     Unset,
@@ -80,6 +82,7 @@ impl UserScope {
             no_row: None,
             session: None,
             values: names.iter().map(|_| Stored::Unset).collect(),
+            first_values: None,
             index: user.index,
             users: user.users.max(1),
             base_date: user.base_date,
@@ -116,6 +119,22 @@ impl UserScope {
     pub fn set_list<T: AsRef<str>>(&mut self, slot: Slot, entries: &[T]) {
         if let Some(value) = self.values.get_mut(usize::from(slot)) {
             *value = Stored::List(Box::new(TextList::new(entries)));
+        }
+    }
+
+    /// Sets a variable to what was found where one value can be found at most.
+    pub fn set_found(&mut self, slot: Slot, found: &[String]) {
+        self.set_list(slot, found);
+        if let Some(Stored::List(list)) = self.values.get_mut(usize::from(slot)) {
+            list.single = true;
+        }
+    }
+
+    /// Makes it a new visitor, whose variables are as they were when this was called first.
+    pub fn renew(&mut self) {
+        match &self.first_values {
+            Some(first) => self.values.clone_from(first),
+            None => self.first_values = Some(self.values.clone()),
         }
     }
 
@@ -254,6 +273,7 @@ impl UserScope {
         size_of::<Self>()
             + self.values.len() * size_of::<Stored>()
             + self.values.iter().map(heap).sum::<usize>()
+            + self.first_values.iter().flatten().map(heap).sum::<usize>()
     }
 
     /// Why a variable has nothing to give: a captured value is used up, or a value that the system
@@ -324,6 +344,31 @@ impl UserScope {
     }
 }
 
+/// A variable as a condition sees it.
+pub(crate) enum Seen {
+    /// It has no value.
+    Nothing,
+    /// One value.
+    One(String),
+    /// A list, which may be empty.
+    List(Vec<String>),
+}
+
+impl UserScope {
+    /// The variable as a condition sees it.
+    pub(crate) fn seen(&self, slot: Slot) -> Seen {
+        match self.values.get(usize::from(slot)) {
+            Some(Stored::Text(text)) => Seen::One(text.to_string()),
+            Some(Stored::List(list)) if list.single => match list.to_vec().pop() {
+                Some(one) => Seen::One(one),
+                None => Seen::Nothing,
+            },
+            Some(Stored::List(list)) => Seen::List(list.to_vec()),
+            Some(Stored::Unset) | None => Seen::Nothing,
+        }
+    }
+}
+
 impl Default for UserScope {
     /// A user without variables: what stands in while an expression borrows the real one.
     fn default() -> Self {
@@ -334,6 +379,7 @@ impl Default for UserScope {
             no_row: None,
             session: None,
             values: Box::from([]),
+            first_values: None,
             index: 0,
             users: 1,
             base_date: DEFAULT_DATES_FROM,
@@ -348,12 +394,14 @@ impl Default for UserScope {
 
 /// A list of texts in two allocations: the beginning that all share, then the rest of each.
 /// Links of one server share half their length.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct TextList {
     text: Box<str>,
     ends: Box<[u32]>,
     prefix: u32,
     next: u32,
+    /// It has one entry at most by its nature, and so is no list to a condition.
+    single: bool,
 }
 
 impl TextList {
@@ -376,6 +424,7 @@ impl TextList {
             ends: ends.into(),
             prefix: prefix as u32,
             next: 0,
+            single: false,
         }
     }
 

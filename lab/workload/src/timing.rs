@@ -24,30 +24,55 @@ enum Purpose {
     SessionTiming = 5,
     SessionChoice = 6,
     Strata = 7,
+    Unplanned = 8,
+    SessionUnplanned = 9,
 }
 
-/// The waits of one user: one draw per wait, whatever its kind.
+/// The waits of one user: one draw per wait, whatever its kind. Waits that only the server's answers
+/// make (those of further rounds and retries) have a stream of their own, so that no answer ever shifts
+/// a wait of the plan.
 #[derive(Debug, Clone)]
-pub struct TimingStream(Xoshiro256PlusPlus);
+pub struct TimingStream {
+    planned: Xoshiro256PlusPlus,
+    unplanned: Xoshiro256PlusPlus,
+}
 
 impl TimingStream {
     /// The stream of user `index` in `block`.
     #[must_use]
     pub fn new(seed: u64, block: u32, index: u32) -> Self {
-        Self(generator(seed, block, index, Purpose::Timing))
+        Self {
+            planned: generator(seed, block, index, Purpose::Timing),
+            unplanned: generator(seed, block, index, Purpose::Unplanned),
+        }
     }
 
     /// The stream of a session that arrives, by its [`Arrival::number`]: whoever it is carried out
     /// by, and however long earlier sessions take, its waits are the same.
     #[must_use]
     pub fn of_session(seed: u64, block: u32, number: u64) -> Self {
-        Self(of_session(seed, block, number, Purpose::SessionTiming))
+        Self {
+            planned: of_session(seed, block, number, Purpose::SessionTiming),
+            unplanned: of_session(seed, block, number, Purpose::SessionUnplanned),
+        }
     }
 
     /// The next wait. Takes exactly one draw, also for [`Wait::None`] and [`Wait::Constant`], so
     /// that a workload edited in one step keeps the draws of the others.
     pub fn next_wait(&mut self, wait: &Wait) -> Duration {
-        sample(wait, unit(&mut self.0))
+        sample(wait, unit(&mut self.planned))
+    }
+
+    /// The next wait that no plan knows of; takes one draw of their own stream.
+    pub fn next_unplanned(&mut self, wait: &Wait) -> Duration {
+        sample(wait, unit(&mut self.unplanned))
+    }
+
+    /// Passes so many planned waits over: those of a step that is left out for what came.
+    pub fn pass_over(&mut self, waits: u32) {
+        (0..waits).for_each(|_| {
+            self.planned.next_u64();
+        });
     }
 }
 
@@ -65,7 +90,7 @@ impl SessionChoice {
         let Some(chance) = chance else { return true };
         if self.group != chance.group {
             self.group = chance.group;
-            self.draw = unit(&mut stream.0);
+            self.draw = unit(&mut stream.planned);
         }
         (chance.from..chance.to).contains(&self.draw)
     }

@@ -8,7 +8,7 @@
 
 use lab_archive::WindowLine;
 use lab_plan::checks::{Cause, DELIVERED_LOAD, Limit, MIX_OF_STEPS, REQUESTS};
-use lab_plan::{LoadKind, StepOutline};
+use lab_plan::{LoadKind, Span, StepOutline};
 use lab_stats::{WeightedMean, histogram, little};
 
 use super::facts::Facts;
@@ -17,6 +17,7 @@ use super::outcome::{check, invalid, not_judged, pass, warn};
 use crate::format::{count, percent, plural_count, rate, signed_percent};
 use crate::model::{Check, CheckOutcome, DELIVERED, Figure};
 use crate::number::as_f64;
+use crate::predicted::part;
 use crate::sums::Counts;
 
 /// Requests under way at either end of a count.
@@ -29,11 +30,10 @@ pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
         return cut;
     }
     let hold = &facts.sums.hold;
-    let offered = facts
-        .planned
-        .prediction
-        .as_ref()
-        .map_or(0.0, |plan| plan.offered_per_s);
+    let prediction = facts.planned.prediction.as_ref();
+    let offered = prediction.map_or(0.0, |plan| plan.offered_per_s);
+    let hold_s = as_f64(facts.planned.load.hold_ms) / 1000.0;
+    let range = prediction.and_then(|plan| Some(per_second(plan.range?.hold, hold_s)));
     let Some(delivered) = hold.per_s(hold.sent()) else {
         return invalid(
             name,
@@ -51,14 +51,14 @@ pub(super) fn delivered(facts: &Facts<'_>, health: &Health) -> Check {
             ),
         );
     }
+    let part = part(delivered, offered, range);
     let evidence = format!(
         "{} of {} requests per s offered ({})",
         rate(delivered),
-        rate(offered),
-        signed_percent((delivered / offered - 1.0) * 100.0)
+        planned(offered, range),
+        off(part, range)
     );
     let edge = EDGE_REQUESTS / (offered * hold.span_ms / 1000.0);
-    let part = delivered / offered;
     let tolerance = Tolerance::of(facts, &DELIVERED_LOAD, edge.max(chance(facts, hold)));
     if part - 1.0 > tolerance.usual && whole_is_within_plan(facts) {
         let advice = "The whole trial had no more than its plan: the hold took over what slow \
@@ -80,7 +80,10 @@ fn whole_is_within_plan(facts: &Facts<'_>) -> bool {
     let predicted = facts.planned.prediction.as_ref();
     predicted.is_some_and(|plan| {
         let tolerated = 1.0 + facts.limit(&REQUESTS).warn / 100.0;
-        let most = plan.transactions * tolerated + EDGE_REQUESTS;
+        let planned = plan
+            .range
+            .map_or(plan.transactions, |range| range.trial.high);
+        let most = planned * tolerated + EDGE_REQUESTS;
         as_f64(facts.sums.whole.sent()) <= most
     })
 }
@@ -91,11 +94,9 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
     if let Some(cut) = cut_by_limit(facts, name) {
         return cut;
     }
-    let predicted = facts
-        .planned
-        .prediction
-        .as_ref()
-        .map_or(0.0, |plan| plan.transactions);
+    let prediction = facts.planned.prediction.as_ref();
+    let predicted = prediction.map_or(0.0, |plan| plan.transactions);
+    let range = prediction.and_then(|plan| Some(plan.range?.trial));
     let whole = &facts.sums.whole;
     let under_way = under_way_at_the_end(facts);
     let sent = as_f64(whole.sent() + under_way);
@@ -112,11 +113,11 @@ pub(super) fn transactions(facts: &Facts<'_>, health: &Health) -> Check {
     let evidence = format!(
         "{} transactions and errors{cut} of {} predicted ({})",
         count(whole.sent()),
-        rate(predicted),
-        signed_percent((sent / predicted - 1.0) * 100.0)
+        planned(predicted, range),
+        off(part(sent, predicted, range), range)
     );
     let load = Load {
-        part: sent / predicted,
+        part: part(sent, predicted, range),
         skipped: as_f64(whole.skipped()) / predicted,
         tolerance: Tolerance::of(
             facts,
@@ -223,6 +224,29 @@ impl Tolerance {
             warn: Some(self.usual * 100.0).filter(|_| self.usual < self.most),
             invalid: Some(self.most * 100.0).filter(|most| most.is_finite()),
         }
+    }
+}
+
+/// What the plan says, in words.
+fn planned(predicted: f64, range: Option<Span>) -> String {
+    match range {
+        Some(range) => format!("{} to {}", rate(range.low), rate(range.high)),
+        None => rate(predicted),
+    }
+}
+
+/// How far off that is, in words.
+fn off(part: f64, range: Option<Span>) -> String {
+    match range {
+        Some(_) if (part - 1.0).abs() < f64::EPSILON => "the answers decide".to_owned(),
+        _ => signed_percent((part - 1.0) * 100.0),
+    }
+}
+
+fn per_second(range: Span, seconds: f64) -> Span {
+    Span {
+        low: range.low / seconds,
+        high: range.high / seconds,
     }
 }
 
@@ -344,7 +368,9 @@ pub(super) fn steps_under_way<'a>(
             let name = facts.names.step(*tag);
             if let Some(each) = name.and_then(|name| requests_of_each(facts, name)) {
                 let errors: u64 = line.errors.values().sum();
-                let of_step = as_f64(line.ok + errors) / each + as_f64(line.skipped);
+                // Redirects and retries belong to steps that are under way still.
+                let planned = (line.ok + errors).saturating_sub(line.redirects + line.retries);
+                let of_step = as_f64(planned) / each + as_f64(line.skipped);
                 now += as_f64(line.waits) - of_step;
                 ended += of_step;
             }
@@ -370,17 +396,15 @@ pub(super) fn mix(facts: &Facts<'_>, health: &Health) -> Check {
     if let Some(cut) = cut_by_limit(facts, name) {
         return cut;
     }
-    let all = as_f64(facts.sums.whole.attempts());
-    let planned_all = as_f64(facts.predicted.values().map(|step| step.requests).sum());
+    // Where the answers decide, the plan knows no share.
+    let judged = || facts.predicted.iter().filter(|(_, step)| !step.open);
+    let steps = &facts.sums.whole.steps;
+    let attempts = |step: &str| steps.get(step).map_or(0, |sum| sum.attempts());
+    let all = as_f64(judged().map(|(step, _)| attempts(step)).sum());
+    let planned_all = as_f64(judged().map(|(_, step)| step.requests).sum());
     let mut worst: Option<(f64, f64, &str)> = None;
-    for (step, predicted) in facts.predicted {
-        let sent = facts
-            .sums
-            .whole
-            .steps
-            .get(step)
-            .map_or(0, |sum| sum.attempts());
-        let share = as_f64(sent) / all;
+    for (step, predicted) in judged() {
+        let share = as_f64(attempts(step)) / all;
         let planned = as_f64(predicted.requests) / planned_all;
         let Some(off) = lab_stats::relative_difference(share, planned) else {
             continue;

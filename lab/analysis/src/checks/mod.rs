@@ -88,6 +88,7 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
         records::unanswered(facts),
         records::skipped(facts),
     ]);
+    checks.extend(records::loops(facts));
     checks
 }
 

@@ -2,13 +2,13 @@
 
 use lab_archive::model::ErrorClass;
 use lab_plan::checks::{
-    ELAPSED, HAND_OVER, HELD_UP, RESENT, SKIPPED_STEPS, UNANSWERED, UNSAMPLED, WINDOW_GAPS,
+    Cause, ELAPSED, HAND_OVER, HELD_UP, RESENT, SKIPPED_STEPS, UNANSWERED, UNSAMPLED, WINDOW_GAPS,
 };
 use lab_stats::quantile;
 
 use super::facts::Facts;
 use super::outcome::{check, invalid, judged, not_judged, pass, warn};
-use crate::format::{count, ms, percent, still_unanswered};
+use crate::format::{count, ms, percent, plural_count, still_unanswered};
 use crate::model::{Check, CheckOutcome, Figure};
 use crate::number::as_f64;
 
@@ -153,7 +153,7 @@ pub(super) fn setup(facts: &Facts<'_>) -> Check {
 pub(super) fn errors(facts: &Facts<'_>) -> Check {
     let whole = &facts.sums.whole;
     let errors = whole.errors();
-    let requests = whole.sent();
+    let requests = whole.sent() + whole.retries();
     let over = match whole.over_limit() {
         0 => String::new(),
         n => format!("; {} given up at the time limit, a bound", count(n)),
@@ -161,6 +161,10 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
     let stale = match whole.stale_retries {
         0 => over,
         n => format!("; {} sent again{over}", count(n)),
+    };
+    let stale = match whole.retries() {
+        0 => stale,
+        n => format!("; {} sent by `retry`{stale}", count(n)),
     };
     let resent = lab_stats::ratio(as_f64(whole.stale_retries), as_f64(requests));
     let resent = facts.held(100.0 * resent.unwrap_or_default(), &RESENT);
@@ -220,6 +224,15 @@ pub(crate) fn class_name(class: ErrorClass) -> &'static str {
         ErrorClass::Reset => "connection broken",
         ErrorClass::Check => "unusable answer",
     }
+}
+
+/// Loops that came to their bound. `None` where none did.
+pub(super) fn loops(facts: &Facts<'_>) -> Option<Check> {
+    let cut_off = facts.sums.whole.cut_off();
+    let evidence = format!("{} ended by their bound", plural_count(cut_off, "loop"));
+    let advice = "What their `until` waits for never came: raise `at_most`, or see what the server \
+                  answers.";
+    (cut_off > 0).then(|| warn("loops", evidence, advice).caused_by(Cause::System))
 }
 
 /// Steps that found their list empty.

@@ -1,7 +1,7 @@
 //! Did the users think as long as planned, and do counted users agree with counted completions?
 
-use lab_plan::LoadKind;
 use lab_plan::checks::{CLOSED_SYSTEM_BOUND, LITTLES_LAW, WAITS};
+use lab_plan::{LoadKind, Prediction};
 use lab_stats::little::{self, Curve, Station, users};
 
 use super::facts::Facts;
@@ -10,7 +10,7 @@ use super::outcome::{held, judged, not_judged, pass};
 use crate::format::{ms, percent, rate, signed_percent};
 use crate::model::Check;
 use crate::number::as_f64;
-use crate::predicted::mean_wait_ms;
+use crate::predicted::{Predicted, mean_wait_ms};
 
 /// Fewer waits than this say nothing about their mean.
 const LEAST_WAITS: u64 = 20;
@@ -40,7 +40,7 @@ pub(super) fn waits(facts: &Facts<'_>) -> Check {
             continue;
         }
         steps += 1;
-        let excess = off.abs() - tolerance(sum.waits, predicted.waits, allowed);
+        let excess = off.abs() - tolerance(sum.waits, predicted, allowed);
         if worst.as_ref().is_none_or(|(most, _, _)| excess > *most) {
             let evidence = format!(
                 "furthest off: {step}, {} ms for {} ms planned ({})",
@@ -60,11 +60,12 @@ pub(super) fn waits(facts: &Facts<'_>) -> Check {
     judged(name, vec![figure], evidence, advice)
 }
 
-/// The same waits were drawn as were planned, unless a slow server left some of them out: then
-/// chance counts too.
-fn tolerance(done: u64, planned: u64, allowed: f64) -> f64 {
+/// The same waits were drawn as were planned, unless a slow server left some of them out, or answers
+/// decided which: then chance counts too.
+fn tolerance(done: u64, planned: &Predicted, allowed: f64) -> f64 {
+    let (planned, open) = (planned.waits, planned.open);
     let same = as_f64(done.abs_diff(planned)) <= 0.01 * as_f64(planned);
-    if same {
+    if same && !open {
         allowed
     } else {
         allowed.max(3.0 * UNIFORM_DEVIATION / as_f64(done.min(planned)).sqrt())
@@ -94,9 +95,15 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
                 seconds: lab_stats::histogram::mean(times)? / 1e6,
             })
         });
+    let resting = hold.steps.values().filter_map(|step| {
+        Some(Station {
+            per_s: hold.per_s(step.retries)?,
+            seconds: lab_stats::ratio(as_f64(step.retry_wait_us) / 1e6, as_f64(step.retries))?,
+        })
+    });
     let idle = idle(facts);
     let idling = idle.iter().map(|idle| idle.station);
-    let computed = users(thinking.chain(answered).chain(idling));
+    let computed = users(thinking.chain(resting).chain(answered).chain(idling));
     let off = lab_stats::relative_difference(computed, counted)?;
     let name = "Little's law";
     let chance = chance(facts, counted);
@@ -192,7 +199,13 @@ fn idle(facts: &Facts<'_>) -> Option<Idle> {
         // Steps that the plan never gets to are waited for, too.
         let wait_s = planned.map_or_else(|| step.wait_s / facts.speed, |ms| ms / 1000.0);
         // A part of the sessions does it, where it is one of several or has a share.
-        let times = f64::from(step.repeat) * step.share;
+        // Where the answers decide how often, that was counted.
+        let open = facts.predicted.get(&step.name).is_some_and(|p| p.open);
+        let done = sums.hold.steps.get(&step.name).map_or(0, |sum| sum.waits);
+        let times = match open {
+            true => lab_stats::ratio(as_f64(done), as_f64(sums.hold.cycles))?,
+            false => f64::from(step.repeat) * step.share,
+        };
         waits_s += times * wait_s;
         requests += times * as_f64(step.requests);
         if requests_of_each(facts, &step.name).is_some() {
@@ -260,9 +273,14 @@ pub(super) fn bound(facts: &Facts<'_>) -> Option<Check> {
     let n: u64 = answered.iter().map(|times| times.len()).sum();
     let response_s = lab_stats::ratio(total_s, as_f64(n))?;
     let prediction = facts.planned.prediction.as_ref();
-    let think_s = prediction
-        .and_then(|plan| lab_stats::ratio(users, plan.offered_per_s))
-        .unwrap_or_default();
+    let hold_s = as_f64(facts.planned.load.hold_ms) / 1000.0;
+    let fewest = |plan: &Prediction| match plan.range {
+        Some(range) => range.hold.low / hold_s,
+        None => plan.offered_per_s,
+    };
+    let think_s =
+        prediction.map(|plan| lab_stats::ratio(users, fewest(plan)).unwrap_or(f64::INFINITY));
+    let think_s = think_s.unwrap_or_default();
     let least_s = users * demand_s - think_s;
     let name = "closed-system bound";
     if least_s <= 0.0 {

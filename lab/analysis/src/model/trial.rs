@@ -422,6 +422,9 @@ pub struct StepAnalysis {
     pub errors: u64,
     /// Times skipped, ramp included.
     pub skipped: u64,
+    /// Requests, well or failed, that were failed ones sent again, ramp included.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retries: u64,
     /// Mean wait before the step, ramp included.
     pub wait_ms: Option<f64>,
     /// Mean wait by the plan.
@@ -443,6 +446,14 @@ pub struct StepAnalysis {
     /// it. Empty in archives of earlier versions.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub phases_ms: BTreeMap<&'static str, Times>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde's skip_serializing_if asks for it"
+)]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// What the generator used and suffered during the hold.

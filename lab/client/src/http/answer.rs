@@ -171,7 +171,8 @@ impl<T: Time> HttpClient<T> {
         if prepared.captures.is_empty() && prepared.answer.is_empty() {
             return Ok(());
         }
-        read_answer(prepared, body, &call.finds, call.message, call.scope).map_err(|cause| {
+        let read = (status, body);
+        read_answer(prepared, read, &call.finds, call.message, call.scope).map_err(|cause| {
             self.failure(ErrorClass::Check, || {
                 format!("{cause}; {}", status_text(status, body))
             })

@@ -69,7 +69,7 @@ impl HeaderFinds {
 /// In words, when the answer lacks what is expected or what a capture needs.
 pub(crate) fn read_answer(
     request: &Prepared,
-    body: &[u8],
+    (status, body): (u16, &[u8]),
     finds: &HeaderFinds,
     message: &str,
     scope: &mut UserScope,
@@ -79,7 +79,8 @@ pub(crate) fn read_answer(
         let found = finds.get(request.captures.len() + index);
         expect(expectation, body, &mut json, found, scope)?;
     }
-    capture(&request.captures, body, &mut json, finds, message, scope)
+    let read = (status, body, &mut json);
+    capture(&request.captures, read, finds, message, scope)
 }
 
 /// What the answer has instead, as far as it fits.
@@ -142,8 +143,7 @@ fn expect(
 /// Sets the variables that `captures` name.
 fn capture(
     captures: &[Capture],
-    body: &[u8],
-    json: &mut Option<Value>,
+    (status, body, json): (u16, &[u8], &mut Option<Value>),
     finds: &HeaderFinds,
     message: &str,
     scope: &mut UserScope,
@@ -151,8 +151,11 @@ fn capture(
     for (index, capture) in captures.iter().enumerate() {
         match &capture.source {
             CaptureSource::JsonPath(path) => {
-                let values = query(parse(json, body)?, path);
-                scope.set_list(capture.slot, &values);
+                let values = present(parse(json, body)?, path);
+                match path.is_singular() {
+                    true => scope.set_found(capture.slot, &values),
+                    false => scope.set_list(capture.slot, &values),
+                }
             }
             CaptureSource::JsonPathTemplate(template) => {
                 let mut text = String::new();
@@ -161,7 +164,7 @@ fn capture(
                     .map_err(|error| error.to_string())?;
                 let path = serde_json_path::JsonPath::parse(&text)
                     .map_err(|error| format!("capture `{}`: {error}", capture.variable))?;
-                let values = query(parse(json, body)?, &path);
+                let values = present(parse(json, body)?, &path);
                 scope.set_list(capture.slot, &values);
             }
             CaptureSource::Header(name) => {
@@ -196,6 +199,7 @@ fn capture(
                 scope.set_list(capture.slot, &values);
             }
             CaptureSource::RequestPath => scope.set_text(capture.slot, path_of(message)),
+            CaptureSource::Status => scope.set_text(capture.slot, &status.to_string()),
         }
     }
     Ok(())
@@ -214,10 +218,21 @@ fn parse<'a>(parsed: &'a mut Option<Value>, body: &[u8]) -> Result<&'a Value, St
     Ok(parsed.as_ref().unwrap_or(&Value::Null))
 }
 
+/// What a path finds, as texts: of a text the text itself, of all else its JSON.
 fn query(value: &Value, path: &serde_json_path::JsonPath) -> Vec<String> {
-    let text = |value: &Value| match value {
+    path.query(value).iter().map(|found| text(found)).collect()
+}
+
+/// The same without what is null: a server that says `"next": null` has no next page.
+fn present(value: &Value, path: &serde_json_path::JsonPath) -> Vec<String> {
+    let found = path.query(value);
+    let present = found.iter().filter(|value| !value.is_null());
+    present.map(|found| text(found)).collect()
+}
+
+fn text(value: &Value) -> String {
+    match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
-    };
-    path.query(value).iter().map(|found| text(found)).collect()
+    }
 }

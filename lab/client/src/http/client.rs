@@ -44,6 +44,8 @@ const MAX_DETAILS: usize = 40;
 /// One worker's HTTP client.
 pub struct HttpClient<T: Time> {
     requests: Vec<Prepared>,
+    /// Of which requests the messages are kept when they fail.
+    retried: Vec<bool>,
     pub(super) base: BaseUrl,
     route: Result<Route, Box<str>>,
     tls: Tls,
@@ -79,6 +81,8 @@ pub struct HttpSession {
     pub(super) jar: Rc<RefCell<Jar>>,
     /// Where a request was redirected to, until it goes there.
     hop: Option<Box<(RequestId, Hop)>>,
+    /// What a request sent that failed just now, where it may be sent again.
+    failed: Option<Box<(RequestId, Hop)>>,
 }
 
 /// When an exchange ended, and what came of it.
@@ -124,6 +128,7 @@ impl<T: Time> HttpClient<T> {
             .map_err(|error: TlsError| error.to_string().into());
         Self {
             requests: requests.map(|r| Prepared::new(r, &base)).collect(),
+            retried: Vec::new(),
             base,
             route,
             tls,
@@ -153,6 +158,36 @@ impl<T: Time> HttpClient<T> {
             tap: Some(tap),
             ..self
         }
+    }
+
+    /// The same, with messages of these requests (by their place) kept for [`Client::again`] when they
+    /// fail.
+    #[must_use]
+    pub fn retrying(self, retried: Vec<bool>) -> Self {
+        Self { retried, ..self }
+    }
+
+    /// Keeps a message that failed, where it may be sent again.
+    fn keep_failed(
+        &self,
+        session: &mut HttpSession,
+        request: RequestId,
+        (message, other, left): (String, Option<Box<BaseUrl>>, u32),
+    ) {
+        if !self
+            .retried
+            .get(request as usize)
+            .copied()
+            .unwrap_or_default()
+        {
+            return self.give_back(message);
+        }
+        let hop = Hop {
+            message,
+            other,
+            left,
+        };
+        session.failed = Some(Box::new((request, hop)));
     }
 
     /// The message of a request, or why there is none.
@@ -455,6 +490,7 @@ impl<T: Time> Client for HttpClient<T> {
         deadline: &T::Timer,
     ) -> Exchange {
         let prepared = &self.requests[request as usize];
+        session.failed = None;
         let hop = session.hop.take().filter(|hop| hop.0 == request);
         let first = || self.rendered(session, prepared, scope);
         let Hop {
@@ -503,7 +539,10 @@ impl<T: Time> Client for HttpClient<T> {
         {
             result = Err(self.failure(ErrorClass::Check, || why));
         }
-        self.give_back(message);
+        match &result {
+            Ok(()) => self.give_back(message),
+            Err(_) => self.keep_failed(session, request, (message, other, left)),
+        }
         Exchange::Done {
             sent,
             ended,
@@ -518,6 +557,10 @@ impl<T: Time> Client for HttpClient<T> {
         for capture in &self.requests[request as usize].captures {
             scope.clear(capture.slot);
         }
+    }
+
+    fn again(&self, session: &mut HttpSession, request: RequestId) {
+        session.hop = session.failed.take().filter(|failed| failed.0 == request);
     }
 
     fn take_counts(&self) -> ClientCounts {

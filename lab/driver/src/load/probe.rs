@@ -28,6 +28,7 @@ pub(crate) async fn run_probe<C: Client>(
         let mut due = Due {
             planned: Some(planned),
             meant,
+            retry: None,
         };
         loop {
             let exchange = shared.send(&mut user, request, &clocks).await;
@@ -41,6 +42,7 @@ pub(crate) async fn run_probe<C: Client>(
             due = Due {
                 planned: None,
                 meant: at,
+                retry: None,
             };
         }
     }

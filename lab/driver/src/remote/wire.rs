@@ -61,6 +61,12 @@ struct WireStep {
     phases: [WireHistogram; Phase::COUNT],
     errors: [u64; 5],
     redirects: u64,
+    #[serde(default)]
+    retries: u64,
+    #[serde(default)]
+    retry_wait_us: u64,
+    #[serde(default)]
+    cut_off: u64,
     skipped: u64,
     waits: u64,
     wait_sum_us: u64,
@@ -183,6 +189,9 @@ impl WireWindow {
             phases: step.phases.each_ref().map(WireHistogram::new),
             errors: step.errors,
             redirects: step.redirects,
+            retries: step.retries,
+            retry_wait_us: step.retry_wait_us,
+            cut_off: step.cut_off,
             skipped: step.skipped,
             waits: step.waits,
             wait_sum_us: step.wait_sum_us,
@@ -214,6 +223,9 @@ impl WireWindow {
                 phases: read_phases(&step.phases)?,
                 errors: step.errors,
                 redirects: step.redirects,
+                retries: step.retries,
+                retry_wait_us: step.retry_wait_us,
+                cut_off: step.cut_off,
                 skipped: step.skipped,
                 waits: step.waits,
                 wait_sum_us: step.wait_sum_us,
@@ -319,6 +331,7 @@ mod tests {
         (step.errors, step.skipped) = ([1, 2, 3, 4, 5], 11);
         (step.waits, step.wait_sum_us) = (12, 13);
         (step.bytes, step.plain_bytes, step.redirects) = (14, 17, 18);
+        (step.retries, step.retry_wait_us, step.cut_off) = (20, 21, 22);
         let mut expected = Window::empty(2);
         expected.add(&window);
         let mut found = Window::empty(2);

@@ -6,7 +6,9 @@ use std::time::Duration;
 use lab_client::TlsOptions;
 use lab_workload::LoadKind;
 use lab_workload::Template;
-use lab_workload::{Body, DEFAULT_DATES_FROM, Probe, Request, Session, Step, Wait, Workload};
+use lab_workload::{
+    Body, DEFAULT_DATES_FROM, Probe, Request, Session, Step, Visitor, Wait, Workload,
+};
 
 use crate::drive::{Drive, Limits};
 use crate::part::Part;
@@ -43,6 +45,8 @@ pub(crate) fn step(wait: Wait, requests: usize) -> Step {
         wait,
         repeat: 1,
         chance: None,
+        control: None,
+        retry: None,
         once: false,
         requests: vec![request(); requests],
     }
@@ -56,7 +60,12 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
         parameters: lab_workload::Parameters::new(),
         user: Vec::new(),
         setup: Vec::new(),
-        session: Session { pace: None, steps },
+        session: Session {
+            pace: None,
+            steps,
+            groups: Vec::new(),
+            visitor: Visitor::Same,
+        },
         probe: None,
         transfer: None,
         variables: Arc::from([]),

@@ -6,6 +6,7 @@
 
 mod arrivals;
 mod closed;
+mod control;
 mod drive;
 mod lateness;
 mod sequence;

@@ -19,6 +19,9 @@ const LOOK: Duration = Duration::from_millis(50);
 pub trait Witness: Tap {
     /// A request ended, or was not sent. `scope` has what it captured.
     fn exchanged(&self, request: RequestId, scope: &UserScope, exchange: &Exchange);
+
+    /// The step whose first request this is was left out: a condition doesn't hold.
+    fn left_out(&self, request: RequestId);
 }
 
 /// Lets one of the drive's users go through the setup and one session, without waits. A step of the
@@ -74,7 +77,12 @@ fn without_waits(drive: &Drive) -> Drive {
     let mut workload = (*drive.workload).clone();
     workload.session.pace = None;
     let steps = workload.setup.iter_mut().chain(&mut workload.session.steps);
-    steps.for_each(|step| step.wait = Wait::None);
+    steps.for_each(|step| {
+        step.wait = Wait::None;
+        if let Some(retry) = &mut step.retry {
+            retry.wait = Wait::None;
+        }
+    });
     Drive {
         workload: Arc::new(workload),
         ..drive.clone()
@@ -183,6 +191,14 @@ impl lab_client::Client for Witnessed {
 
     fn forget(&self, request: RequestId, scope: &mut UserScope) {
         self.client.forget(request, scope);
+    }
+
+    fn again(&self, session: &mut HttpSession, request: RequestId) {
+        self.client.again(session, request);
+    }
+
+    fn left_out(&self, request: RequestId) {
+        self.witness.left_out(request);
     }
 
     fn take_counts(&self) -> lab_client::ClientCounts {

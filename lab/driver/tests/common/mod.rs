@@ -17,7 +17,8 @@ use lab_driver::{
 use lab_workload::LoadKind;
 use lab_workload::Template;
 use lab_workload::{
-    Body, Capture, CaptureSource, DEFAULT_DATES_FROM, Request, Session, Step, Wait, Workload,
+    Body, Capture, CaptureSource, DEFAULT_DATES_FROM, Request, Session, Step, Visitor, Wait,
+    Workload,
 };
 
 pub(crate) const fn ms(n: u64) -> Duration {
@@ -231,6 +232,8 @@ impl Make {
                 session: Session {
                     pace: None,
                     steps: Vec::new(),
+                    groups: Vec::new(),
+                    visitor: Visitor::Same,
                 },
                 probe: None,
                 transfer: None,
@@ -345,6 +348,8 @@ fn one(request: Request, wait: Wait) -> Step {
         wait,
         repeat: 1,
         chance: None,
+        control: None,
+        retry: None,
         once: false,
         requests: vec![request],
     }

@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod control;
 mod encoded;
 mod faults;
 mod framing;

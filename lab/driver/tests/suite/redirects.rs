@@ -88,10 +88,9 @@ fn a_circle_ends() {
     });
     let said = &told.examples[0].1;
     assert_eq!(said, "status 307 after 3 redirects, another one to /again");
-    assert_eq!(
-        told.transactions(0) / told.errors(ErrorClass::Status).max(1),
-        3
-    );
+    // The last session may be under way.
+    let (redirected, ended) = (told.transactions(0), told.errors(ErrorClass::Status));
+    assert!((3 * ended..=3 * ended + 3).contains(&redirected));
 }
 
 #[test]

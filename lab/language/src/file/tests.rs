@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::parts::OneOrMany;
-use super::workload::{AnswerFile, BasicFile, RowsFile, SessionFile};
+use super::workload::{AnswerFile, BasicFile, RetriesFile, RowsFile, SessionFile};
 use super::*;
 use crate::error::Problems;
 use crate::node;
@@ -197,6 +197,14 @@ fn step() -> BoxedStrategy<At<StepFile>> {
     .boxed()
 }
 
+fn retry() -> impl Strategy<Value = RetryFile> {
+    prop_oneof![
+        scalar().prop_map(RetryFile::Times),
+        (scalar(), option::of(scalar()))
+            .prop_map(|(at_most, wait)| RetryFile::Full(Box::new(RetriesFile { at_most, wait }))),
+    ]
+}
+
 prop_compose! {
     fn leaf()(
         step in option::of(scalar()),
@@ -205,10 +213,13 @@ prop_compose! {
         set in table(scalar()),
         requests in option::of(vec(item(), 0..3).prop_map(at)),
         (share, weight) in (option::of(scalar()), option::of(scalar())),
+        (when, until, at_most) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
+        retry in option::of(retry().prop_map(at)),
         only in request().boxed(),
     ) -> At<StepFile> {
         at(StepFile {
             step, wait, repeat, once: None, set, share, weight, one_of: None, steps: None, requests, only,
+            when, until, at_most, retry,
         })
     }
 }
@@ -238,14 +249,14 @@ prop_compose! {
         about in option::of(scalar()),
         (parameters, user) in (table(scalar()), table(scalar())),
         setup in vec(step(), 0..3),
-        pace in option::of(scalar()),
+        (pace, visitor) in (option::of(scalar()), option::of(scalar())),
         steps in vec(step(), 0..4),
         (data, probe) in (option::of(data().prop_map(at)), option::of((scalar(), request()))),
         transfer in option::of((scalar(), scalar(), option::of(scalar()))),
         taking in (option::of(scalar()), option::of(scalar())),
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
-        let session = SessionFile { pace, steps: at(steps) };
+        let session = SessionFile { pace, visitor, steps: at(steps) };
         let transfer = transfer.map(|(place, bytes, chunk)| TransferFile { place, bytes, chunk });
         let (compressed, follow) = taking;
         WorkloadFile {

@@ -8,6 +8,7 @@ use super::parts::{At, Json, OneOrMany, Scalar, Table};
 use super::shapes::{Count, Size, Time, WaitTime};
 use crate::error::Problems;
 use crate::node::{Node, Value};
+use crate::source::Span;
 
 /// A workload: what virtual users do.
 ///
@@ -120,6 +121,11 @@ pub(crate) struct SessionFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) pace: Option<At<Scalar>>,
+    /// Who comes in each session: the `same` user again, with its cookies, its connection, and what it
+    /// captured; or somebody `new`, without. `same` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) visitor: Option<At<Scalar>>,
     /// The steps of a cycle.
     #[schemars(with = "Vec<StepFile>", length(min = 1))]
     pub(crate) steps: At<Vec<At<StepFile>>>,
@@ -145,6 +151,24 @@ pub(crate) struct StepFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) once: Option<At<Scalar>>,
+    /// Of a step or group of the session: it is done where this condition holds, such as `items |
+    /// length > 0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) when: Option<At<Scalar>>,
+    /// Of a step or group of the session: it is done again until this condition holds after a round,
+    /// `at_most` so often.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) until: Option<At<Scalar>>,
+    /// Most rounds of a loop with `until`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) at_most: Option<At<Scalar>>,
+    /// Of a step of the session: how often a request that fails is sent again: `3`, or
+    /// `{ at_most: 3, wait: 1s }`. Each attempt counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retry: Option<At<RetryFile>>,
     /// Variables set before its first request, for this step and later ones.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
@@ -171,6 +195,30 @@ pub(crate) struct StepFile {
     /// Its only request.
     #[serde(flatten)]
     pub(crate) only: RequestFile,
+}
+
+/// How often a failed request is sent again.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum RetryFile {
+    /// So often, at once.
+    #[schemars(with = "Count")]
+    Times(At<Scalar>),
+    /// With more.
+    Full(Box<RetriesFile>),
+}
+
+/// How often, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct RetriesFile {
+    /// Most times.
+    #[schemars(with = "Count")]
+    pub(crate) at_most: At<Scalar>,
+    /// The wait before each, as a step's `wait`; none unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<WaitTime>")]
+    pub(crate) wait: Option<At<Scalar>>,
 }
 
 /// A request of several: its line alone, or with more.
@@ -348,14 +396,34 @@ impl Decode for DataFile {
     }
 }
 
+impl Container for RetryFile {}
+
+impl Decode for RetryFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let Value::Map(_) = node.value else {
+            return At::decode(node, problems).map(Self::Times);
+        };
+        let mut fields = Fields::of(node, "retry", problems)?;
+        let at_most = fields.required("at_most", problems);
+        let wait = fields.optional("wait", problems);
+        fields.finish(problems);
+        Some(Self::Full(Box::new(RetriesFile {
+            at_most: at_most?,
+            wait,
+        })))
+    }
+}
+
 impl Decode for SessionFile {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         let mut fields = Fields::of(node, "a session", problems)?;
         let pace = fields.optional("pace", problems);
+        let visitor = fields.optional("visitor", problems);
         let steps = fields.required("steps", problems);
         fields.finish(problems);
         Some(Self {
             pace,
+            visitor,
             steps: steps?,
         })
     }
@@ -371,6 +439,10 @@ impl Decode for StepFile {
             wait: fields.optional("wait", problems),
             repeat: fields.optional("repeat", problems),
             once: fields.optional("once", problems),
+            when: fields.optional("when", problems),
+            until: fields.optional("until", problems),
+            at_most: fields.optional("at_most", problems),
+            retry: fields.optional("retry", problems),
             set: fields.optional("set", problems).unwrap_or_default(),
             share: fields.optional("share", problems),
             weight: fields.optional("weight", problems),
@@ -381,6 +453,14 @@ impl Decode for StepFile {
         };
         fields.finish(problems);
         Some(step)
+    }
+}
+
+impl StepFile {
+    /// Where it says whether, or how often, it is done by what came.
+    pub(crate) fn control(&self) -> Option<&Span> {
+        let of = [&self.when, &self.until, &self.at_most];
+        of.into_iter().flatten().map(|at| &at.span).next()
     }
 }
 

@@ -1,5 +1,5 @@
 //! What a capture reads: `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, `/regex/g`, `xml(…)`,
-//! `request.path`.
+//! `status`, `request.path`.
 
 use lab_workload::template::{Escape, Symbols};
 use lab_workload::{CaptureSource, JsonPath, Pattern, PatternError, Template, XmlPath};
@@ -24,8 +24,10 @@ pub(super) fn source(text: &str, symbols: Symbols<'_>) -> Result<CaptureSource, 
     {
         return xml(text, path);
     }
-    if trimmed == "request.path" {
-        return Ok(CaptureSource::RequestPath);
+    match trimmed {
+        "request.path" => return Ok(CaptureSource::RequestPath),
+        "status" => return Ok(CaptureSource::Status),
+        _ => {}
     }
     match trimmed.split_once('.') {
         Some(("header", name)) if is_token(name) => {
@@ -36,11 +38,11 @@ pub(super) fn source(text: &str, symbols: Symbols<'_>) -> Result<CaptureSource, 
             format!("`{trimmed}` is not a place to capture from"),
             0..text.len(),
         )
-        .help(match crate::nearest(trimmed, &["request.path"]) {
+        .help(match crate::nearest(trimmed, &["request.path", "status"]) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "write a JSON path `$.items[*].href`, `header.Location`, `cookie.NAME`, \
                          `/regex with (a group)/` (`/…/g` for all its matches), `xml(//response/href)`, \
-                         or `request.path`"
+                         `status`, or `request.path`"
                 .to_owned(),
         })),
     }

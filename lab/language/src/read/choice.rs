@@ -11,7 +11,13 @@ use crate::text_error::TextError;
 use crate::units;
 
 /// A step as written, and when it is done.
-pub(super) type Flat<'f> = (&'f At<StepFile>, Option<Chance>);
+#[derive(Clone, Copy)]
+pub(super) struct Flat<'f> {
+    pub(super) file: &'f At<StepFile>,
+    pub(super) chance: Option<Chance>,
+    /// The group that it is in, where that has a condition or a loop.
+    pub(super) group: Option<&'f At<StepFile>>,
+}
 
 /// All steps in order, those of choices among them; `None` when a problem was noted.
 pub(super) fn flat<'f>(
@@ -126,16 +132,25 @@ fn members<'f>(
     compiler: &mut Compiler,
 ) -> Option<Vec<Flat<'f>>> {
     let Some(steps) = &file.value.steps else {
-        return Some(vec![(file, chance)]);
+        let group = None;
+        return Some(vec![Flat {
+            file,
+            chance,
+            group,
+        }]);
     };
     let alone = StepFile {
+        when: file.value.when.clone(),
+        until: file.value.until.clone(),
+        at_most: file.value.at_most.clone(),
         steps: file.value.steps.clone(),
         weight: file.value.weight.clone(),
         share: file.value.share.clone(),
         ..StepFile::default()
     };
     if file.value != alone || steps.value.is_empty() {
-        let help = "a group has `steps` and a `share` or `weight`; the rest belongs to its steps";
+        let help = "a group has `steps`, a `share` or `weight`, `when`, and `until` with `at_most`; the \
+                    rest belongs to its steps";
         return note(&steps.span, "this is no group of steps", help, compiler);
     }
     for step in &steps.value {
@@ -149,7 +164,13 @@ fn members<'f>(
             return note(span, "choices don't stand within groups", help, compiler);
         }
     }
-    Some(steps.value.iter().map(|step| (step, chance)).collect())
+    let group = Some(file).filter(|file| file.value.control().is_some());
+    let member = |file| Flat {
+        file,
+        chance,
+        group,
+    };
+    Some(steps.value.iter().map(member).collect())
 }
 
 /// All steps of a list, those of choices among them, whatever is wrong with them.
@@ -177,8 +198,16 @@ fn weight(text: &str) -> Result<f64, TextError> {
     }
 }
 
-/// Notes a share or choice where there is none.
+/// Notes a share, a choice, or a condition where there is none.
 pub(super) fn refuse(files: &[At<StepFile>], compiler: &mut Compiler) {
+    for file in files {
+        let retry = file.value.retry.as_ref().map(|at| &at.span);
+        if let Some(span) = file.value.control().or(retry) {
+            let help = "all users do all of the setup, once";
+            let message = "a setup has no conditions, loops, or retries";
+            note::<()>(span, message, help, compiler);
+        }
+    }
     let spans = files.iter().filter_map(|file| {
         let step = &file.value;
         let span = step.one_of.as_ref().map(|at| &at.span);

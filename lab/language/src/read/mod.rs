@@ -5,6 +5,7 @@
 mod body;
 mod capture;
 mod choice;
+mod control;
 mod data;
 mod files;
 mod method;

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use lab_workload::template::Escape;
-use lab_workload::{Request, Slot, Step, Template, Wait};
+use lab_workload::{Group, Request, Slot, Step, Template, Wait};
 
-use super::choice;
+use super::choice::{self, Flat};
+use super::control;
 use super::names::switch;
 use super::request::Compiler;
 use crate::error::Problems;
@@ -25,7 +26,7 @@ const MAX_REPEAT: u64 = 1_000_000;
 type Steps = At<Vec<At<StepFile>>>;
 
 /// The steps of a session: at least one, each with a name of its own.
-pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<Vec<Step>> {
+pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<(Vec<Step>, Vec<Group>)> {
     if files.value.is_empty() {
         let span = files.span.first_line();
         compiler
@@ -52,13 +53,20 @@ pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<Vec<Step
         compiler.problems.push(problem);
     }
     let steps = choice::flat(&files.value, compiler)?;
-    compile(&steps, "the session", compiler)
+    let groups = control::groups(&steps, compiler);
+    let steps = compile(&steps, "the session", compiler);
+    steps.zip(groups)
 }
 
 /// The steps of a setup, which all users do.
 pub(super) fn setup(files: &[At<StepFile>], compiler: &mut Compiler) -> Option<Vec<Step>> {
     choice::refuse(files, compiler);
-    let steps: Vec<choice::Flat> = files.iter().map(|file| (file, None)).collect();
+    let flat = |file| Flat {
+        file,
+        chance: None,
+        group: None,
+    };
+    let steps: Vec<Flat> = files.iter().map(flat).collect();
     compile(&steps, "the setup", compiler)
 }
 
@@ -100,10 +108,11 @@ fn nth(at: usize) -> String {
 }
 
 /// Compiles steps; `of` says in errors whose they are.
-fn compile(files: &[choice::Flat], of: &str, compiler: &mut Compiler) -> Option<Vec<Step>> {
-    if let Some((first, _)) = files.get(MAX_STEPS) {
+fn compile(files: &[Flat], of: &str, compiler: &mut Compiler) -> Option<Vec<Step>> {
+    if let Some(first) = files.get(MAX_STEPS) {
         let message = format!("{of} has {} steps; {MAX_STEPS} are the most", files.len());
         let problem = first
+            .file
             .span
             .first_line()
             .problem(message, "the first one too many");
@@ -113,19 +122,14 @@ fn compile(files: &[choice::Flat], of: &str, compiler: &mut Compiler) -> Option<
     let compiled: Vec<Option<Step>> = files
         .iter()
         .enumerate()
-        .map(|(i, (file, chance))| step((file, *chance), of, i, compiler))
+        .map(|(i, flat)| step(flat, of, i, compiler))
         .collect();
     compiled.into_iter().collect()
 }
 
-fn step(
-    (file, chance): choice::Flat,
-    of: &str,
-    at: usize,
-    compiler: &mut Compiler,
-) -> Option<Step> {
-    let place = file.span.first_line();
-    let file = &file.value;
+fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Step> {
+    let place = flat.file.span.first_line();
+    let file = &flat.file.value;
     let wait = match &file.wait {
         Some(wait) => compiler.setting("wait", wait, units::wait),
         None => Some(Wait::None),
@@ -137,6 +141,8 @@ fn step(
         None => Some(1),
     };
     let once = switch(file.once.as_ref(), compiler.problems);
+    let control = control::control(file, compiler);
+    let retry = control::retry(file, compiler);
     let sets = sets(&file.set, compiler);
     let which = format!("the {} step of {of}", nth(at));
     let requests = requests(file, &which, &place, compiler);
@@ -154,8 +160,10 @@ fn step(
         wait: wait?,
         repeat: repeat? as u32,
         requests,
-        chance,
+        chance: flat.chance,
         once,
+        control: control?.map(Box::new),
+        retry: retry?,
     })
 }
 

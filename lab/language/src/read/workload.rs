@@ -12,7 +12,7 @@ use super::choice;
 use super::files::{Environment, Files, decode};
 use super::names::{check_short_name, level};
 use super::request::{Compiler, Taking};
-use super::{data, steps, variable};
+use super::{control, data, steps, variable};
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::{At, ProbeFile, RequestItem, Scalar, Table, TransferFile, WorkloadFile};
 use crate::node::Node;
@@ -129,10 +129,12 @@ fn validate_with(
         .pace
         .as_ref()
         .map(|pace| duration("pace", pace, &mut compiler));
+    let visitor = control::visitor(file.session.visitor.as_ref(), &mut compiler);
     let session = steps::session(&file.session.steps, &mut compiler);
     let setup_steps: Vec<_> = file.setup.iter().collect();
     steps::check_names(&setup_steps, compiler.problems);
     let transfer = file.transfer.as_ref().map(|t| transfer(t, &mut compiler));
+    let (steps, groups) = session?;
     Some(Workload {
         name: file.workload.text(),
         about: file
@@ -144,7 +146,9 @@ fn validate_with(
         setup: setup?,
         session: Session {
             pace: transposed(pace)?,
-            steps: session?,
+            steps,
+            groups,
+            visitor: visitor?,
         },
         probe: transposed(probe)?,
         transfer: transposed(transfer)?,

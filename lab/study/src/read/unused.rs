@@ -30,7 +30,14 @@ fn gather(node: &Node, words: &mut Words) {
     match &node.value {
         Value::Text(text) => of_template(text, words),
         Value::List(items) => items.iter().for_each(|item| gather(item, words)),
-        Value::Map(entries) => entries.iter().for_each(|(_, value)| gather(value, words)),
+        Value::Map(entries) => {
+            for (key, value) in entries {
+                if let ("when" | "until", Value::Text(condition)) = (&*key.text, &value.value) {
+                    of_code(condition, words);
+                }
+                gather(value, words);
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => {}
     }
 }
@@ -41,11 +48,15 @@ fn of_template(text: &str, words: &mut Words) {
         let code = &rest[at + 2..];
         let end = code.find("}}").into_iter().chain(code.find("%}")).min();
         let end = end.unwrap_or(code.len());
-        let word = |c: char| !(c.is_alphanumeric() || c == '_');
-        let found = code[..end].split(word).filter(|word| !word.is_empty());
-        words.extend(found.map(str::to_owned));
+        of_code(&code[..end], words);
         rest = &code[end..];
     }
+}
+
+fn of_code(code: &str, words: &mut Words) {
+    let word = |c: char| !(c.is_alphanumeric() || c == '_');
+    let found = code.split(word).filter(|word| !word.is_empty());
+    words.extend(found.map(str::to_owned));
 }
 
 /// Notes factors that no setting of the study names.

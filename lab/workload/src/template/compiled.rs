@@ -64,6 +64,25 @@ impl Template {
         Ok(Self::new(text, pieces, vec![Part::code(text, escape)]))
     }
 
+    /// Compiles a condition: one expression, whose values are numbers, switches, texts, or lists, as
+    /// they read. See [`Template::holds`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn condition(text: &str, symbols: Symbols<'_>) -> Result<Self, TemplateError> {
+        Self::parse_with(text, symbols, Escape::Condition)
+    }
+
+    /// Whether a condition holds. One that can't be told without a value that isn't there doesn't.
+    ///
+    /// # Errors
+    /// As for [`Template::render`].
+    pub fn holds(&self, scope: &mut UserScope) -> Result<bool, RenderError> {
+        let mut text = String::new();
+        self.render(scope, &mut text)?;
+        Ok(text == "true")
+    }
+
     /// Compiles a setting of a study, whose variables are the factors of its matrix.
     ///
     /// # Errors

@@ -16,13 +16,15 @@ pub enum Escape {
     Xml,
     /// As a value of `application/x-www-form-urlencoded`.
     Form,
+    /// Nowhere: the whole text is one expression, and its value `true` or `false`.
+    Condition,
 }
 
 impl Escape {
     /// Escapes what `out` holds from `start` on. Allocates only where something must change.
     pub fn apply(self, out: &mut String, start: usize) {
         match self {
-            Self::None => {}
+            Self::None | Self::Condition => {}
             Self::JsonText => escape_json(out, start),
             Self::JsonValue => {
                 escape_json(out, start);

@@ -15,7 +15,7 @@ use super::function::{self, Call, FUNCTIONS, Kind, Outcome};
 use super::profile::Profile;
 use crate::level::{self, Level};
 use crate::render_error::RenderError;
-use crate::scope::{Slot, UserScope};
+use crate::scope::{Seen, Slot, UserScope};
 
 /// The filters of the language, by name: those of minijinja that make sense in a request, and
 /// `urlencode`, `xml`, `json`.
@@ -69,6 +69,8 @@ pub(super) enum Jinja {
         source: Box<str>,
         compiled: Expression<'static, 'static>,
         parameters: Parameters,
+        /// Whether all that is asked is whether it holds.
+        condition: bool,
     },
     Text {
         source: Box<str>,
@@ -88,6 +90,13 @@ pub(super) enum Output {
 }
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(environment);
+
+/// Of conditions: a variable without a value is no error where only its being there is asked for.
+static CONDITIONS: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = environment();
+    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    environment
+});
 
 fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
@@ -160,7 +169,29 @@ impl Jinja {
             source: source.into(),
             compiled,
             parameters: Parameters::default(),
+            condition: false,
         })
+    }
+
+    /// Compiles a condition.
+    pub(super) fn condition(source: &str) -> Result<Self, Error> {
+        let compiled = CONDITIONS.compile_expression_owned(source.to_owned())?;
+        Ok(Self::Expression {
+            source: source.into(),
+            compiled,
+            parameters: Parameters::default(),
+            condition: true,
+        })
+    }
+
+    fn is_condition(&self) -> bool {
+        matches!(
+            self,
+            Self::Expression {
+                condition: true,
+                ..
+            }
+        )
     }
 
     /// Compiles a text with statements.
@@ -223,10 +254,16 @@ impl Jinja {
             empty: None,
             failed: None,
             parameters: self.parameters(),
+            condition: self.is_condition(),
         })));
         let result = self.evaluate(Value::from_dyn_object(Arc::clone(&cell)), out);
         let mut borrowed = cell.0.lock().unwrap_or_else(PoisonError::into_inner);
         *scope = std::mem::take(&mut borrowed.scope);
+        if self.is_condition() && result.is_err() && borrowed.empty.is_some() {
+            // What can't be told without a value that isn't there doesn't hold.
+            out.push_str("false");
+            return Ok(Output::Json);
+        }
         result.map_err(|error| match (borrowed.failed.take(), borrowed.empty) {
             (None, Some(slot)) => scope.missing(slot),
             (failed, _) => RenderError::Failed {
@@ -247,9 +284,16 @@ impl Jinja {
 
     fn evaluate(&self, context: Value, out: &mut String) -> Result<Output, Error> {
         match self {
-            Self::Expression { compiled, .. } => {
+            Self::Expression {
+                compiled,
+                condition,
+                ..
+            } => {
                 let value = compiled.eval(context)?;
-                push_value(&value, out)
+                match condition {
+                    true => push_value(&Value::from(value.is_true()), out),
+                    false => push_value(&value, out),
+                }
             }
             Self::Text { environment, .. } => {
                 out.push_str(&environment.get_template("")?.render(context)?);
@@ -337,6 +381,37 @@ struct Borrowed {
     empty: Option<Slot>,
     failed: Option<String>,
     parameters: Parameters,
+    condition: bool,
+}
+
+impl Borrowed {
+    /// A variable in a condition: numbers and switches are what they read as, and lists may be empty.
+    fn seen(&mut self, slot: Slot) -> Option<Value> {
+        match self.scope.seen(slot) {
+            Seen::One(text) => Some(scalar(&text)),
+            Seen::List(texts) => Some(texts.iter().map(|text| scalar(text)).collect()),
+            Seen::Nothing => {
+                self.empty.get_or_insert(slot);
+                None
+            }
+        }
+    }
+}
+
+/// A text as JSON reads it, where that is a number or a switch; otherwise the text itself.
+pub(super) fn scalar(text: &str) -> Value {
+    let may_be =
+        text.len() <= 40 && text.starts_with(|c: char| "-tf".contains(c) || c.is_ascii_digit());
+    let read = may_be.then(|| serde_json::from_str(text).ok()).flatten();
+    match read {
+        Some(serde_json::Value::Bool(switch)) => Value::from(switch),
+        Some(serde_json::Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => Value::from(whole),
+            (None, Some(float)) => Value::from(float),
+            (None, None) => Value::from(text),
+        },
+        _ => Value::from(text),
+    }
 }
 
 struct ScopeCell(Mutex<Borrowed>);
@@ -366,6 +441,9 @@ impl Object for ScopeCell {
                     return Some(value.clone());
                 }
                 let slot = borrowed.scope.slot(name)?;
+                if borrowed.condition {
+                    return borrowed.seen(slot);
+                }
                 match borrowed.scope.entries(slot) {
                     Some((mut texts, false)) => texts.pop().map(Value::from),
                     Some((texts, true)) if !texts.is_empty() => {

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use minijinja::value::ValueKind;
+
 use super::constant;
 use super::error::{Help, TemplateError};
 use super::escape::{Escape, push_form, push_json};
@@ -32,6 +34,9 @@ pub(super) fn pieces(
         symbols,
         language: Language::Request,
     };
+    if escape == Escape::Condition {
+        return parser.condition();
+    }
     if needs_statements(text) {
         let compile = match escape {
             Escape::Xml => Jinja::xml,
@@ -157,6 +162,32 @@ impl Parser<'_> {
         } else {
             pieces
         })
+    }
+
+    /// The whole text as a condition, with braces around it or without.
+    fn condition(&self) -> Result<Vec<Piece>, TemplateError> {
+        let inner = self.text.trim();
+        let bare = inner
+            .strip_prefix("{{")
+            .and_then(|rest| rest.strip_suffix("}}"));
+        let source = bare.unwrap_or(inner).trim();
+        let start = self.text.find(source).unwrap_or_default();
+        let range = start..start + source.len();
+        if source.is_empty() {
+            let help = "say what holds, such as `state == 'done'`";
+            let whole = 0..self.text.len();
+            return Err(error("the condition is empty", whole, Some(help)));
+        }
+        let tokens = tokens(source);
+        for (i, token) in tokens.iter().enumerate() {
+            let at = range.start + token.at..range.start + token.at + token.text.len();
+            check_condition(&tokens, i).map_err(|fault| fault.at(at))?;
+        }
+        let expression = Arc::new(self.jinja(range, &tokens, Jinja::condition)?);
+        Ok(vec![Piece::Jinja {
+            expression,
+            escape: Escape::Condition,
+        }])
     }
 
     /// One `{{ … }}`, given the range between the braces.
@@ -452,6 +483,29 @@ impl Parser<'_> {
     }
 }
 
+/// What a condition can't hold, because it would never mean what it says.
+fn check_condition(tokens: &[Token], i: usize) -> Result<(), Fault> {
+    let token = &tokens[i];
+    let lists = function::find(token.text).is_some_and(|f| f.kind == Kind::List);
+    if lists && token.kind == TokenKind::Name && mark(tokens, i + 1, "(") {
+        let help = "`set` a variable to it, and ask for that";
+        return Err(Fault {
+            message: format!("a condition can't `{}` from a list", token.text),
+            help: Some(Help::Text(help.to_owned())),
+        });
+    }
+    let text = token.text.get(1..token.text.len().saturating_sub(1));
+    if let (TokenKind::Text, Some(text)) = (token.kind, text)
+        && !matches!(jinja::scalar(text).kind(), ValueKind::String)
+    {
+        return Err(Fault {
+            message: format!("what reads as `{text}` is no text to a condition"),
+            help: Some(Help::Text(format!("write `{text}` without quotes"))),
+        });
+    }
+    Ok(())
+}
+
 /// Copies the source up to a name, and the name as a text.
 fn quote(source: &str, name: &Token, copied: &mut usize, rewritten: &mut String) {
     rewritten.push_str(&source[*copied..name.at]);
@@ -552,7 +606,7 @@ fn literal(text: &str, escape: Escape) -> Piece {
     let mut out = String::with_capacity(text.len());
     match escape {
         // What stands in an XML body is XML already.
-        Escape::None | Escape::Xml => out.push_str(text),
+        Escape::None | Escape::Xml | Escape::Condition => out.push_str(text),
         Escape::JsonText | Escape::JsonValue => push_json(text, &mut out),
         Escape::Form => push_form(text, &mut out),
     }

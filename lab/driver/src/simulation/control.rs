@@ -1,0 +1,247 @@
+//! Conditions, loops, and retries: what is sent when, and what the plan says of it.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use lab_client::ErrorClass;
+use lab_workload::template::Symbols;
+use lab_workload::timing::TimingStream;
+use lab_workload::{
+    Control, Group, LoadKind, LoadSpec, Parameters, Retry, Template, Until, Wait, predict,
+};
+
+use super::drive::workload;
+use super::{Answer, Told, drive, histogram, ms, simulate, step};
+use crate::drive::Drive;
+
+fn condition(text: &str) -> Template {
+    let symbols = Symbols {
+        variables: &[],
+        parameters: &Parameters::new(),
+    };
+    Template::condition(text, symbols).unwrap()
+}
+
+fn when(text: &str) -> Control {
+    Control {
+        when: Some(condition(text)),
+        until: None,
+    }
+}
+
+fn until(text: &str, at_most: u32) -> Control {
+    let condition = condition(text);
+    Control {
+        when: None,
+        until: Some(Until { condition, at_most }),
+    }
+}
+
+fn group(drive: &mut Drive, steps: Range<usize>, control: Control) {
+    workload(drive).session.groups = vec![Group { steps, control }];
+}
+
+fn answers(drive: Drive) -> Told {
+    simulate(drive, |_| Answer::After(ms(1)))
+}
+
+/// Number of the first step's request in a list of all.
+fn sent(told: &Told) -> Vec<u32> {
+    told.sent.iter().map(|asked| asked.request).collect()
+}
+
+#[test]
+fn a_step_is_done_where_its_condition_holds_and_shifts_no_later_wait() {
+    let wait = Wait::Uniform(ms(5), ms(15));
+    let mut first = step(wait, 1);
+    first.control = Some(Box::new(when("cycle % 2 == 0")));
+    let mut drive = drive(vec![first, step(wait, 1)]);
+    drive.hold = ms(300);
+    let mut stream = TimingStream::new(drive.seed, drive.block, 0);
+    let told = simulate(drive, |_| Answer::After(ms(0)));
+    let (mut at, mut expected) = (ms(0), Vec::new());
+    for cycle in 0.. {
+        let waits = [stream.next_wait(&wait), stream.next_wait(&wait)];
+        if cycle % 2 == 0 {
+            at += waits[0];
+            expected.push((0, at));
+        }
+        at += waits[1];
+        expected.push((1, at));
+        if at > ms(300) {
+            break;
+        }
+    }
+    expected.retain(|(_, at)| *at < ms(300));
+    let sent: Vec<_> = told
+        .sent
+        .iter()
+        .map(|asked| (asked.request, asked.at))
+        .collect();
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn a_loop_ends_by_its_condition_or_by_its_bound() {
+    for (text, rounds, cut_off) in [("round >= 2", 3, 0), ("false", 5, 1)] {
+        let mut once = step(Wait::Constant(ms(10)), 1);
+        once.control = Some(Box::new(until(text, 5)));
+        let mut drive = drive(vec![once, step(Wait::Constant(ms(1000)), 1)]);
+        drive.hold = ms(500);
+        let told = answers(drive);
+        assert_eq!(told.sent.len(), rounds, "{text}");
+        assert_eq!(told.count(|step| step.cut_off), cut_off, "{text}");
+        assert_eq!(told.count(|step| step.waits), rounds as u64, "{text}");
+    }
+}
+
+#[test]
+fn a_group_is_done_as_a_whole() {
+    let steps = || {
+        let wait = Wait::Constant(ms(10));
+        vec![
+            step(wait, 1),
+            step(wait, 1),
+            step(Wait::Constant(ms(1000)), 1),
+        ]
+    };
+    let mut looped = drive(steps());
+    group(&mut looped, 0..2, until("round == 1", 9));
+    assert_eq!(sent(&answers(looped)), [0, 1, 0, 1]);
+    let mut left_out = drive(steps());
+    group(&mut left_out, 0..2, when("index == 1"));
+    (left_out.users, left_out.hold) = (2, ms(500));
+    let told = answers(left_out);
+    assert_eq!(sent(&told), [0, 1]);
+    assert!(told.sent.iter().all(|asked| asked.user == 1));
+}
+
+#[test]
+fn a_loop_that_can_send_nothing_ends() {
+    let mut once = step(Wait::None, 1);
+    once.control = Some(Box::new(until("false", 1000)));
+    let mut drive = drive(vec![once, step(Wait::Constant(ms(200)), 1)]);
+    drive.hold = ms(500);
+    let told = simulate(drive, |asked| match asked.request {
+        0 => Answer::Skipped,
+        _ => Answer::After(ms(0)),
+    });
+    assert_eq!(told.count(|step| step.skipped), 3);
+    assert_eq!(told.count(|step| step.cut_off), 0);
+}
+
+#[test]
+fn a_condition_that_fails_is_an_error_and_no_endless_loop() {
+    let mut once = step(Wait::Constant(ms(10)), 1);
+    once.control = Some(Box::new(until("1 / 0 > index", 1000)));
+    let mut drive = drive(vec![once, step(Wait::Constant(ms(1000)), 1)]);
+    drive.hold = ms(100);
+    let told = answers(drive);
+    assert_eq!((told.summary.transactions, told.summary.errors), (1, 1));
+}
+
+#[test]
+fn a_retry_is_an_attempt_of_its_own() {
+    let mut once = step(Wait::Constant(ms(100)), 2);
+    let wait = Wait::Constant(ms(30));
+    once.retry = Some(Retry { at_most: 2, wait });
+    let mut drive = drive(vec![once]);
+    drive.hold = ms(420);
+    let asked = Cell::new(0);
+    // Twice in vain, then well; later ones go well at once.
+    let told = simulate(drive, move |_| {
+        asked.set(asked.get() + 1);
+        match asked.get() {
+            1 | 2 => Answer::Fails(ErrorClass::Status, ms(5)),
+            _ => Answer::After(ms(5)),
+        }
+    });
+    let sends: Vec<_> = told
+        .sent
+        .iter()
+        .map(|asked| (asked.request, asked.at))
+        .collect();
+    let expected = [
+        (0, 100),
+        (0, 135),
+        (0, 170),
+        (1, 175),
+        (0, 280),
+        (1, 285),
+        (0, 390),
+        (1, 395),
+    ];
+    assert_eq!(sends, expected.map(|(request, at)| (request, ms(at))));
+    assert_eq!((told.summary.transactions, told.summary.errors), (6, 2));
+    assert_eq!(told.count(|step| step.retries), 2);
+    assert_eq!(told.count(|step| step.retry_wait_us), 60_000);
+    // Each has its own time, from its own send.
+    assert_eq!(told.times(0), histogram([ms(5); 6]));
+    assert_eq!(told.lateness(), histogram([ms(0); 8]));
+}
+
+#[test]
+fn what_never_goes_well_is_given_up() {
+    let mut once = step(Wait::Constant(ms(50)), 2);
+    once.retry = Some(Retry {
+        at_most: 3,
+        wait: Wait::None,
+    });
+    let mut drive = drive(vec![once]);
+    drive.hold = ms(90);
+    let told = simulate(drive, |_| Answer::Fails(ErrorClass::Status, ms(0)));
+    // The second request of the step is left out, as without retries.
+    assert_eq!(sent(&told), [0; 4]);
+    assert_eq!(
+        (told.summary.errors, told.count(|step| step.retries)),
+        (4, 3)
+    );
+    assert_eq!(told.forgotten, [0, 1]);
+}
+
+#[test]
+fn what_is_sent_lies_within_what_the_plan_says() {
+    let texts = ["true", "false", "cycle % 3 == 1", "index == 0 or round > 3"];
+    for first in texts {
+        for second in texts {
+            let mut steps = vec![
+                step(Wait::Uniform(ms(5), ms(15)), 1),
+                step(Wait::Exponential(ms(10)), 2),
+                step(Wait::Constant(ms(3)), 1),
+            ];
+            steps[0].name = "A".to_owned();
+            steps[0].control = Some(Box::new(when(first)));
+            steps[1].control = Some(Box::new(until(second, 6)));
+            let mut drive = drive(steps);
+            (drive.users, drive.ramp, drive.hold) = (5, ms(50), ms(2000));
+            let load = LoadSpec {
+                users: 5,
+                ramp_ms: 50,
+                hold_ms: 2000,
+                window_ms: 10,
+                kind: LoadKind::Users,
+                generators: 1,
+                timeout_ms: None,
+                time_limit_ms: None,
+            };
+            let plan = predict(&drive.workload, drive.seed, drive.block, &load, 1_000_000);
+            let plan = plan.unwrap();
+            let told = simulate(drive, |_| Answer::After(ms(0)));
+            let range = plan.range.unwrap().trial;
+            let sent = told.sent.len() as f64;
+            assert!(range.low <= sent && sent <= range.high, "{sent} {range:?}");
+            for (number, step) in plan.steps.iter().enumerate() {
+                let range = step.range.unwrap();
+                let windows = told.windows.iter();
+                let done = windows.map(|window| window.steps[number].transactions());
+                let done = done.sum::<u64>() as f64;
+                // Requests that the end of the hold cuts off.
+                let (low, high) = (range.low - 10.0, range.high + 10.0);
+                assert!(
+                    low <= done && done <= high,
+                    "{first}, {second}: {done} {step:?}"
+                );
+            }
+        }
+    }
+}

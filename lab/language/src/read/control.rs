@@ -1,0 +1,139 @@
+//! What of a session depends on what came: `when`, `until`, `retry`, `visitor`.
+
+use std::ops::Range;
+
+use lab_workload::{Control, Group, Retry, Template, Until, Visitor, Wait};
+
+use super::choice::Flat;
+use super::request::Compiler;
+use crate::error::Problem;
+use crate::file::{At, RetryFile, Scalar, StepFile};
+use crate::source::Span;
+use crate::text_error::TextError;
+use crate::units;
+
+/// Most rounds of a loop.
+const MAX_ROUNDS: u64 = 100_000;
+/// Most retries of a request.
+const MAX_RETRIES: u64 = 1_000;
+
+/// The control of a step or group; the inner `None` where it has none.
+pub(super) fn control(file: &StepFile, compiler: &mut Compiler) -> Option<Option<Control>> {
+    if file.control().is_none() {
+        return Some(None);
+    }
+    let when = match &file.when {
+        Some(when) => compiler.condition("when", when).map(Some),
+        None => Some(None),
+    };
+    let until = match (&file.until, &file.at_most) {
+        (None, None) => Some(None),
+        (Some(until), Some(at_most)) => until_bound(until, at_most, compiler).map(Some),
+        (Some(until), None) => {
+            let help = "say how often it may be done: `at_most: 100`";
+            note(&until.span, "a loop needs a bound", help, compiler)
+        }
+        (None, Some(at_most)) => {
+            let help = "to do a step a number of times, write `repeat: 5`; a loop has `until`, too";
+            note(
+                &at_most.span,
+                "`at_most` is the bound of a loop",
+                help,
+                compiler,
+            )
+        }
+    };
+    if let (Some(repeat), Some(_)) = (&file.repeat, &file.until) {
+        let help = "`at_most` bounds the loop: leave `repeat` out";
+        return note(
+            &repeat.span,
+            "a step has `repeat` or `until`",
+            help,
+            compiler,
+        );
+    }
+    Some(Some(Control {
+        when: when?,
+        until: until?,
+    }))
+}
+
+fn until_bound(until: &At<Scalar>, at_most: &At<Scalar>, compiler: &mut Compiler) -> Option<Until> {
+    let condition = compiler.condition("until", until);
+    let at_most = compiler.setting("at_most", at_most, |text| {
+        units::whole_number(text, 1..=MAX_ROUNDS)
+    });
+    Some(Until {
+        condition: condition?,
+        at_most: at_most? as u32,
+    })
+}
+
+/// How often a step's failed requests are sent again; the inner `None` where they are not.
+pub(super) fn retry(file: &StepFile, compiler: &mut Compiler) -> Option<Option<Retry>> {
+    let Some(retry) = &file.retry else {
+        return Some(None);
+    };
+    let (at_most, wait) = match &retry.value {
+        RetryFile::Times(times) => (times, None),
+        RetryFile::Full(full) => (&full.at_most, full.wait.as_ref()),
+    };
+    let at_most = compiler.setting("retry", at_most, |text| {
+        units::whole_number(text, 1..=MAX_RETRIES)
+    });
+    let wait = match wait {
+        Some(wait) => compiler.setting("wait", wait, units::wait),
+        None => Some(Wait::None),
+    };
+    Some(Some(Retry {
+        at_most: at_most? as u32,
+        wait: wait?,
+    }))
+}
+
+/// The groups of a session's steps that have a condition or a loop.
+pub(super) fn groups(steps: &[Flat], compiler: &mut Compiler) -> Option<Vec<Group>> {
+    let mut ranges: Vec<(Range<usize>, &At<StepFile>)> = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        let Some(group) = step.group else { continue };
+        match ranges.last_mut() {
+            Some((range, of)) if std::ptr::eq(*of, group) => range.end = at + 1,
+            _ => ranges.push((at..at + 1, group)),
+        }
+    }
+    let compiled: Vec<Option<Group>> = ranges
+        .into_iter()
+        .map(|(steps, file)| {
+            let control = control(&file.value, compiler)??;
+            Some(Group { steps, control })
+        })
+        .collect();
+    compiled.into_iter().collect()
+}
+
+/// Who comes in each session.
+pub(super) fn visitor(at: Option<&At<Scalar>>, compiler: &mut Compiler) -> Option<Visitor> {
+    const NAMES: [(&str, Visitor); 2] = [("same", Visitor::Same), ("new", Visitor::New)];
+    let named = |text: &str| units::one_named("visitor", text, &NAMES);
+    at.map_or(Some(Visitor::Same), |at| {
+        compiler.setting("visitor", at, named)
+    })
+}
+
+impl Compiler<'_> {
+    /// A condition of the file; `what` names it in errors.
+    fn condition(&mut self, what: &str, at: &At<Scalar>) -> Option<Template> {
+        let text = at.text();
+        let parsed = Template::condition(&text, self.symbols());
+        self.note(what, &at.span, &text, parsed.map_err(TextError::from))
+    }
+}
+
+fn note<T>(span: &Span, message: &str, help: &str, compiler: &mut Compiler) -> Option<T> {
+    let problem = span.first_line().problem(message, "here");
+    compiler.problems.push(Problem {
+        help: Some(help.to_owned()),
+        ..problem
+    });
+    None
+}

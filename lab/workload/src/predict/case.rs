@@ -1,0 +1,113 @@
+//! What the server's answers may make of a session: the cases between which a trial lies.
+//!
+//! A step's requests are most where every session does it as often as it may and leaves all else out
+//! that may be left out, for then most sessions fit into the trial; they are fewest where all else is
+//! done as often as it may be and it is done no more than it must. So one replay for each condition or
+//! loop, and two for all of them together, bound every step.
+
+use crate::control::Control;
+use crate::model::{Session, Step};
+
+use super::prediction::{Prediction, Range, Span};
+
+/// Requests of a step, over all users.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StepCount {
+    /// In the whole trial.
+    pub(super) trial: f64,
+    /// In the hold.
+    pub(super) hold: f64,
+    /// Those of them that rounds sent which the plan knows of: in the whole trial,
+    pub(super) sure_trial: f64,
+    /// and in the hold.
+    pub(super) sure_hold: f64,
+}
+
+/// How conditions turn out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Case {
+    /// Every condition holds, and no loop has a second round.
+    Usual,
+    /// No step is done that may be left out, and no loop has a second round.
+    Least,
+    /// Every condition holds, and every loop has all its rounds.
+    Most,
+    /// As the least, but for one of a session's blocks,
+    Block(usize),
+    /// or for one of its steps, and the block with this number that it is in.
+    Step(usize, usize),
+}
+
+/// The cases of a session; none where nothing depends on answers.
+pub(super) fn cases(session: &Session) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (block, (steps, control)) in session.blocks().enumerate() {
+        cases.extend(control.map(|_| Case::Block(block)));
+        let controlled = steps.filter(|at| session.steps[*at].control.is_some());
+        cases.extend(controlled.map(|at| Case::Step(at, block)));
+    }
+    if !cases.is_empty() {
+        cases.extend([Case::Least, Case::Most]);
+    }
+    cases
+}
+
+impl Case {
+    /// How often a block is done in a session.
+    pub(super) fn rounds_of_block<T>(self, block: usize, control: Option<&Control<T>>) -> u32 {
+        let most = match self {
+            Self::Block(of) | Self::Step(_, of) => of == block,
+            Self::Usual | Self::Least | Self::Most => false,
+        };
+        control.map_or(1, |control| self.rounds(control, 1, most))
+    }
+
+    /// How often a step is done where its block is.
+    pub(super) fn rounds_of_step<T>(self, at: usize, step: &Step<T>) -> u32 {
+        let most = matches!(self, Self::Step(of, _) if of == at);
+        let control = step.control.as_ref();
+        control.map_or(step.repeat, |control| {
+            self.rounds(control, step.repeat, most)
+        })
+    }
+
+    fn rounds<T>(self, control: &Control<T>, repeat: u32, most: bool) -> u32 {
+        let once = if control.until.is_some() { 1 } else { repeat };
+        match self {
+            Self::Usual => once,
+            Self::Most => control.most_rounds(repeat),
+            _ if most => control.most_rounds(repeat),
+            _ if control.when.is_some() => 0,
+            _ => once,
+        }
+    }
+}
+
+/// The prediction with what the cases came to.
+pub(super) fn with_range(mut usual: Prediction, cases: &[Vec<StepCount>]) -> Prediction {
+    let none = Span {
+        low: 0.0,
+        high: 0.0,
+    };
+    let mut range = Range {
+        trial: none,
+        hold: none,
+    };
+    for (at, step) in usual.steps.iter_mut().enumerate() {
+        let counts = || cases.iter().filter_map(|counts| counts.get(at));
+        let trial = span(counts().map(|count| (count.sure_trial, count.trial)));
+        range
+            .hold
+            .add(span(counts().map(|count| (count.sure_hold, count.hold))));
+        range.trial.add(trial);
+        step.range = Some(trial);
+    }
+    usual.range = Some(range);
+    usual
+}
+
+fn span(cases: impl Iterator<Item = (f64, f64)>) -> Span {
+    let widest = cases.reduce(|(low, high), (sure, most)| (low.min(sure), high.max(most)));
+    let (low, high) = widest.unwrap_or_default();
+    Span { low, high }
+}

@@ -1,0 +1,75 @@
+//! What a trial comes to, as numbers.
+
+use serde::{Deserialize, Serialize};
+
+/// What a trial comes to with a response time of zero.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// In the whole trial, ramp included.
+    pub transactions: f64,
+    /// In the hold.
+    pub hold_transactions: f64,
+    /// `hold_transactions` per second of hold; 0 of a sequence, whose rate the server decides.
+    pub offered_per_s: f64,
+    /// True when every user, or every arrival, was replayed; false when a sample stands for all.
+    pub exact: bool,
+    /// Where sessions arrive: how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// Where the server's answers decide what is sent: fewest and most. The other numbers then are those
+    /// of users for whom every condition holds, and whose loops end with their first round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Range>,
+    /// In the order of the session.
+    pub steps: Vec<StepPrediction>,
+}
+
+/// Sessions that arrive in a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Arrivals {
+    /// In the whole trial, ramp included.
+    pub trial: f64,
+    /// In the hold.
+    pub hold: f64,
+}
+
+/// The part of one step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepPrediction {
+    /// The step's name.
+    pub name: String,
+    /// Requests in the whole trial.
+    pub requests: u64,
+    /// Mean of the waits that ended within the trial; 0 when there are none.
+    pub mean_wait_ms: f64,
+    /// How many those are.
+    pub waits: u64,
+    /// Fewest and most requests in the whole trial, where answers decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Span>,
+}
+
+/// Fewest and most.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// Fewest.
+    pub low: f64,
+    /// Most.
+    pub high: f64,
+}
+
+/// Fewest and most requests of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Range {
+    /// In the whole trial.
+    pub trial: Span,
+    /// In the hold.
+    pub hold: Span,
+}
+
+impl Span {
+    pub(super) fn add(&mut self, other: Self) {
+        self.low += other.low;
+        self.high += other.high;
+    }
+}

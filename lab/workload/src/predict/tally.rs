@@ -1,0 +1,181 @@
+//! One replay of a load: the users' sessions, and what they send. It knows no budget.
+
+use std::time::Duration;
+
+use crate::load::LoadSpec;
+use crate::model::{Step, Workload};
+use crate::timing::{SessionChoice, TimingStream};
+
+use super::case::{Case, StepCount};
+use super::prediction::{Prediction, StepPrediction};
+
+/// Counts of one replay. Times are nanoseconds since the start of the ramp.
+pub(super) struct Tally<'a> {
+    workload: &'a Workload,
+    pace: Option<u64>,
+    ramp: u64,
+    end: u64,
+    hold_s: f64,
+    case: Case,
+    steps: Vec<Count>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    requests: u64,
+    hold: u64,
+    sure: u64,
+    sure_hold: u64,
+    waits: u64,
+    waited: u128,
+}
+
+impl<'a> Tally<'a> {
+    pub(super) fn new(workload: &'a Workload, load: &LoadSpec, case: Case) -> Self {
+        let ramp = load.ramp_ms * 1_000_000;
+        Self {
+            workload,
+            pace: workload.session.pace.map(|p| p.as_nanos() as u64),
+            ramp,
+            end: ramp + load.hold_ms * 1_000_000,
+            hold_s: load.hold_ms as f64 / 1e3,
+            case,
+            steps: vec![Count::default(); workload.session.steps.len()],
+        }
+    }
+
+    /// As long as it takes.
+    pub(super) fn never_ends(&mut self) {
+        self.end = u64::MAX;
+    }
+
+    /// One user from its start to the end of the hold.
+    pub(super) fn user(&mut self, stream: &mut TimingStream, start: u64) {
+        let mut planned = start;
+        let mut now = start;
+        while now < self.end {
+            match self.session(stream, now) {
+                Some(over) => now = over,
+                None => return,
+            }
+            // A cycle that overran is followed at once, and planning goes on from there.
+            planned = self
+                .pace
+                .map_or(now, |pace| planned.saturating_add(pace))
+                .max(now);
+            now = planned;
+        }
+    }
+
+    /// One session from `now` on; when it is over, or `None` when the trial is over first.
+    pub(super) fn session(&mut self, stream: &mut TimingStream, mut now: u64) -> Option<u64> {
+        let session = &self.workload.session;
+        let mut choice = SessionChoice::default();
+        for (block, (steps, control)) in session.blocks().enumerate() {
+            if control.is_some() && !choice.does(session.steps[steps.start].chance.as_ref(), stream)
+            {
+                continue;
+            }
+            let rounds = self.case.rounds_of_block(block, control);
+            if rounds == 0 {
+                let left_out = session.steps[steps].iter().map(Step::planned_rounds);
+                stream.pass_over(left_out.sum());
+                continue;
+            }
+            for round in 0..rounds {
+                for at in steps.clone() {
+                    now = self.step((at, round == 0), (&mut choice, stream), now)?;
+                }
+            }
+        }
+        Some(now)
+    }
+
+    /// One step, in a round that is `planned` or not; when it is over.
+    fn step(
+        &mut self,
+        (at, planned): (usize, bool),
+        (choice, stream): (&mut SessionChoice, &mut TimingStream),
+        mut now: u64,
+    ) -> Option<u64> {
+        let workload = self.workload;
+        let step = &workload.session.steps[at];
+        if !choice.does(step.chance.as_ref(), stream) {
+            return Some(now);
+        }
+        let rounds = self.case.rounds_of_step(at, step);
+        if rounds == 0 && planned {
+            stream.pass_over(step.planned_rounds());
+        }
+        for round in 0..rounds {
+            let sure = planned && round < step.planned_rounds();
+            let wait = nanos(match sure {
+                true => stream.next_wait(&step.wait),
+                false => stream.next_unplanned(&step.wait),
+            });
+            now = now.saturating_add(wait);
+            if now >= self.end {
+                return None;
+            }
+            self.count(at, sure, wait, now);
+        }
+        Some(now)
+    }
+
+    fn count(&mut self, at: usize, sure: bool, wait: u64, now: u64) {
+        let requests = self.workload.session.steps[at].requests.len() as u64;
+        let in_hold = if now >= self.ramp { requests } else { 0 };
+        let count = &mut self.steps[at];
+        count.requests += requests;
+        count.hold += in_hold;
+        if sure {
+            count.sure += requests;
+            count.sure_hold += in_hold;
+        }
+        count.waits += 1;
+        count.waited += u128::from(wait);
+    }
+
+    pub(super) fn finish(self, scale: f64, exact: bool) -> (Prediction, Vec<StepCount>) {
+        let scaled = |n: u64| (n as f64 * scale).round() as u64;
+        let step = |(step, count): (&Step, &Count)| StepPrediction {
+            name: step.name.clone(),
+            requests: scaled(count.requests),
+            mean_wait_ms: count.waited as f64 / 1e6 / count.waits.max(1) as f64,
+            waits: scaled(count.waits),
+            range: None,
+        };
+        let counted = |count: &Count| StepCount {
+            trial: count.requests as f64 * scale,
+            hold: count.hold as f64 * scale,
+            sure_trial: count.sure as f64 * scale,
+            sure_hold: count.sure_hold as f64 * scale,
+        };
+        let total: u64 = self.steps.iter().map(|c| c.requests).sum();
+        let in_hold: u64 = self.steps.iter().map(|c| c.hold).sum();
+        let hold_transactions = in_hold as f64 * scale;
+        let counts = self.steps.iter().map(counted).collect();
+        let prediction = Prediction {
+            transactions: total as f64 * scale,
+            hold_transactions,
+            offered_per_s: hold_transactions / self.hold_s,
+            exact,
+            arrivals: None,
+            range: None,
+            steps: self
+                .workload
+                .session
+                .steps
+                .iter()
+                .zip(&self.steps)
+                .map(step)
+                .collect(),
+        };
+        (prediction, counts)
+    }
+}
+
+/// Whole nanoseconds.
+pub(super) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
