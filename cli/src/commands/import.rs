@@ -105,14 +105,15 @@ fn finish(imported: &Imported, name: &str, to: &ToArgs) -> Result<Exit, Failure>
         .out
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("{name}.workload.yaml")));
+    let is_printed = out.as_os_str() == "-";
+    if !is_printed && !to.force {
+        written::is_free(&out)?;
+    }
     for said in &imported.said {
         say(format_args!("{said}"));
     }
-    if out.as_os_str() == "-" {
+    if is_printed {
         return print(&imported.workload);
-    }
-    if !to.force {
-        written::is_free(&out)?;
     }
     written::write(&out, &imported.workload)?;
     let given: String = imported

@@ -67,6 +67,13 @@ pub fn import(text: &str, options: &HarOptions) -> Result<Imported, ImportError>
              `--set parameters.origin=http://HOST:PORT`"
         ));
     }
+    if kept.iter().any(|one| one.answered("set-cookie").is_some()) {
+        said.push(
+            "a user keeps its cookies from one session to the next: what is answered to somebody who \
+             isn't signed in may be another answer from the second session on"
+                .to_owned(),
+        );
+    }
     let steps = build::steps(&kept, requests, sets);
     let asked = secrets.asked();
     let draft = Draft {
