@@ -3,6 +3,7 @@
 pub mod browser;
 pub mod mixed;
 pub mod place;
+pub mod postgres;
 pub mod server;
 pub mod stored;
 pub mod tmpfs;

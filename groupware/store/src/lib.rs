@@ -23,6 +23,7 @@ mod slices;
 mod snapshot;
 mod sqlite;
 mod stats;
+mod transfer;
 mod writer;
 
 pub use batch::{
@@ -33,8 +34,10 @@ pub use engine::{Engine, Outcome, Writer};
 pub use error::{Cause, CommitError, OpenError, ReadError, StoreError};
 pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store};
 pub use life::Condition;
+pub use lock::FolderLock;
 pub use options::StoreOptions;
 pub use snapshot::{Record, Show, Snapshot, Soon, Walk};
 pub use sqlite::{FILE_NAME, copy_records};
 pub use stats::{COMMIT_BOUNDS_US, COMMIT_BUCKETS, GROUP_BUCKETS, StoreStats};
+pub use transfer::{Stage, TransferError, Transferred, is_half_transferred, transfer};
 pub use writer::GROUP_BATCHES;

@@ -8,12 +8,20 @@ use crate::{OpenError, place};
 /// Held as long as the folder is open; the system lets go of it when the process ends, however
 /// it ends.
 #[derive(Debug)]
-pub(crate) struct FolderLock {
+pub struct FolderLock {
     _file: File,
 }
 
 impl FolderLock {
-    pub(crate) fn take(folder: &Path) -> Result<Self, OpenError> {
+    /// Holds a folder, which is made, for its owner alone, if it isn't there.
+    ///
+    /// # Errors
+    /// When another process holds it, or the disk refuses.
+    pub fn take(folder: &Path) -> Result<Self, OpenError> {
+        place::make_folder(folder).map_err(|source| OpenError::Io {
+            path: folder.into(),
+            source,
+        })?;
         let path = folder.join("lock");
         let io = |source| OpenError::Io {
             path: path.clone(),

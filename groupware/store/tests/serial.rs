@@ -12,14 +12,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_interleaving_equals_a_serial_order_in_memory(drafts in drafts()) {
+    fn any_interleaving_equals_a_serial_order_in_memory(drafts in drafts(4)) {
         let store = Store::memory(StoreOptions::default()).unwrap();
         let logs = run(std::slice::from_ref(&store), &drafts);
         check(&store, &logs)?;
     }
 
     #[test]
-    fn any_interleaving_equals_a_serial_order_on_sqlite(drafts in drafts()) {
+    fn any_interleaving_equals_a_serial_order_on_sqlite(drafts in drafts(4)) {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open_sqlite(folder.path(), StoreOptions::default()).unwrap();
         let logs = run(std::slice::from_ref(&store), &drafts);

@@ -160,6 +160,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("groupware-mailfiles", &[]),
     ("groupware-net", &["groupware-proto-proxy"]),
     ("groupware-people", &["groupware-store"]),
+    ("groupware-postgres", &["groupware-store", "groupware-text"]),
     ("groupware-proto-http", &[]),
     ("groupware-proto-lookup", &[]),
     ("groupware-proto-mime", &["groupware-text"]),

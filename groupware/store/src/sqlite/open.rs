@@ -46,10 +46,6 @@ pub(crate) fn open(
     folder: &Path,
     options: &StoreOptions,
 ) -> Result<(ReadPool, SqliteWriter), OpenError> {
-    place::make_folder(folder).map_err(|source| OpenError::Io {
-        path: folder.into(),
-        source,
-    })?;
     let lock = FolderLock::take(folder)?;
     let file = folder.join(FILE_NAME);
     let failed = |error: rusqlite::Error| match error.sqlite_error_code() {

@@ -24,6 +24,7 @@ macro_rules! keeps_the_contract {
             all_records_are_walked
             any_bytes_are_keys_and_values
             a_batch_sees_those_before_it_in_its_group
+            who_is_shown_a_record_can_ask_for_another
         }
     };
     ($open:path: $($rule:ident)*) => {
@@ -471,4 +472,41 @@ pub(crate) fn a_batch_sees_those_before_it_in_its_group(store: Store) {
     let sum = get(&store, "p", "n").unwrap();
     assert_eq!(counters(&sum.value).collect::<Vec<_>>(), [7]);
     assert_eq!(sum.revision, revisions[3]);
+}
+
+/// Whoever is shown many records, large ones among them, may look at others meanwhile.
+pub(crate) fn who_is_shown_a_record_can_ask_for_another(store: Store) {
+    const RECORDS: u32 = 300;
+    let large = vec![7; 100 << 10];
+    for first in (0..RECORDS).step_by(100) {
+        let put = batch(|b| {
+            for number in first..first + 100 {
+                b.put("p", number.to_be_bytes(), large.clone());
+                b.put("q", number.to_be_bytes(), number.to_be_bytes().to_vec());
+            }
+        });
+        store.commit_blocking(put).unwrap();
+    }
+    let mut seen = 0_u32;
+    let read = store.read(|snapshot| {
+        let mut failed = None;
+        snapshot.scan("p", b"", None, usize::MAX, &mut |key, record| {
+            assert_eq!(
+                (key, record.value.len()),
+                (&seen.to_be_bytes()[..], large.len())
+            );
+            match snapshot.get("q", key) {
+                Ok(other) => assert_eq!(other.unwrap().value, key),
+                Err(error) => failed = Some(error),
+            }
+            seen += 1;
+            match failed.is_some() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        failed.map_or(Ok(()), Err)
+    });
+    read.map_err(|error: StoreError| error).unwrap();
+    assert_eq!(seen, RECORDS);
 }

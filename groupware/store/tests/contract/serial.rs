@@ -34,7 +34,8 @@ enum Change {
     Partition,
 }
 
-pub(crate) fn drafts() -> impl Strategy<Value = Vec<Vec<Draft>>> {
+/// Batches for at most so many threads.
+pub(crate) fn drafts(threads: usize) -> impl Strategy<Value = Vec<Vec<Draft>>> {
     let kind = prop_oneof![Just(Kind::Absent), Just(Kind::Exists), Just(Kind::Mine)];
     let change = prop_oneof![
         6 => any::<u8>().prop_map(Change::Put),
@@ -48,7 +49,7 @@ pub(crate) fn drafts() -> impl Strategy<Value = Vec<Vec<Draft>>> {
         prop::collection::vec((change, 0..2_u8, 0..4_u8), 0..4),
     );
     let draft = draft.prop_map(|(asserts, ops)| Draft { asserts, ops });
-    prop::collection::vec(prop::collection::vec(draft, 1..12), 1..5)
+    prop::collection::vec(prop::collection::vec(draft, 1..12), 1..=threads)
 }
 
 fn partition(number: u8) -> String {

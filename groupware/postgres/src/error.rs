@@ -1,0 +1,132 @@
+//! What can go wrong when a database is opened, and how PostgreSQL's errors are sorted into the store's kinds.
+
+use std::fmt;
+use std::sync::Arc;
+
+use groupware_store::{CommitError, StoreError};
+use tokio_postgres::error::SqlState;
+
+/// Why a database could not be opened as a store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// It can't be reached, refuses the user, or failed.
+    #[error("cannot open {at}")]
+    Away {
+        /// The database, without its password.
+        at: String,
+        /// What the engine said.
+        source: StoreError,
+    },
+    /// What is set up there would lose what the store promises to keep.
+    #[error("{at} can't be trusted with data: {what}")]
+    Unfit {
+        /// The database, without its password.
+        at: String,
+        /// What is wrong, and how it is put right.
+        what: String,
+    },
+    /// Another server is using it.
+    #[error("{at} is in use by another server")]
+    InUse {
+        /// The database, without its password.
+        at: String,
+    },
+    /// There is no store in it, and none was to be made.
+    #[error("{at} holds no Plimsoll store")]
+    Nothing {
+        /// The database, without its password.
+        at: String,
+    },
+    /// The store was written by a later version of the program.
+    #[error("{at} has schema version {found}, and this program knows versions up to {known}")]
+    Newer {
+        /// The database, without its password.
+        at: String,
+        /// The schema version found.
+        found: i32,
+        /// The newest that this program can use.
+        known: i32,
+    },
+}
+
+/// What was waited for did not come.
+#[derive(Debug)]
+pub(crate) struct Late;
+
+impl fmt::Display for Late {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no answer in time")
+    }
+}
+
+impl std::error::Error for Late {}
+
+/// Something that is said in words alone.
+#[derive(Debug)]
+pub(crate) struct Said(pub(crate) String);
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Said {}
+
+/// No answer in time.
+pub(crate) fn late() -> StoreError {
+    StoreError::Away(Arc::new(Late))
+}
+
+/// What PostgreSQL said, as the kind that says what to do.
+pub(crate) fn kind(error: tokio_postgres::Error) -> StoreError {
+    match is_away(&error) {
+        true => StoreError::Away(Arc::new(error)),
+        false => StoreError::Database(Arc::new(error)),
+    }
+}
+
+/// The same of a group that was not stored.
+pub(crate) fn of_write(error: tokio_postgres::Error) -> CommitError {
+    match error.code() {
+        Some(code) if *code == SqlState::DISK_FULL => CommitError::Full,
+        _ => CommitError::Store(kind(error)),
+    }
+}
+
+/// Whether the same group may well be stored if it is tried again at once: it was in another's way, or its
+/// connection was lost before it was to be committed.
+pub(crate) fn is_worth_another_try(error: &tokio_postgres::Error) -> bool {
+    let code = error.code();
+    let is_in_the_way = code.is_some_and(|code| {
+        *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED
+    });
+    is_in_the_way || code != Some(&SqlState::LOCK_NOT_AVAILABLE) && is_away(error)
+}
+
+/// Whether it is the way to the server, or the server's state, and not the statement.
+pub(crate) fn is_away(error: &tokio_postgres::Error) -> bool {
+    let Some(code) = error.code() else {
+        // The connection failed. What the server sent could not be understood otherwise.
+        return error.is_closed() || has_io(error);
+    };
+    // Connections, resources other than the disk, and operators that step in (57): by their class.
+    let class = code.code().get(..2).unwrap_or_default();
+    matches!(class, "08" | "57")
+        || class == "53" && *code != SqlState::DISK_FULL
+        || *code == SqlState::READ_ONLY_SQL_TRANSACTION
+        || *code == SqlState::LOCK_NOT_AVAILABLE
+        || *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
+}
+
+fn has_io(error: &tokio_postgres::Error) -> bool {
+    let mut last: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = last {
+        if error.is::<std::io::Error>() {
+            return true;
+        }
+        last = error.source();
+    }
+    false
+}

@@ -1,0 +1,296 @@
+//! A group of batches, judged one after the other over what is stored: pure, without the database.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use bytes::Bytes;
+use groupware_store::{Batch, CommitError, Committed, Op, Outcome, added};
+
+/// So many locks stand for all partitions, however many a group touches: the server's table of locks has room
+/// for a bounded number.
+const LOCKS: u64 = 1024;
+
+/// What a group's batches assert something of or add to, and which partitions have to hold still for it.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted<'a> {
+    /// The locks, in their order, and whether nobody else may have each.
+    pub(crate) locks: Vec<i32>,
+    pub(crate) are_exclusive: Vec<bool>,
+    pub(crate) partitions: Vec<&'a [u8]>,
+    pub(crate) keys: Vec<&'a [u8]>,
+    /// Whether the value is needed, besides the revision.
+    pub(crate) with_values: Vec<bool>,
+}
+
+/// A record that was found: its place among the wanted, its revision, and its value if that was wanted.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) at: usize,
+    pub(crate) revision: u64,
+    pub(crate) value: Option<Bytes>,
+}
+
+type Place<'a> = (&'a [u8], &'a [u8]);
+
+/// What is to be written in the end. Ranges go first, then records one by one.
+#[derive(Debug, Default)]
+pub(crate) struct Writes<'a> {
+    pub(crate) emptied: Vec<&'a [u8]>,
+    pub(crate) ranges: Vec<(&'a [u8], &'a [u8], &'a [u8])>,
+    pub(crate) deletes: Vec<Place<'a>>,
+    pub(crate) puts: Vec<(Place<'a>, u64, Bytes)>,
+}
+
+impl Writes<'_> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.emptied.is_empty()
+            && self.ranges.is_empty()
+            && self.deletes.is_empty()
+            && self.puts.is_empty()
+    }
+
+    /// Bytes of keys and values, more or less.
+    pub(crate) fn bytes(&self) -> usize {
+        let puts = self.puts.iter();
+        puts.map(|((partition, key), _, value)| partition.len() + key.len() + value.len())
+            .sum()
+    }
+}
+
+impl<'a> Wanted<'a> {
+    pub(crate) fn of(group: &[&'a Batch]) -> Self {
+        let mut locks: BTreeMap<i32, bool> = BTreeMap::new();
+        let mut records: BTreeMap<Place<'a>, bool> = BTreeMap::new();
+        for batch in group {
+            for assert in &batch.asserts {
+                let (partition, key) = assert.target();
+                locks.entry(lock(partition)).or_default();
+                records.entry((partition.as_bytes(), key)).or_default();
+            }
+            for op in &batch.ops {
+                *locks.entry(lock(partition_of(op))).or_default() = true;
+                if let Op::Add { partition, key, .. } = op {
+                    *records.entry((partition.as_bytes(), key)).or_default() = true;
+                }
+            }
+        }
+        let mut wanted = Self::default();
+        (wanted.locks, wanted.are_exclusive) = locks.into_iter().unzip();
+        for ((partition, key), with_value) in records {
+            wanted.partitions.push(partition);
+            wanted.keys.push(key);
+            wanted.with_values.push(with_value);
+        }
+        wanted
+    }
+
+    /// Judges the batches in their order; the one at `i` gets the revision `first + i`.
+    pub(crate) fn judge(
+        &self,
+        found: Vec<Found>,
+        group: &[&'a Batch],
+        first: u64,
+    ) -> (Vec<Outcome>, Writes<'a>) {
+        let mut overlay = Overlay::over(self, found);
+        let mut outcomes = Vec::with_capacity(group.len());
+        for (revision, batch) in (first..).zip(group) {
+            let failed = batch.asserts.iter().position(|assert| {
+                let (partition, key) = assert.target();
+                !assert.holds(overlay.revision((partition.as_bytes(), key)))
+            });
+            outcomes.push(match failed {
+                Some(index) => Err(CommitError::Conflict { index }),
+                None => {
+                    for op in &batch.ops {
+                        overlay.change(op, revision);
+                    }
+                    Ok(Committed { revision })
+                }
+            });
+        }
+        (outcomes, overlay.writes())
+    }
+}
+
+/// The number that stands for a partition.
+fn lock(partition: &str) -> i32 {
+    i32::try_from(hash(partition.as_bytes()) % LOCKS).unwrap_or_default()
+}
+
+/// FNV-1a: the same in every version of this program, since several may be at one database.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn partition_of(op: &Op) -> &str {
+    match op {
+        Op::Put { partition, .. }
+        | Op::Add { partition, .. }
+        | Op::Delete { partition, .. }
+        | Op::DeleteRange { partition, .. }
+        | Op::DeletePartition { partition } => partition,
+    }
+}
+
+/// A record as the next batch of the group sees it.
+#[derive(Debug)]
+struct Entry {
+    /// Revision and value; the latter is empty where nobody needs it.
+    record: Option<(u64, Bytes)>,
+    is_changed: bool,
+}
+
+/// What is stored where anybody looks, and what the group has changed.
+#[derive(Debug, Default)]
+struct Overlay<'a> {
+    entries: BTreeMap<Place<'a>, Entry>,
+    emptied: Vec<&'a [u8]>,
+    ranges: Vec<(&'a [u8], &'a [u8], &'a [u8])>,
+}
+
+impl<'a> Overlay<'a> {
+    fn over(wanted: &Wanted<'a>, found: Vec<Found>) -> Self {
+        let mut overlay = Self::default();
+        for record in found {
+            let (Some(partition), Some(key)) =
+                (wanted.partitions.get(record.at), wanted.keys.get(record.at))
+            else {
+                continue;
+            };
+            let entry = Entry {
+                record: Some((record.revision, record.value.unwrap_or_default())),
+                is_changed: false,
+            };
+            overlay.entries.insert((partition, key), entry);
+        }
+        overlay
+    }
+
+    fn revision(&self, place: (&[u8], &[u8])) -> Option<u64> {
+        let entry = self.entries.get(&place)?;
+        entry.record.as_ref().map(|(revision, _)| *revision)
+    }
+
+    fn change(&mut self, op: &'a Op, revision: u64) {
+        match op {
+            Op::Put {
+                partition,
+                key,
+                value,
+            } => self.set((partition.as_bytes(), key), Some((revision, value.clone()))),
+            Op::Add { partition, key, by } => {
+                let place = (partition.as_bytes(), key.as_slice());
+                let entry = self.entries.get(&place);
+                let old = entry.and_then(|entry| entry.record.as_ref());
+                let sums = added(old.map_or(&[], |(_, value)| value), by);
+                self.set(place, Some((revision, sums.into())));
+            }
+            Op::Delete { partition, key } => self.set((partition.as_bytes(), key), None),
+            Op::DeleteRange {
+                partition,
+                from,
+                to,
+            } if from < to => {
+                let partition = partition.as_bytes();
+                let to_go = (partition, from.as_slice())..(partition, to.as_slice());
+                for (_, entry) in self.entries.range_mut(to_go) {
+                    entry.record = None;
+                    entry.is_changed = true;
+                }
+                self.ranges.push((partition, from, to));
+            }
+            Op::DeleteRange { .. } => {}
+            Op::DeletePartition { partition } => {
+                let partition = partition.as_bytes();
+                let first: Place<'a> = (partition, &[]);
+                let entries = self
+                    .entries
+                    .range_mut((Bound::Included(first), Bound::Unbounded));
+                for (_, entry) in entries.take_while(|((of, _), _)| *of == partition) {
+                    entry.record = None;
+                    entry.is_changed = true;
+                }
+                self.emptied.push(partition);
+            }
+        }
+    }
+
+    fn set(&mut self, place: Place<'a>, record: Option<(u64, Bytes)>) {
+        let is_changed = true;
+        self.entries.insert(place, Entry { record, is_changed });
+    }
+
+    /// In the end, only the last word on each record counts, and each word on a range was said before the last
+    /// word on whatever is in it now.
+    fn writes(self) -> Writes<'a> {
+        let mut writes = Writes {
+            emptied: self.emptied,
+            ranges: self.ranges,
+            ..Writes::default()
+        };
+        for (place, entry) in self.entries {
+            match entry.record {
+                _ if !entry.is_changed => {}
+                Some((revision, value)) => writes.puts.push((place, revision, value)),
+                None => writes.deletes.push(place),
+            }
+        }
+        writes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_is_locked_once_for_all_that_is_done_in_it() {
+        let mut batch = Batch::new();
+        batch.assert_absent("a", "1").put("a", "1", "");
+        batch.assert_exists("b", "2").assert_exists("b", "3");
+        batch.add("c", "4", [1]);
+        let wanted = Wanted::of(&[&batch, &batch]);
+        let mut locks = [("a", true), ("b", false), ("c", true)].map(|(p, it)| (lock(p), it));
+        locks.sort_unstable();
+        let found: Vec<_> = wanted.locks.into_iter().zip(wanted.are_exclusive).collect();
+        assert_eq!(found, locks);
+        assert_eq!(wanted.keys, [b"1", b"2", b"3", b"4"]);
+        assert_eq!(wanted.with_values, [false, false, false, true]);
+    }
+
+    #[test]
+    fn the_last_word_on_a_record_counts() {
+        let mut first = Batch::new();
+        first
+            .put("p", "a", "1")
+            .put("p", "b", "1")
+            .put("q", "a", "1");
+        let mut second = Batch::new();
+        second.assert_revision("p", "a", 7);
+        second.delete_range("p", "a", "b").put("p", "b", "2");
+        second.delete_partition("q").put("q", "z", "");
+        let mut third = Batch::new();
+        third.assert_absent("p", "a").assert_absent("q", "z");
+        let group = [&first, &second, &third];
+        let wanted = Wanted::of(&group);
+        let (outcomes, writes) = wanted.judge(Vec::new(), &group, 7);
+        let told = outcomes.iter().map(|outcome| match outcome {
+            Ok(committed) => committed.revision,
+            Err(CommitError::Conflict { index }) => 100 + *index as u64,
+            Err(_) => 0,
+        });
+        let told: Vec<_> = told.collect();
+        assert_eq!(told, [7, 8, 101]);
+        let puts: Vec<_> = writes
+            .puts
+            .iter()
+            .map(|(place, revision, _)| (*place, *revision))
+            .collect();
+        assert_eq!(puts, [((&b"p"[..], &b"b"[..]), 8), ((b"q", b"z"), 8)]);
+        assert_eq!(writes.deletes, [(&b"p"[..], &b"a"[..]), (b"q", b"a")]);
+        assert_eq!(writes.ranges, [(&b"p"[..], &b"a"[..], &b"b"[..])]);
+        assert_eq!(writes.emptied, [b"q"]);
+    }
+}

@@ -1,0 +1,146 @@
+//! Opens a database as a store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use groupware_store::{Store, StoreError, StoreOptions};
+use tokio::time::{sleep, timeout};
+
+use crate::address::Database;
+use crate::clock::Deadline;
+use crate::error::{OpenError, Said, late};
+use crate::fit::{check_server, check_store};
+use crate::group::hash;
+use crate::link::{Identity, Link};
+use crate::pool::{Loop, Pool};
+use crate::session::{Role, Session};
+use crate::writer::PostgresWriter;
+
+/// Most sessions that read at once, unless said otherwise: the server has 100 in all as it comes.
+const READERS: usize = 32;
+/// How long the database is waited for, unless said otherwise.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Time between two looks whether another server has gone.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How a database is used.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PostgresOptions {
+    /// Most sessions that read at once; a reader beyond that waits. One more writes.
+    pub readers: usize,
+    /// How long the server may stay without an answer: then reads and writes fail, for now.
+    pub patience: Duration,
+    /// Whether other stores may be open on the same database, in this process or others. What a server
+    /// remembers of users is then its own affair; one that can't refresh it has to be alone.
+    pub is_shared: bool,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            readers: READERS,
+            patience: PATIENCE,
+            is_shared: false,
+        }
+    }
+}
+
+impl PostgresOptions {
+    /// Sets the most sessions that read at once.
+    #[must_use]
+    pub fn readers(mut self, most: usize) -> Self {
+        self.readers = most.max(1);
+        self
+    }
+
+    /// Sets how long the server may stay without an answer.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Lets other stores be open on the same database.
+    #[must_use]
+    pub fn shared(mut self) -> Self {
+        self.is_shared = true;
+        self
+    }
+}
+
+/// Opens the store in a database, which is made there if there is none. Blocks while it connects.
+///
+/// # Errors
+/// See [`OpenError`].
+pub fn open(
+    database: &Database,
+    options: &StoreOptions,
+    how: &PostgresOptions,
+) -> Result<Store, OpenError> {
+    let at = || database.to_string();
+    let away = |source| OpenError::Away { at: at(), source };
+    let io = |error| away(StoreError::Thread(Arc::new(error)));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(io)?;
+    let database = Arc::new(database.clone());
+    // On a thread of its own: this one may belong to an event loop.
+    let (runtime, opened) = std::thread::scope(|scope| {
+        let (database, options, how) = (&database, &options, &how);
+        let opening = scope.spawn(move || {
+            let opened = runtime.block_on(link(database, options.as_it_is, how));
+            (runtime, opened)
+        });
+        opening.join().expect("opening a database does not panic")
+    });
+    let (link, identity) = opened?;
+    let writer = PostgresWriter::new(runtime, link);
+    let event_loop = Loop::start().map_err(io)?;
+    let pool = Pool::new(
+        (database.clone(), identity),
+        (how.readers, how.patience),
+        event_loop,
+    );
+    Store::over(pool, writer, options).map_err(away)
+}
+
+async fn link(
+    database: &Arc<Database>,
+    as_it_is: bool,
+    how: &PostgresOptions,
+) -> Result<(Link, Identity), OpenError> {
+    let away = |source| OpenError::Away {
+        at: database.to_string(),
+        source,
+    };
+    let session = timeout(
+        how.patience,
+        Session::open(database, Role::Writer, how.patience),
+    )
+    .await;
+    let session = session.unwrap_or_else(|_| Err(late())).map_err(away)?;
+    check_server(&session, database).await?;
+    check_store(&session, database, as_it_is).await?;
+    let mut bytes = [0; 8];
+    let random = getrandom::fill(&mut bytes);
+    random.map_err(|error| away(StoreError::Database(Arc::new(Said(error.to_string())))))?;
+    let identity = Identity {
+        node: i64::from_le_bytes(bytes),
+        site: hash(format!("plimsoll store {}", database.schema).as_bytes()).cast_signed(),
+        is_alone: !how.is_shared,
+    };
+    let deadline = Deadline::after(how.patience);
+    // A server that was killed leaves its lock as soon as the database's server has noticed.
+    while !identity.claim(&session).await.map_err(away)? {
+        if deadline.is_over() {
+            return Err(OpenError::InUse {
+                at: database.to_string(),
+            });
+        }
+        sleep(PAUSE).await;
+    }
+    let link = Link::new(Arc::clone(database), identity, how.patience, session);
+    Ok((link.await.map_err(away)?, identity))
+}

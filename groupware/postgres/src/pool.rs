@@ -1,0 +1,217 @@
+//! Sessions that read, and the thread that moves what is said on them: whoever reads may be a thread of an
+//! event loop, and sleeps until its answer is there.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use futures_util::future::join4;
+use groupware_store::StoreError;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio_postgres::{Client, Error, Statement};
+
+use crate::address::Database;
+use crate::clock::Deadline;
+use crate::error::{kind, late};
+use crate::link::Identity;
+use crate::session::{Role, Session};
+use crate::sql;
+use crate::wait::wait;
+
+/// An event loop on a thread of its own, which ends with this value.
+pub(crate) struct Loop {
+    handle: Handle,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Loop {
+    pub(crate) fn start() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::Builder::new()
+            .name("store-postgres".to_owned())
+            .spawn(move || _ = runtime.block_on(stopped))?;
+        Ok(Self {
+            handle,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Does something there, and sleeps until it is done.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+        most: Duration,
+    ) -> Result<T, StoreError> {
+        let task = self
+            .handle
+            .spawn(async move { tokio::time::timeout(most, work).await });
+        // Its own limit comes first.
+        match wait(task, most + Duration::from_secs(1)) {
+            Some(Ok(Ok(done))) => done,
+            _ => Err(late()),
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // It has no way to fail.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The statements of a session that reads.
+pub(crate) struct Statements {
+    pub(crate) get: Statement,
+    pub(crate) get_many: Statement,
+    pub(crate) scan: [Statement; 2],
+    pub(crate) measure: [Statement; 2],
+    pub(crate) walk: Statement,
+}
+
+impl Statements {
+    async fn prepare(client: &Client) -> Result<Self, Error> {
+        let (first, second) = futures_util::future::join(
+            join4(
+                client.prepare(sql::GET),
+                client.prepare(sql::GET_MANY),
+                client.prepare(sql::SCAN_FROM),
+                client.prepare(sql::SCAN_RANGE),
+            ),
+            futures_util::future::join3(
+                client.prepare(sql::MEASURE_FROM),
+                client.prepare(sql::MEASURE_RANGE),
+                client.prepare(sql::WALK),
+            ),
+        )
+        .await;
+        Ok(Self {
+            get: first.0?,
+            get_many: first.1?,
+            scan: [first.2?, first.3?],
+            measure: [second.0?, second.1?],
+            walk: second.2?,
+        })
+    }
+}
+
+/// A session and what it has prepared.
+pub(crate) struct Reader {
+    pub(crate) session: Session,
+    pub(crate) statements: Statements,
+}
+
+/// As many sessions as there may be at once, of which those without work wait for the next reader.
+pub(crate) struct Pool {
+    database: Arc<Database>,
+    identity: Identity,
+    patience: Duration,
+    most: usize,
+    state: Mutex<State>,
+    given_back: Condvar,
+    /// Ends after the sessions.
+    event_loop: Loop,
+}
+
+#[derive(Default)]
+struct State {
+    idle: Vec<Reader>,
+    /// Sessions in use or being opened.
+    busy: usize,
+}
+
+impl Pool {
+    pub(crate) fn new(
+        (database, identity): (Arc<Database>, Identity),
+        (most, patience): (usize, Duration),
+        event_loop: Loop,
+    ) -> Self {
+        Self {
+            database,
+            identity,
+            patience,
+            most,
+            state: Mutex::default(),
+            given_back: Condvar::new(),
+            event_loop,
+        }
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// A session that nobody else uses until it is put back, or let go.
+    pub(crate) fn take(&self) -> Result<Reader, StoreError> {
+        if let Some(idle) = self.admit()? {
+            return Ok(idle);
+        }
+        let opened = self.open();
+        if opened.is_err() {
+            self.leave(None);
+        }
+        opened
+    }
+
+    /// A session without work, or the right to open one.
+    fn admit(&self) -> Result<Option<Reader>, StoreError> {
+        let deadline = Deadline::after(self.patience);
+        let mut state = self.lock();
+        loop {
+            while let Some(reader) = state.idle.pop() {
+                if !reader.session.client.is_closed() {
+                    state.busy += 1;
+                    return Ok(Some(reader));
+                }
+            }
+            if state.busy < self.most {
+                state.busy += 1;
+                return Ok(None);
+            }
+            if deadline.is_over() {
+                return Err(late());
+            }
+            let waited = self.given_back.wait_timeout(state, deadline.left());
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn open(&self) -> Result<Reader, StoreError> {
+        let (database, identity) = (Arc::clone(&self.database), self.identity);
+        let patience = self.patience;
+        let opened = async move {
+            let session = Session::open(&database, Role::Reader, patience).await?;
+            identity.share(&session).await?;
+            let statements = Statements::prepare(&session.client).await.map_err(kind)?;
+            Ok(Reader {
+                session,
+                statements,
+            })
+        };
+        self.event_loop.run(opened, patience)
+    }
+
+    /// Lets the next have a session, or the room that it had.
+    pub(crate) fn leave(&self, reader: Option<Reader>) {
+        let mut state = self.lock();
+        state.busy -= 1;
+        state.idle.extend(reader);
+        drop(state);
+        self.given_back.notify_one();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

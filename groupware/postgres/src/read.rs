@@ -1,0 +1,357 @@
+//! The engine's half that reads: a snapshot is a transaction on a session of its own, and begins with the first
+//! look, in one exchange with it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::pin::pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::join;
+use groupware_store::{Engine, Record, Show, Snapshot, Soon, StoreError, Walk};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row, RowStream, Statement};
+
+use crate::error::{kind, late};
+use crate::pool::{Pool, Reader};
+use crate::sql;
+use crate::wait::{begin, wait};
+
+/// Records that are asked for at once: few at first, for whoever looks at the first ones only.
+const FIRST_ROWS: usize = 64;
+/// And most.
+const MOST_ROWS: usize = 4096;
+/// Bytes of records after which no more are taken at once; the last of them may be a large one.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// How much longer than usual an answer may take that is about all records.
+const FULL_LOOK: Duration = Duration::from_secs(3600);
+
+type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+impl Engine for Pool {
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(View::open(self)?))
+    }
+
+    fn data_bytes(&self) -> Result<u64, StoreError> {
+        let bytes: i64 = View::open(self)?.number(sql::SIZE, self.patience())?;
+        Ok(bytes.unsigned_abs())
+    }
+
+    /// Reads every record to its last byte, as the index leads to them, and counts them without it.
+    fn check(&self) -> Result<Vec<String>, StoreError> {
+        let view = View::open(self)?;
+        let mut found = 0_i64;
+        view.walk(None, usize::MAX, &mut |_, _, _| {
+            found += 1;
+            ControlFlow::Continue(())
+        })?;
+        view.asked(view.client().batch_execute(sql::COUNT_BY_TABLE), FULL_LOOK)?;
+        let there = view.number(sql::COUNT, FULL_LOOK)?;
+        Ok(match found == there {
+            true => Vec::new(),
+            false => vec![format!(
+                "the index leads to {found} records, and the table has {there}: REINDEX TABLE records"
+            )],
+        })
+    }
+}
+
+/// One transaction.
+struct View<'pool> {
+    pool: &'pool Pool,
+    /// Taken when the transaction ends.
+    reader: Option<Reader>,
+    has_begun: Cell<bool>,
+    /// Something went wrong: nobody else gets the session.
+    is_broken: Cell<bool>,
+    fetched: RefCell<HashMap<String, HashMap<Vec<u8>, Option<Record>>>>,
+}
+
+impl<'pool> View<'pool> {
+    fn open(pool: &'pool Pool) -> Result<Self, StoreError> {
+        Ok(Self {
+            reader: Some(pool.take()?),
+            pool,
+            has_begun: Cell::new(false),
+            is_broken: Cell::new(false),
+            fetched: RefCell::default(),
+        })
+    }
+
+    fn reader(&self) -> &Reader {
+        self.reader
+            .as_ref()
+            .expect("the session is taken only by drop")
+    }
+
+    fn client(&self) -> &tokio_postgres::Client {
+        &self.reader().session.client
+    }
+
+    /// Asks, and begins the transaction on the way if this is its first question.
+    fn asked<T>(
+        &self,
+        question: impl Future<Output = Result<T, Error>>,
+        more: Duration,
+    ) -> Result<T, StoreError> {
+        let most = self.pool.patience() + more;
+        let answer = match self.has_begun.replace(true) {
+            true => wait(question, most),
+            false => {
+                let begun = self.client().batch_execute(sql::BEGIN_READ);
+                let both = wait(join(begun, question), most);
+                both.map(|(begun, answer)| begun.and(answer))
+            }
+        };
+        let answer = answer.map_or_else(|| Err(late()), |answer| answer.map_err(kind));
+        self.is_broken.set(self.is_broken.get() || answer.is_err());
+        answer
+    }
+
+    fn number(&self, sql: &str, more: Duration) -> Result<i64, StoreError> {
+        let row = self.asked(self.client().query_one(sql, &[]), more)?;
+        row.try_get(0).map_err(kind)
+    }
+
+    fn query(&self, of: &Statement, parameters: Parameters<'_>) -> Result<Vec<Row>, StoreError> {
+        self.asked(self.client().query(of, parameters), Duration::ZERO)
+    }
+
+    /// The first rows of an answer, as many as memory is meant to hold at once; and whether there are more.
+    ///
+    /// They are all there before anybody sees one: who sees one may ask for something else, and no answer
+    /// comes before those that were asked for earlier are taken.
+    fn page(
+        &self,
+        of: &Statement,
+        parameters: Parameters<'_>,
+    ) -> Result<(Vec<Row>, bool), StoreError> {
+        let question = self.client().query_raw(of, parameters.iter().copied());
+        let rows: RowStream = self.asked(question, Duration::ZERO)?;
+        let mut rows = pin!(rows);
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        while bytes < PAGE_BYTES {
+            let next = wait(rows.next(), self.pool.patience()).ok_or_else(late);
+            let row = next.and_then(|row| row.transpose().map_err(kind));
+            match row.inspect_err(|_| self.is_broken.set(true))? {
+                Some(row) => {
+                    bytes += row.raw_size_bytes();
+                    page.push(row);
+                }
+                None => return Ok((page, false)),
+            }
+        }
+        Ok((page, true))
+    }
+
+    /// Shows rows page by page, so that whoever has seen enough has not asked for all; `ask` asks for so many
+    /// after a row.
+    fn pages(
+        &self,
+        limit: usize,
+        mut ask: impl FnMut(Option<&Row>, i64) -> Result<(Vec<Row>, bool), StoreError>,
+        mut visit: impl FnMut(&Row) -> Result<ControlFlow<()>, Error>,
+    ) -> Result<(), StoreError> {
+        let (mut left, mut most, mut last) = (limit, FIRST_ROWS, None);
+        while left > 0 {
+            let wanted = most.min(left);
+            let (rows, is_cut) = ask(last.as_ref(), wanted as i64)?;
+            for row in &rows {
+                if visit(row).map_err(kind)?.is_break() {
+                    return Ok(());
+                }
+            }
+            let count = rows.len();
+            left -= count;
+            if !is_cut && count < wanted {
+                return Ok(());
+            }
+            most = match is_cut {
+                true => count.max(1),
+                false => (most * 2).min(MOST_ROWS),
+            };
+            last = rows.into_iter().next_back();
+        }
+        Ok(())
+    }
+
+    /// Shows the records of a range.
+    fn range(
+        &self,
+        (partition, from, to, limit): (&str, &[u8], Option<&[u8]>, usize),
+        statements: &[Statement; 2],
+        mut visit: impl FnMut(&[u8], &Row) -> Result<ControlFlow<()>, Error>,
+    ) -> Result<(), StoreError> {
+        let partition = partition.as_bytes();
+        let ask = |last: Option<&Row>, limit: i64| {
+            let from = match last {
+                Some(last) => [last.try_get::<_, &[u8]>(0).map_err(kind)?, &[0]].concat(),
+                None => from.to_vec(),
+            };
+            match to {
+                Some(to) => self.page(&statements[1], &[&partition, &from, &limit, &to]),
+                None => self.page(&statements[0], &[&partition, &from, &limit]),
+            }
+        };
+        self.pages(limit, ask, |row| visit(row.try_get(0)?, row))
+    }
+
+    fn fetched(&self, partition: &str, key: &[u8]) -> Option<Option<Record>> {
+        self.fetched.borrow().get(partition)?.get(key).cloned()
+    }
+}
+
+impl Snapshot for View<'_> {
+    fn is_far(&self) -> bool {
+        true
+    }
+
+    fn get(&self, partition: &str, key: &[u8]) -> Result<Option<Record>, StoreError> {
+        if let Some(record) = self.fetched(partition, key) {
+            return Ok(record);
+        }
+        let get = &self.reader().statements.get;
+        let question = self.client();
+        let parameters: Parameters<'_> = &[&partition.as_bytes(), &key];
+        let row = self.asked(question.query_opt(get, parameters), Duration::ZERO)?;
+        row.map(|row| record(&row, 0)).transpose().map_err(kind)
+    }
+
+    fn get_many(&self, keys: &[(&str, &[u8])]) -> Result<Vec<Option<Record>>, StoreError> {
+        let mut records = vec![None; keys.len()];
+        if keys.is_empty() {
+            return Ok(records);
+        }
+        let (partitions, wanted): (Vec<&[u8]>, Vec<&[u8]>) = keys
+            .iter()
+            .map(|(partition, key)| (partition.as_bytes(), *key))
+            .unzip();
+        let get_many = &self.reader().statements.get_many;
+        for row in self.query(get_many, &[&partitions, &wanted])? {
+            let at: i64 = row.try_get(0).map_err(kind)?;
+            let found = record(&row, 1).map_err(kind)?;
+            let slot = usize::try_from(at - 1)
+                .ok()
+                .and_then(|at| records.get_mut(at));
+            if let Some(slot) = slot {
+                *slot = Some(found);
+            }
+        }
+        Ok(records)
+    }
+
+    fn prefetch(&self, soon: &Soon) -> Result<(), StoreError> {
+        let is_new = |(partition, key): &&(std::sync::Arc<str>, Vec<u8>)| {
+            self.fetched(partition, key).is_none()
+        };
+        let keys = soon.keys.iter().filter(is_new);
+        let keys: Vec<_> = keys
+            .map(|(partition, key)| (&**partition, key.as_slice()))
+            .collect();
+        let records = self.get_many(&keys)?;
+        let mut fetched = self.fetched.borrow_mut();
+        for ((partition, key), record) in keys.into_iter().zip(records) {
+            let of = fetched.entry(partition.to_owned()).or_default();
+            of.insert(key.to_vec(), record);
+        }
+        Ok(())
+    }
+
+    fn scan(
+        &self,
+        partition: &str,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+        visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let scan = &self.reader().statements.scan;
+        self.range((partition, from, to, limit), scan, |key, row| {
+            Ok(visit(key, record(row, 1)?))
+        })
+    }
+
+    fn browse(
+        &self,
+        partition: &str,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+        show: Show<'_>,
+    ) -> Result<(), StoreError> {
+        let scan = &self.reader().statements.scan;
+        self.range((partition, from, to, limit), scan, |key, row| {
+            Ok(show(key, row.try_get(2)?))
+        })
+    }
+
+    fn measure(
+        &self,
+        partition: &str,
+        from: &[u8],
+        to: Option<&[u8]>,
+        limit: usize,
+        tell: &mut dyn FnMut(&[u8], u64) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let measure = &self.reader().statements.measure;
+        self.range((partition, from, to, limit), measure, |key, row| {
+            Ok(tell(key, row.try_get::<_, i64>(1)?.unsigned_abs()))
+        })
+    }
+
+    fn walk(
+        &self,
+        after: Option<(&str, &[u8])>,
+        limit: usize,
+        visit: Walk<'_>,
+    ) -> Result<(), StoreError> {
+        let walk = &self.reader().statements.walk;
+        let ask = |last: Option<&Row>, limit: i64| {
+            // Names of partitions are never empty, so that the empty one is before them all.
+            let (mut partition, mut key): (&[u8], &[u8]) = match after {
+                Some((partition, key)) => (partition.as_bytes(), key),
+                None => (b"", b""),
+            };
+            if let Some(last) = last {
+                partition = last.try_get(0).map_err(kind)?;
+                key = last.try_get(1).map_err(kind)?;
+            }
+            self.page(walk, &[&partition, &key, &limit])
+        };
+        self.pages(limit, ask, |row| {
+            let name = String::from_utf8_lossy(row.try_get(0)?);
+            Ok(visit(&name, row.try_get(1)?, record(row, 2)?))
+        })
+    }
+}
+
+impl Drop for View<'_> {
+    fn drop(&mut self) {
+        let reader = self.reader.take();
+        let reader = reader.filter(|_| !self.is_broken.get());
+        if let Some(reader) = &reader
+            && self.has_begun.get()
+        {
+            // The next question of the session comes after it.
+            begin(reader.session.client.batch_execute(sql::ROLLBACK));
+        }
+        self.pool.leave(reader);
+    }
+}
+
+/// The record whose revision is in column `at` and whose value is in the next one.
+fn record(row: &Row, at: usize) -> Result<Record, Error> {
+    let revision: i64 = row.try_get(at)?;
+    Ok(Record {
+        value: Bytes::copy_from_slice(row.try_get(at + 1)?),
+        revision: revision.unsigned_abs(),
+    })
+}

@@ -1,0 +1,125 @@
+//! All statements. Tables are named without their schema, which every session has in its search path.
+
+/// Version of the tables. A change of their shape gets the next number and a step from the last.
+pub(crate) const SCHEMA_VERSION: i32 = 1;
+
+/// Partitions are bytes, as keys are: their order is then the store's own whatever the database's collation
+/// and encoding, and a name may hold any character. Long values lie beside their row, uncompressed: most are
+/// read as a whole, and some are compressed already.
+pub(crate) const SCHEMA: &str = "
+    CREATE TABLE records (
+        partition bytea NOT NULL,
+        key bytea NOT NULL,
+        revision bigint NOT NULL,
+        value bytea NOT NULL,
+        PRIMARY KEY (partition, key)
+    ) WITH (fillfactor = 80);
+    ALTER TABLE records ALTER value SET STORAGE EXTERNAL;
+    CREATE SEQUENCE revisions;
+    CREATE TABLE writers (
+        node bigint PRIMARY KEY,
+        last bigint NOT NULL,
+        seen timestamptz NOT NULL DEFAULT now()
+    );
+    CREATE TABLE store (version integer NOT NULL, owner bigint);
+";
+pub(crate) const VERSION: &str = "SELECT version FROM store";
+/// What is there of a store's tables, whether they outlast a crash, in this session's schema.
+pub(crate) const TABLES: &str = "SELECT relname::text, relpersistence = 'p' FROM pg_class
+    WHERE relnamespace = to_regnamespace(quote_ident($1))::oid
+        AND relname IN ('records', 'revisions', 'writers', 'store')";
+pub(crate) const SETTINGS: &str = "SELECT name, setting FROM pg_settings WHERE name IN
+    ('fsync', 'full_page_writes', 'synchronous_commit', 'server_version_num',
+     'max_locks_per_transaction', 'transaction_read_only', 'max_connections')";
+
+/// Every look-up is of few rows by their key, whatever statistics, or their absence, may say. A client that is
+/// gone without a word is noticed within five seconds.
+pub(crate) const TUNE: &str = "
+    SET jit = off;
+    SET enable_seqscan = off;
+    SET enable_hashjoin = off;
+    SET enable_mergejoin = off;
+    SET enable_bitmapscan = off;
+    SET plan_cache_mode = force_generic_plan;
+    SET client_min_messages = warning;
+    SET default_transaction_read_only = off;
+    SET statement_timeout = 0;
+    SET tcp_keepalives_idle = 2;
+    SET tcp_keepalives_interval = 1;
+    SET tcp_keepalives_count = 3;
+    SET tcp_user_timeout = 5000;
+";
+
+/// In the order of the numbers, so that nobody waits for one who waits for him.
+pub(crate) const LOCK: &str = "SELECT CASE WHEN exclusive
+        THEN pg_advisory_xact_lock($1, number)
+        ELSE pg_advisory_xact_lock_shared($1, number) END
+    FROM unnest($2::int[], $3::bool[]) AS t(number, exclusive)";
+/// A group's number, from which its batches' revisions are made.
+pub(crate) const NUMBER: &str = "SELECT nextval('revisions')";
+/// The records that a group asserts something of or adds to, and the values of the latter.
+pub(crate) const LOOK: &str = "SELECT t.at, r.revision, CASE WHEN t.with_value THEN r.value END
+    FROM unnest($1::bytea[], $2::bytea[], $3::bool[])
+        WITH ORDINALITY AS t(partition, key, with_value, at)
+    JOIN records r ON r.partition = t.partition AND r.key = t.key";
+pub(crate) const PUT: &str = "INSERT INTO records (partition, key, revision, value)
+    SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bytea[])
+    ON CONFLICT (partition, key)
+    DO UPDATE SET revision = excluded.revision, value = excluded.value";
+pub(crate) const DELETE: &str = "DELETE FROM records r
+    USING unnest($1::bytea[], $2::bytea[]) AS t(partition, key)
+    WHERE r.partition = t.partition AND r.key = t.key";
+pub(crate) const DELETE_RANGES: &str = "DELETE FROM records r
+    USING unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS t(partition, first, after)
+    WHERE r.partition = t.partition AND r.key >= t.first AND r.key < t.after";
+pub(crate) const EMPTY: &str = "DELETE FROM records r
+    USING unnest($1::bytea[]) AS t(partition) WHERE r.partition = t.partition";
+/// A number that doesn't follow the last one is NULL, which the table refuses: then nothing is stored.
+pub(crate) const MARK: &str = "INSERT INTO writers AS w (node, last) VALUES ($1, $2)
+    ON CONFLICT (node)
+    DO UPDATE SET last = CASE WHEN w.last = excluded.last - 1 THEN excluded.last END";
+
+/// A writer's row, and its marker as it is: made or touched, so that this commit, and so everything before
+/// it, is where a commit has to be to last.
+pub(crate) const ENROL: &str = "INSERT INTO writers AS w (node, last) VALUES ($1, 0)
+    ON CONFLICT (node) DO UPDATE SET seen = now() RETURNING last";
+pub(crate) const LEAVE: &str = "DELETE FROM writers WHERE node = $1";
+/// Rows of writers that are gone without a word. One that is away for a moment only is younger.
+pub(crate) const FORGET: &str = "DELETE FROM writers
+    WHERE seen < now() - interval '30 days' AND pg_try_advisory_xact_lock(node)";
+
+pub(crate) const LOCK_NODE: &str = "SELECT pg_advisory_lock($1)";
+pub(crate) const TRY_SITE: &str = "SELECT pg_try_advisory_lock($1)";
+pub(crate) const SHARE_SITE: &str = "SELECT pg_advisory_lock_shared($1)";
+pub(crate) const FREE_SITE: &str = "SELECT pg_advisory_unlock($1)";
+pub(crate) const OWNER: &str = "SELECT owner FROM store";
+pub(crate) const OWN: &str = "UPDATE store SET owner = $1";
+
+pub(crate) const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+pub(crate) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+pub(crate) const COMMIT: &str = "COMMIT";
+pub(crate) const ROLLBACK: &str = "ROLLBACK";
+
+pub(crate) const GET: &str =
+    "SELECT revision, value FROM records WHERE partition = $1 AND key = $2";
+pub(crate) const GET_MANY: &str = "SELECT t.at, r.revision, r.value
+    FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS t(partition, key, at)
+    JOIN records r ON r.partition = t.partition AND r.key = t.key";
+pub(crate) const SCAN_FROM: &str = "SELECT key, revision, value FROM records
+    WHERE partition = $1 AND key >= $2 ORDER BY key LIMIT $3";
+pub(crate) const SCAN_RANGE: &str = "SELECT key, revision, value FROM records
+    WHERE partition = $1 AND key >= $2 AND key < $4 ORDER BY key LIMIT $3";
+/// The length of a long value is told without reading it.
+pub(crate) const MEASURE_FROM: &str = "SELECT key, octet_length(value)::bigint FROM records
+    WHERE partition = $1 AND key >= $2 ORDER BY key LIMIT $3";
+pub(crate) const MEASURE_RANGE: &str = "SELECT key, octet_length(value)::bigint FROM records
+    WHERE partition = $1 AND key >= $2 AND key < $4 ORDER BY key LIMIT $3";
+pub(crate) const WALK: &str = "SELECT partition, key, revision, value FROM records
+    WHERE (partition, key) > ($1, $2) ORDER BY partition, key LIMIT $3";
+pub(crate) const SIZE: &str =
+    "SELECT pg_total_relation_size('records') + pg_total_relation_size('writers')";
+/// The rows as the table has them, and as its index leads to them.
+pub(crate) const COUNT_BY_TABLE: &str =
+    "SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off;
+     SET LOCAL enable_indexonlyscan = off";
+pub(crate) const COUNT: &str = "SELECT count(*) FROM records";

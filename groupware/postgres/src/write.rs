@@ -1,0 +1,307 @@
+//! A group as one transaction in two exchanges.
+
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::{join, join4};
+use groupware_store::{Batch, GROUP_BATCHES, Outcome, StoreError};
+use tokio::time::timeout;
+use tokio_postgres::error::Severity;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error, Row, Statement};
+
+use crate::error::{kind, late};
+use crate::group::{Found, Wanted, Writes};
+use crate::session::Session;
+use crate::sql;
+
+/// The class of the locks that stand for partitions: "PLIM".
+const LOCK_CLASS: i32 = 0x504C_494D;
+/// Bytes of records that are sent as one statement, at least one record.
+const PUT_BYTES: usize = 8 << 20;
+/// What is added to the time that a commit may take, for each so many bytes in it.
+const BYTES_PER_S: usize = 4 << 20;
+
+/// The statements of a session that writes.
+pub(crate) struct Statements {
+    lock: Statement,
+    number: Statement,
+    look: Statement,
+    empty: Statement,
+    ranges: Statement,
+    delete: Statement,
+    put: Statement,
+    mark: Statement,
+}
+
+impl Statements {
+    pub(crate) async fn prepare(client: &Client) -> Result<Self, Error> {
+        let (first, second) = join(
+            join4(
+                client.prepare(sql::LOCK),
+                client.prepare(sql::NUMBER),
+                client.prepare(sql::LOOK),
+                client.prepare(sql::EMPTY),
+            ),
+            join4(
+                client.prepare(sql::DELETE_RANGES),
+                client.prepare(sql::DELETE),
+                client.prepare(sql::PUT),
+                client.prepare(sql::MARK),
+            ),
+        )
+        .await;
+        Ok(Self {
+            lock: first.0?,
+            number: first.1?,
+            look: first.2?,
+            empty: first.3?,
+            ranges: second.0?,
+            delete: second.1?,
+            put: second.2?,
+            mark: second.3?,
+        })
+    }
+}
+
+/// What came of one try to store a group.
+pub(crate) enum Attempt {
+    /// There was nothing to store.
+    Nothing(Vec<Outcome>),
+    Stored(Vec<Outcome>),
+    /// It was not, and the server said why, or was lost before it was asked to.
+    Refused(Error),
+    /// It was not: no answer came, and the session is over.
+    Late,
+    /// It may have been, with these outcomes.
+    InDoubt(Vec<Outcome>, StoreError),
+}
+
+/// Tries to store a group under a number of the writer's.
+pub(crate) async fn attempt(
+    session: &Session,
+    statements: &Statements,
+    group: &[&Batch],
+    (node, number): (i64, i64),
+    patience: Duration,
+) -> Attempt {
+    let wanted = Wanted::of(group);
+    let looked = timeout(patience, look(&session.client, statements, &wanted)).await;
+    let (base, found) = match looked {
+        Ok(Ok(looked)) => looked,
+        Ok(Err(error)) => {
+            // The transaction is over as soon as the session hears of it, or with the session.
+            let _ = timeout(patience, session.client.batch_execute(sql::ROLLBACK)).await;
+            return Attempt::Refused(error);
+        }
+        Err(_) => return Attempt::Late,
+    };
+    let first = base.unsigned_abs() * GROUP_BATCHES as u64;
+    let (outcomes, writes) = wanted.judge(found, group, first);
+    if writes.is_empty() {
+        let over = timeout(patience, session.client.batch_execute(sql::ROLLBACK)).await;
+        return match over {
+            Ok(Ok(())) => Attempt::Nothing(outcomes),
+            Ok(Err(error)) => Attempt::Refused(error),
+            Err(_) => Attempt::Late,
+        };
+    }
+    session.warned();
+    let more = Duration::from_secs((writes.bytes() / BYTES_PER_S) as u64);
+    let stored = store(&session.client, statements, &writes, (node, number));
+    match timeout(patience + more, stored).await {
+        Err(_) => Attempt::InDoubt(outcomes, late()),
+        Ok(Err(error)) if is_rolled_back(&error) => Attempt::Refused(error),
+        Ok(Err(error)) => Attempt::InDoubt(outcomes, kind(error)),
+        // A commit that waits for another server in vain says COMMIT all the same.
+        Ok(Ok(())) => match session.warned() {
+            Some(warning) => Attempt::InDoubt(outcomes, warning),
+            None => Attempt::Stored(outcomes),
+        },
+    }
+}
+
+/// Whether the server has said itself that it undid the transaction and goes on.
+fn is_rolled_back(error: &Error) -> bool {
+    let said = error.as_db_error();
+    said.and_then(|said| said.parsed_severity()) == Some(Severity::Error)
+}
+
+/// The first exchange: locks, a number, and what is stored where the group looks.
+async fn look(
+    client: &Client,
+    statements: &Statements,
+    wanted: &Wanted<'_>,
+) -> Result<(i64, Vec<Found>), Error> {
+    let to_lock: [&(dyn ToSql + Sync); 3] = [&LOCK_CLASS, &wanted.locks, &wanted.are_exclusive];
+    let to_find: [&(dyn ToSql + Sync); 3] = [&wanted.partitions, &wanted.keys, &wanted.with_values];
+    let found = async {
+        match wanted.keys.is_empty() {
+            true => Ok(Vec::new()),
+            false => client.query(&statements.look, &to_find).await,
+        }
+    };
+    let (begun, locked, number, found) = join4(
+        client.batch_execute(sql::BEGIN_WRITE),
+        client.execute(&statements.lock, &to_lock),
+        client.query_one(&statements.number, &[]),
+        found,
+    )
+    .await;
+    begun?;
+    locked?;
+    let number = number?.try_get(0)?;
+    let found = found?.iter().map(record).collect::<Result<_, _>>()?;
+    Ok((number, found))
+}
+
+fn record(row: &Row) -> Result<Found, Error> {
+    let (at, revision): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    let value: Option<&[u8]> = row.try_get(2)?;
+    Ok(Found {
+        // Counted from 1.
+        at: usize::try_from(at - 1).unwrap_or(usize::MAX),
+        revision: revision.unsigned_abs(),
+        value: value.map(Bytes::copy_from_slice),
+    })
+}
+
+/// The second exchange: all changes, the marker, and the commit. The first error is the one that counts: what
+/// follows it fails for that, or says that it has ended the transaction.
+async fn store(
+    client: &Client,
+    statements: &Statements,
+    writes: &Writes<'_>,
+    (node, number): (i64, i64),
+) -> Result<(), Error> {
+    let ranges = Columns::of(&writes.ranges);
+    let deletes: (Vec<&[u8]>, Vec<&[u8]>) = writes.deletes.iter().copied().unzip();
+    let puts: Vec<Puts<'_>> = slices(&writes.puts).map(Puts::of).collect();
+    let empty: [&(dyn ToSql + Sync); 1] = [&writes.emptied];
+    let to_range: [&(dyn ToSql + Sync); 3] = [&ranges.0, &ranges.1, &ranges.2];
+    let to_delete: [&(dyn ToSql + Sync); 2] = [&deletes.0, &deletes.1];
+    let to_put: Vec<[&(dyn ToSql + Sync); 4]> = puts.iter().map(Puts::parameters).collect();
+    let mark: [&(dyn ToSql + Sync); 2] = [&node, &number];
+    let mut sent: Vec<Sent<'_>> = Vec::new();
+    let mut send = |statement, parameters| {
+        sent.push(Box::pin(async move {
+            client.execute(statement, parameters).await.map(drop)
+        }));
+    };
+    if !writes.emptied.is_empty() {
+        send(&statements.empty, &empty[..]);
+    }
+    if !writes.ranges.is_empty() {
+        send(&statements.ranges, &to_range[..]);
+    }
+    if !writes.deletes.is_empty() {
+        send(&statements.delete, &to_delete[..]);
+    }
+    for parameters in &to_put {
+        send(&statements.put, &parameters[..]);
+    }
+    send(&statements.mark, &mark[..]);
+    sent.push(Box::pin(client.batch_execute(sql::COMMIT)));
+    in_order(sent).await
+}
+
+type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + 'a>>;
+
+/// Sends all at once, in their order: a request is on its way once it was polled.
+async fn in_order(mut sent: Vec<Sent<'_>>) -> Result<(), Error> {
+    let mut answers: Vec<Option<Result<(), Error>>> = sent.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        let mut is_over = true;
+        for (request, answer) in sent.iter_mut().zip(&mut answers) {
+            if answer.is_none() {
+                match request.as_mut().poll(context) {
+                    Poll::Ready(done) => *answer = Some(done),
+                    Poll::Pending => is_over = false,
+                }
+            }
+        }
+        match is_over {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    answers.into_iter().flatten().collect()
+}
+
+struct Columns<'a>(Vec<&'a [u8]>, Vec<&'a [u8]>, Vec<&'a [u8]>);
+
+impl<'a> Columns<'a> {
+    fn of(rows: &[(&'a [u8], &'a [u8], &'a [u8])]) -> Self {
+        let mut columns = Self(Vec::new(), Vec::new(), Vec::new());
+        for (first, second, third) in rows {
+            columns.0.push(first);
+            columns.1.push(second);
+            columns.2.push(third);
+        }
+        columns
+    }
+}
+
+type Put<'a> = ((&'a [u8], &'a [u8]), u64, Bytes);
+
+/// Records by columns, as a statement takes them.
+#[derive(Default)]
+struct Puts<'a> {
+    partitions: Vec<&'a [u8]>,
+    keys: Vec<&'a [u8]>,
+    revisions: Vec<i64>,
+    values: Vec<&'a [u8]>,
+}
+
+impl<'a> Puts<'a> {
+    fn of(records: &'a [Put<'a>]) -> Self {
+        let mut puts = Self::default();
+        for ((partition, key), revision, value) in records {
+            puts.partitions.push(partition);
+            puts.keys.push(key);
+            puts.revisions.push(revision.cast_signed());
+            puts.values.push(value);
+        }
+        puts
+    }
+
+    fn parameters(&self) -> [&(dyn ToSql + Sync); 4] {
+        [&self.partitions, &self.keys, &self.revisions, &self.values]
+    }
+}
+
+/// The records in parts of which each is one statement.
+fn slices<'a>(mut records: &'a [Put<'a>]) -> impl Iterator<Item = &'a [Put<'a>]> {
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |(_, _, value): &&Put<'_>| {
+            bytes += value.len();
+            bytes <= PUT_BYTES
+        };
+        let count = records.iter().take_while(fits).count().max(1);
+        let (part, rest) = records.split_at_checked(count)?;
+        records = rest;
+        Some(part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_records_go_by_several_statements() {
+        let record = |bytes: usize| ((&b"p"[..], &b"k"[..]), 1, Bytes::from(vec![0; bytes]));
+        let check = |sizes: &[usize], expected: &[usize]| {
+            let records: Vec<_> = sizes.iter().map(|bytes| record(*bytes)).collect();
+            let parts: Vec<_> = slices(&records).map(<[Put<'_>]>::len).collect();
+            assert_eq!(parts, expected);
+        };
+        check(&[], &[]);
+        check(&[0, 1, 2], &[3]);
+        check(&[PUT_BYTES, 1, PUT_BYTES + 1, 5, 5], &[1, 1, 1, 2]);
+    }
+}

@@ -1,0 +1,50 @@
+//! The engine's half that writes.
+
+use groupware_store::{Batch, CommitError, Outcome, Writer};
+use tokio::runtime::Runtime;
+
+use crate::link::Link;
+
+/// The half of the engine that writes. It drives its connection itself, on the store's thread, so that an
+/// answer wakes no other.
+pub(crate) struct PostgresWriter {
+    runtime: Runtime,
+    link: Link,
+}
+
+impl PostgresWriter {
+    pub(crate) fn new(runtime: Runtime, link: Link) -> Self {
+        Self { runtime, link }
+    }
+
+    fn store(&mut self, group: &[&Batch]) -> Result<Vec<Outcome>, CommitError> {
+        self.runtime.block_on(self.link.commit(group))
+    }
+}
+
+impl Writer for PostgresWriter {
+    fn commit(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
+        match self.store(group) {
+            Ok(all) => outcomes.extend(all),
+            // A small one may still fit where a large one didn't.
+            Err(CommitError::Full) if group.len() > 1 => {
+                for batch in group {
+                    let single = self.store(&[batch]);
+                    outcomes.extend(single.unwrap_or_else(|error| vec![Err(error)]));
+                }
+            }
+            Err(error) => outcomes.extend(group.iter().map(|_| Err(error.clone()))),
+        }
+    }
+
+    /// Writing means waiting for the server: nobody else's thread is held up by it.
+    fn can_be_lent(&self) -> bool {
+        false
+    }
+}
+
+impl Drop for PostgresWriter {
+    fn drop(&mut self) {
+        self.runtime.block_on(self.link.leave());
+    }
+}

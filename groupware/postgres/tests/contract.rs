@@ -1,0 +1,229 @@
+//! What every engine must do, on PostgreSQL; and what only this one does.
+
+use groupware_postgres::{Database, OpenError, PostgresOptions, open as open_at};
+use groupware_store::{Store, StoreError, StoreOptions};
+use plimsoll_tests::postgres::Postgres;
+
+use crate::contract::{batch, get, keeps_the_contract, keys};
+use crate::place::{place, server};
+use crate::support::{few, store};
+
+#[path = "../../store/tests/contract/mod.rs"]
+mod contract;
+mod place;
+mod support;
+
+keeps_the_contract!(open);
+
+fn open() -> Option<(Store, ())> {
+    let store = store(&place()?, &few());
+    Some((store, ()))
+}
+
+#[test]
+fn records_and_revisions_survive_a_restart() {
+    let Some(at) = place() else { return };
+    let mut last = 0;
+    for round in 0..3 {
+        let store = store(&at, &few());
+        for key in 0..20 {
+            let put = batch(|b| _ = b.put("p", format!("{round}-{key}"), "x"));
+            let revision = store.commit_blocking(put).unwrap().revision;
+            assert!(revision > last, "revisions only grow");
+            last = revision;
+        }
+        assert_eq!(store.integrity().unwrap(), Vec::<String>::new());
+    }
+    let store = store(&at, &few());
+    assert_eq!(keys(&store, "p", "", None, 1000).split(' ').count(), 60);
+}
+
+#[test]
+fn one_server_has_a_store_to_itself() {
+    let Some(at) = place() else { return };
+    let brief = few().patience(std::time::Duration::from_millis(300));
+    let again = |how: &PostgresOptions| open_at(&at, &StoreOptions::default(), how);
+    let first = store(&at, &few());
+    let in_use = |tried: Result<Store, OpenError>| match tried {
+        Err(OpenError::InUse { at }) => assert!(!at.contains("trust"), "{at}"),
+        other => panic!("{other:?}"),
+    };
+    in_use(again(&brief));
+    in_use(again(&brief.clone().shared()));
+    drop(first);
+    let shared = store(&at, &few().shared());
+    let other = store(&at, &few().shared());
+    in_use(again(&brief));
+    shared
+        .commit_blocking(batch(|b| _ = b.put("p", "k", "1")))
+        .unwrap();
+    assert_eq!(get(&other, "p", "k").unwrap().value, "1");
+    drop((shared, other));
+    again(&brief).unwrap();
+}
+
+/// All its sessions are gone, as if its machine had lost the network, and another server came meanwhile.
+#[test]
+fn who_lost_a_store_to_another_server_neither_reads_nor_writes() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let at = Database::parse(&server.address()).unwrap();
+    let first = store(&at, &few());
+    let put = batch(|b| _ = b.put("p", "k", "1"));
+    first.commit_blocking(put.clone()).unwrap();
+    assert!(get(&first, "p", "k").is_some());
+    let all = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE application_name = 'plimsoll'";
+    assert_eq!(server.sql(all).as_deref(), Some("2"));
+    let second = store(&at, &few());
+    let failed = first.commit_blocking(put.clone()).unwrap_err();
+    let cause = std::error::Error::source(&failed).unwrap().to_string();
+    assert_eq!(cause, "another server has taken the database over");
+    let read = first.read(|snapshot| snapshot.get("p", b"k"));
+    assert!(matches!(read, Err(StoreError::Database(_))), "{read:?}");
+    second.commit_blocking(put).unwrap();
+    assert_eq!(get(&second, "p", "k").unwrap().value, "1");
+}
+
+#[test]
+fn what_would_lose_data_is_refused_in_words() {
+    let Some(at) = place() else { return };
+    let Some(server) = server() else { return };
+    let refused = |at: &Database| {
+        let error = open_at(at, &StoreOptions::default(), &few()).unwrap_err();
+        let text = error.to_string();
+        assert!(!text.contains("secret"), "{text}");
+        text
+    };
+    drop(store(&at, &few()));
+    let schema = at.to_string();
+    let (_, schema) = schema.split_once("schema=").unwrap();
+    server
+        .sql(&format!("ALTER TABLE {schema}.records SET UNLOGGED"))
+        .unwrap();
+    let text = refused(&at);
+    assert!(text.contains("records is unlogged"), "{text}");
+    server
+        .sql(&format!("ALTER TABLE {schema}.records SET LOGGED"))
+        .unwrap();
+    server
+        .sql(&format!("UPDATE {schema}.store SET version = 7"))
+        .unwrap();
+    let text = refused(&at);
+    assert!(
+        text.contains("has schema version 7, and this program knows"),
+        "{text}"
+    );
+    server.sql(&format!("DROP TABLE {schema}.writers")).unwrap();
+    let text = refused(&at);
+    assert!(
+        text.contains("holds some tables of a store and not all"),
+        "{text}"
+    );
+    let nowhere = Database::parse("postgres://me:secret@127.0.0.1:1/none").unwrap();
+    let brief = few().patience(std::time::Duration::from_millis(500));
+    let error = open_at(&nowhere, &StoreOptions::default(), &brief).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot open postgres://me@127.0.0.1:1/none"
+    );
+    let looked = open_at(
+        &at.in_schema("nothing_here"),
+        &StoreOptions::default().as_it_is(),
+        &few(),
+    );
+    assert!(
+        matches!(looked, Err(OpenError::Nothing { .. })),
+        "{looked:?}"
+    );
+}
+
+#[test]
+fn settings_of_the_server_that_lose_data_are_refused() {
+    let Some(server) = Postgres::start_with(&["fsync=off"]) else {
+        return;
+    };
+    let at = Database::parse(&server.address()).unwrap();
+    let refused = open_at(&at, &StoreOptions::default(), &few()).unwrap_err();
+    assert!(refused.to_string().contains("Set fsync = on"), "{refused}");
+    assert_eq!(
+        server
+            .sql("SELECT to_regnamespace('plimsoll') IS NULL")
+            .as_deref(),
+        Some("t")
+    );
+}
+
+#[test]
+fn tls_is_spoken_with_a_server_whose_certificate_is_right() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let (cert, key) = (
+        server.folder().join("cert.pem"),
+        server.folder().join("key.pem"),
+    );
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    server.give(&key);
+    for set in [
+        format!("ALTER SYSTEM SET ssl_cert_file = '{}'", cert.display()),
+        format!("ALTER SYSTEM SET ssl_key_file = '{}'", key.display()),
+        "ALTER SYSTEM SET ssl = on".to_owned(),
+        "SELECT pg_reload_conf()".to_owned(),
+    ] {
+        server.sql(&set).unwrap();
+    }
+    let at = |host: &str, root: &std::path::Path| {
+        let root = root.display();
+        let (port, rest) = (
+            server.port(),
+            format!("sslmode=verify-full&sslrootcert={root}"),
+        );
+        Database::parse(&format!(
+            "postgres://postgres@{host}:{port}/postgres?{rest}"
+        ))
+        .unwrap()
+    };
+    let brief = few().patience(std::time::Duration::from_secs(2));
+    let tried = |at: &Database| open_at(at, &StoreOptions::default(), &brief);
+    let mut opened = tried(&at("localhost", &cert));
+    plimsoll_tests::wait_until(std::time::Duration::from_secs(60), "TLS", || {
+        if opened.is_err() {
+            opened = tried(&at("localhost", &cert));
+        }
+        opened.is_ok()
+    });
+    let sessions = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+        WHERE ssl AND application_name = 'plimsoll'";
+    assert_eq!(server.sql(sessions).as_deref(), Some("1"));
+    drop(opened);
+    // Another name than the certificate's, and another authority.
+    let wrong_name = tried(&at("127.0.0.1", &cert)).unwrap_err();
+    assert!(
+        chain(&wrong_name).contains("certificate"),
+        "{}",
+        chain(&wrong_name)
+    );
+    let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let other_cert = server.folder().join("other.pem");
+    std::fs::write(&other_cert, other.cert.pem()).unwrap();
+    let untrusted = tried(&at("localhost", &other_cert)).unwrap_err();
+    assert!(
+        chain(&untrusted).contains("certificate"),
+        "{}",
+        chain(&untrusted)
+    );
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut last = error;
+    while let Some(cause) = last.source() {
+        words = format!("{words}: {cause}");
+        last = cause;
+    }
+    words
+}

@@ -1,0 +1,294 @@
+//! All records of one store into another, whatever keeps each: counted, compared by a hash, and gone on with
+//! where it was cut off.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+
+use crate::{Batch, CommitError, ReadError, Record, Snapshot, Store, StoreError};
+
+/// Where a store says that a transfer into it is not finished, and how far it has come. No partition of
+/// anybody else begins so.
+const PARTITION: &str = "\u{1}transfer";
+const KEY: &[u8] = b"state";
+/// Most records that go at once.
+const RECORDS: usize = 1000;
+/// Bytes after which no more records go at once; the last of them may be a large one.
+const BYTES: usize = 4 << 20;
+
+/// What was transferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transferred {
+    /// Records on either side.
+    pub records: u64,
+    /// Bytes of their partitions, keys, and values.
+    pub bytes: u64,
+    /// The same on either side.
+    pub hash: [u8; 32],
+}
+
+/// What a transfer is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Copies; so many records so far in this run.
+    Copying(u64),
+    /// Reads both sides again; so many records so far.
+    Comparing(u64),
+}
+
+/// Why a transfer did not come to its end. It can be begun again with the same stores, and then goes on, unless
+/// it says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransferError {
+    /// The one can't be read.
+    #[error("the store to copy from can't be read")]
+    From(#[source] StoreError),
+    /// The other can't be read.
+    #[error("the store to copy to can't be read")]
+    To(#[source] StoreError),
+    /// The other does not take a record.
+    #[error("the store to copy to takes no more")]
+    Write(#[source] CommitError),
+    /// The other has records of its own already. Nothing was changed.
+    #[error("the store to copy to is not empty")]
+    NotEmpty,
+    /// The first is itself a copy that isn't finished. Nothing was changed.
+    #[error("the store to copy from is a copy that isn't finished")]
+    HalfFrom,
+    /// What is there in the end is not the same: somebody wrote to one of them meanwhile. The copy has to be
+    /// begun anew, into an empty store.
+    #[error("the copy has {found} records, and the original {wanted}, or some of them differ")]
+    Differs {
+        /// Records in the copy.
+        found: u64,
+        /// Records in the original.
+        wanted: u64,
+    },
+    /// What the copy says of itself can't be understood.
+    #[error("the copy's own record can't be read")]
+    State(#[source] ReadError),
+}
+
+/// Whether a transfer into this store was begun and not finished: then it is no store to work with.
+///
+/// # Errors
+/// When the engine fails.
+pub fn is_half_transferred(snapshot: &dyn Snapshot) -> Result<bool, StoreError> {
+    Ok(snapshot.get(PARTITION, KEY)?.is_some())
+}
+
+/// Copies all records of a store into an empty one, or goes on with that. Nobody may write to either meanwhile.
+/// Records get new revisions.
+///
+/// # Errors
+/// See [`TransferError`].
+pub fn transfer(
+    from: &Store,
+    to: &Store,
+    tell: &mut dyn FnMut(Stage),
+) -> Result<Transferred, TransferError> {
+    if from
+        .read(is_half_transferred)
+        .map_err(TransferError::From)?
+    {
+        return Err(TransferError::HalfFrom);
+    }
+    let mut after = begin(to)?;
+    let mut copied = 0;
+    while let Some(page) = page(from, after.as_ref())? {
+        copied += page.count;
+        to.commit_blocking(page.batch)
+            .map_err(TransferError::Write)?;
+        after = Some(page.last);
+        tell(Stage::Copying(copied));
+    }
+    let mut seen = 0;
+    let mut progress = |records| {
+        seen += records;
+        tell(Stage::Comparing(seen));
+    };
+    let wanted = summed(from, &mut progress).map_err(TransferError::From)?;
+    let found = summed(to, &mut progress).map_err(TransferError::To)?;
+    if wanted != found {
+        return Err(TransferError::Differs {
+            found: found.records,
+            wanted: wanted.records,
+        });
+    }
+    let mut done = Batch::new();
+    done.delete(PARTITION, KEY);
+    to.commit_blocking(done).map_err(TransferError::Write)?;
+    Ok(found)
+}
+
+type Place = (String, Vec<u8>);
+
+/// Where the transfer goes on.
+fn begin(to: &Store) -> Result<Option<Place>, TransferError> {
+    let (state, is_empty) = to
+        .read(|snapshot| {
+            let mut is_empty = true;
+            snapshot.walk(None, 1, &mut |_, _, _| {
+                is_empty = false;
+                ControlFlow::Break(())
+            })?;
+            Ok::<_, StoreError>((snapshot.get(PARTITION, KEY)?, is_empty))
+        })
+        .map_err(TransferError::To)?;
+    match state {
+        Some(state) => place(&state).map_err(TransferError::State),
+        None if !is_empty => Err(TransferError::NotEmpty),
+        None => {
+            let mut batch = Batch::new();
+            batch.assert_absent(PARTITION, KEY).put(PARTITION, KEY, "");
+            to.commit_blocking(batch).map_err(TransferError::Write)?;
+            Ok(None)
+        }
+    }
+}
+
+/// The partition of the last record copied, with its length before it, and its key.
+fn place(state: &Record) -> Result<Option<Place>, ReadError> {
+    if state.value.is_empty() {
+        return Ok(None);
+    }
+    let wrong = || ReadError::corrupt(KEY, "it names no place");
+    let (length, rest) = state.value.split_first_chunk().ok_or_else(wrong)?;
+    let length = usize::from(u16::from_le_bytes(*length));
+    let (partition, key) = rest.split_at_checked(length).ok_or_else(wrong)?;
+    let partition = String::from_utf8(partition.to_vec()).map_err(|_| wrong())?;
+    Ok(Some((partition, key.to_vec())))
+}
+
+fn state((partition, key): &Place) -> Bytes {
+    let length = u16::try_from(partition.len()).unwrap_or(u16::MAX);
+    let parts = [&length.to_le_bytes()[..], partition.as_bytes(), key];
+    parts.concat().into()
+}
+
+struct Page {
+    batch: Batch,
+    count: u64,
+    last: Place,
+}
+
+/// The next records, with where they end.
+fn page(from: &Store, after: Option<&Place>) -> Result<Option<Page>, TransferError> {
+    let (mut batch, mut count, mut bytes, mut last) = (Batch::new(), 0, 0, None);
+    let after = after.map(|(partition, key)| (&**partition, &**key));
+    let read = from.read(|snapshot| {
+        snapshot.walk(after, RECORDS, &mut |partition, key, record| {
+            bytes += record.value.len();
+            count += 1;
+            batch.put(partition, key, record.value);
+            last = Some((partition.to_owned(), key.to_vec()));
+            match bytes >= BYTES {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })
+    });
+    read.map_err(TransferError::From)?;
+    Ok(last.map(|last| {
+        batch.put(PARTITION, KEY, state(&last));
+        Page { batch, count, last }
+    }))
+}
+
+/// What there is, but for what a transfer says of itself.
+fn summed(store: &Store, tell: &mut dyn FnMut(u64)) -> Result<Transferred, StoreError> {
+    let (mut hasher, mut records, mut bytes) = (blake3::Hasher::new(), 0, 0);
+    store.read(|snapshot| {
+        snapshot.walk(None, usize::MAX, &mut |partition, key, record| {
+            if partition == PARTITION {
+                return ControlFlow::Continue(());
+            }
+            for part in [partition.as_bytes(), key, &record.value] {
+                hasher.update(&(part.len() as u64).to_le_bytes());
+                hasher.update(part);
+                bytes += part.len() as u64;
+            }
+            records += 1;
+            if records % RECORDS as u64 == 0 {
+                tell(RECORDS as u64);
+            }
+            ControlFlow::Continue(())
+        })
+    })?;
+    let hash = *hasher.finalize().as_bytes();
+    Ok(Transferred {
+        records,
+        bytes,
+        hash,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::StoreOptions;
+
+    fn memory() -> Store {
+        Store::memory(StoreOptions::default()).unwrap()
+    }
+
+    fn filled() -> Store {
+        let store = memory();
+        for number in 0..2500_u32 {
+            let mut batch = Batch::new();
+            let partition = format!("p{}", number % 7);
+            batch.put(partition, number.to_be_bytes(), vec![7; number as usize]);
+            store.commit_blocking(batch).unwrap();
+        }
+        store
+    }
+
+    /// Takes the first records, and then no more.
+    fn cut_off(from: &Store, to: &Store) {
+        let first = page(from, None).unwrap().unwrap();
+        assert_eq!(begin(to).unwrap(), None);
+        to.commit_blocking(first.batch).unwrap();
+    }
+
+    #[test]
+    fn all_records_are_there_and_the_same() {
+        let (from, to) = (filled(), memory());
+        let mut told = Vec::new();
+        let done = transfer(&from, &to, &mut |stage| told.push(stage)).unwrap();
+        assert_eq!(done.records, 2500);
+        assert_eq!(done, summed(&to, &mut |_| {}).unwrap());
+        assert!(told.contains(&Stage::Copying(2500)), "{told:?}");
+        assert!(!to.read(is_half_transferred).unwrap());
+        let again = transfer(&from, &to, &mut |_| {});
+        assert!(matches!(again, Err(TransferError::NotEmpty)), "{again:?}");
+    }
+
+    #[test]
+    fn what_was_cut_off_goes_on() {
+        let (from, to) = (filled(), memory());
+        cut_off(&from, &to);
+        assert!(to.read(is_half_transferred).unwrap());
+        let onward = transfer(&to, &memory(), &mut |_| {});
+        assert!(matches!(onward, Err(TransferError::HalfFrom)), "{onward:?}");
+        let mut first = None;
+        let done = transfer(&from, &to, &mut |stage| _ = first.get_or_insert(stage)).unwrap();
+        assert_eq!(done.records, 2500);
+        assert!(matches!(first, Some(Stage::Copying(1..=1000))), "{first:?}");
+    }
+
+    #[test]
+    fn a_copy_that_is_not_the_same_is_told() {
+        let (from, to) = (filled(), memory());
+        cut_off(&from, &to);
+        let mut batch = Batch::new();
+        batch.put("p0", 0_u32.to_be_bytes(), "changed");
+        from.commit_blocking(batch).unwrap();
+        let differs = transfer(&from, &to, &mut |_| {});
+        assert!(
+            matches!(differs, Err(TransferError::Differs { .. })),
+            "{differs:?}"
+        );
+        assert!(to.read(is_half_transferred).unwrap());
+    }
+}

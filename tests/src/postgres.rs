@@ -1,0 +1,234 @@
+//! A PostgreSQL of a test's own, as Debian ships it: in a scratch folder, on a free port, as its own user. It
+//! ends with the test's process, however that ends.
+
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, User, geteuid};
+use tempfile::TempDir;
+
+use crate::server::free_address;
+use crate::wait_until;
+
+/// PostgreSQL refuses to run as root; Debian's package makes this user.
+const USER: &str = "postgres";
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// A running server.
+#[derive(Debug)]
+pub struct Postgres {
+    folder: TempDir,
+    programs: PathBuf,
+    port: u16,
+    options: Vec<String>,
+    process: Mutex<Option<Pid>>,
+}
+
+impl Postgres {
+    /// Starts one, or says on standard output that it can't be had here.
+    ///
+    /// # Panics
+    /// When it is installed, and doesn't start.
+    pub fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// The same with settings, such as `fsync=off`.
+    ///
+    /// # Panics
+    /// As [`Postgres::start`].
+    pub fn start_with(options: &[&str]) -> Option<Self> {
+        let Some(programs) = programs() else {
+            println!("SKIPPED: PostgreSQL is not installed here");
+            return None;
+        };
+        if geteuid().is_root() && !matches!(User::from_name(USER), Ok(Some(_))) {
+            println!("SKIPPED: there is no user {USER} to run PostgreSQL as");
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        if let Ok(Some(user)) = User::from_name(USER)
+            && geteuid().is_root()
+        {
+            let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
+            chown(folder.path(), Some(uid), Some(gid)).expect("root may give folders away");
+        }
+        let readable = Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), readable).expect("the folder is ours");
+        let server = Self {
+            folder,
+            programs,
+            port: free_address().port(),
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+            process: Mutex::default(),
+        };
+        let made = server
+            .program("initdb")
+            .args([
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C",
+                "-N",
+                "-U",
+                USER,
+                "-D",
+            ])
+            .arg(server.data())
+            .stdout(Stdio::null())
+            .status();
+        assert!(made.is_ok_and(|made| made.success()), "initdb fails");
+        server.restart();
+        Some(server)
+    }
+
+    /// Starts it again after [`Postgres::kill`].
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn restart(&self) {
+        let mut command = self.program("postgres");
+        command.arg("-D").arg(self.data());
+        command.args(["-k", &self.folder.path().display().to_string()]);
+        let settings = [
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={}", self.port),
+            "max_locks_per_transaction=256".to_owned(),
+        ];
+        for setting in settings.iter().chain(&self.options) {
+            command.args(["-c", setting]);
+        }
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.folder.path().join("log"));
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(log.expect("the log can be opened"));
+        let (started, starts) = sync_channel(1);
+        // A child that is told of its parent's end is told of the end of the thread that started it.
+        std::thread::spawn(move || {
+            let mut child = command.spawn().expect("PostgreSQL can be started");
+            let id = i32::try_from(child.id()).expect("ids are small");
+            let _ = started.send(Pid::from_raw(id));
+            let _ = child.wait();
+        });
+        let process = starts.recv().expect("the thread says what it has started");
+        *self.process.lock().expect("nobody panics with it") = Some(process);
+        wait_until(LIMIT, "PostgreSQL to start", || {
+            self.sql("SELECT 1").is_some()
+        });
+    }
+
+    /// Ends it as a crash of its machine does, but for what the disk has.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub fn kill(&self) {
+        let process = self.process.lock().expect("nobody panics with it").take();
+        let Some(process) = process else { return };
+        // With its children, which would go on for a moment.
+        let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+        let children = children.unwrap_or_default();
+        let _ = kill(process, Signal::SIGKILL);
+        let children = children.split_whitespace().filter_map(|id| id.parse().ok());
+        let children: Vec<_> = children.map(Pid::from_raw).collect();
+        for child in &children {
+            let _ = kill(*child, Signal::SIGKILL);
+        }
+        let are_gone = || children.iter().all(|child| kill(*child, None).is_err());
+        wait_until(LIMIT, "PostgreSQL's sessions to end", are_gone);
+        wait_until(LIMIT, "PostgreSQL to end", || kill(process, None).is_err());
+        let _ = std::fs::remove_file(self.data().join("postmaster.pid"));
+    }
+
+    /// The address of its database, over TCP.
+    pub fn address(&self) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/{USER}", self.port)
+    }
+
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Where its socket, its log, and its data are.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What a statement gives, as `psql` prints it without decoration; `None` if it fails.
+    pub fn sql(&self, statement: &str) -> Option<String> {
+        let said = Command::new(self.programs.join("psql"))
+            .args([
+                "-X",
+                "-A",
+                "-t",
+                "-q",
+                "-v",
+                "ON_ERROR_STOP=1",
+                "-c",
+                statement,
+            ])
+            .arg(self.address())
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output()
+            .ok()?;
+        let text = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+        said.status.success().then_some(text)
+    }
+
+    /// Makes a file its own, that nobody else may read.
+    ///
+    /// # Panics
+    /// When the file isn't ours.
+    pub fn give(&self, file: &Path) {
+        let private = Permissions::from_mode(0o600);
+        std::fs::set_permissions(file, private).expect("the file is ours");
+        if let (Ok(Some(user)), true) = (User::from_name(USER), geteuid().is_root()) {
+            let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
+            chown(file, Some(uid), Some(gid)).expect("root may give files away");
+        }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// One of its programs, as its user, which ends with us.
+    fn program(&self, name: &str) -> Command {
+        let program = self.programs.join(name);
+        let mut command = Command::new("setpriv");
+        if geteuid().is_root() {
+            command.args(["--reuid", USER, "--regid", USER, "--init-groups"]);
+        }
+        command.args(["--pdeathsig", "QUIT", "--"]).arg(program);
+        command.current_dir(self.folder.path());
+        command
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Debian keeps each version's programs in a folder of their own.
+fn programs() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+    let mut found: Vec<PathBuf> = versions
+        .flatten()
+        .map(|version| version.path().join("bin"))
+        .filter(|folder| folder.join("postgres").is_file() && folder.join("psql").is_file())
+        .collect();
+    found.sort();
+    found.pop()
+}
