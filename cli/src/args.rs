@@ -11,7 +11,7 @@ use lab_conduct::Patience;
 use lab_plan::Decides;
 
 use crate::beginning::{CompletionsArgs, ImportArgs, InitArgs, ManArgs};
-use crate::operating::{DataArgs, MailArgs, SessionsArgs, UsersArgs};
+use crate::operating::{DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs};
 use crate::trying::{BenchArgs, QuickArgs};
 
 /// Finds the load line of a server: how many users it carries, and whether a setting helped.
@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Serve(Box<ServeArgs>),
     /// Back up the data of a groupware server, and put it back
     Data(DataArgs),
+    /// Move the records of a groupware server between a data folder and a database
+    Store(StoreArgs),
     /// Register, show, disable, and remove users of a running groupware server
     Users(UsersArgs),
     /// List and end the sessions of a running groupware server
@@ -372,10 +374,21 @@ pub(crate) struct ServeArgs {
         value_name = "DIR"
     )]
     pub(crate) data: PathBuf,
+    /// PostgreSQL database that the records are kept in, as in postgres://user@host/database; attachments
+    /// stay in the data folder. Its password is taken from PGPASSWORD or ~/.pgpass
+    #[arg(
+        long,
+        env = "PLIMSOLL_STORE",
+        hide_env_values = true,
+        value_name = "URL",
+        conflicts_with_all = ["demo", "engine"]
+    )]
+    pub(crate) store: Option<String>,
     /// Store engine
     #[arg(long, env = "PLIMSOLL_ENGINE", value_enum, default_value_t = Engine::Sqlite)]
     pub(crate) engine: Engine,
-    /// Threads, and at most so many requests worked on at once; one thread per core unless given
+    /// Threads, and at most so many requests worked on at once; one thread per core unless given,
+    /// or eight where records are in a database
     #[arg(long, env = "PLIMSOLL_HTTP_THREADS", value_name = "N")]
     pub(crate) http_threads: Option<u32>,
     /// File that receives the bound address once the server is ready

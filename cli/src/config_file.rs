@@ -273,7 +273,9 @@ impl Effective {
         }
         let id = option.get_id().as_str();
         let values: Vec<String> = match self.matches.try_get_raw(id) {
-            Ok(Some(values)) => values.map(|value| value.to_string_lossy().into()).collect(),
+            Ok(Some(values)) => values
+                .map(|value| shown(name, &value.to_string_lossy()))
+                .collect(),
             _ => Vec::new(),
         };
         let origin = match self.matches.value_source(id) {
@@ -300,6 +302,14 @@ impl Effective {
                 writeln!(out, "{name} = [{}]{origin}", several.join(", "))
             }
         };
+    }
+}
+
+/// A value without a secret in it.
+fn shown(name: &str, value: &str) -> String {
+    match name {
+        "store" => groupware_server::without_password(value),
+        _ => value.to_owned(),
     }
 }
 
@@ -346,6 +356,18 @@ mod tests {
         assert_eq!(args("", &[]).args.listen.port(), 8340);
         let typed = args(text, &["--listen", "127.0.0.1:2"]).args;
         assert_eq!((typed.listen.port(), typed.quota), (2, 5));
+    }
+
+    #[test]
+    fn the_password_of_a_database_is_not_printed() {
+        let typed = args(
+            "",
+            &["--store", "postgres://me:secret@db/mail?sslmode=disable"],
+        );
+        let printed = typed.printed(None);
+        assert!(!printed.contains("secret"), "{printed}");
+        let line = "store = \"postgres://me@db/mail?sslmode=disable\"  # from the command line";
+        assert!(printed.contains(line), "{printed}");
     }
 
     #[test]

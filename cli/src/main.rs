@@ -6,6 +6,7 @@ mod args;
 mod beginning;
 mod commands;
 mod config_file;
+mod database;
 mod exit;
 mod files;
 mod interrupt;
@@ -61,6 +62,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Compare(args) => commands::compare::run(args),
         Command::Restore(args) => commands::restore::run(args),
         Command::Data(args) => commands::data::run(args),
+        Command::Store(args) => commands::store::run(args),
         Command::Users(args) => commands::users::run(args),
         Command::Sessions(args) => commands::users::sessions(args),
         Command::Mail(args) => commands::mail::run(args),

@@ -5,6 +5,41 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    #[command(subcommand)]
+    pub(crate) command: StoreCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Copy all records into an empty data folder or database
+    Copy(CopyArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll store copy plimsoll-data postgres://plimsoll@db.example.org/plimsoll
+  plimsoll store copy postgres://plimsoll@localhost/plimsoll new-data
+
+No server may use either meanwhile. Records are counted on both sides and
+compared by a hash; a copy that was cut off goes on when the same command is
+given again, and no server starts on one that isn't finished. Attachments stay
+in their folder: take `content` along where a server gets another one.
+
+The password of a database is taken from PGPASSWORD or ~/.pgpass; it needn't be
+in the address, which others on this machine can see while the command runs.")]
+pub(crate) struct CopyArgs {
+    /// The data folder or the URL of the database to copy from
+    #[arg(value_name = "FROM")]
+    pub(crate) from: String,
+    /// The data folder or the URL of the database to copy to; it is made if it isn't
+    /// there
+    #[arg(value_name = "TO")]
+    pub(crate) to: String,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DataArgs {
     #[command(subcommand)]
     pub(crate) command: DataCommand,

@@ -134,6 +134,8 @@ fn help_of_every_command() {
         "data backup",
         "data check",
         "data restore",
+        "store",
+        "store copy",
         "users",
         "sessions",
         "mail",

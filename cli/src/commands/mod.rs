@@ -22,6 +22,7 @@ pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod shows;
+pub(crate) mod store;
 pub(crate) mod users;
 pub(crate) mod watch;
 mod written;

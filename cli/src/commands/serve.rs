@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use groupware_server::{
-    CheckError, Checked, Config, Data, LogSettings, SmtpRole, Surroundings, TlsFiles,
+    CheckError, Checked, Config, Data, DatabaseError, LogSettings, ServeError, SmtpRole,
+    Surroundings, TlsFiles,
 };
 use serde_json::json;
 
@@ -11,6 +12,7 @@ use crate::admin::TOKEN as ADMIN_TOKEN;
 use crate::args::{Engine, Listener, LogFormat, LookupLayout, ServeArgs};
 use crate::commands::print;
 use crate::config_file;
+use crate::database::database;
 use crate::exit::{Exit, Failure};
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
@@ -22,7 +24,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     if args.check {
-        return check(&args.data, args.json);
+        return check(&data(args)?, args.json);
     }
     let serve = match args.demo {
         true => groupware_server::run_demo,
@@ -34,9 +36,37 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         } else {
             Exit::Internal
         };
-        Failure::new(exit, &error)
+        hinted(Failure::new(exit, &error), &error)
     })?;
     Ok(Exit::Success)
+}
+
+fn hinted(failure: Failure, error: &ServeError) -> Failure {
+    match error {
+        ServeError::HalfCopied(_) => {
+            failure.hint("give the same `plimsoll store copy` again: it goes on where it has stopped")
+        }
+        ServeError::TwoStores(folder) => failure.hint(format!(
+            "after `plimsoll store copy`, move the files {}* elsewhere, and keep them until all is well",
+            folder.join("groupware.sqlite").display()
+        )),
+        ServeError::Database(DatabaseError::InUse { .. }) => {
+            failure.hint("one server at a time uses a database: stop the other one first")
+        }
+        _ => failure,
+    }
+}
+
+/// Where the data is.
+fn data(args: &ServeArgs) -> Result<Data, Failure> {
+    Ok(match (&args.store, args.engine) {
+        (Some(address), _) => Data::Postgres {
+            database: database(address)?,
+            folder: args.data.clone(),
+        },
+        (None, Engine::Sqlite) => Data::Folder(args.data.clone()),
+        (None, Engine::Memory) => Data::Memory,
+    })
 }
 
 /// What systemd tells the processes that it starts.
@@ -63,8 +93,8 @@ fn surroundings(args: &ServeArgs) -> Surroundings {
 /// Most faults that are told one by one.
 const TOLD: usize = 100;
 
-fn check(folder: &std::path::Path, as_json: bool) -> Result<Exit, Failure> {
-    let checked = groupware_server::check(folder).map_err(|error| {
+fn check(data: &Data, as_json: bool) -> Result<Exit, Failure> {
+    let checked = groupware_server::check_data(data).map_err(|error| {
         let exit = match error {
             CheckError::NoFolder(_) => Exit::BadInput,
             _ => Exit::Internal,
@@ -85,7 +115,7 @@ fn check(folder: &std::path::Path, as_json: bool) -> Result<Exit, Failure> {
     match checked.wrong.len() {
         0 => Ok(Exit::Success),
         count => {
-            let text = format!("{count} faults in {}", folder.display());
+            let text = format!("{count} faults in {data}");
             Err(Failure::text(Exit::Internal, text)
                 .hint("restore what is damaged from a backup, or delete and attach it again"))
         }
@@ -117,10 +147,7 @@ fn in_json(checked: &Checked) -> String {
 }
 
 fn config(args: &ServeArgs) -> Result<Config, Failure> {
-    let mut config = Config::new(match args.engine {
-        Engine::Sqlite => Data::Folder(args.data.clone()),
-        Engine::Memory => Data::Memory,
-    });
+    let mut config = Config::new(data(args)?);
     config.listen = args.listen;
     config.allow_plain_exposed = args.expose_without_tls;
     config.http_threads = args.http_threads.map(|n| n as usize);

@@ -29,6 +29,9 @@ pub fn create(
     };
     entry.check_storable()?;
     let uid = entry.event.uid.as_str();
+    let own = std::iter::once(context.mailbox);
+    let invited = entry.event.invited_users().filter(|_| workflow);
+    mailbox::prefetch(context.snapshot, own.chain(invited), uid)?;
     if mailbox::load(context.snapshot, context.mailbox, uid)?.is_some() {
         return Err(entry_exists(uid));
     }

@@ -23,6 +23,8 @@ pub fn delete(context: &Context<'_>, uid: &str, workflow: bool) -> Result<Decisi
     if workflow {
         match held.entry.state {
             State::Own => {
+                let event = &held.entry.event;
+                mailbox::prefetch(context.snapshot, event.invited_users(), &event.uid)?;
                 for user in held.entry.event.invited_users() {
                     withdraw(context, &mut changes, &held.entry.event, user)?;
                 }

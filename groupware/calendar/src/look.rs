@@ -31,6 +31,9 @@ pub fn entries(
         uids.push(String::from_utf8_lossy(uid).into_owned());
         ControlFlow::Continue(())
     })?;
+    // Few more than are wanted: most of what has a line in reach is in the range, too.
+    let first = &uids[..uids.len().min(most)];
+    mailbox::prefetch_all(snapshot, mailbox, first)?;
     let mut found = Vec::new();
     for uid in uids {
         if let Some(held) = mailbox::load(snapshot, mailbox, &uid)? {

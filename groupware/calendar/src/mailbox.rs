@@ -6,7 +6,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use groupware_store::{Batch, ReadError, Record, Snapshot};
+use groupware_store::{Batch, ReadError, Record, Snapshot, Soon};
 
 use crate::{
     CalendarError, domino,
@@ -38,6 +38,39 @@ pub(crate) fn load(
         revision: record.revision,
         bytes: record.value.len(),
     }))
+}
+
+/// Has what several mailboxes hold of a meeting fetched at once, where each look is a question to another
+/// machine.
+pub(crate) fn prefetch<'a>(
+    snapshot: &dyn Snapshot,
+    mailboxes: impl Iterator<Item = &'a str>,
+    uid: &str,
+) -> Result<(), CalendarError> {
+    if snapshot.is_far() {
+        let mut soon = Soon::default();
+        for mailbox in mailboxes {
+            soon.key(mailbox, keys::entry(uid));
+        }
+        snapshot.prefetch(&soon)?;
+    }
+    Ok(())
+}
+
+/// The same of several entries in one mailbox.
+pub(crate) fn prefetch_all(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    uids: &[String],
+) -> Result<(), CalendarError> {
+    if snapshot.is_far() {
+        let mut soon = Soon::default();
+        for uid in uids {
+            soon.key(mailbox, keys::entry(uid));
+        }
+        snapshot.prefetch(&soon)?;
+    }
+    Ok(())
 }
 
 /// Reads an entry that must be there.

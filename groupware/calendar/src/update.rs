@@ -183,6 +183,8 @@ fn tell(
     asked_again: bool,
 ) -> Result<(), CalendarError> {
     let mut ids = context.ids;
+    let told = old.invited_users().chain(new.invited_users());
+    mailbox::prefetch(context.snapshot, told, &new.uid)?;
     for user in new.invited_users() {
         let status = new.attendee(user).map(|attendee| attendee.status);
         if status == Some(Answer::Delegated) {

@@ -5,12 +5,15 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use groupware_store::Snapshot;
+use groupware_store::{Snapshot, Soon};
 
 use crate::entry::Line;
 use crate::mailbox;
 use crate::query::Sort;
 use crate::{Entry, Folder, ListQuery, MailError, Unid, folders, keys, limits};
+
+/// Entries that are fetched at once where each is a question to another machine.
+const AT_ONCE: usize = 100;
 
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -265,6 +268,17 @@ fn sorted(
         }
     });
     let (mut items, mut bytes) = (0, 0);
+    if snapshot.is_far() {
+        let mut soon = Soon::default();
+        for one in found
+            .iter()
+            .skip(query.start)
+            .take(query.count.min(AT_ONCE))
+        {
+            soon.key(mailbox, keys::entry(folder, one.unid));
+        }
+        snapshot.prefetch(&soon)?;
+    }
     for one in found.iter().skip(query.start).take(query.count) {
         let key = keys::entry(folder, one.unid);
         // It was there a moment ago in this very snapshot.

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -64,6 +65,9 @@ impl Engine for Pool {
     }
 }
 
+/// Records that were fetched before they are looked at, by partition and key.
+type Fetched = HashMap<String, HashMap<Vec<u8>, Option<Record>>>;
+
 /// One transaction.
 struct View<'pool> {
     pool: &'pool Pool,
@@ -72,7 +76,7 @@ struct View<'pool> {
     has_begun: Cell<bool>,
     /// Something went wrong: nobody else gets the session.
     is_broken: Cell<bool>,
-    fetched: RefCell<HashMap<String, HashMap<Vec<u8>, Option<Record>>>>,
+    fetched: RefCell<Fetched>,
 }
 
 impl<'pool> View<'pool> {
@@ -249,9 +253,8 @@ impl Snapshot for View<'_> {
     }
 
     fn prefetch(&self, soon: &Soon) -> Result<(), StoreError> {
-        let is_new = |(partition, key): &&(std::sync::Arc<str>, Vec<u8>)| {
-            self.fetched(partition, key).is_none()
-        };
+        let is_new =
+            |(partition, key): &&(Arc<str>, Vec<u8>)| self.fetched(partition, key).is_none();
         let keys = soon.keys.iter().filter(is_new);
         let keys: Vec<_> = keys
             .map(|(partition, key)| (&**partition, key.as_slice()))

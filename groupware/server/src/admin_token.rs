@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use groupware_service::random;
 
-use crate::config::{Config, Data};
+use crate::config::Config;
 
 /// Shortest token that a file or the configuration may give.
 const MIN_BYTES: usize = 16;
@@ -43,10 +43,7 @@ pub(crate) fn path(config: &Config) -> Option<PathBuf> {
     config
         .admin_token_file
         .clone()
-        .or_else(|| match &config.data {
-            Data::Folder(folder) => Some(folder.join("admin-token")),
-            Data::Memory => None,
-        })
+        .or_else(|| Some(config.data.folder()?.join("admin-token")))
 }
 
 fn known(text: &str) -> io::Result<AdminToken> {
@@ -110,6 +107,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::config::Data;
 
     #[test]
     fn a_token_is_made_once_and_then_read() {

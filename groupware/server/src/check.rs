@@ -6,7 +6,12 @@ use std::path::Path;
 
 use groupware_content::{ContentError, ContentHash, ContentStore, Found};
 use groupware_documents::DocumentError;
-use groupware_store::{OpenError, ReadError, Store, StoreError, StoreOptions};
+use groupware_postgres::{OpenError as DatabaseError, PostgresOptions};
+use groupware_store::{
+    FolderLock, OpenError, ReadError, Store, StoreError, StoreOptions, is_half_transferred,
+};
+
+use crate::config::Data;
 
 /// What a look through a store has found.
 #[derive(Debug, Default)]
@@ -36,6 +41,9 @@ pub enum CheckError {
     /// The data folder can't be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The database can't be opened.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
     /// The records can't be read.
     #[error("cannot read the store")]
     Store(#[from] StoreError),
@@ -47,13 +55,29 @@ pub enum CheckError {
     Content(#[from] ContentError),
 }
 
-/// Looks through the store in a folder, which no server may be using. Changes nothing in it, hence
-/// refuses one that a server would have to bring up to date first.
+/// Looks through a store, which no server may be using, and its attachments. Changes nothing, hence refuses
+/// one that a server would have to bring up to date first. There is nothing to look through in memory.
 pub fn check(folder: &Path) -> Result<Checked, CheckError> {
+    check_data(&Data::Folder(folder.into()))
+}
+
+/// The same for data wherever it is.
+pub fn check_data(data: &Data) -> Result<Checked, CheckError> {
+    let Some(folder) = data.folder() else {
+        return Ok(Checked::default());
+    };
     if !folder.is_dir() {
         return Err(CheckError::NoFolder(folder.display().to_string()));
     }
-    let store = Store::open_sqlite(folder, StoreOptions::default().as_it_is())?;
+    let options = StoreOptions::default().as_it_is();
+    let mut held = None;
+    let store = match data {
+        Data::Postgres { database, folder } => {
+            held = Some(FolderLock::take(folder)?);
+            groupware_postgres::open(database, &options, &PostgresOptions::default())?
+        }
+        _ => Store::open_sqlite(folder, options)?,
+    };
     let content = ContentStore::open(folder)?;
     let directory = store.read(|snapshot| groupware_people::load(snapshot, "localhost"));
     let directory = directory.map_err(|error| CheckError::Accounts(error.to_string()))?;
@@ -61,6 +85,10 @@ pub fn check(folder: &Path) -> Result<Checked, CheckError> {
         wrong: store.integrity()?,
         ..Checked::default()
     };
+    if store.read(is_half_transferred)? {
+        let words = "a copy of another store into this one is not finished";
+        checked.wrong.push(words.to_owned());
+    }
     let mut referenced = BTreeMap::new();
     let users = directory.keys();
     checked.users = users.len();
@@ -79,6 +107,7 @@ pub fn check(folder: &Path) -> Result<Checked, CheckError> {
     }
     check_content(&content, &referenced, &mut checked)?;
     store.close_blocking();
+    drop(held);
     Ok(checked)
 }
 

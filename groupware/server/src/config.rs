@@ -1,13 +1,15 @@
 //! What a server is told when it starts.
 
+use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use groupware_front_lookup::LookupAccess;
 use groupware_front_smtp::SmtpLimits;
 use groupware_lookup::Layout as LookupLayout;
 use groupware_net::{Networks, TlsFiles};
+use groupware_postgres::Database;
 
 use crate::log::LogFormat;
 
@@ -18,6 +20,33 @@ pub enum Data {
     Folder(PathBuf),
     /// In memory, gone when the server stops.
     Memory,
+    /// Records in a PostgreSQL database, attachments and the admin token in a folder.
+    Postgres {
+        /// Where the records are.
+        database: Database,
+        /// Where the rest is; made if it isn't there.
+        folder: PathBuf,
+    },
+}
+
+impl fmt::Display for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(folder) => write!(f, "{}", folder.display()),
+            Self::Memory => f.write_str("memory"),
+            Self::Postgres { database, .. } => write!(f, "{database}"),
+        }
+    }
+}
+
+impl Data {
+    /// The folder on disk, if there is one.
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Folder(folder) | Self::Postgres { folder, .. } => Some(folder),
+            Self::Memory => None,
+        }
+    }
 }
 
 /// Settings of a server.
@@ -36,7 +65,8 @@ pub enum Data {
 /// serves other connections, and that a response is sent outside the bound.
 ///
 /// `None` starts as many threads as the machine has cores, and the bound is
-/// [`Limits::requests_at_once`].
+/// [`Limits::requests_at_once`]. With records in a database elsewhere it starts eight times as many: a thread
+/// that reads waits for the database, and others serve their connections meanwhile.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The address to listen on; port 0 takes any free port.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use groupware_content::ContentError;
 use groupware_fixtures::padding;
 use groupware_net::TlsError;
+use groupware_postgres::OpenError as DatabaseError;
 use groupware_service::AccountsError;
 use groupware_store::{OpenError, StoreError};
 
@@ -37,6 +38,15 @@ pub enum ServeError {
     /// The data folder can't be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The database can't be opened.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// A copy of another store into this one was begun and never finished.
+    #[error("a copy into {0} is not finished")]
+    HalfCopied(String),
+    /// A folder for attachments has records of its own.
+    #[error("{} has records in it, which the database would hide", .0.display())]
+    TwoStores(PathBuf),
     /// The store can't be started or read.
     #[error("cannot start the store")]
     Store(#[from] StoreError),
@@ -86,10 +96,16 @@ impl ServeError {
             | Self::Threads(_)
             | Self::MailboxPad(_)
             | Self::Tls(_)
+            | Self::TwoStores(_)
             | Self::FirstAdmin(_) => true,
+            Self::Database(error) => {
+                use DatabaseError::{Newer, Unfit};
+                matches!(error, Newer { .. } | Unfit { .. })
+            }
             Self::AdminToken(error) => error.kind() == io::ErrorKind::InvalidData,
             Self::Listen { source, .. } => source.kind() == io::ErrorKind::AddrNotAvailable,
             Self::Open(_)
+            | Self::HalfCopied(_)
             | Self::Store(_)
             | Self::Content(_)
             | Self::Accounts(_)

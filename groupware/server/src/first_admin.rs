@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use groupware_people::UserName;
 use groupware_service::{Caller, Service, random};
 
-use crate::config::{Config, Data};
+use crate::config::Config;
 use crate::error::ServeError;
 
 /// Registers the administrator that the configuration names, if there is no user at all, and gives what
@@ -52,10 +52,8 @@ pub(crate) async fn register(
 
 /// Where the password is kept.
 fn path(config: &Config) -> Option<PathBuf> {
-    match &config.data {
-        Data::Folder(folder) => Some(folder.join("first-password")),
-        Data::Memory => None,
-    }
+    let folder = config.data.folder()?;
+    Some(folder.join("first-password"))
 }
 
 /// Nobody else can read it at any moment. One that a start which ended too early left is of no use.
@@ -82,6 +80,7 @@ mod tests {
     use groupware_store::{Store, StoreOptions};
 
     use super::*;
+    use crate::config::Data;
 
     #[tokio::test]
     async fn only_a_server_without_users_gets_one() {

@@ -5,6 +5,7 @@
 mod admin_token;
 mod check;
 mod config;
+mod copy;
 mod error;
 mod first_admin;
 mod log;
@@ -14,14 +15,20 @@ mod reload;
 mod router;
 mod run;
 mod server;
+mod stored;
 
-pub use check::{CheckError, Checked, check};
+pub use check::{CheckError, Checked, check, check_data};
 pub use config::{Config, Data, Limits, LogSettings};
+pub use copy::{CopyError, Records, copy};
 pub use error::ServeError;
 pub use groupware_front_lookup::LookupAccess;
 pub use groupware_front_smtp::{Role as SmtpRole, SmtpLimits};
 pub use groupware_lookup::Layout as LookupLayout;
 pub use groupware_net::{Network, Networks, TlsError, TlsFiles};
+pub use groupware_postgres::{
+    AddressError, Database, OpenError as DatabaseError, without_password,
+};
+pub use groupware_store::{Stage, TransferError, Transferred};
 pub use log::LogFormat;
 pub use reload::Reloaded;
 pub use run::{Surroundings, run, run_demo};

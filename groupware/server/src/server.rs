@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use axum::Router;
-use groupware_content::{ContentStore, Upload};
+use groupware_content::Upload;
 use groupware_fixtures::padding;
 use groupware_front_lookup::LookupAccess;
 use groupware_front_pages::{are_asked_for, dressed};
@@ -21,15 +21,16 @@ use groupware_net::{
     self as net, Accepting, Admission, Certificate, Known, Pace, TlsAcceptor, descriptors, listen,
 };
 use groupware_service::Service;
-use groupware_store::{Store, StoreOptions};
+use groupware_store::FolderLock;
 use tokio::sync::watch;
 
 use crate::admin_token::{self, AdminToken};
-use crate::config::{Config, Data, LogSettings};
+use crate::config::{Config, LogSettings};
 use crate::error::ServeError;
 use crate::parts::Parts;
 use crate::reload::Reloaded;
 use crate::router::{patterns, router};
+use crate::stored;
 
 /// Descriptors kept for files and listeners.
 const RESERVED_DESCRIPTORS: u64 = 256 + (Upload::DESCRIPTORS * (STREAMS + AT_HAND)) as u64;
@@ -50,6 +51,8 @@ pub struct Server {
     /// They end before the store does.
     jobs: Option<Jobs>,
     service: Service,
+    /// Let go after the store is closed.
+    _folder: Option<FolderLock>,
     certificate: Option<Certificate>,
     request_log: Arc<RequestLog>,
     known: Known,
@@ -65,7 +68,7 @@ impl Server {
     /// See [`ServeError`]; then nothing is left running.
     pub fn start(config: Config) -> Result<Self, ServeError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let thread_count = config.http_threads.unwrap_or(cores);
+        let thread_count = stored::threads(&config, cores);
         check(&config, thread_count)?;
         let certificate = config.tls.as_ref().map(Certificate::load).transpose()?;
         let tls = |protocol: Option<&[u8]>| {
@@ -75,10 +78,15 @@ impl Server {
                 .transpose()
         };
         let (tls, smtp_tls) = (tls(Some(b"http/1.1"))?, tls(None)?);
-        let stored = open(&config)?;
+        let stored = stored::open(&config, thread_count)?;
         let admin_token = admin_token::find_or_make(&config).map_err(ServeError::AdminToken)?;
-        let parts = Parts::new(&config, stored, &admin_token.text, cores)?;
-        let mut jobs = start_jobs(&parts, &config)?;
+        let parts = Parts::new(
+            &config,
+            (stored.store, stored.content),
+            &admin_token.text,
+            cores,
+        )?;
+        let jobs = start_jobs(&parts, &config)?;
         let known = Known::new(config.trusted.clone(), config.proxies.clone());
         let http = http_server(&parts, &config, &known);
         let router = http.router.clone();
@@ -105,6 +113,7 @@ impl Server {
             threads: Vec::with_capacity(listeners.len()),
             jobs: None,
             service: parts.service.clone(),
+            _folder: stored.folder,
             certificate,
             request_log: Arc::clone(&parts.request_log),
             known,
@@ -114,11 +123,6 @@ impl Server {
         server
             .spawn(listeners, &Arc::new(accepting))
             .map_err(ServeError::System)?;
-        if config.lookup != Some(LookupAccess::Off) {
-            let store = server.service.store().clone();
-            jobs.start(LookupSweep::new(store, config.lookup_layout))
-                .map_err(ServeError::System)?;
-        }
         server.jobs = Some(jobs);
         let smtp = smtp_server(&parts, &config, (smtp_tls, most_smtp), &server.known);
         server.spawn_smtp(&config, smtp)?;
@@ -290,13 +294,18 @@ fn smtp_server(
     smtp
 }
 
-/// The work that goes on beside requests, whatever the configuration.
+/// The work that goes on beside requests.
 fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
     let mut jobs = Jobs::default();
     jobs.start(parts.content_sweep(config))
         .map_err(ServeError::System)?;
     jobs.start(Departures::new(parts.service.clone()))
         .map_err(ServeError::System)?;
+    if config.lookup != Some(LookupAccess::Off) {
+        let store = parts.service.store().clone();
+        jobs.start(LookupSweep::new(store, config.lookup_layout))
+            .map_err(ServeError::System)?;
+    }
     Ok(jobs)
 }
 
@@ -318,21 +327,6 @@ fn check(config: &Config, thread_count: usize) -> Result<(), ServeError> {
         }
         _ => Ok(()),
     }
-}
-
-/// The store, and content behind it: the store's lock on the folder is for both.
-fn open(config: &Config) -> Result<(Store, ContentStore), ServeError> {
-    let options = StoreOptions::default().slow_commit(config.log.slow_commit);
-    Ok(match &config.data {
-        Data::Folder(folder) => {
-            let store = Store::open_sqlite(folder, options)?;
-            (store, ContentStore::open(folder)?)
-        }
-        Data::Memory => {
-            let store = Store::memory(options)?;
-            (store, ContentStore::scratch()?)
-        }
-    })
 }
 
 fn http_server(parts: &Parts, config: &Config, known: &Known) -> HttpServer {

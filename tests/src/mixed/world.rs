@@ -28,12 +28,20 @@ pub struct World {
     pub(super) server: ServerProcess,
     pub(super) smtp: SocketAddr,
     pub(super) passwords: Vec<String>,
+    /// What every server of it is started with, besides.
+    arguments: Vec<String>,
 }
 
 impl World {
     /// Starts a server on this data, with its log and port in `beside`, and registers users.
     pub fn start(data: &Path, beside: &Path) -> Self {
-        let mut world = Self::on(data, beside, Vec::new());
+        Self::start_with(data, beside, &[])
+    }
+
+    /// The same with further arguments.
+    pub fn start_with(data: &Path, beside: &Path, arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(|text| (*text).to_owned()).collect();
+        let mut world = Self::on(data, beside, Vec::new(), arguments);
         let users: Vec<_> = (0..USERS)
             .map(|user| json!({ "name": name(user) }))
             .collect();
@@ -50,26 +58,35 @@ impl World {
 
     /// Starts another server for the same users, on data that one of before has left.
     pub fn again(&self, data: &Path, beside: &Path) -> Self {
-        Self::on(data, beside, self.passwords.clone())
+        Self::on(data, beside, self.passwords.clone(), self.arguments.clone())
     }
 
     /// Ends this server, if it hasn't ended, and starts another on its data.
     pub fn restarted(self, data: &Path, beside: &Path) -> Self {
+        let arguments = self.arguments.clone();
+        self.restarted_with(data, beside, arguments)
+    }
+
+    /// The same with other arguments than before.
+    pub fn restarted_with(self, data: &Path, beside: &Path, arguments: Vec<String>) -> Self {
         let Self {
             server, passwords, ..
         } = self;
         drop(server);
-        Self::on(data, beside, passwords)
+        Self::on(data, beside, passwords, arguments)
     }
 
-    fn on(data: &Path, beside: &Path, passwords: Vec<String>) -> Self {
+    fn on(data: &Path, beside: &Path, passwords: Vec<String>, arguments: Vec<String>) -> Self {
         let smtp = free_address();
-        let arguments = ["--smtp-listen", &smtp.to_string()];
-        let server = ServerProcess::start_on(data, beside, Command::new(program()), &arguments);
+        let listen = smtp.to_string();
+        let mut all = vec!["--smtp-listen", &listen];
+        all.extend(arguments.iter().map(String::as_str));
+        let server = ServerProcess::start_on(data, beside, Command::new(program()), &all);
         Self {
             server,
             smtp,
             passwords,
+            arguments,
         }
     }
 

@@ -183,6 +183,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-lookup",
             "groupware-net",
             "groupware-people",
+            "groupware-postgres",
             "groupware-service",
             "groupware-store",
         ],

@@ -1,0 +1,81 @@
+//! Copies all records from one place to another, whatever engine has them. Attachments stay in their folder.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use groupware_postgres::{Database, OpenError as DatabaseError, PostgresOptions};
+use groupware_store::{OpenError, Stage, Store, StoreOptions, TransferError, Transferred};
+
+/// Where records are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Records {
+    /// In a data folder, by SQLite.
+    Folder(PathBuf),
+    /// In a PostgreSQL database.
+    Database(Database),
+}
+
+impl fmt::Display for Records {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(folder) => write!(f, "{}", folder.display()),
+            Self::Database(database) => write!(f, "{database}"),
+        }
+    }
+}
+
+/// Why records could not be copied.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// The two are one.
+    #[error("{0} can't be copied to itself")]
+    Same(String),
+    /// There is no data folder.
+    #[error("there is no data folder {0}")]
+    NoFolder(String),
+    /// A data folder can't be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A database can't be opened.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// They were opened.
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
+}
+
+/// Copies all records, or goes on with it, and compares both sides in the end. No server may use either.
+///
+/// # Errors
+/// See [`CopyError`].
+pub fn copy(
+    from: &Records,
+    to: &Records,
+    tell: &mut dyn FnMut(Stage),
+) -> Result<Transferred, CopyError> {
+    if from == to {
+        return Err(CopyError::Same(from.to_string()));
+    }
+    if let Records::Folder(folder) = from
+        && !folder.is_dir()
+    {
+        return Err(CopyError::NoFolder(from.to_string()));
+    }
+    let from = open(from, StoreOptions::default().as_it_is())?;
+    let to = open(to, StoreOptions::default())?;
+    let done = groupware_store::transfer(&from, &to, tell);
+    from.close_blocking();
+    to.close_blocking();
+    Ok(done?)
+}
+
+fn open(records: &Records, options: StoreOptions) -> Result<Store, CopyError> {
+    Ok(match records {
+        Records::Folder(folder) => Store::open_sqlite(folder, options)?,
+        Records::Database(database) => {
+            let how = PostgresOptions::default().readers(2);
+            groupware_postgres::open(database, &options, &how)?
+        }
+    })
+}

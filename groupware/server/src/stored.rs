@@ -1,0 +1,76 @@
+//! Opens what a server keeps: records by their engine, attachments in a folder.
+
+use std::path::Path;
+
+use groupware_content::ContentStore;
+use groupware_postgres::PostgresOptions;
+use groupware_store::{FolderLock, Store, StoreOptions, is_half_transferred};
+
+use crate::config::{Config, Data};
+use crate::error::ServeError;
+
+/// Sessions that read, besides one for each thread that serves connections: long reads have threads of their
+/// own.
+const MORE_READERS: usize = 8;
+/// Most of them: a database's server has a hundred for everybody, unless it is told otherwise.
+const MOST_READERS: usize = 64;
+
+/// The records, the attachments, and what keeps others out of the folder where the store doesn't.
+pub(crate) struct Stored {
+    pub(crate) store: Store,
+    pub(crate) content: ContentStore,
+    pub(crate) folder: Option<FolderLock>,
+}
+
+/// As many threads serve connections. One that waits for a database serves nobody meanwhile.
+pub(crate) fn threads(config: &Config, cores: usize) -> usize {
+    config.http_threads.unwrap_or(match config.data {
+        Data::Folder(_) | Data::Memory => cores,
+        Data::Postgres { .. } => cores * 8,
+    })
+}
+
+pub(crate) fn open(config: &Config, threads: usize) -> Result<Stored, ServeError> {
+    let options = StoreOptions::default().slow_commit(config.log.slow_commit);
+    let stored = open_data(&config.data, options, threads)?;
+    match stored.store.read(is_half_transferred)? {
+        false => Ok(stored),
+        true => Err(ServeError::HalfCopied(config.data.to_string())),
+    }
+}
+
+/// The same, whether it is a copy that isn't finished or not.
+fn open_data(data: &Data, options: StoreOptions, threads: usize) -> Result<Stored, ServeError> {
+    Ok(match data {
+        // The store's lock on the folder is for both.
+        Data::Folder(folder) => Stored {
+            store: Store::open_sqlite(folder, options)?,
+            content: ContentStore::open(folder)?,
+            folder: None,
+        },
+        Data::Memory => Stored {
+            store: Store::memory(options)?,
+            content: ContentStore::scratch()?,
+            folder: None,
+        },
+        Data::Postgres { database, folder } => {
+            refuse_records(folder)?;
+            let lock = FolderLock::take(folder)?;
+            let readers = (threads + MORE_READERS).min(MOST_READERS);
+            let how = PostgresOptions::default().readers(readers);
+            Stored {
+                store: groupware_postgres::open(database, &options, &how)?,
+                content: ContentStore::open(folder)?,
+                folder: Some(lock),
+            }
+        }
+    })
+}
+
+/// Records that lie in a folder are not to be forgotten there: what a server shows would be without them.
+fn refuse_records(folder: &Path) -> Result<(), ServeError> {
+    match folder.join(groupware_store::FILE_NAME).exists() {
+        true => Err(ServeError::TwoStores(folder.to_owned())),
+        false => Ok(()),
+    }
+}
