@@ -16,6 +16,8 @@ pub(crate) struct Draft {
     /// Constants with their values.
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) compressed: bool,
+    /// Whether each session begins as that of somebody who was never there.
+    pub(crate) is_new_visitor: bool,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -178,7 +180,11 @@ impl Draft {
         if self.compressed {
             out.push_str("compressed: true\n");
         }
-        out.push_str("session:\n  steps:\n");
+        out.push_str("session:\n");
+        if self.is_new_visitor {
+            out.push_str("  visitor: new\n");
+        }
+        out.push_str("  steps:\n");
         for step in &self.steps {
             step.write(&mut out);
         }

@@ -73,7 +73,10 @@ fn answer(status: u16, kind: &str, text: &str) -> Value {
 fn redirect(to: &str) -> Value {
     json!({
         "status": 303,
-        "headers": [{ "name": "Location", "value": to }],
+        "headers": [
+            { "name": "Location", "value": to },
+            { "name": "Set-Cookie", "value": "sid=cookie-secret-2; Path=/" },
+        ],
         "content": {},
         "redirectURL": to,
     })

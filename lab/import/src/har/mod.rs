@@ -67,13 +67,6 @@ pub fn import(text: &str, options: &HarOptions) -> Result<Imported, ImportError>
              `--set parameters.origin=http://HOST:PORT`"
         ));
     }
-    if kept.iter().any(|one| one.answered("set-cookie").is_some()) {
-        said.push(
-            "a user keeps its cookies from one session to the next: what is answered to somebody who \
-             isn't signed in may be another answer from the second session on"
-                .to_owned(),
-        );
-    }
     let steps = build::steps(&kept, requests, sets);
     let asked = secrets.asked();
     let draft = Draft {
@@ -83,6 +76,8 @@ pub fn import(text: &str, options: &HarOptions) -> Result<Imported, ImportError>
         compressed: kept
             .iter()
             .any(|one| one.answered("content-encoding").is_some()),
+        // A recording is of one visit: the next one has to sign in, too.
+        is_new_visitor: kept.iter().any(|one| one.answered("set-cookie").is_some()),
         steps,
     };
     Ok(Imported {

@@ -102,6 +102,7 @@ fn finish(
         head,
         parameters,
         compressed: false,
+        is_new_visitor: false,
         steps,
     };
     Imported {
