@@ -52,6 +52,10 @@ pub enum Kind {
     Wait,
     /// Likewise from there to the last byte.
     Receive,
+    /// Of a stream of events what the first one took, from where the response time counts.
+    FirstEvent,
+    /// Of each further event what it took after the one before.
+    BetweenEvents,
 }
 
 impl Kind {
@@ -65,6 +69,9 @@ impl Kind {
         Self::Receive,
     ];
 
+    /// The times of events, of requests that listen for them.
+    pub const EVENTS: [Self; 2] = [Self::FirstEvent, Self::BetweenEvents];
+
     /// As tags and results write it.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -77,6 +84,8 @@ impl Kind {
             Self::Blocked => "blocked",
             Self::Wait => "wait",
             Self::Receive => "receive",
+            Self::FirstEvent => "first_event",
+            Self::BetweenEvents => "between_events",
         }
     }
 }
@@ -133,7 +142,8 @@ fn parse(tag: &str) -> Option<Series> {
     };
     let known = [Kind::Response, Kind::Service]
         .into_iter()
-        .chain(Kind::PHASES);
+        .chain(Kind::PHASES)
+        .chain(Kind::EVENTS);
     let kind = known.into_iter().find(|known| known.name() == kind)?;
     Some(Series::Step {
         step: step.parse().ok()?,
@@ -153,6 +163,7 @@ mod tests {
                 for kind in [Kind::Response, Kind::Service]
                     .into_iter()
                     .chain(Kind::PHASES)
+                    .chain(Kind::EVENTS)
                 {
                     let series = Series::Step {
                         step,

@@ -74,6 +74,8 @@ pub enum Exchange {
         phases: Phases,
         /// Whether it met its `expect`, or redirects to where that is to be found.
         result: Result<(), Failure>,
+        /// When events came, of a request that listens for them.
+        events: Option<Box<EventTimes>>,
         /// It redirects: the same request is to be exchanged once more, and goes there.
         redirected: bool,
     },
@@ -142,6 +144,23 @@ impl Phases {
     pub fn add(&mut self, phase: Phase, took: Nanos) {
         let before = self.0[phase as usize].unwrap_or_default();
         self.set(phase, before.saturating_add(took));
+    }
+}
+
+/// When server-sent events came.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventTimes {
+    /// When the first came; `None` where none did.
+    pub first: Option<Nanos>,
+    /// How long after the one before each further one came.
+    pub gaps: Vec<Nanos>,
+}
+
+impl EventTimes {
+    /// How many came.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        u64::from(self.first.is_some()) + self.gaps.len() as u64
     }
 }
 

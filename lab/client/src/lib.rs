@@ -21,7 +21,8 @@ mod url;
 mod version;
 
 pub use exchange::{
-    Client, ClientCounts, ErrorClass, Exchange, Failure, Phase, Phases, RequestId, Sizes,
+    Client, ClientCounts, ErrorClass, EventTimes, Exchange, Failure, Phase, Phases, RequestId,
+    Sizes,
 };
 pub use resolve::Resolve;
 pub use tap::Tap;

@@ -27,6 +27,9 @@ pub(crate) fn write(writer: &mut TrialWriter, window: &Window) -> Result<(), Arc
         for (kind, histogram) in Kind::PHASES.into_iter().zip(&step.phases) {
             writer.histogram(series(Outcome::Ok, kind), start, end, histogram)?;
         }
+        for (kind, histogram) in Kind::EVENTS.into_iter().zip(&step.events) {
+            writer.histogram(series(Outcome::Ok, kind), start, end, histogram)?;
+        }
     }
     writer.histogram(Series::Lateness, start, end, &window.lateness)?;
     writer.histogram(Series::Loop, start, end, &window.loop_lag)?;

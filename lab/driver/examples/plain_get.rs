@@ -125,6 +125,7 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         captures: Vec::new(),
         compressed: false,
         follow: 0,
+        events: None,
     };
     let step = Step {
         name: "Get".to_owned(),

@@ -142,6 +142,9 @@ pub struct StepWindow {
     /// Times of the phases of the requests that met their `expect`, µs (0 counts as 1), in the order of
     /// [`Phase::ALL`].
     pub phases: [Histogram<u64>; Phase::COUNT],
+    /// Of requests that listen for events, failed ones included: how long the first event took, from
+    /// where their response time would count, and how long each further one after the one before, µs.
+    pub events: [Histogram<u64>; 2],
     /// Failed requests by [`ErrorClass::index`].
     pub errors: [u64; 5],
     /// Those of the requests that met their `expect` that were redirected: for each there was one more,
@@ -207,6 +210,7 @@ impl StepWindow {
             service: new_histogram(),
             error: new_histogram(),
             phases: Phase::ALL.map(|_| new_phase_histogram()),
+            events: [(); 2].map(|()| new_histogram()),
             errors: [0; 5],
             redirects: 0,
             retries: 0,

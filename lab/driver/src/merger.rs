@@ -297,6 +297,9 @@ impl Window {
             for (sum, part) in sum.phases.iter_mut().zip(&step.phases) {
                 add(sum, part);
             }
+            for (sum, part) in sum.events.iter_mut().zip(&step.events) {
+                add(sum, part);
+            }
             for (sum, count) in sum.errors.iter_mut().zip(step.errors) {
                 *sum += count;
             }

@@ -27,10 +27,20 @@ pub(crate) struct Sample {
     /// The answer's body.
     pub(crate) sizes: Sizes,
     pub(crate) phases: Phases,
+    /// Of a request that listens for events.
+    pub(crate) events: Option<Events>,
     /// Whether it redirects, so that another one follows that no plan knows of.
     pub(crate) redirected: bool,
     /// Of a failed request that was sent again: how long that was waited for.
     pub(crate) retry: Option<Nanos>,
+}
+
+/// Events that came.
+pub(crate) struct Events {
+    /// How long the first took, from where the response time counts.
+    pub(crate) first: Option<Nanos>,
+    /// How long each further one took after the one before.
+    pub(crate) gaps: Vec<Nanos>,
 }
 
 /// Records what a worker's users do, window after window.
@@ -185,6 +195,7 @@ impl Recorder {
             late,
             sizes,
             phases,
+            events,
             redirected,
             retry,
         } = sample;
@@ -199,6 +210,11 @@ impl Recorder {
         if let Some(waited) = retry {
             counts.retries += 1;
             counts.retry_wait_us += (waited + 500) / 1000;
+        }
+        if let Some(Events { first, gaps }) = events {
+            let [firsts, between] = &mut counts.events;
+            first.into_iter().for_each(|took| record(firsts, took));
+            gaps.into_iter().for_each(|took| record(between, took));
         }
         match result {
             Ok(()) => {
@@ -350,6 +366,7 @@ mod tests {
             late: 0,
             sizes: Sizes::of(10),
             phases: Phases::default(),
+            events: None,
             redirected: false,
             retry: None,
         }

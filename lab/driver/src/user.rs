@@ -13,7 +13,7 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::event::Unanswered;
 use crate::load::{Pool, SharedPool};
-use crate::recorder::{Recorder, Sample};
+use crate::recorder::{Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::timers::{Timer, Timers};
 use lab_client::ErrorClass;
@@ -251,6 +251,7 @@ impl<C: Client> Shared<C> {
                 sizes,
                 phases,
                 result,
+                events,
                 redirected,
             } => {
                 let class = result.as_ref().err().map(|failure| failure.class);
@@ -262,6 +263,12 @@ impl<C: Client> Shared<C> {
                     late: sent.saturating_sub(due.meant),
                     sizes,
                     phases,
+                    events: events.map(|times| Events {
+                        first: times
+                            .first
+                            .map(|at| at.saturating_sub(due.planned.unwrap_or(sent))),
+                        gaps: times.gaps,
+                    }),
                     redirected,
                     retry: due.retry,
                 };

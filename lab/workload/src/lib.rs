@@ -33,7 +33,7 @@ pub use level::{Level, Parameters};
 pub use load::{LoadKind, LoadSpec, Spacing, TIMEOUT_MS};
 pub use mask::MASK;
 pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
-pub use model::{Body, Expectation, Probe, Request, Session, Step, Transfer, Workload};
+pub use model::{Body, Events, Expectation, Probe, Request, Session, Step, Transfer, Workload};
 pub use predict::{Arrivals, Prediction, Range, Span, StepPrediction, predict};
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};

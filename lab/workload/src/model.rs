@@ -120,6 +120,33 @@ pub struct Request<T = Template> {
     /// How many redirects are followed; 0 takes a redirect for the answer.
     #[serde(default)]
     pub follow: u32,
+    /// That its answer is a stream of events, and which of them is the last.
+    #[serde(default = "no_events")]
+    pub events: Option<Events<T>>,
+}
+
+/// Server-sent events that a request listens for: until one of these holds, or else to the end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Events<T = Template> {
+    /// The last one's data holds this.
+    pub until: Option<T>,
+    /// The last one is of this type.
+    pub named: Option<String>,
+    /// The last one is the so-manieth.
+    pub count: Option<u32>,
+    /// More than these are an error.
+    pub at_most: u32,
+}
+
+fn no_events<T>() -> Option<Events<T>> {
+    None
+}
+
+impl<T> Events<T> {
+    /// Whether the server's end is the end.
+    pub fn takes_all(&self) -> bool {
+        self.until.is_none() && self.named.is_none() && self.count.is_none()
+    }
 }
 
 /// What an answer must have besides its status.
@@ -300,6 +327,14 @@ impl<T> Request<T> {
             Body::Text(text) => Body::Text(map(text)?),
         };
         let captures: Result<_, E> = self.captures.iter().map(|one| one.try_map(map)).collect();
+        let events = self.events.as_ref().map(|events| {
+            Ok(Events {
+                until: events.until.as_ref().map(&mut *map).transpose()?,
+                named: events.named.clone(),
+                count: events.count,
+                at_most: events.at_most,
+            })
+        });
         let answer: Result<_, E> = self.answer.iter().map(|one| one.try_map(map)).collect();
         Ok(Request {
             method: self.method.clone(),
@@ -312,6 +347,7 @@ impl<T> Request<T> {
             expect: self.expect.clone(),
             compressed: self.compressed,
             follow: self.follow,
+            events: events.transpose()?,
         })
     }
 }

@@ -50,7 +50,14 @@ impl<T: Time> HttpClient<T> {
                 Some(reader) => reader,
                 None => fresh.insert(ResponseReader::new(self.terms(call))),
             };
-            match self.feed(current, input, jar, call) {
+            let fed = self.feed(current, input, jar, call);
+            if call.listening.is_some()
+                && let Ok(done) = &fed
+                && let Some(answer) = self.listen(done.as_ref(), current, input, call)
+            {
+                return Poll::Ready(answer);
+            }
+            match fed {
                 Ok(Some(complete)) => {
                     let body = match &complete.body {
                         KeptBody::Input(range) => &input[range.clone()],
@@ -70,6 +77,43 @@ impl<T: Time> HttpClient<T> {
                     return Poll::Ready(Answer::Failed(ErrorClass::Check, fault.to_string()));
                 }
             }
+        }
+    }
+
+    /// Takes the events of what came; an answer when no more are wanted.
+    fn listen(
+        &self,
+        done: Option<&Complete>,
+        reader: &mut ResponseReader,
+        input: &[u8],
+        call: &mut Call<'_, T::Timer>,
+    ) -> Option<Answer> {
+        let (status, bytes) = reader.so_far()?;
+        let listening = call.listening.as_deref_mut()?;
+        if !call.prepared.expects(status) {
+            return None;
+        }
+        let taken;
+        let came = match done.map(|complete| &complete.body) {
+            Some(KeptBody::Input(range)) => &input[range.clone()],
+            _ => {
+                taken = reader.take_kept();
+                &taken
+            }
+        };
+        match listening.take(came, self.time.now()) {
+            Err(why) => Some(Answer::Failed(ErrorClass::Check, why)),
+            Ok(true) => {
+                let complete = Complete {
+                    status,
+                    body_bytes: bytes,
+                    // The rest of the stream would be taken for the next answer.
+                    reusable: done.is_some_and(|complete| complete.reusable),
+                    body: KeptBody::Kept,
+                };
+                Some(self.judge(&complete, &[], call))
+            }
+            Ok(false) => None,
         }
     }
 
@@ -109,6 +153,12 @@ impl<T: Time> HttpClient<T> {
                 _ => Coding::Other,
             });
         }
+        if name.len() == 12
+            && let Some(listening) = &mut call.listening
+            && name.eq_ignore_ascii_case("content-type")
+        {
+            listening.has_type(value);
+        }
         if prepared.reads_headers {
             call.finds.header(prepared, name, value);
         }
@@ -142,7 +192,9 @@ impl<T: Time> HttpClient<T> {
         call.reusable = complete.reusable;
         let mut sizes = Sizes::of(complete.body_bytes);
         let encoded = call.coding != Coding::Identity && complete.body_bytes > 0;
-        let result = if encoded {
+        let result = if call.listening.is_some() && call.prepared.expects(complete.status) {
+            self.judge_events(complete.status, encoded, call)
+        } else if encoded {
             let decoded = &mut *self.decoded.borrow_mut();
             let result = self.judge_encoded(complete.status, body, call, decoded);
             if call.prepared.decodes && result.is_ok() {
@@ -156,6 +208,31 @@ impl<T: Time> HttpClient<T> {
             self.judge_plain(complete.status, body, call)
         };
         Answer::Whole { at, sizes, result }
+    }
+
+    /// A stream of events that has ended, or of which no more is wanted.
+    fn judge_events(
+        &self,
+        status: u16,
+        encoded: bool,
+        call: &mut Call<'_, T::Timer>,
+    ) -> Result<(), Failure> {
+        let Some(listening) = call.listening.take() else {
+            return Ok(());
+        };
+        let ended = match encoded {
+            true => Err(format!(
+                "the events came as {}: say `compressed: false`",
+                call.coding.name()
+            )),
+            false => listening.finish(),
+        };
+        let result = match ended {
+            Ok(()) => self.judge_plain(status, listening.text().as_bytes(), call),
+            Err(why) => Err(self.failure(ErrorClass::Check, || why)),
+        };
+        call.listening = Some(listening);
+        result
     }
 
     fn judge_plain(

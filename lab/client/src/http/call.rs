@@ -6,6 +6,7 @@ use lab_workload::UserScope;
 
 use super::capture::HeaderFinds;
 use super::coding::Coding;
+use super::events::Listening;
 use super::request::{Prepared, path_of};
 use crate::exchange::{ErrorClass, Failure, Phases, Sizes};
 use crate::time::Nanos;
@@ -33,6 +34,8 @@ pub(super) struct Call<'a, T> {
     pub(super) phases: Phases,
     /// It goes to another server than the drive's.
     pub(super) other: bool,
+    /// The events that it listens for, once its answer is one that is expected.
+    pub(super) listening: Option<Box<Listening<'a>>>,
     /// How many redirects it may still follow.
     pub(super) left: u32,
     /// What its answer says about where to look instead.
@@ -41,6 +44,38 @@ pub(super) struct Call<'a, T> {
     pub(super) redirect: Option<(u16, Box<str>)>,
     /// Whether its connection may be used again.
     pub(super) reusable: bool,
+}
+
+impl<'a, T> Call<'a, T> {
+    /// A request that goes out with this message, to another server than the drive's or not, and may
+    /// follow so many redirects.
+    #[inline]
+    pub(super) fn new(
+        prepared: &'a Prepared,
+        (message, other, left): (&'a str, bool, u32),
+        scope: &'a mut UserScope,
+        deadline: &'a T,
+        sent: Nanos,
+    ) -> Self {
+        Self {
+            prepared,
+            message,
+            scope,
+            deadline,
+            finds: HeaderFinds::default(),
+            coding: Coding::Identity,
+            sent,
+            began: sent,
+            first: None,
+            phases: Phases::default(),
+            other,
+            listening: None,
+            left,
+            location: None,
+            redirect: None,
+            reusable: false,
+        }
+    }
 }
 
 /// How reading an answer ended.
@@ -61,6 +96,8 @@ pub(super) enum Answer {
 #[inline]
 pub(super) fn keeps(prepared: &Prepared, status: u16, coding: Coding) -> usize {
     match coding {
+        // Taken as they come.
+        Coding::Identity if prepared.events.is_some() && prepared.expects(status) => usize::MAX,
         Coding::Identity if !prepared.expects(status) => EXAMPLE_BYTES,
         _ if !prepared.expects(status) => ENCODED_EXAMPLE_BYTES,
         Coding::Identity if !prepared.keeps_body => 0,

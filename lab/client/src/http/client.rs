@@ -13,10 +13,9 @@ use lab_workload::{Request, UserScope};
 
 use super::POOLED_BYTES;
 use super::call::{Answer, Call, broken, timeout_text};
-use super::capture::HeaderFinds;
-use super::coding::Coding;
 use super::connection::{Connection, Route};
 use super::cookie::Jar;
+use super::events::Listening;
 use super::redirect::{Hop, Sent, follow};
 use super::request::{Prepared, Scratch, Unmade};
 use super::server::{Limits, Server};
@@ -502,28 +501,20 @@ impl<T: Time> Client for HttpClient<T> {
             Err(Unmade::Empty) => return Exchange::Skipped,
             Err(Unmade::Failed(detail)) => return Exchange::Unmade { detail },
         };
-        let sent = self.time.now();
-        let mut call = Call {
-            prepared,
-            message: &message,
-            scope,
-            deadline,
-            finds: HeaderFinds::default(),
-            coding: Coding::Identity,
-            sent,
-            began: sent,
-            first: None,
-            phases: Phases::default(),
-            other: other.is_some(),
-            left,
-            location: None,
-            redirect: None,
-            reusable: false,
+        let listening = match listening(prepared, scope) {
+            Ok(listening) => listening,
+            Err(detail) => return Exchange::Unmade { detail },
         };
+        let sent = self.time.now();
+        let going = (message.as_str(), other.is_some(), left);
+        let mut call = Call::new(prepared, going, scope, deadline, sent);
+        call.listening = listening;
         let (ended, sizes, mut result) = match self.offer {
             Offer::One => self.converse(session, &mut call, &other).await,
             _ => Box::pin(self.converse_as_offered(session, &mut call, &other)).await,
         };
+        let events = call.listening.take();
+        let events = events.map(|listening| Box::new(listening.into_times()));
         let redirect = call.redirect.take();
         let phases = match result {
             Ok(()) => call.phases,
@@ -549,6 +540,7 @@ impl<T: Time> Client for HttpClient<T> {
             sizes,
             phases,
             result,
+            events,
             redirected: session.hop.is_some(),
         }
     }
@@ -566,6 +558,24 @@ impl<T: Time> Client for HttpClient<T> {
     fn take_counts(&self) -> ClientCounts {
         self.counts.take()
     }
+}
+
+/// What a request listens for.
+fn listening<'a>(
+    prepared: &'a Prepared,
+    scope: &mut UserScope,
+) -> Result<Option<Box<Listening<'a>>>, Box<str>> {
+    let Some(events) = &prepared.events else {
+        return Ok(None);
+    };
+    let mut until = None;
+    if let Some(template) = &events.until {
+        let mut text = String::new();
+        let rendered = template.render(scope, &mut text);
+        rendered.map_err(|error| error.to_string())?;
+        until = Some(text);
+    }
+    Ok(Some(Box::new(Listening::new(events, until))))
 }
 
 /// Ready with `None` once the deadline has fired.

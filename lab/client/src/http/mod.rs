@@ -35,6 +35,7 @@ mod client;
 mod coding;
 mod connection;
 mod cookie;
+mod events;
 mod head;
 mod redirect;
 mod request;
@@ -45,6 +46,7 @@ mod xml;
 
 pub use client::{HttpClient, HttpSession};
 pub use coding::{Coding, CodingError};
+pub use events::{Event, EventParser, EventTooLong};
 pub use head::{Fault, Framing, Head, parse_response_head};
 pub use response::{Complete, KeptBody, ResponseReader, Terms};
 pub use server::{Limits, Server};

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lab_workload::{Body, Capture, CaptureSource, Expectation, Request};
+use lab_workload::{Body, Capture, CaptureSource, Events, Expectation, Request};
 use lab_workload::{RenderError, Template, UserScope};
 
 use super::coding::ACCEPTED;
@@ -70,6 +70,8 @@ pub(crate) struct Prepared {
     pub(crate) decodes: bool,
     /// How many redirects are followed.
     pub(crate) follow: u32,
+    /// Events that it listens for.
+    pub(crate) events: Option<Events>,
     /// A redirect isn't what it expects.
     pub(crate) reads_location: bool,
 }
@@ -167,6 +169,9 @@ impl Prepared {
         if let (Some(kind), false) = (content_type(&request.body), given("content-type")) {
             push_header(&mut fixed, "Content-Type", kind);
         }
+        if request.events.is_some() && !given("accept") {
+            push_header(&mut fixed, "Accept", "text/event-stream");
+        }
         let decodes = request.compressed || given("accept-encoding");
         if request.compressed && !given("accept-encoding") {
             push_header(&mut fixed, "Accept-Encoding", ACCEPTED);
@@ -206,6 +211,7 @@ impl Prepared {
                 || request.answer.iter().any(in_headers),
             decodes,
             follow: request.follow,
+            events: request.events.clone(),
             reads_location: true,
             answer: request.answer.clone(),
             captures: request.captures.clone(),

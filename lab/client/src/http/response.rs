@@ -126,6 +126,19 @@ impl ResponseReader {
         !matches!(self.stage, Stage::Head) || !self.carry.is_empty()
     }
 
+    /// The status, and how much of the body has come, once the head has.
+    #[must_use]
+    pub fn so_far(&self) -> Option<(u16, u64)> {
+        let past_head = !matches!(self.stage, Stage::Head);
+        past_head.then_some((self.status, self.body_bytes))
+    }
+
+    /// What was kept of the body since it was taken last.
+    #[must_use]
+    pub fn take_kept(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.kept)
+    }
+
     /// The kept part of a body that came in several pieces.
     #[must_use]
     pub fn kept(&self) -> &[u8] {

@@ -17,7 +17,7 @@ use crate::part::Part;
 use lab_client::{Protocol, TlsOptions};
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 6;
+pub(crate) const PROTOCOL: u32 = 7;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]

@@ -59,6 +59,7 @@ struct WireStep {
     service: WireHistogram,
     error: WireHistogram,
     phases: [WireHistogram; Phase::COUNT],
+    events: [WireHistogram; 2],
     errors: [u64; 5],
     redirects: u64,
     #[serde(default)]
@@ -187,6 +188,7 @@ impl WireWindow {
             service: WireHistogram::new(&step.service),
             error: WireHistogram::new(&step.error),
             phases: step.phases.each_ref().map(WireHistogram::new),
+            events: step.events.each_ref().map(WireHistogram::new),
             errors: step.errors,
             redirects: step.redirects,
             retries: step.retries,
@@ -221,6 +223,7 @@ impl WireWindow {
                 service: step.service.read()?,
                 error: step.error.read()?,
                 phases: read_phases(&step.phases)?,
+                events: [step.events[0].read()?, step.events[1].read()?],
                 errors: step.errors,
                 redirects: step.redirects,
                 retries: step.retries,
@@ -327,6 +330,7 @@ mod tests {
         window.sessions.record(15).unwrap();
         window.loop_lag.record(16).unwrap();
         window.steps[0].phases[3].record(19).unwrap();
+        window.steps[0].events[1].record(21).unwrap();
         let step = &mut window.steps[1];
         (step.errors, step.skipped) = ([1, 2, 3, 4, 5], 11);
         (step.waits, step.wait_sum_us) = (12, 13);

@@ -29,6 +29,7 @@ fn request() -> Request {
         captures: Vec::new(),
         compressed: false,
         follow: 0,
+        events: None,
     }
 }
 

@@ -114,6 +114,7 @@ impl<S: FnMut(Asked) -> Answer + 'static> lab_client::Client for Simulated<S> {
                 class,
                 detail: Box::default(),
             }),
+            events: None,
             redirected: false,
         }
     }

@@ -274,6 +274,7 @@ impl Make {
             captures: Vec::new(),
             compressed: false,
             follow: 0,
+            events: None,
         }
     }
 

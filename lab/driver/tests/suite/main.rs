@@ -4,6 +4,7 @@
 mod common;
 mod control;
 mod encoded;
+mod events;
 mod faults;
 mod framing;
 mod messages;

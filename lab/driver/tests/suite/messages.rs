@@ -12,7 +12,7 @@ fn framed(text: &str) -> Vec<u8> {
 /// A window with one histogram of some bytes.
 fn window(histogram: &str) -> String {
     let step = format!(
-        r#"{{"ok":"{histogram}","service":"","error":"","phases":["","","","","",""],"errors":[0,0,0,0,0],"redirects":0,"plain_bytes":0,"skipped":0,"waits":0,
+        r#"{{"ok":"{histogram}","service":"","error":"","phases":["","","","","",""],"events":["",""],"errors":[0,0,0,0,0],"redirects":0,"plain_bytes":0,"skipped":0,"waits":0,
         "wait_sum_us":0,"bytes":0}}"#
     );
     format!(
@@ -62,10 +62,10 @@ fn another_version_is_refused_in_words() {
         assert!(error.contains(expected), "{error}");
     };
     let two = r#"{"start":{"protocol":2,"workload":{"text":"workload: w"},"users":1}}"#;
-    check(two, "version 2 of the messages, and this program knows 6");
-    let seven = r#"{"start":{"protocol":7,"drive":["of another form"]}}"#;
-    check(seven, "version 7 of the messages, and this program knows 6");
-    check(r#"{"start":{"protocol":6}}"#, "not understood");
+    check(two, "version 2 of the messages, and this program knows 7");
+    let eight = r#"{"start":{"protocol":8,"drive":["of another form"]}}"#;
+    check(eight, "version 8 of the messages, and this program knows 7");
+    check(r#"{"start":{"protocol":7}}"#, "not understood");
 }
 
 proptest! {

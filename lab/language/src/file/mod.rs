@@ -13,8 +13,8 @@ pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
 pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};
 pub use workload::WorkloadFile;
 pub(crate) use workload::{
-    DataFile, ExpectFile, ProbeFile, RequestFile, RequestItem, RetryFile, RowsFile, StepFile,
-    TransferFile,
+    DataFile, EventsFile, ExpectFile, ProbeFile, RequestFile, RequestItem, RetryFile, RowsFile,
+    StepFile, TransferFile,
 };
 
 /// The JSON Schema of workload files.

@@ -158,6 +158,21 @@ fn expect() -> impl Strategy<Value = ExpectFile> {
     ]
 }
 
+fn events() -> impl Strategy<Value = EventsFile> {
+    let parts = (
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+    );
+    parts.prop_map(|(until, event, count, at_most)| EventsFile {
+        until,
+        event,
+        count,
+        at_most,
+    })
+}
+
 prop_compose! {
     fn request()(
         request in option::of(scalar()),
@@ -169,9 +184,10 @@ prop_compose! {
         expect in option::of(expect()),
         capture in table(scalar()),
         (compressed, follow) in (option::of(scalar()), option::of(scalar())),
+        events in option::of(events().prop_map(at)),
     ) -> RequestFile {
         RequestFile {
-            request, headers, json, form, bytes, xml, text, basic_auth, expect, capture, compressed, follow,
+            request, headers, json, form, bytes, xml, text, basic_auth, expect, capture, compressed, follow, events,
         }
     }
 }

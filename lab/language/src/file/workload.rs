@@ -286,6 +286,34 @@ pub(crate) struct RequestFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) follow: Option<At<Scalar>>,
+    /// That the answer is a stream of server-sent events (`text/event-stream`), and which is the last:
+    /// `{ until: "[DONE]" }`, `{ event: done }`, `{ count: 20 }`; `{}` takes all until the server ends.
+    /// When the first came, and how long after each other the others did, are times of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<EventsFile>")]
+    pub(crate) events: Option<At<EventsFile>>,
+}
+
+/// Which of the events of a stream is the last; where several are said, whichever comes first.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct EventsFile {
+    /// Text that its data holds. It may name variables: `{{ name }}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) until: Option<At<Scalar>>,
+    /// Its type, as its field `event` has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) event: Option<At<Scalar>>,
+    /// How many there are then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) count: Option<At<Scalar>>,
+    /// More events than these are an error; 100,000 unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) at_most: Option<At<Scalar>>,
 }
 
 /// What is expected of an answer.
@@ -496,12 +524,29 @@ impl RequestFile {
             capture: fields.optional("capture", problems).unwrap_or_default(),
             compressed: fields.optional("compressed", problems),
             follow: fields.optional("follow", problems),
+            events: fields.optional("events", problems),
         }
     }
 
     /// True when a step says nothing of a request of its own.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl Container for EventsFile {}
+
+impl Decode for EventsFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "events", problems)?;
+        let file = Self {
+            until: fields.optional("until", problems),
+            event: fields.optional("event", problems),
+            count: fields.optional("count", problems),
+            at_most: fields.optional("at_most", problems),
+        };
+        fields.finish(problems);
+        Some(file)
     }
 }
 

@@ -7,6 +7,7 @@ mod capture;
 mod choice;
 mod control;
 mod data;
+mod events;
 mod files;
 mod method;
 mod names;

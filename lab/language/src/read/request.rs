@@ -151,6 +151,7 @@ impl Compiler<'_> {
         let answer = self.answer(file);
         let captures = self.captures(&file.capture);
         let taking = self.taking(file.compressed.as_ref(), file.follow.as_ref());
+        let events = self.events(file.events.as_ref());
         let (method, target) = start?;
         Some(Request {
             method,
@@ -163,6 +164,7 @@ impl Compiler<'_> {
             captures: captures?,
             compressed: taking?.compressed,
             follow: taking?.follow,
+            events: events?,
         })
     }
 

@@ -98,6 +98,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         unmeasured::seen(analysis),
         steps::steps(analysis),
         steps::phases(analysis),
+        steps::events(analysis),
         trials::through_trials(analysis),
         trials::trials(analysis),
         published::published(analysis).filter(|_| !is_void(analysis)),

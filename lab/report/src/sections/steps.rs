@@ -12,7 +12,7 @@ use crate::document::{
     Block, Card, Charts, Content, Figure, FigureEntry, FigureRow, Figures, Part, Section,
 };
 use crate::format::{bare_level, bound, figure};
-use crate::model::{CellSummary, StepSummary};
+use crate::model::{CellSummary, StepSummary, TimesSummary};
 
 /// Cards of one section: more would outgrow a page that people can read.
 const MOST_CARDS: usize = 24;
@@ -53,6 +53,71 @@ pub(super) fn steps(analysis: &Analysis) -> Option<Section> {
 
 /// Phases, in their order, as archives and results name them.
 const PHASES: [&str; 6] = ["dns", "connect", "tls", "blocked", "wait", "receive"];
+
+/// A figure of events: its name, of which time, as archives name that, and which figure of it.
+type EventFigure = (&'static str, &'static str, fn(&TimesSummary) -> Option<f64>);
+
+const EVENTS: [EventFigure; 4] = [
+    ("first: mean", "first_event", |times| mean(times.mean)),
+    ("first: p95", "first_event", |times| mean(times.p95)),
+    ("between: mean", "between_events", |times| mean(times.mean)),
+    ("between: p95", "between_events", |times| mean(times.p95)),
+];
+
+/// When events came, of steps whose requests listen for them.
+pub(super) fn events(analysis: &Analysis) -> Option<Section> {
+    let valid = analysis.cells.iter().filter(|cell| cell.valid_trials > 0);
+    let listens = |at: &usize| {
+        let mut of_step = valid.clone().filter_map(|cell| cell.steps.get(*at));
+        of_step.any(|step| step.phases_ms.contains_key("first_event"))
+    };
+    let steps = analysis.study.steps.iter().enumerate();
+    let steps: Vec<(usize, &String)> = steps.filter(|(at, _)| listens(at)).collect();
+    if steps.is_empty() {
+        return None;
+    }
+    let row = |(at, name): (usize, &String)| {
+        let entry = |cell: &CellSummary| {
+            let of = |(_, time, of): &EventFigure| {
+                let times = cell.steps.get(at)?.phases_ms.get(time)?;
+                of(times)
+            };
+            let figures = EVENTS.iter().map(|one| Figure::new(of(one), figure));
+            FigureEntry {
+                figures: figures.collect(),
+                bound: None,
+                published: None,
+            }
+        };
+        FigureRow {
+            name: name.clone(),
+            entries: analysis.cells.iter().map(entry).collect(),
+            has_published: false,
+        }
+    };
+    let part = |(name, ..): &EventFigure| Part {
+        name,
+        is_detail: false,
+    };
+    let figures = Figures {
+        name: "Events per step",
+        of: "step",
+        cells: cell_heads(analysis),
+        parts: EVENTS.iter().map(part).collect(),
+        published: None,
+        rows: steps.into_iter().map(row).collect(),
+    };
+    let words = "An answer that is a stream of events counts once, with its response time to the last of \
+                 them. The first is timed from where that begins, each other one from the one before.";
+    let blocks = vec![
+        Block::Paragraph(words.to_owned()),
+        Block::Figures(measured(analysis, figures)),
+    ];
+    Some(Section::of_page(
+        "Events: time to the first, and between them, ms",
+        blocks,
+    ))
+}
 
 /// Where the time of requests went: steps down, cells across. Archives of earlier versions don't say.
 pub(super) fn phases(analysis: &Analysis) -> Option<Section> {

@@ -272,6 +272,7 @@ impl<T: Time> HttpClient<T> {
             Some(Err(Ended::Fault(fault))) => {
                 Err(Lost::Failed(ErrorClass::Check, fault.to_string()))
             }
+            Some(Err(Ended::Events(why))) => Err(Lost::Failed(ErrorClass::Check, why)),
             Some(Err(Ended::Stream(error))) => {
                 Err(sort(&error, coming.status.is_some(), link.is_greeted()))
             }
@@ -339,6 +340,14 @@ impl<T: Time> HttpClient<T> {
                     if coming.bytes > self.limits.max_response_bytes {
                         return Poll::Ready(Err(Ended::Fault(Fault::BodyTooLarge)));
                     }
+                    let expected = coming.status.is_some_and(|s| call.prepared.expects(s));
+                    if let Some(listening) = call.listening.as_deref_mut().filter(|_| expected) {
+                        match listening.take(&data, self.time.now()) {
+                            Ok(true) => return Poll::Ready(Ok(())),
+                            Ok(false) => continue,
+                            Err(why) => return Poll::Ready(Err(Ended::Events(why))),
+                        }
+                    }
                     let space = coming.keep.saturating_sub(coming.kept.len());
                     coming
                         .kept
@@ -384,4 +393,5 @@ fn unplaced(link: &Link) -> Lost {
 enum Ended {
     Stream(::h2::Error),
     Fault(Fault),
+    Events(String),
 }
