@@ -41,8 +41,9 @@ pub fn import(
 }
 
 /// Puts one message into a folder, unless it came there before: a message with these bytes that came
-/// at this moment, of which it is the copy of this number, has one name, so that whoever imports the
-/// same messages again changes nothing. Whether it is new.
+/// at this moment, of which it is the copy of this number, has one name in a folder, so that whoever
+/// imports the same messages again changes nothing. One that is in another folder may be an equal one, or
+/// this one, moved since: it is put into this folder, too, for nothing is to be lost. Whether it is new.
 ///
 /// # Errors
 /// A refusal if there is no such folder; the store's.
@@ -52,8 +53,17 @@ pub fn import_once(
     (message, received_us, copy): (&Bytes, i64, u64),
     (read, marks): (bool, Marks),
 ) -> Result<(Decision, bool), MailError> {
-    let unid = Unid::new(received_us, name_bits(message, copy));
-    if mailbox::find(context.snapshot, context.mailbox, unid)?.is_some() {
+    let find = |unid| mailbox::find(context.snapshot, context.mailbox, unid);
+    let name = |within| Unid::new(received_us, name_bits(message, copy, within));
+    let (mut unid, mut is_there) = (name(None), false);
+    if let Some(held) = find(unid)? {
+        is_there = held.folder == folder;
+        if !is_there {
+            unid = name(Some(folder));
+            is_there = find(unid)?.is_some();
+        }
+    }
+    if is_there {
         let there = Decision {
             made: Some(unid),
             ..Decision::default()
@@ -76,11 +86,15 @@ pub fn import_once(
     Ok((made, true))
 }
 
-/// What tells a message apart from others of its moment: of 64 bits that depend on all of its bytes.
-fn name_bits(message: &[u8], copy: u64) -> u128 {
-    let mut all = Vec::with_capacity(40);
+/// What tells a message apart from others of its moment, and perhaps from an equal one of another folder: 64
+/// bits that depend on all of its bytes.
+fn name_bits(message: &[u8], copy: u64, within: Option<Folder>) -> u128 {
+    let mut all = Vec::with_capacity(64);
     all.extend_from_slice(ContentHash::of(message).as_bytes());
     all.extend_from_slice(&copy.to_be_bytes());
+    if let Some(folder) = within {
+        all.extend_from_slice(folder.to_string().as_bytes());
+    }
     let hash = ContentHash::of(&all);
     let (first, _) = hash
         .as_bytes()
