@@ -447,6 +447,18 @@ pub(crate) struct ServeArgs {
         value_name = "BYTES"
     )]
     pub(crate) quota: u64,
+    /// Keep all changes for so long, so that a backup can be brought to any later moment: each commit
+    /// waits for the disk once more. None are kept unless given
+    #[arg(long, env = "PLIMSOLL_KEEP_CHANGES", value_parser = age, value_name = "TIME")]
+    pub(crate) keep_changes: Option<Duration>,
+    /// Most bytes of kept changes, deleted attachments that they lead to included; the oldest go
+    #[arg(
+        long,
+        env = "PLIMSOLL_KEEP_CHANGES_BYTES",
+        default_value_t = 10 << 30,
+        value_name = "BYTES"
+    )]
+    pub(crate) keep_changes_bytes: u64,
     /// Certificate chain (PEM) for TLS
     #[arg(long, env = "PLIMSOLL_TLS_CERT", value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
@@ -545,6 +557,21 @@ fn duration(text: &str) -> Result<Duration, String> {
         .parse()
         .map_err(|_| "a time, such as 250ms or 2s".to_owned())?;
     Duration::try_from(signed).map_err(|_| "a time that isn't negative".to_owned())
+}
+
+/// A time that may be given in days.
+fn age(text: &str) -> Result<Duration, String> {
+    let days = text
+        .strip_suffix('d')
+        .and_then(|days| days.parse::<u32>().ok());
+    let time = match days {
+        Some(days) => Duration::from_secs(u64::from(days) * 24 * 3600),
+        None => duration(text).map_err(|_| "a time, such as 7d or 12h".to_owned())?,
+    };
+    match time.is_zero() {
+        true => Err("a time that is longer than none".to_owned()),
+        false => Ok(time),
+    }
 }
 
 fn patience(text: &str) -> Result<Patience, String> {

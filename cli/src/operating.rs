@@ -55,6 +55,10 @@ pub(crate) enum DataCommand {
     Check(CheckDataArgs),
     /// Make a data folder from a backup
     Restore(RestoreDataArgs),
+    /// Say to which moments the kept changes lead
+    Changes(ChangesArgs),
+    /// Give the room back to the disk that deletions have left in the records' file
+    Compact(CompactArgs),
 }
 
 #[derive(Debug, Args)]
@@ -107,11 +111,17 @@ pub(crate) struct CheckDataArgs {
 Examples:
   plimsoll data restore /backup/plimsoll --to /var/lib/plimsoll
   plimsoll data restore /backup/plimsoll --to restored --at 2026-11-22T08:45:00Z
+  plimsoll data restore /backup/plimsoll --to then --at 2026-11-22T08:45:00Z \\
+    --changes /var/lib/plimsoll
   plimsoll serve --data restored --check
 
-The newest backup is taken, or with --at the last one that was begun by then. The data folder has its
-name when it is whole; nothing is ever overwritten. Kernel settings that a killed run left are put
-back by `plimsoll restore`.")]
+The newest backup is taken, or with --at the last one that was begun by then. A
+server that keeps its changes (`serve --keep-changes 7d`) leads further: with
+--changes, the backup is brought forward to that very moment, whether or not the
+server runs.
+
+The data folder has its name when it is whole; nothing is ever overwritten.
+Kernel settings that a killed run left are put back by `plimsoll restore`.")]
 pub(crate) struct RestoreDataArgs {
     /// The folder of backups
     pub(crate) folder: PathBuf,
@@ -121,9 +131,50 @@ pub(crate) struct RestoreDataArgs {
     /// The last backup that was begun by this moment, as in 2026-11-22T08:45:00Z
     #[arg(long, value_name = "TIME", conflicts_with = "backup")]
     pub(crate) at: Option<jiff::Timestamp>,
+    /// With --at: bring the backup forward by the changes that this data folder has kept
+    #[arg(long, value_name = "DIR", requires = "at")]
+    pub(crate) changes: Option<PathBuf>,
     /// The backup of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) backup: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll data changes --data /var/lib/plimsoll
+
+Each line is a log without a gap: a backup that was made while it was kept can be
+brought to any moment of it. `plimsoll serve --keep-changes 7d` keeps one.")]
+pub(crate) struct ChangesArgs {
+    /// The data folder of the server
+    #[arg(
+        long,
+        env = "PLIMSOLL_DATA",
+        default_value = "plimsoll-data",
+        value_name = "DIR"
+    )]
+    pub(crate) data: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll data compact --data /var/lib/plimsoll
+
+A server gives room back by itself while nobody writes. Files that an older
+version made can't be made shorter that way until this was done once, while no
+server runs on them. A second file is written meanwhile, and takes the place of
+the first when it is whole: whatever ends this before loses nothing.")]
+pub(crate) struct CompactArgs {
+    /// The data folder, which no server uses
+    #[arg(
+        long,
+        env = "PLIMSOLL_DATA",
+        default_value = "plimsoll-data",
+        value_name = "DIR"
+    )]
+    pub(crate) data: PathBuf,
 }
 
 /// Where the server is, and how it is told that an administrator asks.
@@ -291,9 +342,11 @@ pub(crate) enum MailCommand {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Messages are kept byte for byte. One that was imported before is not imported again, so that an import
-that was cut off can simply be done once more. Maildir's folders become folders of the same names; what
-is marked as deleted goes to the trash. Keywords of other programs are not kept.")]
+Messages are kept byte for byte. One that was imported into a folder before, and
+still is there, is not imported again, so that an import that was cut off can
+simply be done once more. Maildir's folders become folders of the same names;
+what is marked as deleted goes to the trash. Keywords of other programs are not
+kept.")]
 pub(crate) struct ImportArgs {
     /// The user, who must be registered
     pub(crate) name: String,

@@ -11,16 +11,39 @@ use crate::server::{ADMIN_TOKEN, ServerProcess};
 #[derive(Debug)]
 pub struct Place {
     folder: tempfile::TempDir,
-    server: ServerProcess,
+    arguments: Vec<String>,
+    server: Option<ServerProcess>,
 }
 
 #[expect(clippy::new_without_default, reason = "it starts a server")]
 impl Place {
     /// An empty folder and a server on a data folder in it.
     pub fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// The same, the server with these arguments.
+    pub fn with(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let server = ServerProcess::start(folder.path());
-        Self { folder, server }
+        let server = ServerProcess::start_with(folder.path(), arguments);
+        let arguments = arguments.iter().map(|text| (*text).to_owned()).collect();
+        Self {
+            folder,
+            arguments,
+            server: Some(server),
+        }
+    }
+
+    /// Kills the server in the middle of whatever it does.
+    pub fn stop(&mut self) {
+        drop(self.server.take());
+    }
+
+    /// The same, and starts another on the same data.
+    pub fn kill_and_start_again(&mut self) {
+        self.stop();
+        let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
+        self.server = Some(ServerProcess::start_with(self.folder.path(), &arguments));
     }
 
     /// The folder.
@@ -29,8 +52,11 @@ impl Place {
     }
 
     /// The server.
+    ///
+    /// # Panics
+    /// After [`stop`](Self::stop).
     pub fn server(&self) -> &ServerProcess {
-        &self.server
+        self.server.as_ref().expect("the server runs")
     }
 
     /// A command that is not started yet.
@@ -40,14 +66,13 @@ impl Place {
             .args(arguments.split(' '))
             .current_dir(self.path())
             .env("PLIMSOLL_ADMIN_TOKEN", ADMIN_TOKEN)
-            .env(
-                "PLIMSOLL_SERVER",
-                format!("http://{}", self.server.address()),
-            )
             .env("PLIMSOLL_DATA", "data")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if let Some(server) = &self.server {
+            command.env("PLIMSOLL_SERVER", format!("http://{}", server.address()));
+        }
         command
     }
 

@@ -6,6 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_tests::place::Place;
+use plimsoll_tests::server::ServerProcess;
+use serde_json::{Value, json};
 
 /// The relative paths of all files, and what is in them.
 fn files(folder: &Path) -> BTreeSet<(String, Vec<u8>)> {
@@ -141,6 +143,15 @@ fn mail_is_brought_once_and_taken_out_as_it_was() {
         messages
     };
     assert_eq!(sorted("boxes/Inbox.mbox"), sorted("carls/Old.mbox"));
+    // Equal mails of one second are as many as there are folders with them, however often they are brought.
+    place.good("users add dan", "correct horse\n");
+    for (folder, new) in [("Inbox", 1), ("Sent", 1), ("Inbox", 0), ("Sent", 0)] {
+        let mbox = "From x Sat Jan  3 01:05:34 1996\nSubject: same\n\nText\n\n";
+        fs::write(place.path().join("same.mbox"), mbox).expect("written");
+        let said = place.good(&format!("mail import dan same.mbox --folder {folder}"), "");
+        let expected = format!("{new} messages imported, {} were there already\n", 1 - new);
+        assert_eq!(said, expected, "{folder}");
+    }
     place.bad("mail import nobody Maildir", "", 104);
     place.bad("mail import ada out/cur", "", 104);
     place.bad("mail import ada nothing", "", 104);
@@ -202,5 +213,115 @@ fn a_backup_that_is_killed_is_told_as_incomplete_or_is_whole() {
     );
     let said = place.good("serve --check --data restored", "");
     assert!(said.starts_with("1 users"), "{said}");
+    let found = place.good("serve --check --json --data restored", "");
+    let found: Value = serde_json::from_str(&found).expect("it is JSON");
+    let whole = (&found["whole"], &found["users"], &found["wrong"]);
+    assert_eq!(whole, (&json!(true), &json!(1), &json!([])));
+    // What can't be looked at is told in JSON, too.
+    for (folder, code) in [("nothing", 104), ("foreign", 1)] {
+        fs::create_dir_all(place.path().join("foreign")).expect("made");
+        fs::write(place.path().join("foreign/groupware.sqlite"), "a letter").expect("written");
+        let arguments = format!("serve --check --json --data {folder}");
+        let output = place.run(&arguments, "");
+        assert_eq!(output.status.code(), Some(code), "{folder}: {output:?}");
+        let found: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        assert_eq!(found["whole"], json!(false), "{found}");
+        assert!(found["error"].as_str().is_some_and(|said| !said.is_empty()));
+    }
     place.bad("data backup backups --data nothing", "", 104);
+}
+
+/// A mail a change: how many there are in a folder of ada's, of the data in another folder.
+fn mails(place: &Place, data: &str) -> usize {
+    let beside = place.path().join(format!("{data}-beside"));
+    fs::create_dir_all(&beside).expect("made");
+    let data = place.path().join(data);
+    let program = std::process::Command::new(plimsoll_tests::program());
+    let server = ServerProcess::start_on(&data, &beside, program, &[]);
+    let output = std::process::Command::new(plimsoll_tests::program())
+        .args(["mail", "export", "ada"])
+        .arg(beside.join("out"))
+        .env("PLIMSOLL_ADMIN_TOKEN", plimsoll_tests::server::ADMIN_TOKEN)
+        .env("PLIMSOLL_SERVER", format!("http://{}", server.address()))
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    fs::read_dir(beside.join("out/cur")).map_or(0, Iterator::count)
+        + fs::read_dir(beside.join("out/new")).map_or(0, Iterator::count)
+}
+
+fn import_one(place: &Place, number: u32) {
+    let mbox = format!("From x Sat Jan  3 01:05:34 1996\nSubject: {number}\n\nText\n\n");
+    fs::write(place.path().join("one.mbox"), mbox).expect("written");
+    place.good("mail import ada one.mbox", "");
+}
+
+/// The moment of the last change that is kept, as the command says it.
+fn last_change(place: &Place) -> String {
+    let said = place.good("data changes", "");
+    let line = said.lines().last().expect("there is a line");
+    line.split_whitespace().nth(2).expect("to when").to_owned()
+}
+
+#[test]
+fn a_backup_is_brought_to_a_moment_while_the_server_runs_and_after_it_was_killed() {
+    let mut place = Place::with(&["--keep-changes", "7d"]);
+    place.good("users add ada", "correct horse\n");
+    place.good("data backup backups", "");
+    (0..5).for_each(|number| import_one(&place, number));
+    let five = last_change(&place);
+    place.kill_and_start_again();
+    (5..8).for_each(|number| import_one(&place, number));
+    let eight = last_change(&place);
+    place.good("users remove ada --yes", "");
+    for (at, count) in [(&five, 5), (&eight, 8)] {
+        let to = format!("at-{count}");
+        let said = place.good(
+            &format!("data restore backups --to {to} --at {at} --changes data"),
+            "",
+        );
+        assert!(said.contains("brought forward by"), "{said}");
+        assert_eq!(mails(&place, &to), count, "{at}");
+    }
+    // Without the changes, it is the backup.
+    place.good(&format!("data restore backups --to plain --at {eight}"), "");
+    assert_eq!(mails(&place, "plain"), 0);
+    let arguments = format!("data restore backups --to x --at {eight} --changes plain");
+    place.bad(&arguments, "", 104);
+    place.bad("data changes --data plain", "", 104);
+}
+
+/// Killed at whatever moment, what is there afterwards is all that was there before.
+#[test]
+fn making_the_records_anew_loses_nothing_when_it_is_killed() {
+    let mut place = Place::new();
+    place.good("users add ada", "correct horse\n");
+    let mut text = String::new();
+    for number in 0..30 {
+        text += &format!("From x Sat Jan  3 01:05:34 1996\nSubject: {number}\n\n");
+        text += &format!("{number:064}\n").repeat(8000);
+        text.push('\n');
+    }
+    fs::write(place.path().join("large.mbox"), text).expect("written");
+    place.good("mail import ada large.mbox", "");
+    place.bad("data compact", "", 104);
+    place.stop();
+    for attempt in 0..15 {
+        let mut child = place.command("data compact").spawn().expect("it starts");
+        let new = place.path().join("data/groupware.sqlite.compact");
+        let length = || fs::metadata(&new).map_or(0, |about| about.len());
+        // Later each time, by how far it has got.
+        while length() < attempt << 20 && child.try_wait().expect("waited").is_none() {
+            std::hint::spin_loop();
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+        let said = place.good("serve --check --data data", "");
+        assert!(said.starts_with("1 users"), "{said}");
+    }
+    let said = place.good("data compact", "");
+    assert!(said.contains("of records before"), "{said}");
+    assert!(!place.path().join("data/groupware.sqlite.compact").exists());
+    assert_eq!(mails(&place, "data"), 30);
+    place.bad("data compact --data nothing", "", 104);
 }

@@ -2,13 +2,17 @@
 
 use std::path::Path;
 
-use groupware_backup::{BackupError, Manifest, Restored, Taken};
+use groupware_backup::{
+    BackupError, Compacted, Forward, Kept, Manifest, OpenError, ReplayError, Restored, Taken,
+};
+use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 
 use crate::commands::print;
 use crate::exit::{Exit, Failure};
 use crate::operating::{
-    BackupArgs, CheckDataArgs, DataArgs, DataCommand, ListArgs, RestoreDataArgs,
+    BackupArgs, ChangesArgs, CheckDataArgs, CompactArgs, DataArgs, DataCommand, ListArgs,
+    RestoreDataArgs,
 };
 use crate::size::size;
 use crate::talk::say;
@@ -19,6 +23,8 @@ pub(crate) fn run(args: &DataArgs) -> Result<Exit, Failure> {
         DataCommand::List(args) => list(args),
         DataCommand::Check(args) => check(args),
         DataCommand::Restore(args) => restore(args),
+        DataCommand::Changes(args) => changes(args),
+        DataCommand::Compact(args) => compact(args),
     }
 }
 
@@ -29,6 +35,7 @@ fn failure(error: &BackupError) -> Failure {
         | BackupError::NoBackup(_)
         | BackupError::Busy(_)
         | BackupError::NotEmpty(_)
+        | BackupError::Replay(ReplayError::Foreign(_) | ReplayError::Gap(_))
         | BackupError::Open(_) => Exit::BadInput,
         _ => Exit::Internal,
     };
@@ -37,9 +44,16 @@ fn failure(error: &BackupError) -> Failure {
         BackupError::NoData(_) => failure.hint("name the server's data folder by --data"),
         BackupError::Foreign(_) => failure.hint("name a new folder"),
         BackupError::NoBackup(_) => failure.hint("`plimsoll data list` shows which there are"),
+        BackupError::Open(OpenError::NoRoom { .. }) => {
+            failure.hint("make room on that disk, or move the data folder to a larger one")
+        }
         BackupError::NotEmpty(_) => {
             failure.hint("name another folder, or move this one away; nothing is overwritten")
         }
+        BackupError::Replay(ReplayError::Foreign(_) | ReplayError::Gap(_)) => failure.hint(
+            "`plimsoll data changes` shows what is kept: a backup must have been made while it was, and \
+             not before what is left of it",
+        ),
         BackupError::Records(_) | BackupError::Content { .. } => {
             failure.hint("try an earlier backup; `plimsoll data check` tells which are right")
         }
@@ -138,23 +152,120 @@ fn restore(args: &RestoreDataArgs) -> Result<Exit, Failure> {
     if let Some(at) = args.at {
         found.retain(|manifest| manifest.taken_s <= at.as_second());
     }
+    if let (Some(data), Some(at)) = (&args.changes, args.at) {
+        return restore_at(args, &found, (data, at));
+    }
     let none = || failure(&BackupError::NoBackup(args.folder.clone()));
     let manifest = found.pop().ok_or_else(none)?;
     let restored = groupware_backup::restore(&args.folder, &manifest, &args.to);
+    print(&said(&args.to, &restored.map_err(|error| failure(&error))?))
+}
+
+fn said(to: &Path, restored: &Restored) -> String {
     let Restored {
         manifest,
         contents,
         content_bytes,
-    } = restored.map_err(|error| failure(&error))?;
-    print(&format!(
+    } = restored;
+    format!(
         "{} holds {}: {} users, {} of records, {} of {}\n",
-        args.to.display(),
+        to.display(),
         manifest.name,
         manifest.users,
         size(manifest.records.bytes),
-        pieces(contents),
-        size(content_bytes),
+        pieces(*contents),
+        size(*content_bytes),
+    )
+}
+
+/// The same, brought forward to a moment by what a data folder has kept.
+fn restore_at(
+    args: &RestoreDataArgs,
+    backups: &[Manifest],
+    (data, at): (&Path, Timestamp),
+) -> Result<Exit, Failure> {
+    if !data.is_dir() {
+        return Err(failure(&BackupError::NoData(data.to_path_buf())));
+    }
+    let forward = Forward {
+        data,
+        until_us: at.as_microsecond(),
+    };
+    let style = ProgressStyle::with_template("{spinner} {bytes} of changes in {elapsed}");
+    let bar = ProgressBar::no_length().with_style(style.expect("the template is right"));
+    let mut told = |bytes| bar.set_position(bytes);
+    let restored =
+        groupware_backup::restore_at(&args.folder, backups, &args.to, forward, &mut told);
+    bar.finish_and_clear();
+    let (restored, replayed) = restored.map_err(|error| failure(&error))?;
+    let until = replayed
+        .last_us
+        .and_then(|last| Timestamp::from_microsecond(last).ok());
+    let changes = match until {
+        Some(last) => format!(
+            "brought forward by {} changes, to {}\n",
+            replayed.batches,
+            last.strftime("%F %T%.6f UTC"),
+        ),
+        None => "nothing was changed between that backup and this moment\n".to_owned(),
+    };
+    print(&format!("{}{changes}", said(&args.to, &restored)))?;
+    if !replayed.is_cut {
+        say(format_args!(
+            "the kept changes end there: none is of a later moment"
+        ));
+    }
+    Ok(Exit::Success)
+}
+
+/// Each log without a gap: from when to when, and what it takes.
+fn changes(args: &ChangesArgs) -> Result<Exit, Failure> {
+    let kept = groupware_backup::kept(&args.data).map_err(|error| failure(&error))?;
+    if kept.is_empty() {
+        let text = format!("{} has no changes kept", args.data.display());
+        return Err(Failure::text(Exit::BadInput, text)
+            .hint("`plimsoll serve --keep-changes 7d` keeps them from its start on"));
+    }
+    let line = |log: &Kept| {
+        let (from, to) = (moment(log.from_us), moment(log.to_us));
+        format!("{from}  to  {to}  {}\n", size(log.bytes))
+    };
+    print(&kept.iter().map(line).collect::<String>())
+}
+
+fn compact(args: &CompactArgs) -> Result<Exit, Failure> {
+    let style = ProgressStyle::with_template("{bar:30} {bytes} of {total_bytes} in {elapsed}");
+    let bar = ProgressBar::new(0).with_style(style.expect("the template is right"));
+    let compacted = groupware_backup::compact(&args.data, |written, all| {
+        bar.set_length(all);
+        bar.set_position(written.min(all));
+    });
+    bar.finish_and_clear();
+    let compacted = compacted.map_err(|error| {
+        let failure = failure(&error);
+        match error {
+            BackupError::Open(OpenError::InUse { .. }) => failure.hint("stop the server first"),
+            _ => failure,
+        }
+    })?;
+    let Compacted {
+        before_bytes,
+        after_bytes,
+    } = compacted;
+    print(&format!(
+        "{}: {} of records before, {} now\n",
+        args.data.display(),
+        size(before_bytes),
+        size(after_bytes),
     ))
+}
+
+fn moment(us: i64) -> String {
+    let moment = Timestamp::from_microsecond(us);
+    moment.map_or_else(
+        |_| "?".to_owned(),
+        |at| at.strftime("%FT%T%.6fZ").to_string(),
+    )
 }
 
 fn pieces(count: u64) -> String {

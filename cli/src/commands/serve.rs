@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use groupware_server::{
-    CheckError, Checked, Config, Data, DatabaseError, LogSettings, ServeError, SmtpRole,
+    CheckError, Checked, Config, Data, DatabaseError, LogSettings, Retention, ServeError, SmtpRole,
     Surroundings, TlsFiles,
 };
 use serde_json::json;
@@ -177,6 +177,15 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
         }
         LookupLayout::Indexed => groupware_server::LookupLayout::Indexed,
     };
+    if args.keep_changes.is_some() && !matches!(config.data, Data::Folder(_)) {
+        let words = "keep-changes is for records that lie in the data folder";
+        return Err(Failure::text(Exit::BadInput, words)
+            .hint("a PostgreSQL server keeps its own changes: see its continuous archiving"));
+    }
+    config.keep_changes = args.keep_changes.map(|age| Retention {
+        age,
+        bytes: args.keep_changes_bytes,
+    });
     config.mailbox_pad_bytes = args.mailbox_pad;
     config.limits.quota_bytes = args.quota;
     config.mail_quota_bytes = Some(args.mail_quota);

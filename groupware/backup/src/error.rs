@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use groupware_content::{ContentError, ContentHash};
-use groupware_store::{OpenError, StoreError};
+use groupware_store::{OpenError, ReplayError, StoreError};
 
 /// Why a backup could not be made, looked through, or put back.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum BackupError {
     #[error("there is no such backup in {}", .0.display())]
     NoBackup(PathBuf),
     /// Another process writes into the folder.
-    #[error("another process is making a backup in {}", .0.display())]
+    #[error("another process is making a backup in {}, or of it", .0.display())]
     Busy(PathBuf),
     /// Data would be overwritten.
     #[error("{} is there already and is not empty", .0.display())]
@@ -47,6 +47,9 @@ pub enum BackupError {
         /// Where it was looked for.
         folder: PathBuf,
     },
+    /// The kept changes don't lead from the backup to that moment.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
     /// The records can't be opened or copied.
     #[error(transparent)]
     Open(#[from] OpenError),

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use groupware_content::{ContentError, ContentHash, ContentStore};
+use groupware_content::{ContentHash, ContentStore};
 use groupware_documents::DocumentError;
 use groupware_store::{FILE_NAME, Store, StoreOptions};
 
@@ -172,9 +172,9 @@ pub(crate) fn visit_content(
     Ok(referenced)
 }
 
-/// Copies content from one store to another, checked by its hash on the way.
+/// Copies content from a file, if there is one, to a store, checked by its hash on the way.
 pub(crate) fn copy_content(
-    (from, from_folder): (&ContentStore, &Path),
+    (file, from_folder): (Option<File>, &Path),
     to: &ContentStore,
     (hash, bytes): (ContentHash, u64),
 ) -> Result<(), BackupError> {
@@ -182,10 +182,7 @@ pub(crate) fn copy_content(
         hash,
         folder: from_folder.to_path_buf(),
     };
-    let file = match from.read(hash) {
-        Err(ContentError::Missing { .. }) => return Err(missing()),
-        file => file?,
-    };
+    let file = file.ok_or_else(missing)?;
     let (mut file, mut buffer) = (file.take(bytes), vec![0; READ_BYTES]);
     // No two copies run at once: the folder is locked.
     let name = &hash.to_string()[..];

@@ -1,9 +1,10 @@
 //! Putting a backup back: a new data folder from it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use groupware_content::ContentStore;
+use groupware_content::{ContentError, ContentHash, ContentStore, Spared};
+use groupware_store::{CHANGES_FOLDER, ReplayError, Replayed, replay};
 
 use crate::BackupError;
 use crate::files::{
@@ -23,6 +24,15 @@ pub struct Restored {
     pub content_bytes: u64,
 }
 
+/// Where a restore goes on behind its backup: by the changes that a data folder has kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Forward<'a> {
+    /// The data folder, or what is left of it: the folders `changes`, `content`, and `spared`.
+    pub data: &'a Path,
+    /// To which moment, in microseconds since 1970.
+    pub until_us: i64,
+}
+
 /// Makes a data folder from a backup, all of it checked by hashes on the way. The folder must not be
 /// there, or be empty, and has its name when it is whole: a restore that was cut off leaves
 /// `{to}.partial`, which the next one removes.
@@ -30,6 +40,51 @@ pub struct Restored {
 /// # Errors
 /// See [`BackupError`]; then there is no data folder of this name.
 pub fn restore(folder: &Path, manifest: &Manifest, to: &Path) -> Result<Restored, BackupError> {
+    let partial = begin(to)?;
+    copy(folder, manifest, &partial)?;
+    finish(folder, manifest, (&partial, to), &[])
+}
+
+/// The same, brought forward to a later moment. Of the backups, the newest that was there at that moment
+/// is taken. `told` hears how many bytes of the changes were gone through.
+///
+/// # Errors
+/// See [`BackupError`]; then there is no data folder of this name.
+pub fn restore_at(
+    folder: &Path,
+    backups: &[Manifest],
+    to: &Path,
+    forward: Forward<'_>,
+    told: &mut dyn FnMut(u64),
+) -> Result<(Restored, Replayed), BackupError> {
+    let Forward { data, until_us } = forward;
+    let changes = data.join(CHANGES_FOLDER);
+    for manifest in backups.iter().rev() {
+        let partial = begin(to)?;
+        copy(folder, manifest, &partial)?;
+        match replay(&partial, &changes, until_us, told) {
+            // Begun before that moment, and copied after it.
+            Err(ReplayError::Later) => {}
+            Err(error) => {
+                remove_folder(&partial)?;
+                return Err(error.into());
+            }
+            Ok(replayed) => {
+                let kept = [
+                    Place::Content(ContentStore::open(data)?),
+                    Place::Spared(Spared::of(data)),
+                ];
+                let restored = finish(folder, manifest, (&partial, to), &kept)?;
+                return Ok((restored, replayed));
+            }
+        }
+        remove_folder(&partial)?;
+    }
+    Err(BackupError::NoBackup(folder.to_path_buf()))
+}
+
+/// A folder to restore into, which has no name yet.
+fn begin(to: &Path) -> Result<PathBuf, BackupError> {
     let is_empty = match fs::read_dir(to) {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
@@ -43,26 +98,69 @@ pub fn restore(folder: &Path, manifest: &Manifest, to: &Path) -> Result<Restored
     let partial = PathBuf::from(partial);
     remove_folder(&partial)?;
     make_folder(&partial)?;
+    Ok(partial)
+}
+
+/// Copies the records of a backup.
+fn copy(folder: &Path, manifest: &Manifest, partial: &Path) -> Result<(), BackupError> {
     let of = backups(folder).join(&manifest.name);
-    if copy_records(&of, &partial)? != manifest.records {
-        remove_folder(&partial)?;
+    if copy_records(&of, partial)? != manifest.records {
+        remove_folder(partial)?;
         return Err(BackupError::Records(of.join(groupware_store::FILE_NAME)));
     }
-    let (kept, content) = (ContentStore::open(folder)?, ContentStore::open(&partial)?);
-    let referenced = visit_content(
-        &partial,
-        true,
-        &mut |hash, bytes| match content.has(hash, bytes) {
-            true => Ok(()),
-            false => copy_content((&kept, folder), &content, (hash, bytes)),
-        },
-    )?;
-    sync_folder(&partial)?;
+    Ok(())
+}
+
+/// Copies the content that the records refer to, from the backups or wherever else it is, and gives the
+/// folder its name.
+fn finish(
+    folder: &Path,
+    manifest: &Manifest,
+    (partial, to): (&Path, &Path),
+    elsewhere: &[Place],
+) -> Result<Restored, BackupError> {
+    let (kept, content) = (ContentStore::open(folder)?, ContentStore::open(partial)?);
+    let referenced = visit_content(partial, true, &mut |hash, bytes| {
+        if content.has(hash, bytes) {
+            return Ok(());
+        }
+        let file = open_content(&kept, elsewhere, hash)?;
+        copy_content((file, folder), &content, (hash, bytes))
+    })?;
+    sync_folder(partial)?;
     // A name that is free, or an empty folder's.
-    rename(&partial, to)?;
+    rename(partial, to)?;
     Ok(Restored {
         manifest: manifest.clone(),
         contents: referenced.contents,
         content_bytes: referenced.content_bytes,
     })
+}
+
+/// Where content may be besides the backups.
+enum Place {
+    Content(ContentStore),
+    Spared(Spared),
+}
+
+/// Opens content where it is; `None` if it is nowhere.
+fn open_content(
+    kept: &ContentStore,
+    elsewhere: &[Place],
+    hash: ContentHash,
+) -> Result<Option<File>, BackupError> {
+    let mut found = kept.read(hash);
+    for place in elsewhere {
+        if !matches!(found, Err(ContentError::Missing { .. })) {
+            break;
+        }
+        found = match place {
+            Place::Content(content) => content.read(hash),
+            Place::Spared(spared) => spared.read(hash),
+        };
+    }
+    match found {
+        Err(ContentError::Missing { .. }) => Ok(None),
+        found => Ok(Some(found?)),
+    }
 }

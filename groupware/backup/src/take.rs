@@ -5,7 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use groupware_content::{ContentHash, ContentStore};
+use groupware_content::{ContentError, ContentHash, ContentStore};
 
 use crate::BackupError;
 use crate::files::{
@@ -75,7 +75,11 @@ pub fn take(
         }
         new_contents += 1;
         new_bytes += bytes;
-        copy_content((&live, data), &kept, (hash, bytes))
+        let file = match live.read(hash) {
+            Err(ContentError::Missing { .. }) => None,
+            file => Some(file?),
+        };
+        copy_content((file, data), &kept, (hash, bytes))
     })?;
     drop(hold);
     let manifest = Manifest {

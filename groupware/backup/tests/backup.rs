@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use groupware_backup::{BackupError, Taken, check, list, prune, restore, take};
+use groupware_backup::{
+    BackupError, Forward, ReplayError, Taken, check, kept, list, prune, restore, restore_at, take,
+};
 use groupware_content::{ContentHash, ContentStore};
 use groupware_people::{Account, Credentials, UserName};
 use groupware_store::{Batch, Store, StoreOptions};
@@ -22,6 +24,19 @@ impl Data {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open_sqlite(folder.path(), StoreOptions::default()).unwrap();
         let content = ContentStore::open(folder.path()).unwrap();
+        Self::of(folder, store, content)
+    }
+
+    /// One whose changes are kept.
+    fn keeping() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = StoreOptions::default().changes(folder.path().join("changes"));
+        let store = Store::open_sqlite(folder.path(), options).unwrap();
+        let content = ContentStore::open_sparing(folder.path()).unwrap();
+        Self::of(folder, store, content)
+    }
+
+    fn of(folder: tempfile::TempDir, store: Store, content: ContentStore) -> Self {
         let ada = Account::new(UserName::parse("ada").unwrap(), 0, Credentials::default());
         let mut batch = Batch::new();
         batch.put(
@@ -250,4 +265,79 @@ fn foreign_folders_are_left_alone() {
     assert!(matches!(refused, BackupError::NoData(_)), "{refused}");
     assert!(!to.path().join("new").exists());
     assert!(matches!(list(empty.path()), Err(BackupError::NoBackup(_))));
+}
+
+/// A backup, then content that comes and goes, at all moments: each is led to, with what it had.
+#[test]
+fn a_backup_is_brought_to_any_later_moment() {
+    let data = Data::keeping();
+    let first = data.attach(b"first");
+    let to = tempfile::tempdir().unwrap();
+    let taken = data.back_up(to.path(), "1", 1);
+    let now_us = || kept(data.path()).unwrap().last().unwrap().to_us;
+    let before = now_us();
+    let second = data.attach(b"second");
+    let with_second = now_us();
+    data.detach(first);
+    let without_first = now_us();
+    data.detach(second);
+    assert!(
+        !data.content.has(second, 6),
+        "the sweep took it from its place"
+    );
+    let late = data.back_up(to.path(), "2", 2);
+    let third = data.attach(b"third");
+    let end = now_us();
+    let backups = list(to.path()).unwrap().whole;
+    let mut bytes = 0;
+    for (name, until_us, has, by) in [
+        ("before", before, vec![first], "1"),
+        ("second", with_second, vec![first, second], "1"),
+        ("without", without_first, vec![second], "1"),
+        ("between", end - 1, vec![], "2"),
+        ("end", end + 1_000_000, vec![third], "2"),
+    ] {
+        let restored = to.path().with_extension(name);
+        let forward = Forward {
+            data: data.path(),
+            until_us,
+        };
+        // The second one is not looked at where it is too late.
+        let done = restore_at(to.path(), &backups, &restored, forward, &mut |told| {
+            bytes = told
+        });
+        let (done, replayed) = done.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(done.manifest.name, by, "{name}");
+        assert_eq!(replayed.is_cut, until_us < end, "{name}");
+        let content = ContentStore::open(&restored).unwrap();
+        for (hash, length) in [(first, 5), (second, 6), (third, 5)] {
+            assert_eq!(content.has(hash, length), has.contains(&hash), "{name}");
+        }
+        fs::remove_dir_all(&restored).unwrap();
+    }
+    assert!(bytes > 0);
+    assert_eq!(late.manifest.contents, 0);
+    // What only kept changes lead to, and is gone: nothing is put back in part.
+    let lost = data.path().join("spared").join(second.to_string());
+    fs::remove_file(lost).unwrap();
+    let restored = to.path().with_extension("lost");
+    let forward = Forward {
+        data: data.path(),
+        until_us: with_second,
+    };
+    let failed = restore_at(to.path(), &backups, &restored, forward, &mut |_| {}).unwrap_err();
+    assert!(matches!(failed, BackupError::Content { .. }), "{failed}");
+    assert!(!restored.exists());
+    // A backup of another folder.
+    let other = Data::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let foreign = [other.back_up(elsewhere.path(), "1", 1).manifest];
+    let failed = restore_at(elsewhere.path(), &foreign, &restored, forward, &mut |_| {});
+    let failed = failed.unwrap_err();
+    assert!(
+        matches!(failed, BackupError::Replay(ReplayError::Foreign(_))),
+        "{failed}"
+    );
+    let _ = fs::remove_dir_all(restored.with_extension("lost.partial"));
+    assert_eq!(taken.manifest.contents, 1);
 }

@@ -27,6 +27,17 @@ impl ContentStore {
     }
 }
 
+impl ContentStore {
+    /// As long as this is held, nobody else takes a hold, and no content is removed; `None` where somebody
+    /// holds the store.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn hold_alone(&self) -> Result<Option<Hold>, ContentError> {
+        Hold::none_other(self)
+    }
+}
+
 impl Hold {
     /// The right to remove; `None` where somebody holds the store.
     pub(crate) fn none_other(store: &ContentStore) -> Result<Option<Self>, ContentError> {

@@ -5,6 +5,7 @@
 //! ```text
 //! content/ab/cdef…      finished content, never changed; `abcdef…` is its hash in hexadecimal
 //! uploads/{name}        content under way
+//! spared/abcdef…        content that nothing refers to since the file was last changed, if it is kept
 //! ```
 //! All calls block on the disk: they are for threads that run no asynchronous tasks. The crate
 //! knows nothing of documents, users, or time; who refers to what is told to the sweep.
@@ -13,6 +14,7 @@ mod error;
 mod hold;
 mod pins;
 mod scratch;
+mod spared;
 mod store;
 mod sweep;
 mod tail;
@@ -23,6 +25,7 @@ pub use error::ContentError;
 pub use groupware_ids::ContentHash;
 pub use hold::Hold;
 pub use pins::Pin;
+pub use spared::{Spared, SparedFile};
 pub use store::{ContentStore, Found};
 pub use sweep::{FolderSweep, Swept, UploadFile};
 pub use tail::{Slot, decode_slot};

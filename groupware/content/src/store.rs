@@ -31,6 +31,8 @@ struct Inner {
     content: PathBuf,
     uploads: PathBuf,
     pins: SharedPins,
+    /// Where content goes that nothing refers to any more, if it is to stay for a while.
+    spared: Option<PathBuf>,
     /// Gone with the last handle.
     _scratch: Option<Scratch>,
 }
@@ -53,7 +55,16 @@ impl ContentStore {
     /// # Errors
     /// When the disk refuses.
     pub fn open(folder: &Path) -> Result<Self, ContentError> {
-        Self::open_with(folder, None)
+        Self::open_with(folder, None, false)
+    }
+
+    /// The same; content that nothing refers to any more is [spared](crate::Spared), until it is removed
+    /// there.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn open_sparing(folder: &Path) -> Result<Self, ContentError> {
+        Self::open_with(folder, None, true)
     }
 
     /// A place in a new folder among the system's temporary ones, gone with the last handle. What a process
@@ -65,10 +76,14 @@ impl ContentStore {
         let among = std::env::temp_dir();
         let scratch = Scratch::make(&among).map_err(|error| ContentError::of(&among, error))?;
         let folder = scratch.path().to_path_buf();
-        Self::open_with(&folder, Some(scratch))
+        Self::open_with(&folder, Some(scratch), false)
     }
 
-    fn open_with(folder: &Path, scratch: Option<Scratch>) -> Result<Self, ContentError> {
+    fn open_with(
+        folder: &Path,
+        scratch: Option<Scratch>,
+        is_sparing: bool,
+    ) -> Result<Self, ContentError> {
         let (content, uploads) = (folder.join("content"), folder.join("uploads"));
         let io = |error| ContentError::of(folder, error);
         make_folder(folder).map_err(io)?;
@@ -80,6 +95,11 @@ impl ContentStore {
         for byte in 0..=u8::MAX {
             make_folder(&content.join(format!("{byte:02x}"))).map_err(io)?;
         }
+        let spared = is_sparing.then(|| spared_folder(folder));
+        if let Some(spared) = &spared {
+            make_folder(spared).map_err(io)?;
+            narrow(spared).map_err(io)?;
+        }
         // Whoever made them may have ended before this.
         sync_folder(&content)?;
         sync_folder(folder)?;
@@ -88,6 +108,7 @@ impl ContentStore {
                 content,
                 uploads,
                 pins: SharedPins::default(),
+                spared,
                 _scratch: scratch,
             }),
         })
@@ -135,6 +156,10 @@ impl ContentStore {
 
     pub(crate) fn pins(&self) -> &SharedPins {
         &self.inner.pins
+    }
+
+    pub(crate) fn spared(&self) -> Option<&Path> {
+        self.inner.spared.as_deref()
     }
 
     pub(crate) fn folder_of(&self, first: u8) -> PathBuf {
@@ -191,6 +216,11 @@ impl ContentStore {
         }
         sync_both((from, file), &folder)
     }
+}
+
+/// Where a data folder has content that is spared.
+pub(crate) fn spared_folder(folder: &Path) -> PathBuf {
+    folder.join("spared")
 }
 
 /// Makes a folder that only the user of this process may enter, if it isn't there.

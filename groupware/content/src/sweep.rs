@@ -13,6 +13,7 @@ use std::time::SystemTime;
 
 use crate::hold::Hold;
 use crate::pins::{SharedPins, lock};
+use crate::spared::spare;
 use crate::tail::with_tail;
 use crate::{ContentError, ContentHash, ContentStore};
 
@@ -160,7 +161,11 @@ impl FolderSweep {
             let io = |error| ContentError::of(&path, error);
             match kept {
                 None => {
-                    fs::remove_file(&path).map_err(io)?;
+                    match self.store.spared() {
+                        Some(spared) => spare(&path, &spared.join(hash.to_string())),
+                        None => fs::remove_file(&path),
+                    }
+                    .map_err(io)?;
                     swept.removed += 1;
                 }
                 Some(bytes) => {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use groupware_front_lookup::LookupAccess;
 use groupware_front_smtp::SmtpLimits;
+use groupware_jobs::Retention;
 use groupware_lookup::Layout as LookupLayout;
 use groupware_net::{Networks, TlsFiles};
 use groupware_postgres::Database;
@@ -90,6 +91,9 @@ pub struct Config {
     /// Who is registered at a start without any users, with the right to manage users and a password that
     /// is made then.
     pub first_admin: Option<String>,
+    /// How long changes are kept, by which a backup is brought to any later moment, and in how much room;
+    /// none are unless given. They lie in the data folder.
+    pub keep_changes: Option<Retention>,
     /// Bytes of filler that a new user's mailbox gets, unless the registration says otherwise; at
     /// most 1 GiB.
     pub mailbox_pad_bytes: u64,
@@ -143,6 +147,7 @@ impl Config {
             admin_token_file: None,
             admin_token: None,
             first_admin: None,
+            keep_changes: None,
             mailbox_pad_bytes: 0,
             mail_quota_bytes: Some(2 << 30),
             parent_pid: None,

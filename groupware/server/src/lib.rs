@@ -23,6 +23,7 @@ pub use copy::{CopyError, Records, copy};
 pub use error::ServeError;
 pub use groupware_front_lookup::LookupAccess;
 pub use groupware_front_smtp::{Role as SmtpRole, SmtpLimits};
+pub use groupware_jobs::Retention;
 pub use groupware_lookup::Layout as LookupLayout;
 pub use groupware_net::{Network, Networks, TlsError, TlsFiles};
 pub use groupware_postgres::{

@@ -41,6 +41,7 @@ impl Reloaded {
                     old.admin_token_file != new.admin_token_file,
                 ),
                 ("first-admin", old.first_admin != new.first_admin),
+                ("keep-changes", old.keep_changes != new.keep_changes),
                 ("domain", old.domain != new.domain),
                 ("lookup", old.lookup != new.lookup),
                 ("lookup-layout", old.lookup_layout != new.lookup_layout),

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use axum::Router;
-use groupware_content::Upload;
+use groupware_content::{Spared, Upload};
 use groupware_fixtures::padding;
 use groupware_front_lookup::LookupAccess;
 use groupware_front_pages::{are_asked_for, dressed};
 use groupware_front_smtp::{self as smtp, Role, Smtp, SmtpLimits};
 use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
-use groupware_jobs::{Departures, Jobs, LookupSweep};
+use groupware_jobs::{ChangeRetention, Departures, Jobs, LookupSweep};
 use groupware_net::{
     self as net, Accepting, Admission, Certificate, Known, Pace, TlsAcceptor, descriptors, listen,
 };
@@ -25,7 +25,7 @@ use groupware_store::FolderLock;
 use tokio::sync::watch;
 
 use crate::admin_token::{self, AdminToken};
-use crate::config::{Config, LogSettings};
+use crate::config::{Config, Data, LogSettings};
 use crate::error::ServeError;
 use crate::parts::Parts;
 use crate::reload::Reloaded;
@@ -305,6 +305,15 @@ fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
         let store = parts.service.store().clone();
         jobs.start(LookupSweep::new(store, config.lookup_layout))
             .map_err(ServeError::System)?;
+    }
+    if let (Data::Folder(folder), Some(retention)) = (&config.data, config.keep_changes) {
+        let spared = Spared::of(folder);
+        jobs.start(ChangeRetention::new(
+            stored::changes(folder),
+            spared,
+            retention,
+        ))
+        .map_err(ServeError::System)?;
     }
     Ok(jobs)
 }

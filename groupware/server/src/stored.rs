@@ -1,10 +1,10 @@
 //! Opens what a server keeps: records by their engine, attachments in a folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use groupware_content::ContentStore;
 use groupware_postgres::PostgresOptions;
-use groupware_store::{FolderLock, Store, StoreOptions, is_half_transferred};
+use groupware_store::{CHANGES_FOLDER, FolderLock, Store, StoreOptions, is_half_transferred};
 
 use crate::config::{Config, Data};
 use crate::error::ServeError;
@@ -30,8 +30,16 @@ pub(crate) fn threads(config: &Config, cores: usize) -> usize {
     })
 }
 
+/// Where a data folder has its log of changes.
+pub(crate) fn changes(folder: &Path) -> PathBuf {
+    folder.join(CHANGES_FOLDER)
+}
+
 pub(crate) fn open(config: &Config, threads: usize) -> Result<Stored, ServeError> {
-    let options = StoreOptions::default().slow_commit(config.log.slow_commit);
+    let mut options = StoreOptions::default().slow_commit(config.log.slow_commit);
+    if let (Data::Folder(folder), Some(_)) = (&config.data, config.keep_changes) {
+        options = options.changes(changes(folder));
+    }
     let stored = open_data(&config.data, options, threads)?;
     match stored.store.read(is_half_transferred)? {
         false => Ok(stored),
@@ -43,11 +51,17 @@ pub(crate) fn open(config: &Config, threads: usize) -> Result<Stored, ServeError
 fn open_data(data: &Data, options: StoreOptions, threads: usize) -> Result<Stored, ServeError> {
     Ok(match data {
         // The store's lock on the folder is for both.
-        Data::Folder(folder) => Stored {
-            store: Store::open_sqlite(folder, options)?,
-            content: ContentStore::open(folder)?,
-            folder: None,
-        },
+        Data::Folder(folder) => {
+            let is_sparing = options.changes.is_some();
+            Stored {
+                store: Store::open_sqlite(folder, options)?,
+                content: match is_sparing {
+                    true => ContentStore::open_sparing(folder)?,
+                    false => ContentStore::open(folder)?,
+                },
+                folder: None,
+            }
+        }
         Data::Memory => Stored {
             store: Store::memory(options)?,
             content: ContentStore::scratch()?,

@@ -1,6 +1,6 @@
-//! The one place that reads the clock: how long commits take.
+//! The one place that reads clocks: how long commits take, and when a change is logged.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A steady clock that starts with the store.
 #[derive(Debug, Clone, Copy)]
@@ -16,4 +16,13 @@ impl Clock {
     pub(crate) fn now(self) -> Duration {
         self.0.elapsed()
     }
+}
+
+/// Microseconds since 1970, by the system's clock, which may be set back.
+#[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
+pub(crate) fn unix_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |time| {
+        i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+    })
 }

@@ -54,4 +54,12 @@ pub trait Writer: Send {
 
     /// Called after the group's replies went out: housekeeping that nobody waits for.
     fn tend(&mut self) {}
+
+    /// Whether there is work to be done while nobody writes.
+    fn wants_idle_work(&self) -> bool {
+        false
+    }
+
+    /// Does a little of it: who comes meanwhile waits for it.
+    fn work_idly(&mut self) {}
 }

@@ -14,6 +14,19 @@ pub enum OpenError {
         /// The data folder.
         folder: PathBuf,
     },
+    /// There is not room for a second file of records.
+    #[error(
+        "{} has {free_bytes} bytes free, and {needed_bytes} are needed meanwhile",
+        folder.display()
+    )]
+    NoRoom {
+        /// The data folder.
+        folder: PathBuf,
+        /// Bytes that are needed until the old file is gone.
+        needed_bytes: u64,
+        /// Bytes that are free.
+        free_bytes: u64,
+    },
     /// The file is a database of something else, or no database at all.
     #[error("{} is not a Plimsoll database", file.display())]
     Foreign {
@@ -46,6 +59,17 @@ pub enum OpenError {
         found: i64,
         /// The schema version of this program.
         known: i64,
+    },
+    /// The log of changes goes on behind the records: they are those of an earlier moment, as an old copy's
+    /// are.
+    #[error(
+        "the log of changes in {} goes on behind the records of this data folder, as if an old copy of \
+         them had been put there",
+        folder.display()
+    )]
+    LogAhead {
+        /// The folder of the log.
+        folder: PathBuf,
     },
     /// The folder or a file in it could not be made or reached.
     #[error("cannot use {}", path.display())]

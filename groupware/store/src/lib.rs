@@ -10,6 +10,7 @@
 //! The crate does not know what the records mean, who may see them, or what time it is.
 
 mod batch;
+mod changes;
 mod clock;
 mod engine;
 mod error;
@@ -30,6 +31,9 @@ pub use batch::{
     Assert, Batch, Committed, MAX_BATCH_BYTES, MAX_BATCH_OPS, MAX_KEY_BYTES, MAX_PARTITION_BYTES,
     Op, added, counters,
 };
+pub use changes::{
+    CHANGES_FOLDER, Change, Group, ReplayError, Replayed, Segment, read_group, replay, segments,
+};
 pub use engine::{Engine, Outcome, Writer};
 pub use error::{Cause, CommitError, OpenError, ReadError, StoreError};
 pub use handle::{QUEUE_BATCHES, QUEUE_LARGE_BYTES, Store};
@@ -37,7 +41,7 @@ pub use life::Condition;
 pub use lock::FolderLock;
 pub use options::StoreOptions;
 pub use snapshot::{Record, Show, Snapshot, Soon, Walk};
-pub use sqlite::{FILE_NAME, copy_records};
+pub use sqlite::{Compacted, FILE_NAME, compact, copy_records};
 pub use stats::{COMMIT_BOUNDS_US, COMMIT_BUCKETS, GROUP_BUCKETS, StoreStats};
 pub use transfer::{Stage, TransferError, Transferred, is_half_transferred, transfer};
 pub use writer::GROUP_BATCHES;

@@ -1,5 +1,6 @@
 //! What a store is told when it is opened.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Settings of a store.
@@ -14,6 +15,9 @@ pub struct StoreOptions {
     pub as_it_is: bool,
     /// A transaction that takes so long is noted in the log; none is unless given.
     pub slow_commit: Option<Duration>,
+    /// The folder in which a log of all changes is kept, see [`replay`](crate::replay); none is unless
+    /// given. A store that is opened without it gives up the log that it had.
+    pub changes: Option<PathBuf>,
 }
 
 impl StoreOptions {
@@ -26,6 +30,12 @@ impl StoreOptions {
     /// Has transactions that take so long noted in the log.
     pub fn slow_commit(mut self, time: Duration) -> Self {
         self.slow_commit = Some(time);
+        self
+    }
+
+    /// Keeps a log of all changes in this folder.
+    pub fn changes(mut self, folder: PathBuf) -> Self {
+        self.changes = Some(folder);
         self
     }
 

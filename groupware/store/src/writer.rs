@@ -52,7 +52,9 @@ impl Place {
         self.commit_all(&[batch], &mut outcomes, counters);
         let outcome = outcomes.pop().unwrap_or(Err(CommitError::Closed));
         let engine = self.engine.as_ref();
-        (outcome, engine.is_some_and(|engine| engine.wants_tending()))
+        let wants_work =
+            engine.is_some_and(|engine| engine.wants_tending() || engine.wants_idle_work());
+        (outcome, wants_work)
     }
 
     fn commit_all(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>, counters: &Counters) {
@@ -81,6 +83,20 @@ impl Place {
             self.engine = Some(engine);
         }
     }
+
+    /// Does a little of what is to be done while nobody writes; whether there is more.
+    fn work_idly(&mut self) -> bool {
+        let Some(mut engine) = self.engine.take() else {
+            return false;
+        };
+        let is_wanted = engine.wants_idle_work();
+        if is_wanted {
+            engine.work_idly();
+        }
+        let is_wanted = is_wanted && engine.wants_idle_work();
+        self.engine = Some(engine);
+        is_wanted
+    }
 }
 
 /// Runs until the store is closed or its last handle is gone; batches that were accepted before
@@ -91,7 +107,11 @@ pub(crate) fn run(place: &Mutex<Place>, mut queue: mpsc::Receiver<Job>, counters
     let mut closers = Vec::new();
     let life = Arc::clone(&place.blocking_lock().life);
     let _ends = Ends(&life);
-    while queue.blocking_recv_many(&mut jobs, GROUP_BATCHES) > 0 {
+    loop {
+        work_idly(place, &queue);
+        if queue.blocking_recv_many(&mut jobs, GROUP_BATCHES) == 0 {
+            break;
+        }
         let mut place = place.blocking_lock();
         // What came while another wrote goes with the rest.
         let more = std::iter::from_fn(|| queue.try_recv().ok());
@@ -109,6 +129,13 @@ pub(crate) fn run(place: &Mutex<Place>, mut queue: mpsc::Receiver<Job>, counters
     for done in closers {
         let _ = done.send(());
     }
+}
+
+/// Does what is to be done while nobody writes, until somebody does. Others may use the engine between
+/// two steps.
+fn work_idly(place: &Mutex<Place>, queue: &mpsc::Receiver<Job>) {
+    let is_idle = || queue.is_empty() && !queue.is_closed();
+    while is_idle() && place.blocking_lock().work_idly() {}
 }
 
 impl Job {

@@ -95,6 +95,17 @@ impl Checkpointer {
         log_pages >= FORCE_PAGES.max(last.saturating_add(FORCE_AGAIN_PAGES))
     }
 
+    /// Has the helper copy the log back, however short it is, unless it is at it.
+    pub(super) fn begin(&self) {
+        if self.state.load(Ordering::Acquire) == RUNNING {
+            return;
+        }
+        self.state.store(RUNNING, Ordering::Release);
+        if let Some(wake) = &self.wake {
+            let _ = wake.try_send(());
+        }
+    }
+
     /// Called by the writer between groups.
     pub(super) fn tend(&self, writer: &Connection, log_pages: u32) {
         if !self.wants_tending(log_pages) {
@@ -106,12 +117,7 @@ impl Checkpointer {
             return;
         }
         match self.state.load(Ordering::Acquire) {
-            IDLE => {
-                self.state.store(RUNNING, Ordering::Release);
-                if let Some(wake) = &self.wake {
-                    let _ = wake.try_send(());
-                }
-            }
+            IDLE => self.begin(),
             CAUGHT_UP => {
                 checkpoint(writer, "PRAGMA wal_checkpoint(PASSIVE)");
                 self.state.store(IDLE, Ordering::Release);

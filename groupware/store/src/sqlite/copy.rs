@@ -8,6 +8,7 @@ use rusqlite::config::DbConfig;
 
 use super::connect::open_helper;
 use super::open::{FILE_NAME, Found, identify, known_version};
+use super::vacuum::for_copies;
 use crate::{OpenError, StoreError, place};
 
 /// Copies the records in `folder`, as of one moment, into `to`, a folder without a store, where
@@ -47,6 +48,8 @@ pub fn copy_records(folder: &Path, to: &Path) -> Result<(), OpenError> {
             "the path is not UTF-8",
         ))
     })?;
+    // The copy's: what is deleted there is given back, whichever version made the original.
+    for_copies(&connection).map_err(broken)?;
     connection
         .execute("VACUUM INTO ?1", [name])
         .map_err(broken)?;

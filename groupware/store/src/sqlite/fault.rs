@@ -1,5 +1,6 @@
 //! SQLite's errors, sorted into the store's kinds.
 
+use std::io;
 use std::sync::Arc;
 
 use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
@@ -25,6 +26,24 @@ pub(super) fn of_write(error: rusqlite::Error, is_full: impl FnOnce() -> bool) -
         Some(SystemIoFailure) if is_full() => CommitError::Full,
         _ => CommitError::Store(error.into()),
     }
+}
+
+/// Sorts a failure to write the log of changes, without which nothing is committed.
+pub(super) fn of_log(error: io::Error) -> CommitError {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded => CommitError::Full,
+        _ => CommitError::Store(StoreError::Disk(Arc::new(error))),
+    }
+}
+
+/// Notes that free pages were not given back, which is tried again after the next removal.
+pub(super) fn note_vacuum(error: rusqlite::Error) {
+    let error = StoreError::from(error);
+    tracing::warn!(
+        cause = groupware_text::chain(&error),
+        "room that is free can't be given back to the disk"
+    );
 }
 
 #[cfg(test)]

@@ -5,14 +5,20 @@
 //! lead to few, and SQLite reads a record that spills over as a whole to compare its key.
 
 mod checkpoint;
+mod compact;
 mod connect;
 mod copy;
 mod fault;
 mod log_ahead;
 mod open;
+mod position;
 mod read;
+mod vacuum;
 mod write;
 
+pub use compact::{Compacted, compact};
 pub use copy::copy_records;
 pub use open::FILE_NAME;
 pub(crate) use open::open;
+pub(crate) use position::position;
+pub(crate) use write::SqliteWriter;

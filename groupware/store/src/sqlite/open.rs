@@ -10,6 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use super::checkpoint::Checkpointer;
 use super::connect::{BUSY_TIMEOUT, PAGE_BYTES};
 use super::log_ahead::LogAhead;
+use super::position::start_log;
 use super::read::ReadPool;
 use super::write::SqliteWriter;
 use crate::lock::FolderLock;
@@ -79,13 +80,14 @@ pub(crate) fn open(
         narrow(&file).map_err(io)?;
     }
     place::sync_folder(folder).map_err(io)?;
+    let changes = start_log(&mut connection, (&file, options))?;
     let pool = ReadPool::new(file.clone(), lock);
     let checkpointer = Checkpointer::start(&file).map_err(|source| OpenError::Database {
         file: file.clone(),
         source,
     })?;
     let log_ahead = LogAhead::new(&file);
-    let writer = SqliteWriter::new(connection, checkpointer, log_ahead).map_err(failed)?;
+    let writer = SqliteWriter::new(connection, checkpointer, log_ahead, changes).map_err(failed)?;
     Ok((pool, writer))
 }
 
@@ -120,6 +122,8 @@ pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Found> {
 
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    // Only before there is a table; later, a file is made anew for it.
+    connection.pragma_update(None, "auto_vacuum", "incremental")?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(SCHEMA)?;

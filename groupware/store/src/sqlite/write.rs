@@ -1,5 +1,6 @@
 //! Applies groups of batches, each group in one transaction.
 
+use std::io;
 use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql};
@@ -9,8 +10,10 @@ use super::connect::INLINE_BYTES;
 use super::fault;
 use super::log_ahead::LogAhead;
 use super::read::value;
+use super::vacuum::Vacuum;
 use crate::batch::added;
-use crate::{Assert, Batch, CommitError, Committed, Op, Outcome, Writer, place};
+use crate::changes::{Change, ChangeLog};
+use crate::{Assert, Batch, CommitError, Committed, Op, Outcome, StoreError, Writer, place};
 
 /// Revisions are reserved in runs, so that a commit needn't write the counter.
 const REVISION_RUN: u64 = 1 << 20;
@@ -38,10 +41,15 @@ const FREE_PARTITION: &str = "DELETE FROM large_values WHERE id IN (SELECT value
 const LIMIT: &str = "SELECT value FROM counters WHERE name = 'revision_limit'";
 const RESERVE: &str = "UPDATE counters SET value = ?1 WHERE name = 'revision_limit'";
 
+const LOGGED: &str = "UPDATE counters SET value = ?1 WHERE name = 'changes_number'";
+
 pub(crate) struct SqliteWriter {
     connection: Connection,
     checkpointer: Checkpointer,
     log_ahead: LogAhead,
+    /// What is committed is written here first.
+    changes: Option<ChangeLog>,
+    vacuum: Vacuum,
     /// Pages in the log after a commit that wrote any, until it is tended.
     written_pages: Option<u32>,
     /// The last revision used.
@@ -53,11 +61,30 @@ pub(crate) struct SqliteWriter {
 }
 
 /// A failure that ends the whole transaction, unlike an assert that doesn't hold.
-struct Broken(rusqlite::Error);
+enum Broken {
+    Database(rusqlite::Error),
+    ChangeLog(io::Error),
+}
 
 impl From<rusqlite::Error> for Broken {
     fn from(error: rusqlite::Error) -> Self {
-        Self(error)
+        Self::Database(error)
+    }
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::ChangeLog(error)
+    }
+}
+
+impl Broken {
+    /// A smaller transaction may still fit.
+    fn is_for_want_of_room(&self) -> bool {
+        match self {
+            Self::Database(error) => error.sqlite_error_code() == Some(ErrorCode::DiskFull),
+            Self::ChangeLog(error) => error.kind() == io::ErrorKind::StorageFull,
+        }
     }
 }
 
@@ -66,6 +93,7 @@ impl SqliteWriter {
         connection: Connection,
         checkpointer: Checkpointer,
         log_ahead: LogAhead,
+        changes: Option<ChangeLog>,
     ) -> rusqlite::Result<Self> {
         let limit: i64 = connection.query_row(LIMIT, [], |row| row.get(0))?;
         let has_large = connection.query_row(HAS_LARGE, [], |row| row.get(0))?;
@@ -73,9 +101,11 @@ impl SqliteWriter {
         // What was left of the last run is skipped: it isn't known how much of it was used.
         let limit = limit.unsigned_abs();
         Ok(Self {
+            vacuum: Vacuum::new(&connection)?,
             connection,
             checkpointer,
             log_ahead,
+            changes,
             written_pages: None,
             revision: limit,
             revision_limit: limit,
@@ -110,8 +140,52 @@ impl SqliteWriter {
                 None => Ok(self.change(&batch.ops)?),
             });
         }
+        self.log(group, outcomes)?;
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        if let Some(changes) = &mut self.changes {
+            changes.committed();
+        }
+        self.written_pages = written_log().or(self.written_pages);
+        Ok(())
+    }
+
+    /// Has the log of changes written what is about to be committed, and the records say how far it is.
+    fn log(&mut self, group: &[&Batch], outcomes: &[Outcome]) -> Result<(), Broken> {
+        let Some(changes) = &mut self.changes else {
+            return Ok(());
+        };
+        let pairs = group.iter().zip(outcomes);
+        let committed: Vec<(u64, &[Op])> = pairs
+            .filter_map(|(batch, outcome)| Some((outcome.as_ref().ok()?.revision, &batch.ops[..])))
+            .filter(|(_, ops)| !ops.is_empty())
+            .collect();
+        if committed.is_empty() {
+            return Ok(());
+        }
+        let number = changes.write(&committed)?;
+        let mut logged = self.connection.prepare_cached(LOGGED)?;
+        logged.execute([number.cast_signed()])?;
+        Ok(())
+    }
+
+    /// Does again what a log says was committed, in one transaction.
+    pub(crate) fn redo(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        self.connection.prepare_cached(BEGIN)?.execute([])?;
+        for Change { revision, ops } in changes {
+            self.revision = self.revision.max(*revision);
+            for op in ops {
+                self.change_one(op, *revision)?;
+            }
+        }
+        if self.revision > self.revision_limit {
+            self.revision_limit = self.revision;
+            self.connection
+                .prepare_cached(RESERVE)?
+                .execute([self.revision_limit.cast_signed()])?;
+        }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         self.written_pages = written_log().or(self.written_pages);
+        self.tend();
         Ok(())
     }
 
@@ -140,6 +214,7 @@ impl SqliteWriter {
     }
 
     fn change_one(&mut self, op: &Op, revision: u64) -> rusqlite::Result<()> {
+        self.vacuum.note(op);
         match op {
             Op::Put {
                 partition,
@@ -260,16 +335,19 @@ impl SqliteWriter {
         for batch in group {
             match self.transact(&[batch], &mut single) {
                 Ok(()) => outcomes.append(&mut single),
-                Err(Broken(error)) => outcomes.push(Err(self.failed(error))),
+                Err(broken) => outcomes.push(Err(self.failed(broken))),
             }
         }
     }
 }
 
 impl SqliteWriter {
-    fn failed(&self, error: rusqlite::Error) -> CommitError {
+    fn failed(&self, broken: Broken) -> CommitError {
         let file = self.connection.path().map(Path::new);
-        fault::of_write(error, || file.is_some_and(place::is_full))
+        match broken {
+            Broken::Database(error) => fault::of_write(error, || file.is_some_and(place::is_full)),
+            Broken::ChangeLog(error) => fault::of_log(error),
+        }
     }
 }
 
@@ -279,13 +357,13 @@ fn lies_inline(partition: &str, key: &[u8], value: &[u8]) -> bool {
 
 impl Writer for SqliteWriter {
     fn commit(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
-        let Err(Broken(error)) = self.transact(group, outcomes) else {
+        let Err(broken) = self.transact(group, outcomes) else {
             return;
         };
-        if group.len() > 1 && error.sqlite_error_code() == Some(ErrorCode::DiskFull) {
+        if group.len() > 1 && broken.is_for_want_of_room() {
             return self.one_by_one(group, outcomes);
         }
-        let error = self.failed(error);
+        let error = self.failed(broken);
         outcomes.extend(group.iter().map(|_| Err(error.clone())));
     }
 
@@ -301,5 +379,22 @@ impl Writer for SqliteWriter {
             self.checkpointer.tend(&self.connection, pages);
             self.log_ahead.tend(pages);
         }
+    }
+
+    fn wants_idle_work(&self) -> bool {
+        self.vacuum.wants_step()
+    }
+
+    fn work_idly(&mut self) {
+        match self.vacuum.step(&self.connection) {
+            // Only a copy of the log into the file makes the file shorter.
+            Ok(true) => self.checkpointer.begin(),
+            Ok(false) => self.written_pages = written_log().or(self.written_pages),
+            Err(error) => {
+                self.vacuum.give_up();
+                fault::note_vacuum(error);
+            }
+        }
+        self.tend();
     }
 }

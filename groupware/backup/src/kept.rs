@@ -1,0 +1,56 @@
+//! To which moments a data folder's kept changes lead.
+
+use std::path::Path;
+
+use groupware_store::{CHANGES_FOLDER, segments};
+
+use crate::BackupError;
+
+/// A log of changes without a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// The first of them, in microseconds since 1970.
+    pub from_us: i64,
+    /// The last.
+    pub to_us: i64,
+    /// Bytes of the log.
+    pub bytes: u64,
+}
+
+/// The logs of a data folder that have changes in them, oldest first.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn kept(data: &Path) -> Result<Vec<Kept>, BackupError> {
+    let folder = data.join(CHANGES_FOLDER);
+    let io = || BackupError::io(&folder);
+    let files = segments(&folder).map_err(io())?;
+    let mut found = Vec::new();
+    for log in files.chunk_by(|one, next| one.log == next.log) {
+        let mut times = None;
+        for file in log {
+            // Only the last one is read through: it may have nothing in it yet.
+            let first = file.first_us().map_err(io())?;
+            times = times.or(first.map(|first| (first, first)));
+        }
+        let Some((from_us, mut to_us)) = times else {
+            continue;
+        };
+        for file in log.iter().rev() {
+            let mut last = None;
+            for group in file.groups().map_err(io())? {
+                last = Some(group.map_err(io())?.time_us);
+            }
+            if let Some(last) = last {
+                to_us = last;
+                break;
+            }
+        }
+        found.push(Kept {
+            from_us,
+            to_us,
+            bytes: log.iter().map(|file| file.bytes).sum(),
+        });
+    }
+    Ok(found)
+}

@@ -1,0 +1,348 @@
+//! One group of batches as the log of changes has it.
+//!
+//! ```text
+//! length u32 · hash 16 bytes · group
+//! group = number u64 · time i64 · batches u32 · batch…
+//! batch = revision u64 · operations u32 · operation…
+//! operation = kind u8 · partition · fields
+//! ```
+//! Numbers are little-endian; texts and bytes have their length before them, as a u32. The hash is the
+//! beginning of the group's BLAKE3 hash: what was not written to its end is told from what was.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::{MAX_BATCH_BYTES, MAX_BATCH_OPS, MAX_KEY_BYTES, MAX_PARTITION_BYTES, Op};
+
+/// Longest group: as many batches as are written at once, and as large as they may be under way.
+pub(crate) const MAX_GROUP_BYTES: usize = 1 << 30;
+const HASH_BYTES: usize = 16;
+/// What stands before each group.
+pub(crate) const HEAD_BYTES: usize = 4 + HASH_BYTES;
+
+/// What one committed batch changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The revision that its records have.
+    pub revision: u64,
+    /// What it did, in order.
+    pub ops: Vec<Op>,
+}
+
+/// Batches that were committed together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// One more than the group's before.
+    pub number: u64,
+    /// When it was committed, in microseconds since 1970; later than the group's before.
+    pub time_us: i64,
+    /// What was changed.
+    pub changes: Vec<Change>,
+}
+
+/// What comes next in a log.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Group {
+        group: Group,
+        /// Its length in the log.
+        bytes: u64,
+    },
+    /// The log ends.
+    End,
+    /// What stands here was not written to its end, or is damaged.
+    Torn,
+}
+
+/// The bytes of a group. `changes` are revisions with what they did.
+pub(crate) fn encode(number: u64, time_us: i64, changes: &[(u64, &[Op])]) -> Vec<u8> {
+    let mut bytes = vec![0; HEAD_BYTES];
+    bytes.extend(number.to_le_bytes());
+    bytes.extend(time_us.to_le_bytes());
+    put_length(&mut bytes, changes.len());
+    for (revision, ops) in changes {
+        bytes.extend(revision.to_le_bytes());
+        put_length(&mut bytes, ops.len());
+        ops.iter().for_each(|op| put_op(&mut bytes, op));
+    }
+    let (length, hash) = (bytes.len() - HEAD_BYTES, hash(&bytes[HEAD_BYTES..]));
+    bytes[..4].copy_from_slice(&as_u32(length).to_le_bytes());
+    bytes[4..HEAD_BYTES].copy_from_slice(&hash);
+    bytes
+}
+
+/// The next group of a log.
+///
+/// # Errors
+/// The disk's.
+pub(crate) fn next(log: &mut impl Read) -> io::Result<Next> {
+    let mut head = [0; HEAD_BYTES];
+    match read_full(log, &mut head)? {
+        0 => return Ok(Next::End),
+        HEAD_BYTES => {}
+        _ => return Ok(Next::Torn),
+    }
+    let (length, expected) = head.split_at(4);
+    let length = u32::from_le_bytes(length.try_into().expect("four bytes")) as usize;
+    if length > MAX_GROUP_BYTES {
+        return Ok(Next::Torn);
+    }
+    // As it comes in: nothing is set aside on a length's word.
+    let mut bytes = Vec::new();
+    log.take(length as u64).read_to_end(&mut bytes)?;
+    if bytes.len() < length || hash(&bytes) != expected {
+        return Ok(Next::Torn);
+    }
+    Ok(match decode(&bytes) {
+        Some(group) => Next::Group {
+            group,
+            bytes: (HEAD_BYTES + length) as u64,
+        },
+        None => Next::Torn,
+    })
+}
+
+/// The next group of a log, if one stands there whole.
+///
+/// # Errors
+/// The disk's.
+pub fn read_group(log: &mut impl Read) -> io::Result<Option<Group>> {
+    Ok(match next(log)? {
+        Next::Group { group, .. } => Some(group),
+        Next::End | Next::Torn => None,
+    })
+}
+
+fn read_full(log: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut read = 0;
+    while read < buffer.len() {
+        match log.read(&mut buffer[read..]) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
+}
+
+fn hash(bytes: &[u8]) -> [u8; HASH_BYTES] {
+    let hash = blake3::hash(bytes);
+    let (beginning, _) = hash
+        .as_bytes()
+        .split_first_chunk()
+        .expect("a hash is longer");
+    *beginning
+}
+
+fn as_u32(length: usize) -> u32 {
+    u32::try_from(length).expect("batches are bounded by MAX_BATCH_BYTES, groups by the queue")
+}
+
+fn put_length(bytes: &mut Vec<u8>, length: usize) {
+    bytes.extend(as_u32(length).to_le_bytes());
+}
+
+fn put_bytes(bytes: &mut Vec<u8>, field: &[u8]) {
+    put_length(bytes, field.len());
+    bytes.extend(field);
+}
+
+const PUT: u8 = 1;
+const ADD: u8 = 2;
+const DELETE: u8 = 3;
+const DELETE_RANGE: u8 = 4;
+const DELETE_PARTITION: u8 = 5;
+
+fn put_op(bytes: &mut Vec<u8>, op: &Op) {
+    let (kind, partition) = match op {
+        Op::Put { partition, .. } => (PUT, partition),
+        Op::Add { partition, .. } => (ADD, partition),
+        Op::Delete { partition, .. } => (DELETE, partition),
+        Op::DeleteRange { partition, .. } => (DELETE_RANGE, partition),
+        Op::DeletePartition { partition } => (DELETE_PARTITION, partition),
+    };
+    bytes.push(kind);
+    put_bytes(bytes, partition.as_bytes());
+    match op {
+        Op::Put { key, value, .. } => {
+            put_bytes(bytes, key);
+            put_bytes(bytes, value);
+        }
+        Op::Add { key, by, .. } => {
+            put_bytes(bytes, key);
+            put_length(bytes, by.len());
+            by.iter()
+                .for_each(|number| bytes.extend(number.to_le_bytes()));
+        }
+        Op::Delete { key, .. } => put_bytes(bytes, key),
+        Op::DeleteRange { from, to, .. } => {
+            put_bytes(bytes, from);
+            put_bytes(bytes, to);
+        }
+        Op::DeletePartition { .. } => {}
+    }
+}
+
+fn decode(bytes: &[u8]) -> Option<Group> {
+    let mut rest = Rest(bytes);
+    let (number, time_us) = (rest.u64()?, rest.u64()?.cast_signed());
+    let count = rest.length(usize::MAX)?;
+    let mut changes = Vec::new();
+    for _ in 0..count {
+        let revision = rest.u64()?;
+        let count = rest.length(MAX_BATCH_OPS)?;
+        let mut ops = Vec::new();
+        for _ in 0..count {
+            ops.push(rest.op()?);
+        }
+        changes.push(Change { revision, ops });
+    }
+    rest.0.is_empty().then_some(Group {
+        number,
+        time_us,
+        changes,
+    })
+}
+
+/// What is still to be decoded.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn length(&mut self, most: usize) -> Option<usize> {
+        let length = u32::from_le_bytes(self.take(4)?.try_into().ok()?) as usize;
+        (length <= most).then_some(length)
+    }
+
+    fn field(&mut self, most: usize) -> Option<&'a [u8]> {
+        let length = self.length(most)?;
+        self.take(length)
+    }
+
+    fn key(&mut self) -> Option<Vec<u8>> {
+        Some(self.field(MAX_KEY_BYTES)?.to_vec())
+    }
+
+    fn op(&mut self) -> Option<Op> {
+        let kind = *self.take(1)?.first()?;
+        let partition = std::str::from_utf8(self.field(MAX_PARTITION_BYTES)?).ok()?;
+        let partition: Arc<str> = partition.into();
+        Some(match kind {
+            PUT => Op::Put {
+                partition,
+                key: self.key()?,
+                value: Bytes::copy_from_slice(self.field(MAX_BATCH_BYTES)?),
+            },
+            ADD => Op::Add {
+                partition,
+                key: self.key()?,
+                by: self.numbers()?,
+            },
+            DELETE => Op::Delete {
+                partition,
+                key: self.key()?,
+            },
+            DELETE_RANGE => Op::DeleteRange {
+                partition,
+                from: self.key()?,
+                to: self.key()?,
+            },
+            DELETE_PARTITION => Op::DeletePartition { partition },
+            _ => return None,
+        })
+    }
+
+    fn numbers(&mut self) -> Option<Vec<i64>> {
+        let count = self.length(MAX_BATCH_BYTES / 8)?;
+        let (numbers, _) = self.take(count * 8)?.as_chunks::<8>();
+        Some(
+            numbers
+                .iter()
+                .map(|bytes| i64::from_le_bytes(*bytes))
+                .collect(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ops() -> impl Strategy<Value = Vec<Op>> {
+        let key = || vec(any::<u8>(), 0..20);
+        let partition = "[a-z$ä]{1,9}".prop_map(|text| Arc::<str>::from(text.as_str()));
+        let op = (partition, key(), key(), vec(any::<i64>(), 0..4), 0..5_u8);
+        let op = op.prop_map(|(partition, key, other, by, kind)| match kind {
+            0 => Op::Put {
+                partition,
+                key,
+                value: other.into(),
+            },
+            1 => Op::Add { partition, key, by },
+            2 => Op::Delete { partition, key },
+            3 => Op::DeleteRange {
+                partition,
+                from: key,
+                to: other,
+            },
+            _ => Op::DeletePartition { partition },
+        });
+        vec(op, 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn a_group_is_read_as_it_was_written(
+            number: u64,
+            time_us: i64,
+            changes in vec((any::<u64>(), ops()), 0..4),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let borrowed: Vec<_> = changes.iter().map(|(at, ops)| (*at, &ops[..])).collect();
+            let bytes = encode(number, time_us, &borrowed);
+            let expected = changes.into_iter().map(|(revision, ops)| Change { revision, ops });
+            let expected = Group { number, time_us, changes: expected.collect() };
+            let mut log = &bytes[..];
+            match next(&mut log).unwrap() {
+                Next::Group { group, bytes: length } => {
+                    prop_assert_eq!(group, expected);
+                    prop_assert_eq!(length, bytes.len() as u64);
+                }
+                other => prop_assert!(false, "{other:?}"),
+            }
+            prop_assert!(matches!(next(&mut log).unwrap(), Next::End));
+            let cut = cut.index(bytes.len());
+            let is_as_expected = match next(&mut &bytes[..cut]).unwrap() {
+                Next::End => cut == 0,
+                Next::Torn => cut > 0,
+                Next::Group { .. } => false,
+            };
+            prop_assert!(is_as_expected);
+            let mut damaged = bytes.clone();
+            damaged[cut] ^= 1;
+            let is_group = matches!(next(&mut &damaged[..]).unwrap(), Next::Group { .. });
+            prop_assert!(!is_group);
+        }
+
+        #[test]
+        fn whatever_stands_there_is_read_without_harm(bytes in vec(any::<u8>(), 0..200)) {
+            let _ = next(&mut &bytes[..]);
+            let _ = decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Gives room back to the disk that deletions have left in the file: a few pages at a time, while nobody
+//! writes.
+//!
+//! A page in the middle of the file takes the place of one at its end, which is then cut off. Files of older
+//! versions don't note which page leads to which, and stay as they are until they are made anew.
+
+use rusqlite::Connection;
+
+use crate::Op;
+
+/// Free pages that are left: what comes next needs some.
+const LEAVE_PAGES: u32 = 256;
+/// With fewer free pages than this, and than one in so many of all, nothing is done.
+const BEGIN_PAGES: u32 = 1024;
+const BEGIN_ONE_IN: u32 = 16;
+/// Pages that are given back at once: half a MiB. Whoever writes waits for so many at most.
+pub(super) const STEP_PAGES: u32 = 64;
+
+/// Records that are removed before it is looked at: to look after each would wake the writer's thread for
+/// nothing.
+const LOOK_RECORDS: u32 = 64;
+
+const INCREMENTAL: u32 = 2;
+
+/// Has files that this connection makes from its own note what giving back needs. Where the own file does
+/// already, nothing is done: SQLite would write that into it once more.
+pub(super) fn for_copies(connection: &Connection) -> rusqlite::Result<()> {
+    match number(connection, "auto_vacuum")? {
+        INCREMENTAL => Ok(()),
+        _ => connection.pragma_update(None, "auto_vacuum", "incremental"),
+    }
+}
+
+/// What of the file is to be given back.
+#[derive(Debug)]
+pub(super) struct Vacuum {
+    is_possible: bool,
+    /// What was removed since it was looked at, roughly, in records.
+    removed: u32,
+    /// It has begun, and goes on until few free pages are left.
+    is_under_way: bool,
+}
+
+impl Vacuum {
+    /// What was left behind by the last server is looked at, too.
+    pub(super) fn new(connection: &Connection) -> rusqlite::Result<Self> {
+        let is_possible = number(connection, "auto_vacuum")? == INCREMENTAL;
+        Ok(Self {
+            is_possible,
+            removed: if is_possible { LOOK_RECORDS } else { 0 },
+            is_under_way: false,
+        })
+    }
+
+    /// Something was removed: one record, or a range of them.
+    pub(super) fn note(&mut self, op: &Op) {
+        let records = match op {
+            Op::Put { .. } | Op::Add { .. } => return,
+            Op::Delete { .. } => 1,
+            Op::DeleteRange { .. } | Op::DeletePartition { .. } => LOOK_RECORDS,
+        };
+        self.removed = self.removed.saturating_add(records);
+    }
+
+    /// Whether there may be something to do.
+    pub(super) fn wants_step(&self) -> bool {
+        self.is_possible && self.removed >= LOOK_RECORDS
+    }
+
+    /// Gives some pages back, if enough are free. Whether that was the last step of several.
+    pub(super) fn step(&mut self, connection: &Connection) -> rusqlite::Result<bool> {
+        let free = number(connection, "freelist_count")?;
+        let begin = match self.is_under_way {
+            true => LEAVE_PAGES,
+            false => BEGIN_PAGES.max(number(connection, "page_count")? / BEGIN_ONE_IN),
+        };
+        if free <= begin {
+            self.removed = 0;
+            return Ok(std::mem::take(&mut self.is_under_way));
+        }
+        self.is_under_way = true;
+        let pages = STEP_PAGES.min(free - LEAVE_PAGES);
+        // Each row is a page that was given back.
+        let mut step = connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
+        let mut rows = step.query([])?;
+        while rows.next()?.is_some() {}
+        Ok(false)
+    }
+
+    /// After a failure, there is another try when more was removed.
+    pub(super) fn give_up(&mut self) {
+        self.removed = 0;
+        self.is_under_way = false;
+    }
+}
+
+fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, pragma, |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody who writes waits for more than so many pages, however much is free.
+    #[test]
+    fn a_step_is_bounded_and_all_of_them_leave_little() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .pragma_update(None, "auto_vacuum", "incremental")
+            .unwrap();
+        let fill = "CREATE TABLE t (id INTEGER PRIMARY KEY, value BLOB);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000)
+            INSERT INTO t SELECT i, randomblob(3000) FROM n";
+        connection.execute_batch(fill).unwrap();
+        let mut vacuum = Vacuum::new(&connection).unwrap();
+        assert!(vacuum.wants_step() && !vacuum.step(&connection).unwrap());
+        assert!(!vacuum.wants_step(), "nothing is free");
+        connection
+            .execute("DELETE FROM t WHERE id % 3 > 0", [])
+            .unwrap();
+        let key = || vec![7];
+        let one = Op::Delete {
+            partition: "p".into(),
+            key: key(),
+        };
+        (1..LOOK_RECORDS).for_each(|_| vacuum.note(&one));
+        assert!(!vacuum.wants_step());
+        vacuum.note(&one);
+        let pages = |pragma| number(&connection, pragma).unwrap();
+        let before = pages("page_count");
+        let mut steps = 0;
+        while vacuum.wants_step() {
+            let free = pages("freelist_count");
+            let is_over = vacuum.step(&connection).unwrap();
+            let back = free - pages("freelist_count");
+            assert!(back <= STEP_PAGES, "{back}");
+            assert_eq!(is_over, !vacuum.wants_step());
+            steps += 1;
+        }
+        let after = pages("page_count");
+        assert!(
+            steps > 10 && after < before * 2 / 5,
+            "{steps}: {before} to {after}"
+        );
+        assert!(pages("freelist_count") <= LEAVE_PAGES);
+        // A little that is free is left for what comes.
+        connection
+            .execute("DELETE FROM t WHERE id < 600", [])
+            .unwrap();
+        vacuum.note(&Op::DeletePartition {
+            partition: "p".into(),
+        });
+        assert!(!vacuum.step(&connection).unwrap() && pages("page_count") == after);
+    }
+
+    #[test]
+    fn files_of_older_versions_stay_as_they_are() {
+        let connection = Connection::open_in_memory().unwrap();
+        let mut vacuum = Vacuum::new(&connection).unwrap();
+        vacuum.note(&Op::DeletePartition {
+            partition: "p".into(),
+        });
+        assert!(!vacuum.wants_step());
+    }
+}
