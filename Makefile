@@ -6,8 +6,9 @@ TIMES ?= 10
 DUTY ?= 60
 SEED ?= 1
 KILLS ?= 1000
+ALIKE ?= studies/self.study.yaml
 
-.PHONY: abuse browser test test-disturbed fmt lint docs tests measure bench crashes kills demo deny fuzz help
+.PHONY: abuse alike browser test test-disturbed fmt lint docs tests measure bench crashes kills demo deny fuzz help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -38,6 +39,9 @@ test-disturbed: ## the tests, TIMES times, while DUTY % of each core is taken fr
 
 abuse: ## all abuse in full on the released program, the neighbour's times judged: minutes, a quiet machine
 	$(CARGO) test --release --locked --package plimsoll-tests --test abuse -- --full
+
+alike: ## 20 studies of a server beside itself (ALIKE=STUDY SPEED=N): at most one may tell them apart; hours
+	$(CARGO) run --release --locked --package plimsoll-tests --bin alike -- --seed $(SEED) $(ALIKE) --speed $(SPEED)
 
 browser: ## install the browser that tests of the pages drive, where that is possible
 	@tests/browser.sh

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lab_conduct::preflight;
+use lab_plan::Side;
 use lab_study::model::Threshold;
 use lab_study::plan::{LoadKind, Plan, Search, Span, Trial};
 
@@ -119,6 +120,13 @@ fn table(plan: &Plan) -> String {
             } else {
                 " (control)"
             });
+        }
+        if let Some(duet) = trial.duet {
+            let side = match duet.side {
+                Side::Left => "left",
+                Side::Right => "right",
+            };
+            cell.push_str(&format!(", {side}, with {}", duet.partner));
         }
         // A long cell has a line of its own.
         let gap = match cell.chars().count() > cell_width {

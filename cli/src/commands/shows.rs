@@ -18,6 +18,10 @@ use crate::length::total;
 use crate::width::USUAL;
 use crate::words::duration;
 
+/// What is said of duets.
+const DUET: &str = "  two trials at a time, each with its generator on half of the cores, compared\n  \
+                    moment by moment; figures are those of half a machine\n";
+
 /// How far differences spread in an earlier run.
 pub(crate) struct Earlier {
     /// The run as named.
@@ -53,8 +57,12 @@ pub(crate) fn describe(study: &Study, plan: &Plan, earlier: Option<&Earlier>) ->
         seed: plan.seed,
         family: family(&plan.question, &|cell| users_of(plan, cell)),
         decides: study.decides,
+        duet: study.duet,
     };
     let power = Power::of(&design, earlier.map(|earlier| &earlier.spreads));
+    if study.duet {
+        text.push_str(DUET);
+    }
     text.push_str(&reach(power.reach, design.blocks, per_block));
     if let Some(measure) = study.decides {
         let _ = writeln!(
@@ -279,9 +287,13 @@ mod tests {
             false => "",
         };
         let study = format!(
-            "study: s\ntitle: S\nworkload: w\nsystem: {{ groupware: {{}} }}\n\
+            "study: s\ntitle: S\nworkload: w\n\
              load: {{ users: 100, ramp: 10s, hold: 50s{timeout} }}\n{extra}"
         );
+        let study = match extra.contains("variants") {
+            true => study,
+            false => format!("{study}system: {{ groupware: {{}} }}\n"),
+        };
         let study = load_study("s.study.yaml", &Folder(study), &[])
             .unwrap()
             .study;
@@ -315,6 +327,13 @@ mod tests {
         };
         let extra = "matrix: { n: [1, 2] }\ntrials: 8\nsmallest_difference: 1%\n";
         insta::assert_snapshot!(shown(extra, Some(&earlier)));
+    }
+
+    #[test]
+    fn what_duets_can_show() {
+        let variants = "variants: { a: { groupware: {} }, b: { groupware: {} } }\nduet: true\n";
+        let shown = |trials: u32| shown(&format!("{variants}trials: {trials}\n"), None);
+        insta::assert_snapshot!(format!("{}\n{}", shown(6), shown(8)));
     }
 
     #[test]

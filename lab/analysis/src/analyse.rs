@@ -6,6 +6,7 @@ use lab_archive::{Run, TrialData};
 use lab_plan::Plan;
 use sha2::{Digest, Sha256};
 
+use crate::duet::{self, Duets};
 use crate::error::ReportError;
 use crate::model::{
     Analysis, Answer, Check, CheckOutcome, Decision, Outcome, RESULT_SCHEMA, StudyFacts, Summary,
@@ -18,6 +19,11 @@ use crate::{
     unmeasured, warmup,
 };
 
+/// What a reader of a duet's figures must know.
+const HALF: &str = "A duet: two variants ran at the same time, each with its generator on a half of this \
+                    machine. What is compared is how they differ; what either takes or carries is that of \
+                    half a machine beside a busy other half, and says little of a whole one.";
+
 /// Analyses an archive.
 ///
 /// # Errors
@@ -28,9 +34,11 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let steps = step_names(study);
     let inputs = inputs(run, &plan, &steps)?;
     let mut trials = analyse_trials(&inputs, plan.search.is_some())?;
+    duet::couple(&mut trials);
     repeated::choose(&mut trials);
     let cells = cells::summarise(study, &steps, &trials);
-    let differences = compare::compare(&plan, &trials, &cells);
+    let duets = Duets::of(&plan, &inputs, &trials)?;
+    let differences = compare::compare(&plan, &trials, &cells, duets.as_ref());
     let demand = unmeasured::demand(&plan, &cells, &trials, &differences.comparisons);
     let exploratory = unmeasured::exploratory(&plan, &cells, &trials);
     let usl = capacity::scaling(study, &trials);
@@ -41,20 +49,18 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     let line_differences = line::differences(&load_lines);
     let facts = facts(run, &plan, steps);
     let reasons = unmeasured::reasons(run, &trials);
-    let why = || unmeasured::why(&reasons, &summary, &trials);
-    let why = (summary.outcome == Outcome::TooFewValidTrials)
-        .then(why)
-        .flatten();
+    let is_too_few = summary.outcome == Outcome::TooFewValidTrials;
+    let why = is_too_few.then(|| unmeasured::why(&reasons, &summary, &trials));
     let headline = line::headline(&load_lines)
         .filter(|_| summary.valid > 0)
-        .or(why)
+        .or(why.flatten())
         .unwrap_or_else(|| findings::headline(&facts, &summary, &cells, &trials));
     let headline = with_answer(headline, &summary, differences.answer.as_ref());
-    let beside = line_differences.iter().map(line::difference_sentence);
     let mut findings: Vec<String> = limits_set::sentence(&facts.limits_set)
         .into_iter()
+        .chain(duets.is_some().then(|| HALF.to_owned()))
+        .chain(line_differences.iter().map(line::difference_sentence))
         .collect();
-    findings.extend(beside);
     findings.extend(findings::findings(&findings::Facts {
         study: &facts,
         environment: &run.manifest.environment,
@@ -65,7 +71,6 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     }));
     findings.extend(effects::sentences(&differences));
     findings.extend(usl.as_ref().map(capacity::sentence));
-    let seen = unmeasured::seen(&cells, &trials);
     Ok(Analysis {
         schema: RESULT_SCHEMA,
         study: facts,
@@ -74,19 +79,20 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
         answer: differences.answer,
         summary,
         checks,
-        trials,
+        seen: unmeasured::seen(&cells, &trials),
         cells,
         comparisons: differences.comparisons,
         main_effects: differences.main_effects,
         control: differences.control,
         inference: differences.inference,
+        duet: duets.map(|duets| duets.told(&trials, &plan)),
+        trials,
         load_line: load_lines.first().cloned(),
         load_lines,
         load_line_differences: line_differences,
         usl,
         findings,
         published,
-        seen,
         demand,
         exploratory,
         reasons,

@@ -7,7 +7,7 @@
 //! nothing. It knows no exit codes.
 
 use lab_plan::{Decides, Question};
-use lab_stats::verdict::LEAST_BLOCKS;
+use lab_stats::exchange::Exchange;
 
 use crate::format::{list, plural, times};
 use crate::model::{
@@ -114,7 +114,8 @@ pub(crate) fn of_run(
     asked: &[Asked<'_>],
     comparisons: &[Comparison],
 ) -> Option<Answer> {
-    let has_blocks = study.trials as usize >= LEAST_BLOCKS;
+    let least = Exchange::least_blocks(study.duet);
+    let has_blocks = study.trials as usize >= least;
     let wants_verdict = deciding.named || (has_variants && has_blocks);
     if asked.is_empty() || !(wants_verdict || has_blocks) {
         return None;
@@ -162,27 +163,28 @@ fn unanswered(
     decide: &[&Comparison],
     wants_all: bool,
 ) -> Option<String> {
-    let lacking = |pair: &&Asked<'_>| !has_verdicts(pair, deciding, decide);
+    let least = Exchange::least_blocks(study.duet);
+    let lacking = |pair: &&Asked<'_>| !has_verdicts(pair, deciding, decide, least);
     let lack: Vec<&Asked<'_>> = asked.iter().filter(lacking).collect();
     if lack.is_empty() || (!wants_all && lack.len() < asked.len()) {
         return None;
     }
     let planned = study.trials as usize;
-    if planned < LEAST_BLOCKS {
+    if planned < least {
         let has = plural(planned, "block");
         return Some(format!(
-            "the study has {has}, and {LEAST_BLOCKS} are the fewest for a verdict \
-             (--set trials={LEAST_BLOCKS})"
+            "the study has {has}, and {least} are the fewest for a verdict \
+             (--set trials={least})"
         ));
     }
     let worst = lack.iter().min_by_key(|pair| pair.blocks)?;
     let (a, b) = (worst.a, worst.b);
-    if deciding.has(Measure::Throughput) && worst.blocks >= LEAST_BLOCKS && !worst.same_users {
+    if deciding.has(Measure::Throughput) && worst.blocks >= least && !worst.same_users {
         return Some(format!(
             "throughput follows the number of users, so it can't tell {a} from {b}"
         ));
     }
-    if worst.blocks >= LEAST_BLOCKS {
+    if worst.blocks >= least {
         return Some(format!(
             "{} of {a} and {b} can't be compared: a trial has no such figure",
             list(&names(&deciding.measures))
@@ -190,19 +192,24 @@ fn unanswered(
     }
     let have = if worst.blocks == 1 { "has" } else { "have" };
     Some(format!(
-        "{} of {planned} blocks {have} a valid trial of both {a} and {b}; {LEAST_BLOCKS} are needed",
+        "{} of {planned} blocks {have} a valid trial of both {a} and {b}; {least} are needed",
         worst.blocks
     ))
 }
 
 /// Whether every deciding measure of a pair has a verdict.
-fn has_verdicts(pair: &Asked<'_>, deciding: &Deciding, decide: &[&Comparison]) -> bool {
+fn has_verdicts(
+    pair: &Asked<'_>,
+    deciding: &Deciding,
+    decide: &[&Comparison],
+    least: usize,
+) -> bool {
     let of_pair = |one: &&&Comparison| one.a == pair.a && one.b == pair.b;
     deciding.measures.iter().all(|measure| {
         let mut of_pair = decide.iter().filter(of_pair);
         let found = of_pair.find(|one| one.metric == *measure);
         // Two cells without a failure have no rates that could differ.
-        let no_failure = measure.is_rate() && (!deciding.named || pair.blocks >= LEAST_BLOCKS);
+        let no_failure = measure.is_rate() && (!deciding.named || pair.blocks >= least);
         let others_decide = !deciding.named && !pair.same_users && *measure == Measure::Throughput;
         found.map_or(no_failure || others_decide, |one| one.verdict.is_some())
     })

@@ -6,10 +6,11 @@
 //! others, and all main effects: the p of each of these families are joint.
 
 use lab_plan::{Cell, Factor, Level, Plan, VARIANT};
-use lab_stats::paired::{Bounds, interval, max_t, mean};
-use lab_stats::verdict::{ALPHA, Compared, LEAST_BLOCKS, Margins, verdict};
+use lab_stats::exchange::Exchange;
+use lab_stats::verdict::{ALPHA, Compared, Margins, word};
 
 use crate::answer::{self, Asked, Deciding};
+use crate::duet::Duets;
 use crate::format::{level, plural, times};
 use crate::model::{
     Answer, CellSummary, Claim, Comparison, Difference, Inference, Measure, TrialAnalysis, Verdict,
@@ -32,15 +33,27 @@ pub(crate) struct Differences {
 }
 
 /// Compares what there is to compare.
-pub(crate) fn compare(plan: &Plan, trials: &[TrialAnalysis], cells: &[CellSummary]) -> Differences {
-    let (study, seed) = (&plan.question, plan.seed);
-    let all = Trials::new(trials);
+pub(crate) fn compare(
+    plan: &Plan,
+    trials: &[TrialAnalysis],
+    cells: &[CellSummary],
+    duets: Option<&Duets>,
+) -> Differences {
+    let study = &plan.question;
+    let test = Exchange {
+        seed: plan.seed,
+        swapped: duets.map(|duets| duets.swapped.as_slice()),
+    };
+    let all = Trials {
+        duets,
+        ..Trials::new(trials)
+    };
     let smallest = study.smallest_difference;
     let control = judge(
         control(cells, &all),
         &|measure| Margins::of(measure.matters(smallest)),
         &|_| false,
-        seed,
+        test,
     );
     let claims = claims(smallest, &control);
     let margins = |measure| margins(&claims, smallest, measure);
@@ -62,25 +75,19 @@ pub(crate) fn compare(plan: &Plan, trials: &[TrialAnalysis], cells: &[CellSummar
         })
         .flatten()
         .collect();
-    let comparisons = judge(of_cells, &margins, &decides, seed);
+    let mut comparisons = judge(of_cells, &margins, &decides, test);
+    if let Some(duets) = duets {
+        duets.withhold(&mut comparisons);
+    }
     let main_effects = main_effects(plan, cells, &all);
-    let main_effects = judge(main_effects, &margins, &|_| false, seed);
+    let main_effects = judge(main_effects, &margins, &|_| false, test);
     let judged = || comparisons.iter().filter(|c| c.p.is_some());
-    let asked: Vec<Asked<'_>> = pairs
-        .iter()
-        .filter(|pair| !has_variants || pair.factor.name == VARIANT)
-        .map(|pair| Asked {
-            a: &pair.a.label,
-            b: &pair.b.label,
-            blocks: all.blocks_of(pair),
-            same_users: pair.a.users == pair.b.users,
-        })
-        .collect();
+    let asked = asked(&pairs, has_variants, &all);
     let inference = Inference {
         smallest_relevant: smallest,
         asked: study.trials > 1 || study.control || has_variants,
         confidence: 1.0 - ALPHA,
-        least_blocks: LEAST_BLOCKS,
+        least_blocks: Exchange::least_blocks(study.duet),
         judged: judged().count(),
         deciding: judged().filter(|c| c.decides).count(),
         pairs_left_out,
@@ -94,6 +101,18 @@ pub(crate) fn compare(plan: &Plan, trials: &[TrialAnalysis], cells: &[CellSummar
         inference,
         answer,
     }
+}
+
+/// The pairs that the answer hangs on: those of variants, where there are any.
+fn asked<'a>(pairs: &[Pair<'a>], has_variants: bool, all: &Trials<'_>) -> Vec<Asked<'a>> {
+    let is_asked = |pair: &&Pair<'_>| !has_variants || pair.factor.name == VARIANT;
+    let asked = pairs.iter().filter(is_asked).map(|pair| Asked {
+        a: &pair.a.label,
+        b: &pair.b.label,
+        blocks: all.blocks_of(pair),
+        same_users: pair.a.users == pair.b.users,
+    });
+    asked.collect()
 }
 
 /// The control beside the cell that it repeats, paired by block like any other two.
@@ -160,13 +179,15 @@ pub(crate) struct Names {
 }
 
 /// Each cell with its baseline in each factor, variants first, then factors and cells in the order of
-/// the study. A search has none: it chooses loads by what it saw, so no two trials make a pair.
+/// the study. A search has none: it chooses loads by what it saw, so no two trials make a pair. Of a
+/// duet, variants alone ran side by side.
 pub(crate) fn pairs<'a>(plan: &'a Plan, cells: &'a [CellSummary]) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
     if plan.search.is_some() {
         return pairs;
     }
-    let mut factors: Vec<&Factor> = plan.question.matrix.iter().collect();
+    let is_compared = |factor: &&Factor| !plan.question.duet || factor.name == VARIANT;
+    let mut factors: Vec<&Factor> = plan.question.matrix.iter().filter(is_compared).collect();
     factors.sort_by_key(|factor| factor.name != VARIANT);
     for factor in factors {
         for b in cells {
@@ -235,6 +256,8 @@ fn main_effects(plan: &Plan, cells: &[CellSummary], trials: &Trials<'_>) -> Vec<
 pub(crate) struct Trials<'a> {
     valid: Vec<&'a TrialAnalysis>,
     pub(crate) blocks: u32,
+    /// Those that ran side by side.
+    duets: Option<&'a Duets>,
 }
 
 impl<'a> Trials<'a> {
@@ -254,6 +277,7 @@ impl<'a> Trials<'a> {
                 .map(|trial| trial.block + 1)
                 .max()
                 .unwrap_or(0),
+            duets: None,
         }
     }
 
@@ -313,9 +337,13 @@ impl<'a> Trials<'a> {
             pairs
                 .iter()
                 .map(|pair| {
-                    let a = self.value(pair.a, block, measure)?;
-                    let b = self.value(pair.b, block, measure)?;
-                    Some((a, b, measure.scaled(b)? - measure.scaled(a)?))
+                    let (of_a, of_b) = (self.at(pair.a, block)?, self.at(pair.b, block)?);
+                    let (a, b) = (measure.of(of_a)?, measure.of(of_b)?);
+                    let difference = match self.duets {
+                        Some(duets) => duets.difference(of_a, of_b, measure)?,
+                        None => measure.scaled(b)? - measure.scaled(a)?,
+                    };
+                    Some((a, b, difference))
                 })
                 .collect()
         })
@@ -363,10 +391,6 @@ impl Draft {
     fn blocks(&self) -> usize {
         self.by_block.iter().flatten().count()
     }
-
-    fn has_enough(&self) -> bool {
-        self.blocks() >= LEAST_BLOCKS
-    }
 }
 
 /// Whether the first of these rows of log ratios is called a difference, where all decide together.
@@ -383,7 +407,8 @@ pub(crate) fn first_is_shown(rows: &[Vec<f64>], relevant: f64) -> bool {
         sums: (1.0, 1.0),
     };
     let drafts = rows.iter().map(draft).collect();
-    let judged = judge(drafts, &|_| Margins::of(relevant), &|_| true, 1);
+    let test = Exchange::of_signs(1);
+    let judged = judge(drafts, &|_| Margins::of(relevant), &|_| true, test);
     judged.first().is_some_and(Comparison::is_shown)
 }
 
@@ -393,24 +418,25 @@ pub(crate) fn judge(
     drafts: Vec<Draft>,
     margins: &dyn Fn(Measure) -> Margins,
     decides: &dyn Fn(&Draft) -> bool,
-    seed: u64,
+    test: Exchange<'_>,
 ) -> Vec<Comparison> {
     let mut adjusted = [true, false].map(|deciding| {
         let family: Vec<Vec<Option<f64>>> = drafts
             .iter()
-            .filter(|draft| draft.has_enough() && decides(draft) == deciding)
+            .filter(|draft| test.can_show(&draft.by_block) && decides(draft) == deciding)
             .map(|draft| draft.by_block.clone())
             .collect();
-        max_t(&family, seed).into_iter()
+        test.p(&family).into_iter()
     });
     drafts
         .into_iter()
         .map(|draft| {
             let decides = decides(&draft);
             let family = &mut adjusted[usize::from(!decides)];
-            let p = draft.has_enough().then(|| family.next()).flatten();
+            let enough = test.can_show(&draft.by_block);
+            let p = enough.then(|| family.next()).flatten();
             let margins = margins(draft.measure);
-            let compared = comparison(draft, p.map(|p| (p.joint, p.single)), margins, seed);
+            let compared = comparison(draft, p.map(|p| (p.joint, p.single)), margins, test);
             Comparison {
                 decides,
                 ..compared
@@ -420,19 +446,23 @@ pub(crate) fn judge(
 }
 
 /// One that decides nothing yet.
-fn comparison(draft: Draft, p: Option<(f64, f64)>, margins: Margins, seed: u64) -> Comparison {
-    let values: Vec<f64> = draft.by_block.iter().flatten().copied().collect();
-    let blocks = values.len();
-    let log_ratio = mean(&values).unwrap_or_default();
-    let bounds: Bounds = interval(&values, ALPHA, seed);
-    let judged = p.and_then(|(joint, _)| {
+fn comparison(
+    draft: Draft,
+    p: Option<(f64, f64)>,
+    margins: Margins,
+    test: Exchange<'_>,
+) -> Comparison {
+    let blocks = draft.blocks();
+    let log_ratio = test.centre(&draft.by_block);
+    let bounds = test.interval(&draft.by_block, ALPHA);
+    let judged = p.map(|(joint, _)| {
         let compared = Compared {
             log_ratio,
-            one_sided: interval(&values, 2.0 * ALPHA, seed),
+            one_sided: test.interval(&draft.by_block, 2.0 * ALPHA),
             p: joint,
             blocks,
         };
-        verdict(&compared, draft.measure.better(), margins)
+        word(&compared, draft.measure.better(), margins)
     });
     let n = as_f64(blocks as u64);
     let (mean_a, mean_b) = (draft.sums.0 / n, draft.sums.1 / n);
@@ -458,19 +488,24 @@ fn comparison(draft: Draft, p: Option<(f64, f64)>, margins: Margins, seed: u64) 
         decides: false,
         run_spread: None,
         verdict: judged.map(|verdict| Difference::of(verdict, draft.measure)),
-        reason: judged.is_none().then(|| too_few(blocks)),
+        reason: judged.is_none().then(|| too_few(test, blocks)),
     }
 }
 
 /// Why so few blocks have no verdict.
-fn too_few(blocks: usize) -> String {
-    let least = 2.0 / 2f64.powf(as_f64(blocks as u64));
+fn too_few(test: Exchange<'_>, count: usize) -> String {
+    let least = Exchange::least_blocks(test.swapped.is_some());
+    let (blocks, alpha) = (plural(count, "paired block"), times(ALPHA));
+    if test.swapped.is_some() {
+        return format!(
+            "with {blocks} the sides can't be exchanged often enough for p ≤ {alpha}: {least} are needed, \
+             half of them on each side"
+        );
+    }
+    let p = 2.0 / 2f64.powf(as_f64(count as u64));
     format!(
-        "with {} chance alone gives p ≥ {}, and {LEAST_BLOCKS} blocks are the fewest that can go \
-         below {}",
-        plural(blocks, "paired block"),
-        times(least),
-        times(ALPHA),
+        "with {blocks} chance alone gives p ≥ {}, and {least} blocks are the fewest that can go below {alpha}",
+        times(p)
     )
 }
 

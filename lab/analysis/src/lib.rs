@@ -20,6 +20,7 @@ mod cells;
 mod checks;
 mod compare;
 mod counters;
+mod duet;
 mod effects;
 mod error;
 mod findings;

@@ -243,6 +243,7 @@ fn difference(first: &LoadLine, other: &LoadLine) -> LineDifference {
             (_, Some(most)) if most < 0.0 => FEWER,
             _ => NO_DIFFERENCE,
         },
+        safe: first.safe.zip(other.safe),
         is_regression: None,
     }
 }
@@ -368,8 +369,20 @@ pub fn difference_sentence(one: &LineDifference) -> String {
         || "its interval is open".to_owned(),
         |(low, high)| format!("{} to {}", by(low), by(high)),
     );
+    let safe = one.safe.map_or_else(String::new, |(a, b)| {
+        let of = |safe: SafeLine| {
+            let part = percent_text((safe.part * 100.0).floor() / 100.0);
+            let users = count(u64::from(safe.users));
+            format!("{users} users ({} of {}: at least {part})", safe.held, safe.trials)
+        };
+        format!(
+            " Safe lines: {} beside {}; each is as high as its trials show, so they have no verdict.",
+            of(b),
+            of(a)
+        )
+    });
     format!(
-        "{} beside {}: {} users ({interval}): {}.",
+        "{} beside {}: {} users ({interval}): {}.{safe}",
         one.b,
         one.a,
         one.difference

@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 
 use lab_plan::{Cell, Decides, Factor, Question, VARIANT};
+use lab_stats::exchange::Exchange;
 use lab_stats::family::{Member, family_blocks, family_power};
 use lab_stats::power::{MOST_BLOCKS, Sought, USUAL_POWER, needed_blocks, paired_spread};
-use lab_stats::verdict::{ALPHA, LEAST_BLOCKS};
+use lab_stats::unpaired::least_p;
+use lab_stats::verdict::ALPHA;
 
 use crate::compare::{MOST_PAIRS, baseline};
 use crate::model::{Analysis, Measure, Verdict};
@@ -37,6 +39,8 @@ pub struct Design {
     pub family: Vec<Member>,
     /// The measure that decides, where the study names one.
     pub decides: Option<Decides>,
+    /// Whether the variants run two at a time.
+    pub duet: bool,
 }
 
 /// The comparisons that the answer of a study hangs on: every cell with its baseline, along the variants
@@ -158,7 +162,7 @@ impl Power {
             }
         };
         Self {
-            reach: Reach::of(design.blocks),
+            reach: Reach::of(design.blocks, design.duet),
             shown: shown(design, &needed),
             needed,
         }
@@ -166,12 +170,18 @@ impl Power {
 }
 
 impl Reach {
-    fn of(blocks: usize) -> Self {
-        if blocks < LEAST_BLOCKS {
+    fn of(blocks: usize, duet: bool) -> Self {
+        let least_blocks = Exchange::least_blocks(duet);
+        if blocks < least_blocks {
             return Self::NoVerdict {
-                least_blocks: LEAST_BLOCKS,
+                least_blocks,
                 alpha: ALPHA,
             };
+        }
+        if duet {
+            let on_left = blocks / 2;
+            let p = least_p(on_left, blocks - on_left);
+            return Self::Verdict { p };
         }
         // Of all sign patterns, two are as far out: all blocks one way, and all the other.
         let p = 2.0 * 0.5_f64.powi(i32::try_from(blocks).unwrap_or(i32::MAX));
@@ -216,7 +226,8 @@ fn shown(design: &Design, needed: &NeededBlocks) -> Option<Shown> {
         };
         family_power(&sought, &design.family, design.blocks, design.seed)
     };
-    (design.blocks >= LEAST_BLOCKS && !design.family.is_empty()).then(|| Shown {
+    let least = Exchange::least_blocks(design.duet);
+    (design.blocks >= least && !design.family.is_empty()).then(|| Shown {
         measure,
         spread,
         parts: EFFECTS.map(part),
@@ -236,7 +247,7 @@ fn of_effects(design: &Design, family: &[Member], spread: f64) -> [Needed; EFFEC
             family => family_blocks(&sought, family, USUAL_POWER, design.seed),
         };
         match blocks {
-            Some(blocks) => Needed::Blocks(blocks),
+            Some(blocks) => Needed::Blocks(blocks.max(Exchange::least_blocks(design.duet))),
             None if effect <= relevant => Needed::Irrelevant,
             None => Needed::MoreThan(MOST_BLOCKS),
         }
@@ -305,17 +316,22 @@ mod tests {
         seed: 1,
         family: Vec::new(),
         decides: None,
+        duet: false,
     };
 
     #[test]
     fn the_fewest_blocks_with_a_verdict_reach_p_below_alpha() {
-        let p = |blocks| match Reach::of(blocks) {
+        let p = |blocks, duet| match Reach::of(blocks, duet) {
             Reach::Verdict { p } => Some(p),
             Reach::NoVerdict { .. } => None,
         };
-        assert_eq!(p(LEAST_BLOCKS - 1), None);
-        assert!(p(LEAST_BLOCKS).is_some_and(|p| p < ALPHA));
-        assert_eq!(p(8), Some(2.0 / 256.0));
+        for duet in [false, true] {
+            let least = Exchange::least_blocks(duet);
+            assert_eq!(p(least - 1, duet), None);
+            assert!(p(least, duet).is_some_and(|p| p < ALPHA));
+        }
+        assert_eq!(p(8, false), Some(2.0 / 256.0));
+        assert_eq!(p(8, true), Some(2.0 / 70.0));
     }
 
     #[test]

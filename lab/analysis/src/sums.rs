@@ -376,6 +376,41 @@ pub(crate) fn sum_over(
     Ok(merge.finish(hold, whole, held))
 }
 
+/// Times of the answers in so many equal parts of a hold, by the middle of their window.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "milliseconds of a trial stay far below 2^52, and `as` saturates"
+)]
+pub(crate) fn answers_by_part(
+    names: &Names<'_>,
+    data: &TrialData,
+    hold: &Hold,
+    parts: usize,
+) -> Result<Vec<Histogram<u64>>, MergeError> {
+    let mut mergers: Vec<Merger> = (0..parts).map(|_| Merger::default()).collect();
+    let part_ms = hold.length_ms() / parts.max(1) as f64;
+    let is_answer = |series: Series| match series {
+        Series::Step {
+            step,
+            outcome: Outcome::Ok,
+            kind: Kind::Response,
+        } => names.step(step).is_some(),
+        _ => false,
+    };
+    for interval in data.hlog.iter().filter(|one| is_answer(one.series)) {
+        let (start_ms, end_ms) = (interval.start_ms as f64, interval.end_ms as f64);
+        let at = (f64::midpoint(start_ms, end_ms) - hold.start_ms) / part_ms;
+        if hold.contains(start_ms, end_ms)
+            && let Some(merger) = mergers.get_mut(at as usize)
+        {
+            merger.add(&interval.histogram())?;
+        }
+    }
+    Ok(mergers.into_iter().map(Merger::into_merged).collect())
+}
+
 #[derive(Default)]
 struct Merge {
     steps: BTreeMap<String, Merger>,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hdrhistogram::Histogram;
 use lab_archive::TrialData;
 use lab_archive::model::{ErrorClass, Manifest, TrialEnd, TrialRecord, WindowLine};
 use lab_plan::{Find, LoadKind, Question, Threshold, Trial};
@@ -18,7 +19,7 @@ use crate::model::{
 use crate::number::as_f64;
 use crate::predicted::{self, Predicted, mean_wait_ms};
 use crate::published::{notesmark, transfer};
-use crate::sums::{Names, StepSum, Sums, hold, sum_over};
+use crate::sums::{self, Names, StepSum, Sums, hold, sum_over};
 use crate::warmup::{Batch, Warmup, batches, warmup};
 use crate::{capacity, checks, counters, thresholds};
 
@@ -37,6 +38,8 @@ pub(crate) struct Input<'a> {
 pub(crate) struct Judged {
     /// All but the steady state.
     checks: Vec<Check>,
+    /// See [`TrialAnalysis::disturbed`].
+    disturbed: bool,
     pub(crate) batches: Vec<Batch>,
 }
 
@@ -78,13 +81,27 @@ pub(crate) fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
         monitored: &over_hold,
         demand_s: demand_s(input, &over_hold, &sums),
     };
+    let mut found = checks::all(&facts);
+    let is_duet = input.data.record.duet.is_some();
     Ok(Judged {
-        checks: checks::all(&facts),
+        disturbed: is_duet && checks::of_both_sides(&mut found),
+        checks: found,
         batches: match input.data.record.end {
             TrialEnd::Complete => batches(&names, input.data, &sums),
             TrialEnd::SystemFailed { .. } | TrialEnd::GeneratorFailed { .. } => Vec::new(),
         },
     })
+}
+
+/// Times of the answers in so many equal parts of the hold, after this much of it.
+pub(crate) fn answers_by_part(
+    input: &Input<'_>,
+    cut_ms: f64,
+    parts: usize,
+) -> Result<Vec<Histogram<u64>>, ReportError> {
+    let mut hold = hold(input.data, input.planned.load.kind);
+    hold.start_ms += cut_ms.min(hold.length_ms());
+    sums::answers_by_part(&names(input), input.data, &hold, parts).map_err(merge(input))
 }
 
 /// What the figures of a trial are taken from.
@@ -118,6 +135,7 @@ pub(crate) fn figures(
     let mut hold = whole_hold;
     let cut_ms = warmup.cut_ms.min(hold.length_ms());
     hold.start_ms += cut_ms;
+    let disturbed = judged.disturbed;
     let mut checks = judged.checks;
     if input.data.record.end == TrialEnd::Complete {
         let steady = checks::steady_state(warmup, kind, whole_hold.length_ms());
@@ -133,7 +151,10 @@ pub(crate) fn figures(
         bounds: bounds(&sums, input.planned.load.time_limit_ms.map(as_f64)),
         sums,
     };
-    Ok(measured.analysis(&names, checks))
+    Ok(TrialAnalysis {
+        disturbed,
+        ..measured.analysis(&names, checks)
+    })
 }
 
 impl Measured<'_> {
@@ -173,6 +194,8 @@ impl Measured<'_> {
             block: planned.block,
             cell: planned.cell.clone(),
             control: planned.control,
+            duet: record.duet.clone(),
+            disturbed: false,
             label: label(input),
             started: record.started.clone(),
             verdict,
@@ -207,10 +230,7 @@ impl Measured<'_> {
             service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)).under(over_all),
             steps: steps(input.steps, sums, &self.predicted, &self.bounds),
             probe_ms: sums.probe.as_ref().map(Times::of),
-            probe: input.study.workload.probe.then_some(ProbeCounts {
-                transactions: sums.whole.probe.0,
-                errors: sums.whole.probe.1,
-            }),
+            probe: probe(input, sums),
             transfer: transfer_of(input, sums),
             lateness_ms: Lateness::of(&sums.lateness),
             loop_lag_ms: (!sums.loop_lag.is_empty()).then(|| Lateness::of(&sums.loop_lag)),
@@ -228,6 +248,14 @@ impl Measured<'_> {
             series: series(input, names, sums),
         }
     }
+}
+
+fn probe(input: &Input<'_>, sums: &Sums) -> Option<ProbeCounts> {
+    let (transactions, errors) = sums.whole.probe;
+    input.study.workload.probe.then_some(ProbeCounts {
+        transactions,
+        errors,
+    })
 }
 
 fn verdict(checks: &[Check]) -> Verdict {

@@ -39,8 +39,8 @@ pub use follow::{Follow, Growth};
 pub use hlog::Interval;
 pub use log::{EventLine, EventLog, Happening};
 pub use model::{
-    Environment, ErrorClass, ErrorExample, GeneratorHealth, LatenessLine, Manifest, Pinning,
-    RawBaseline, StepLine, TrialEnd, TrialRecord, Unanswered, WindowLine,
+    DuetRecord, Environment, ErrorClass, ErrorExample, GeneratorHealth, LatenessLine, Manifest,
+    Pinning, RawBaseline, StepLine, TrialEnd, TrialRecord, Unanswered, WindowLine,
 };
 pub use monitor::MonitorTable;
 pub use reader::{Run, TrialData};

@@ -79,6 +79,9 @@ pub struct TrialRecord {
     /// system and generator; its id is beyond the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt_of: Option<u32>,
+    /// The trial that ran at the same time, where two did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duet: Option<DuetRecord>,
     /// When the ramp began, RFC 3339.
     pub started: String,
     /// How the trial ended.
@@ -117,6 +120,20 @@ pub struct TrialRecord {
     pub system_settings: BTreeMap<String, String>,
     /// Anything a reader must know, in sentences (what was padded, what differs …).
     pub notes: Vec<String>,
+}
+
+/// What a trial ran beside, on the other half of the machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DuetRecord {
+    /// The trial that ran there, by its number in the archive.
+    pub partner: u32,
+    /// Whether this one had the first half of the cores.
+    pub left: bool,
+    /// The cores of its generator and its system.
+    pub pinning: Pinning,
+    /// How much later its ramp began than the partner's; `None` where that never began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later_ms: Option<f64>,
 }
 
 /// How a trial ended.

@@ -95,6 +95,7 @@ fn record(id: u32) -> TrialRecord {
     TrialRecord {
         schema: lab_archive::TRIAL_SCHEMA.to_owned(),
         id,
+        duet: None,
         attempt_of: None,
         started: "2026-01-05T10:01:00Z".to_owned(),
         end: TrialEnd::Complete,

@@ -89,6 +89,7 @@ pub fn attend(
         kernel: kernel.apply(&trial.host.kernel)?,
         after: Duration::ZERO,
         quiet: None,
+        beside: None,
         secrets: &secrets,
         control: &request.control,
         events: &mut told,

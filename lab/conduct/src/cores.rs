@@ -73,6 +73,61 @@ impl Allotment {
     }
 }
 
+/// The halves of `cores` for the two trials of a duet, left and right: as many cores on each side, and
+/// where there are two physical ones, none of them on both. `siblings` are the threads of a core's
+/// physical one. `None` of a single core.
+pub(crate) fn halves(cores: &[u32], siblings: &dyn Fn(u32) -> Vec<u32>) -> Option<[Pinning; 2]> {
+    let mut physical: Vec<Vec<u32>> = Vec::new();
+    for core in cores {
+        let threads = siblings(*core);
+        let same = |group: &&mut Vec<u32>| group.iter().any(|one| threads.contains(one));
+        match physical.iter_mut().find(same) {
+            Some(group) => group.push(*core),
+            None => physical.push(vec![*core]),
+        }
+    }
+    if let [only] = &physical[..] {
+        physical = only.iter().map(|thread| vec![*thread]).collect();
+    }
+    let half = physical.len() / 2;
+    let (left, right) = (physical[..half].concat(), physical[half..half * 2].concat());
+    let alike = left.len().min(right.len());
+    let side = |cores: &[u32]| half_of(&cores[..alike]);
+    (alike > 0).then(|| [side(&left), side(&right)])
+}
+
+/// A quarter of a half drives, too; a single core does both.
+fn half_of(cores: &[u32]) -> Pinning {
+    let (generator, system) = cores.split_at(cores.len().div_ceil(4));
+    let shared = system.is_empty();
+    Pinning {
+        generator: generator.to_vec(),
+        system: if shared { generator } else { system }.to_vec(),
+        shared,
+    }
+}
+
+/// What a duet uses in all.
+pub(crate) fn both([left, right]: &[Pinning; 2]) -> Pinning {
+    Pinning {
+        generator: [&left.generator[..], &right.generator].concat(),
+        system: [&left.system[..], &right.system].concat(),
+        shared: left.shared || right.shared,
+    }
+}
+
+/// The threads of a core's physical one, itself among them; it alone where the kernel doesn't tell.
+pub(crate) fn siblings(core: u32) -> Vec<u32> {
+    let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
+    };
+    let listed = text.trim().split(',').filter_map(range).flatten();
+    listed.chain([core]).collect()
+}
+
 fn wants(plan: &Plan) -> impl Iterator<Item = (u32, &Cpus)> {
     trials_of(plan).filter_map(|trial| Some((trial.id, trial.host.cpus.as_ref()?)))
 }
@@ -97,7 +152,14 @@ pub(crate) fn check(plan: &Plan, cores: &[u32]) -> Vec<String> {
             problems.push((cpus, said));
         }
     }
-    problems.into_iter().map(|(_, said)| said).collect()
+    let mut said: Vec<String> = problems.into_iter().map(|(_, said)| said).collect();
+    if plan.question.duet && halves(cores, &siblings).is_none() {
+        let there = words(cores);
+        said.push(format!(
+            "a duet needs two cores, and this process may use {there}"
+        ));
+    }
+    said
 }
 
 /// `core 1`, `cores 0, 1`.
@@ -147,6 +209,7 @@ mod tests {
             block: 0,
             cell: Default::default(),
             control: false,
+            duet: None,
             parameters: Default::default(),
             system: SystemSpec::Attach(Default::default()),
             reach: Default::default(),
@@ -251,6 +314,39 @@ mod tests {
         assert_eq!(shared(&[0, 1, 2, 3, 4]), (vec![0, 1], vec![2, 3, 4], false));
         assert_eq!(shared(&(0..16).collect::<Vec<_>>()).0, [0, 1, 2, 3]);
         assert_eq!(shared(&[4]), (vec![4], vec![4], true));
+    }
+
+    #[test]
+    fn halves_are_alike_and_share_no_physical_core() {
+        let check = |cores: &[u32], threads: &[&[u32]], expected: [(&[u32], &[u32]); 2]| {
+            let siblings = |core: u32| {
+                let group = threads.iter().find(|group| group.contains(&core));
+                group.map_or(vec![core], |group| group.to_vec())
+            };
+            let found = halves(cores, &siblings).unwrap();
+            let found = found
+                .each_ref()
+                .map(|half| (&half.generator[..], &half.system[..]));
+            assert_eq!(found, expected, "{cores:?}");
+        };
+        check(&[0, 1], &[], [(&[0], &[0]), (&[1], &[1])]);
+        // Two threads of one core are all there is.
+        check(&[0, 1], &[&[0, 1]], [(&[0], &[0]), (&[1], &[1])]);
+        check(&[0, 1, 2, 3], &[], [(&[0], &[1]), (&[2], &[3])]);
+        let threads: [&[u32]; 2] = [&[0, 2], &[1, 3]];
+        check(&[0, 1, 2, 3], &threads, [(&[0], &[2]), (&[1], &[3])]);
+        // The third of three is left out.
+        check(&[3, 4, 5], &[], [(&[3], &[3]), (&[4], &[4])]);
+        let eight = [0, 1, 2, 3, 4, 5, 6, 7];
+        check(&eight, &[], [(&[0], &[1, 2, 3]), (&[4], &[5, 6, 7])]);
+        assert_eq!(halves(&[4], &|core| vec![core]), None);
+        assert_eq!(halves(&[], &|core| vec![core]), None);
+        let all = both(&halves(&[0, 1], &|core| vec![core]).unwrap());
+        assert_eq!(
+            (&all.generator[..], &all.system[..]),
+            (&[0, 1][..], &[0, 1][..])
+        );
+        assert!(all.shared && siblings(0).contains(&0));
     }
 
     #[test]

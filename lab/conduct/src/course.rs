@@ -16,6 +16,7 @@ use lab_workload::{User, Workload};
 use crate::control::Control;
 use crate::event::Event;
 use crate::measuring::Measured;
+use crate::meeting::Seat;
 use crate::provision::Users;
 use crate::record;
 use crate::scratch::{Scratch, Work};
@@ -45,9 +46,19 @@ pub(crate) struct Conductor<'a> {
     pub(crate) after: Duration,
     /// The wait for a quiet machine.
     pub(crate) quiet: Option<QuietGate>,
+    /// Where it meets the trial that runs at the same time.
+    pub(crate) beside: Option<Beside<'a>>,
     pub(crate) events: &'a mut dyn FnMut(Event),
     pub(crate) interrupt: &'a AtomicBool,
     pub(crate) control: &'a Control,
+}
+
+/// The other trial of a duet.
+#[derive(Debug)]
+pub(crate) struct Beside<'a> {
+    /// Its number in the archive.
+    pub(crate) partner: u32,
+    pub(crate) seat: Seat<'a>,
 }
 
 /// What is learned on the way.

@@ -13,6 +13,8 @@
 //!   each trial, and by the next run where this one was killed.
 //! - A trial that is no measurement for a reason outside system and generator is repeated at the end of
 //!   its block; every attempt stays in the archive. None is repeated for its result.
+//! - Two trials of a duet begin their ramps together, each with a generator process of its own, on halves
+//!   of the cores that are alike. They are repeated together, too.
 //! - A system that fails is a fact of its trial, never an error of the run.
 
 mod attach;
@@ -24,6 +26,7 @@ mod command;
 mod control;
 mod cores;
 mod course;
+mod duet;
 mod error;
 mod event;
 mod health;
@@ -34,8 +37,10 @@ mod judged;
 mod kernel;
 mod logged;
 mod machine;
+mod manifest;
 mod masked;
 mod measuring;
+mod meeting;
 mod output;
 mod phases;
 mod preflight;

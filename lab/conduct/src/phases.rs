@@ -3,11 +3,12 @@
 //! The measured part is a loop of *select* (wait for the next thing, and no longer than the next
 //! thing due), and *apply* (record it; never waits).
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use lab_archive::{RawBaseline, TrialWriter};
-use lab_driver::{Background, Clock, Driver, DriverEvent};
+use lab_driver::{Background, Clock, Driver, DriverEvent, WorkerThread};
 use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::LoadKind;
 
@@ -113,7 +114,7 @@ impl Conductor<'_> {
         let steps = self.workload.session.steps.len();
         let threads = driver.worker_threads();
         let mut measuring = Measuring::new(
-            self.monitor(system),
+            self.monitor(system, threads.first().copied()),
             threads,
             steps,
             facts.files_before,
@@ -122,7 +123,14 @@ impl Conductor<'_> {
         measuring.pinned_to(self.pinning.generator.len());
         writer.monitor_header(measuring.columns())?;
         facts.started = Some(calendar());
+        if let Some(beside) = &self.beside {
+            let is_given_up = || self.interrupt.load(Ordering::Relaxed) || self.control.skips();
+            beside.seat.meet(is_given_up)?;
+        }
         let clock = driver.begin().map_err(driver_stop)?;
+        if let Some(beside) = &self.beside {
+            beside.seat.begin();
+        }
         self.tell(Event::Phase(Phase::Ramp));
         if let Some(url) = system::exporter(&self.trial.system) {
             let exporter = Exporter::new(url)
@@ -197,15 +205,19 @@ impl Conductor<'_> {
         goes_beyond || limits.iter().any(|limit| limit.lets_all_fail())
     }
 
-    fn monitor(&self, system: &System) -> Monitor {
+    fn monitor(&self, system: &System, worker: Option<WorkerThread>) -> Monitor {
+        let own = std::process::id();
+        let named = |name: &str, pid: u32| (name.to_owned(), pid);
+        let system_process = system.pid().map(|pid| named("system", pid));
+        // In a duet the generator is another process, and the rest of what is below this one is the
+        // partner's.
+        let generators = match (&self.beside, worker) {
+            (Some(_), Some(worker)) => vec![named("generator", worker.pid), named("partner", own)],
+            _ => vec![named("generator", own)],
+        };
         Monitor::new(&MonitorSpec {
             data_dir: Some(self.scratch.data()),
-            processes: system
-                .pid()
-                .map(|pid| ("system".to_owned(), pid))
-                .into_iter()
-                .chain([("generator".to_owned(), std::process::id())])
-                .collect(),
+            processes: system_process.into_iter().chain(generators).collect(),
             holds: system
                 .hold()
                 .map(|hold| ("system".to_owned(), hold.clone()))

@@ -285,6 +285,7 @@ mod tests {
                 block: 0,
                 cell: Default::default(),
                 control: false,
+                duet: None,
                 parameters: Default::default(),
                 system: SystemSpec::Attach(spec),
                 host: Default::default(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lab_archive::{TRIAL_SCHEMA, TrialEnd, TrialRecord};
+use lab_archive::{DuetRecord, TRIAL_SCHEMA, TrialEnd, TrialRecord};
 use lab_study::plan::LoadKind;
 
 use crate::clock::calendar;
@@ -22,6 +22,7 @@ impl Conductor<'_> {
             schema: TRIAL_SCHEMA.to_owned(),
             id: self.trial.id,
             attempt_of: self.attempt_of,
+            duet: self.duet(),
             started: facts.started.unwrap_or_else(calendar),
             end,
             ramp_ms: self.trial.load.ramp_ms,
@@ -45,6 +46,15 @@ impl Conductor<'_> {
         }
     }
 
+    fn duet(&self) -> Option<DuetRecord> {
+        self.beside.as_ref().map(|beside| DuetRecord {
+            partner: beside.partner,
+            left: beside.seat.is_left(),
+            pinning: self.pinning.clone(),
+            later_ms: beside.seat.later_ms(),
+        })
+    }
+
     /// Those of the system, then those around it.
     fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = system::settings(&self.trial.system);
@@ -52,7 +62,7 @@ impl Conductor<'_> {
         settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value.clone())));
         settings.extend(system::way(&self.trial.reach));
         let host = &self.trial.host;
-        if host.cpus.is_some() {
+        if host.cpus.is_some() || self.beside.is_some() {
             let cores = cores::words(&self.pinning.system);
             settings.insert("cpus".to_owned(), cores);
         }

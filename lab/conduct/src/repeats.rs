@@ -14,6 +14,8 @@ pub(crate) struct Repeats {
     trials: Vec<State>,
     /// Of the next attempt.
     id: u32,
+    /// Ids that an attempt takes: two of a duet.
+    each: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +53,18 @@ impl Repeats {
         };
         let trials: Vec<State> = trials.map(state).collect();
         let id = trials.iter().map(|one| one.id).max().unwrap_or(0) + 1;
-        Self { trials, id }
+        Self {
+            trials,
+            id,
+            each: 1,
+        }
+    }
+
+    /// Each trial stands for two, itself and the one with the next id.
+    pub(crate) fn in_pairs(mut self) -> Self {
+        self.id += 1;
+        self.each = 2;
+        self
     }
 
     /// Takes in a trial of an earlier go, and what its attempts came to, in their order. All repeats are
@@ -60,11 +73,18 @@ impl Repeats {
         for state in &mut self.trials {
             let attempts = judged.get(&state.id).map_or(&[][..], Vec::as_slice);
             for (id, judged) in attempts {
-                self.id = self.id.max(id + 1);
+                self.id = self.id.max(id + self.each);
                 let valid = state.ran && !state.open;
                 state.open = judged.may_be_repeated() && !valid;
                 state.ran = true;
             }
+        }
+    }
+
+    /// These run once more, whatever the study says of repeats: what is there of them is unfinished.
+    pub(crate) fn owe(&mut self, ids: &[u32]) {
+        for state in self.trials.iter_mut().filter(|one| ids.contains(&one.id)) {
+            state.left = state.left.max(1);
         }
     }
 
@@ -75,7 +95,7 @@ impl Repeats {
         state.open = judged.may_be_repeated();
         if let Some(id) = next.attempt {
             state.left = state.left.saturating_sub(1);
-            self.id = id + 1;
+            self.id = id + self.each;
         }
     }
 
@@ -198,6 +218,23 @@ mod tests {
         assert_eq!((of(3), of(4), ran.len()), (3, 1, 8));
         let none = order(&mut fresh(0), |_, _| disturbed());
         assert_eq!(none.len(), 6);
+    }
+
+    #[test]
+    fn of_a_duet_two_are_repeated_together() {
+        // Trials 1 and 2, 3 and 4, of two blocks; each pair goes by its first.
+        let of_plan = [(1, 0), (3, 1)];
+        let mut repeats = Repeats::new(of_plan.into_iter(), 3).in_pairs();
+        let judge = |trial, before| match (trial, before) {
+            (1, 0..=1) | (3, 0) => disturbed(),
+            _ => valid(),
+        };
+        let ran = order(&mut repeats, judge);
+        assert_eq!(ran, [(1, 1), (1, 5), (1, 7), (3, 3), (3, 9)]);
+        let mut resumed = Repeats::new(of_plan.into_iter(), 3).in_pairs();
+        let earlier = vec![(1, disturbed()), (5, disturbed())];
+        resumed.recall(&BTreeMap::from([(1, earlier), (3, vec![(3, valid())])]));
+        assert_eq!(order(&mut resumed, |_, _| valid()), [(1, 7)]);
     }
 
     #[test]

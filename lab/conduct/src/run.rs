@@ -8,27 +8,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab_archive::{ARCHIVE_SCHEMA, Happening, Manifest, PROBE, Pinning, QuietGate, RunWriter};
+use lab_archive::{Happening, Pinning, QuietGate, RunWriter};
 use lab_study::plan::{Plan, Trial};
 use lab_study::{Loaded, Secrets, Workload};
-use sha2::{Digest, Sha256};
 
-use crate::clock::{calendar, pause};
+use crate::clock::pause;
 use crate::control::Control;
 use crate::cores::{self, Allotment, Pinned};
 use crate::course::Conductor;
+use crate::duet::{self, Shared, Side};
 use crate::event::Event;
 use crate::journal::{Gone, restore};
 use crate::judged::{Judge, Judged, Streak};
 use crate::kernel::{self, Kernel};
 use crate::logged::Logged;
 use crate::machine;
+use crate::manifest::manifest;
 use crate::measuring::LOOK;
+use crate::meeting::Meeting;
 use crate::quiet::{self, Patience};
 use crate::repeats::Repeats;
 use crate::scratch::{self, Work};
 use crate::search::{self, Searching, trials_of};
 use crate::snapshot::Snapshots;
+use crate::trial::Done;
 use crate::{ConductError, attach, masked, preflight as limits, programs, reach, system};
 
 /// What to run, and where to keep it.
@@ -149,7 +152,11 @@ fn run_all(
     machine::raise_open_files().map_err(ConductError::OpenFiles)?;
     let cores = cores::allowed().map_err(ConductError::Cores)?;
     let allotment = Allotment::new(&cores, &request.plan);
-    let mut pinning = allotment.pinning(None);
+    let halves = cores::halves(&cores, &cores::siblings).filter(|_| request.plan.question.duet);
+    let mut pinning = match &halves {
+        Some(halves) => cores::both(halves),
+        None => allotment.pinning(None),
+    };
     if trials_of(&request.plan).all(|trial| system::is_attached(&trial.system)) {
         not_pinned(&mut pinning);
     }
@@ -159,6 +166,7 @@ fn run_all(
         request,
         secrets,
         allotment,
+        halves,
         work: work(request)?,
         archive,
         interrupt,
@@ -205,7 +213,7 @@ fn open(
     secrets: &Secrets,
     pinning: &Pinning,
 ) -> Result<RunWriter, ConductError> {
-    let mut manifest = manifest(request, pinning);
+    let mut manifest = manifest(&request.loaded, &request.plan, &request.out, pinning);
     manifest.overrides = secrets.shown_overrides(&request.overrides);
     let plan = written(secrets, &request.plan)?;
     let files = &request.loaded.files;
@@ -224,41 +232,13 @@ fn written(secrets: &Secrets, plan: &Plan) -> Result<serde_json::Value, ConductE
     Ok(value)
 }
 
-fn manifest(request: &RunRequest, pinning: &Pinning) -> Manifest {
-    let RunRequest { loaded, plan, .. } = request;
-    let study_file = loaded.files.first().map_or(&[][..], |(_, bytes)| bytes);
-    Manifest {
-        schema: ARCHIVE_SCHEMA.to_owned(),
-        study: plan.study.clone(),
-        title: plan.title.clone(),
-        file_hash: format!("sha256:{}", hex(&Sha256::digest(study_file))),
-        seed: plan.seed,
-        speed: plan.speed,
-        overrides: request.overrides.clone(),
-        started: calendar(),
-        environment: machine::environment(&request.out, pinning.clone()),
-        steps: step_names(&loaded.study.workload),
-        files: loaded.files.iter().map(|(name, _)| name.clone()).collect(),
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Names by the driver's numbers: the steps, then the probe.
-fn step_names(workload: &Workload) -> Vec<String> {
-    let steps = workload.session.steps.iter().map(|step| step.name.clone());
-    steps
-        .chain(workload.probe.iter().map(|_| PROBE.to_owned()))
-        .collect()
-}
-
 /// A run under way.
 struct Run<'a> {
     request: &'a RunRequest,
     secrets: &'a Secrets,
     allotment: Allotment,
+    /// Of a plan of duets: left and right.
+    halves: Option<[Pinning; 2]>,
     /// By storage; `None` = the run's own folder.
     work: BTreeMap<Option<String>, Work>,
     snapshots: Snapshots,
@@ -277,12 +257,17 @@ impl Run<'_> {
         events: &mut dyn FnMut(Event),
     ) -> Result<Outcome, ConductError> {
         let plan = &self.request.plan;
-        let of_plan = plan.trials.iter().map(|trial| (trial.id, trial.block));
-        let mut repeats = Repeats::new(of_plan, plan.question.repeats);
-        repeats.recall(&self.archived(judge)?);
+        let units = duet::units(plan);
+        let mut repeats = duet::repeats(plan, &units);
+        let archived = self.archived(judge)?;
+        repeats.recall(&archived);
+        repeats.owe(&duet::unfinished(&archived));
         let outstanding = |repeats: &Repeats| -> (u32, Duration) {
-            let lengths = repeats.outstanding().map(|at| length(&plan.trials[at]));
-            lengths.fold((0, Duration::ZERO), |(n, sum), one| (n + 1, sum + one))
+            let of_unit = |at: usize| (count(units[at].len()), length(&units[at][0]));
+            let lengths = repeats.outstanding().map(of_unit);
+            lengths.fold((0, Duration::ZERO), |(n, sum), (trials, one)| {
+                (n + trials, sum + one)
+            })
         };
         let trials = count(plan.trials.len());
         let (left, planned) = outstanding(&repeats);
@@ -295,16 +280,25 @@ impl Run<'_> {
         let (mut interrupted, mut left_out) = (false, false);
         let mut streak = Streak::default();
         while let Some(next) = repeats.next() {
-            let mut trial = plan.trials[next.at].clone();
-            let attempt_of = next.attempt.map(|_| trial.id);
-            trial.id = next.attempt.unwrap_or(trial.id);
-            let after = outstanding(&repeats).1.saturating_sub(length(&trial));
+            let unit = units[next.at];
+            let after = outstanding(&repeats).1.saturating_sub(length(&unit[0]));
             let place = Place {
                 of: trials,
                 after,
-                attempt_of,
+                attempt_of: next.attempt.map(|_| unit[0].id),
             };
-            let Some(judged) = self.one((plan, &trial), place, judge, events)? else {
+            let id = next.attempt.unwrap_or(unit[0].id);
+            let judged = match unit {
+                [left, right] => self.two([left, right], (id, place), judge, events)?,
+                _ => {
+                    let trial = Trial {
+                        id,
+                        ..unit[0].clone()
+                    };
+                    self.one((plan, &trial), place, judge, events)?
+                }
+            };
+            let Some(judged) = judged else {
                 if self.interrupted() {
                     interrupted = true;
                     break;
@@ -335,7 +329,10 @@ impl Run<'_> {
             let one = judge(self.archive.dir(), id);
             judged.entry(of).or_default().push((id, one));
         }
-        Ok(judged)
+        Ok(match self.request.plan.question.duet {
+            true => duet::archived(&judged),
+            false => judged,
+        })
     }
 
     /// Runs trials as the search chooses them. Those of an earlier attempt are judged again, so
@@ -348,7 +345,9 @@ impl Run<'_> {
     ) -> Result<Outcome, ConductError> {
         let mut plan = self.request.plan.clone();
         if self.request.resume {
-            plan.trials = archived_trials(&self.archive, &plan)?;
+            let archived = self.archive.plan()?;
+            let archived = serde_json::from_value(archived).map_err(ConductError::Plan)?;
+            plan.trials = search::archived_trials(archived, &plan);
         }
         let completed = self.archive.completed()?;
         let known = plan
@@ -498,14 +497,7 @@ impl Run<'_> {
             return Ok(None);
         }
         self.request.control.begin_trial();
-        events(Event::TrialStarted {
-            id: trial.id,
-            attempt_of: place.attempt_of,
-            of: place.of,
-            cell: trial.cell.clone(),
-            control: trial.control,
-            load: trial.load,
-        });
+        events(started(trial, place));
         let work = &self.work[&trial.host.storage];
         let scratch = work.trial(trial.id)?;
         let Ok(quiet) = self.quiet(scratch.dir(), events) else {
@@ -531,6 +523,7 @@ impl Run<'_> {
             secrets: self.secrets,
             after: place.after,
             quiet,
+            beside: None,
             events,
             interrupt: self.interrupt,
             control: &self.request.control,
@@ -544,16 +537,136 @@ impl Run<'_> {
         let Some(done) = put_back.and(done)? else {
             return Ok(None);
         };
-        let judged = judge(self.archive.dir(), trial.id);
+        Ok(Some(self.done(trial.id, done, judge, events)))
+    }
+
+    /// Has a trial judged that is in the archive, and tells of it.
+    fn done(&self, id: u32, done: Done, judge: Judge<'_>, events: &mut dyn FnMut(Event)) -> Judged {
+        let judged = judge(self.archive.dir(), id);
         events(Event::TrialDone {
-            id: trial.id,
+            id,
             end: done.end,
             transactions: done.transactions,
             errors: done.errors,
             took: done.took,
             judged: judged.clone(),
         });
-        Ok(Some(judged))
+        judged
+    }
+}
+
+impl Run<'_> {
+    /// What two trials came to; `None` when they were interrupted or skipped. They have `id` and the one
+    /// after it.
+    fn two(
+        &self,
+        trials: [&Trial; 2],
+        (id, place): (u32, Place),
+        judge: Judge<'_>,
+        events: &mut dyn FnMut(Event),
+    ) -> Result<Option<Judged>, ConductError> {
+        if !self.may_begin(events) {
+            return Ok(None);
+        }
+        self.request.control.begin_trial();
+        let [left, right] = self.attempts(trials, (id, place));
+        events(started(&left.0, left.1));
+        let Some(halves) = &self.halves else {
+            let problem = "a duet needs two cores".to_owned();
+            return Err(ConductError::Unsupported(problem));
+        };
+        events(Event::Note(duet::beside(&right.0, halves)));
+        let works = [&left.0, &right.0].map(|trial| &self.work[&trial.host.storage]);
+        let scratches = [works[0].trial(left.0.id)?, works[1].trial(right.0.id)?];
+        let Ok(quiet) = self.quiet(scratches[0].dir(), events) else {
+            return Ok(None);
+        };
+        let kernel = self.kernel.apply(&left.0.host.kernel)?;
+        let meeting = Meeting::new();
+        let mut rest = scratches.into_iter().zip(meeting.seats()).zip(0..);
+        let mut side = |own: &(Trial, Place), partner: &(Trial, Place)| {
+            let Some(((scratch, seat), at)) = rest.next() else {
+                return Err(ConductError::DriverEnded);
+            };
+            Ok(Side {
+                run: self.shared(),
+                attempt_of: own.1.attempt_of,
+                partner: partner.0.id,
+                workload: Arc::new(self.workload(&own.0)?),
+                pinning: &halves[at],
+                scratch,
+                work: works[at],
+                seat,
+                writer: self.archive.trial(own.0.id)?,
+                quiet: quiet.clone(),
+                kernel: kernel.clone(),
+                after: own.1.after,
+                trial: own.0.clone(),
+            })
+        };
+        let sides = [side(&left, &right)?, side(&right, &left)?];
+        let done = duet::side_by_side(sides, events);
+        let put_back = self.kernel.put_back();
+        let trials = [left, right];
+        for ((trial, _), done) in trials.iter().zip(&done) {
+            if !matches!(done, Ok(Some(_))) {
+                // As of a single trial.
+                let _ = self.archive.discard(trial.id);
+            }
+        }
+        put_back?;
+        let [of_left, of_right] = done;
+        let (Some(of_left), Some(of_right)) = (of_left?, of_right?) else {
+            return Ok(None);
+        };
+        let [(left, _), (right, place)] = trials;
+        let of_left = self.done(left.id, of_left, judge, events);
+        // Whoever watches hears of one trial after the other.
+        events(started(&right, place));
+        let of_right = self.done(right.id, of_right, judge, events);
+        Ok(Some(duet::together([of_left, of_right])))
+    }
+
+    /// Both trials under the numbers of this attempt, and their places in the run.
+    fn attempts(&self, trials: [&Trial; 2], (id, place): (u32, Place)) -> [(Trial, Place); 2] {
+        let mut ids = [id, id + 1].into_iter();
+        trials.map(|planned| {
+            let trial = Trial {
+                id: ids.next().unwrap_or(planned.id),
+                ..planned.clone()
+            };
+            let attempt_of = place.attempt_of.map(|_| planned.id);
+            (
+                trial,
+                Place {
+                    attempt_of,
+                    ..place
+                },
+            )
+        })
+    }
+
+    /// What both trials of a duet read.
+    fn shared(&self) -> Shared<'_> {
+        Shared {
+            program: &self.request.program,
+            plan: &self.request.plan,
+            snapshots: &self.snapshots,
+            secrets: self.secrets,
+            interrupt: self.interrupt,
+            control: &self.request.control,
+        }
+    }
+}
+
+fn started(trial: &Trial, place: Place) -> Event {
+    Event::TrialStarted {
+        id: trial.id,
+        attempt_of: place.attempt_of,
+        of: place.of,
+        cell: trial.cell.clone(),
+        control: trial.control,
+        load: trial.load,
     }
 }
 
@@ -575,23 +688,6 @@ struct Place {
     after: Duration,
     /// The trial of the plan that this one repeats.
     attempt_of: Option<u32>,
-}
-
-/// The trials that an earlier attempt chose, as this plan would: the archive has no secrets.
-fn archived_trials(archive: &RunWriter, plan: &Plan) -> Result<Vec<Trial>, ConductError> {
-    let archived: Plan = serde_json::from_value(archive.plan()?).map_err(ConductError::Plan)?;
-    let cells = |plan: &Plan| plan.search.clone().map_or(vec![], |search| search.cells);
-    let (kept, own) = (cells(&archived), cells(plan));
-    let mut trials = archived.trials;
-    for trial in &mut trials {
-        let at = kept.iter().position(|cell| cell.cell == trial.cell);
-        if let Some(cell) = at.and_then(|at| own.get(at)) {
-            trial.cell.clone_from(&cell.cell);
-            trial.parameters.clone_from(&cell.parameters);
-            trial.system.clone_from(&cell.system);
-        }
-    }
-    Ok(trials)
 }
 
 fn count(n: usize) -> u32 {

@@ -126,6 +126,22 @@ pub(crate) fn words(users: u32, judged: &Judgement) -> Option<String> {
     }
 }
 
+/// The trials that an earlier attempt chose, as this plan would: the archived one has no secrets.
+pub(crate) fn archived_trials(archived: Plan, plan: &Plan) -> Vec<Trial> {
+    let cells = |plan: &Plan| plan.search.clone().map_or(vec![], |search| search.cells);
+    let (kept, own) = (cells(&archived), cells(plan));
+    let mut trials = archived.trials;
+    for trial in &mut trials {
+        let at = kept.iter().position(|cell| cell.cell == trial.cell);
+        if let Some(cell) = at.and_then(|at| own.get(at)) {
+            trial.cell.clone_from(&cell.cell);
+            trial.parameters.clone_from(&cell.parameters);
+            trial.system.clone_from(&cell.system);
+        }
+    }
+    trials
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

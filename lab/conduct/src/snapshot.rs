@@ -4,11 +4,11 @@
 //!
 //! Snapshots lie in the work folder of their storage and go with it, however the run ends.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lab_study::Keep;
 
@@ -18,7 +18,10 @@ use crate::start::UserExtra;
 
 /// The snapshots of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Snapshots(RefCell<BTreeMap<String, Snapshot>>);
+pub(crate) struct Snapshots {
+    kept: Mutex<BTreeMap<String, Snapshot>>,
+    alone: Mutex<()>,
+}
 
 #[derive(Debug)]
 struct Snapshot {
@@ -28,8 +31,18 @@ struct Snapshot {
 }
 
 impl Snapshots {
+    /// For who looks for a snapshot and makes it: two trials at the same time make it once.
+    pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
+        self.alone.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn has(&self, state: &str) -> bool {
-        self.0.borrow().contains_key(state)
+        self.kept().contains_key(state)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<String, Snapshot>> {
+        // One is put in whole or not at all.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps the data of a system that has ended.
@@ -40,7 +53,7 @@ impl Snapshots {
         (work, filled): (&Work, &Scratch),
         users: UserExtra,
     ) -> Result<(), ConductError> {
-        let mut kept = self.0.borrow_mut();
+        let mut kept = self.kept();
         let dir = work.snapshot(kept.len());
         let moved = dir
             .parent()
@@ -59,7 +72,7 @@ impl Snapshots {
         keep: &Keep,
         scratch: &Scratch,
     ) -> Result<UserExtra, ConductError> {
-        let kept = self.0.borrow();
+        let kept = self.kept();
         let Some(snapshot) = kept.get(state) else {
             return Ok(UserExtra::new());
         };

@@ -111,6 +111,8 @@ impl Conductor<'_> {
         let users = self.users(Default::default()).hash();
         state.push_str(&users.map_err(|e| Stop::Fatal(ConductError::Unsupported(e)))?);
         self.tell(Event::Phase(Phase::Provisioning));
+        let snapshots = self.snapshots;
+        let _alone = snapshots.alone();
         if !self.snapshots.has(&state) {
             let scratch = self.work.filling()?;
             let start = self.system(&scratch, scratch.file("output"));
@@ -151,7 +153,11 @@ impl Conductor<'_> {
             self.tell(Event::Phase(Phase::Setup));
         }
         let (sender, events) = sync_channel(QUEUE);
-        facts.files_before = machine::own_open_files();
+        // In a duet the generator is a process of its own.
+        facts.files_before = match self.beside {
+            Some(_) => 0,
+            None => machine::own_open_files(),
+        };
         let driver = self.driver(self.drive(system, user_extra), sender)?;
         facts.workers = driver.worker_threads().len();
         let result = self.setup(&events, system, facts).and_then(|()| {
@@ -173,11 +179,12 @@ impl Conductor<'_> {
         end_driver(driver, &events, result.is_ok()).and(result)
     }
 
-    /// Starts the driver: in this process, or as several where the load is spread over them. A
-    /// sequence has one user, and nothing to spread.
+    /// Starts the driver: in this process, or as several where the load is spread over them, or as one
+    /// of two in a duet. A sequence has one user, and nothing to spread.
     fn driver(&self, drive: Drive, events: SyncSender<DriverEvent>) -> Result<Driver, Stop> {
         let load = &self.trial.load;
-        let driver = if load.generators > 1 && !matches!(load.kind, LoadKind::Sequence { .. }) {
+        let is_spread = load.generators > 1 && !matches!(load.kind, LoadKind::Sequence { .. });
+        let driver = if is_spread || self.beside.is_some() {
             let generators = Generators {
                 program: self.program.to_path_buf(),
                 arguments: vec!["generate".to_owned()],

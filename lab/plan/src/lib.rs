@@ -6,11 +6,13 @@
 
 pub mod checks;
 mod decides;
+mod duet;
 mod plan;
 mod question;
 mod threshold;
 
 pub use decides::{Decides, UnknownMeasure};
+pub use duet::{Duet, Side};
 pub use lab_workload::{
     Arrivals, Level, LoadKind, LoadSpec, Prediction, Range, Spacing, Span, StepPrediction, Transfer,
 };

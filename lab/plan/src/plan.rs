@@ -3,6 +3,7 @@
 use lab_workload::{LoadSpec, Prediction};
 use serde::{Deserialize, Serialize};
 
+use crate::duet::Duet;
 use crate::question::{Cell, Question};
 use crate::threshold::Find;
 
@@ -52,6 +53,9 @@ pub struct Trial {
     /// A second run of its cell in this block, for comparing the system with itself.
     #[serde(default)]
     pub control: bool,
+    /// The trial that runs at the same time, and which half of the machine is whose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duet: Option<Duet>,
     /// The workload's parameters in this cell.
     #[serde(default)]
     pub parameters: Cell,

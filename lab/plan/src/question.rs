@@ -62,6 +62,9 @@ pub struct Question {
     pub order: Order,
     /// Whether the first of `cells` runs a second time in each block, as a control.
     pub control: bool,
+    /// Whether the two variants run at the same time, each on a half of the machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub duet: bool,
     /// The smallest relative difference that matters to whoever asks; a fraction.
     pub smallest_difference: f64,
     /// The measure that comparisons are decided by; `None` leaves it to the usual ones.

@@ -8,6 +8,7 @@ pub mod between;
 pub mod describe;
 pub mod duet;
 pub mod encoding;
+pub mod exchange;
 pub mod family;
 pub mod histogram;
 pub mod interval;

@@ -6,7 +6,7 @@
 use lab_language::{CellError, Setting, TextError};
 
 use crate::demand::LoadTemplate;
-use crate::model::{Cell, Level};
+use crate::model::{Cell, Level, VARIANT};
 use crate::system::SystemsTemplate;
 
 /// The settings of a study, still with references to factors.
@@ -58,6 +58,16 @@ fn like(own: Option<&Level>, text: &str) -> Result<Level, TextError> {
         },
         Some(Level::Text(_)) | None => Ok(Level::Text(text.to_owned())),
     }
+}
+
+/// Whether they differ in the variant, and in that alone.
+pub(crate) fn are_partners(one: &Cell, other: &Cell) -> bool {
+    let rest = |cell: &Cell| {
+        let mut rest = cell.clone();
+        rest.remove(VARIANT);
+        rest
+    };
+    one != other && rest(one) == rest(other)
 }
 
 /// Every combination of levels, in file order: the last factor changes fastest.

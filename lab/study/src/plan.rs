@@ -2,13 +2,14 @@
 //!
 //! A plan is a function of the study, the seed, and the speed; the same three give the same bytes.
 
+mod duet;
 mod predictor;
 mod question;
 
 use std::collections::BTreeMap;
 
 use lab_language::{CellError, Secrets};
-use lab_plan::Question;
+use lab_plan::{Duet, Question};
 pub use lab_workload::{
     Arrivals, LoadKind, LoadSpec, Prediction, Range, Spacing, Span, StepPrediction,
 };
@@ -92,6 +93,9 @@ pub struct Trial {
     /// A second run of its cell in this block, for comparing the system with itself.
     #[serde(default, skip_serializing_if = "is_false")]
     pub control: bool,
+    /// The trial that runs at the same time, and which half of the machine is whose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duet: Option<Duet>,
     /// The workload's parameters in this cell.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Level>,
@@ -189,19 +193,25 @@ fn in_blocks(study: &Study, plan: &Plan, cells: &[Trial]) -> Result<Vec<Trial>, 
         .collect::<Result<Vec<_>, _>>()?;
     let mut predictor = Predictor::new(plan.seed, count);
     let mut trials = Vec::with_capacity(count);
+    let sides = study.duet.then(|| duet::sides(study.trials, plan.seed));
     for block in 0..study.trials {
         // The first cell once more, as its own control.
         let mut order: Vec<usize> = (0..per_block).collect();
         if study.order == Order::Shuffled {
             lab_workload::timing::shuffle(&mut order, plan.seed, block);
         }
+        if let Some(sides) = &sides {
+            order = duet::in_pairs(&order, &study.cells, sides[block as usize]);
+        }
         for place in order {
             let control = place == cells.len();
             let at = if control { 0 } else { place };
+            let id = trials.len() as u32 + 1;
             let mut trial = Trial {
-                id: trials.len() as u32 + 1,
+                id,
                 block,
                 control,
+                duet: sides.is_some().then(|| duet::beside(id)),
                 ..cells[at].clone()
             };
             trial.prediction =
@@ -270,6 +280,7 @@ fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> 
         block: 0,
         cell: cell.clone(),
         control: false,
+        duet: None,
         system: template.system.of(cell).system(cell)?,
         host: template.system.of(cell).host(cell)?,
         reach: template.system.of(cell).reach.spec(cell)?,

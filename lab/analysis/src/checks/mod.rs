@@ -23,8 +23,9 @@ pub(crate) use steady::{TAIL, steady_state};
 
 use lab_archive::model::TrialEnd;
 use lab_plan::LoadKind;
+use lab_plan::checks::Cause;
 
-use crate::model::Check;
+use crate::model::{Check, CheckOutcome};
 use outcome::invalid;
 
 /// All checks, in the order that a reader wants them. A trial whose system or generator failed has one check:
@@ -99,6 +100,35 @@ pub(crate) fn later_attempt(first: u32) -> Check {
         format!("trial {first} is a measurement already"),
         "Of several attempts at a trial, the first measurement counts, whatever came out.",
     )
+}
+
+/// The check that a trial of a duet fails whose partner is no measurement, for the reason that the
+/// partner has.
+pub(crate) fn partner_is_none(partner: u32, cause: Option<Cause>) -> Check {
+    let check = invalid(
+        "partner",
+        format!("trial {partner}, which ran at the same time, is no measurement"),
+        "Two trials of a duet count together: see the checks of the other one.",
+    );
+    check.caused_by(cause.unwrap_or(Cause::Outside))
+}
+
+/// What makes answers late at one side of a duet does so at the other, and the sides are swapped by
+/// block: in what is compared it is noise, which the intervals tell. So it only warns, and with it what
+/// the generator suffered while something outside competed with it. Whether there was any.
+pub(crate) fn of_both_sides(checks: &mut [Check]) -> bool {
+    let told = |check: &Check| check.cause == Some(Cause::Outside);
+    let competes = checks.iter().any(told);
+    let mut relaxed = false;
+    for check in checks.iter_mut() {
+        let of_generator = competes && check.cause == Some(Cause::Generator);
+        let spoils_times = spoils_times_only(check.name) || of_generator;
+        if check.outcome == CheckOutcome::Invalid && spoils_times {
+            check.outcome = CheckOutcome::Warn;
+            relaxed = true;
+        }
+    }
+    relaxed
 }
 
 /// Whether what fails this check makes answers late and hardly makes the system work more.

@@ -77,6 +77,10 @@ pub struct LineDifference {
     pub interval: Option<(f64, f64)>,
     /// `more`, `fewer`, or `no difference shown`.
     pub verdict: &'static str,
+    /// Both safe lines, where both have one. Each is a bound from below, as high as its trials show: two
+    /// bounds have no verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub safe: Option<(SafeLine, SafeLine)>,
     /// Between runs: whether *b* is shown to carry fewer users, beyond the smallest relevant
     /// difference; `None` where that can't be told, and within a run.
     #[serde(skip_serializing_if = "Option::is_none")]

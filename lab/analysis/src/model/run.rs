@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::answer::Answer;
 use super::cells::CellSummary;
 use super::comparison::{Comparison, Inference};
+use super::duet::Duet;
 use super::line::{LineDifference, LoadLine, Scaling};
 use super::published::PublishedTable;
 use super::trial::{Check, TrialAnalysis};
@@ -53,6 +54,9 @@ pub struct Analysis {
     pub control: Vec<Comparison>,
     /// By which rule they are judged.
     pub inference: Inference,
+    /// Trials that ran at the same time, where the study asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duet: Option<Duet>,
     /// The most users that the system carries, of the first cell that was searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_line: Option<LoadLine>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use lab_archive::model::{GeneratorHealth, Unanswered};
+use lab_archive::model::{DuetRecord, GeneratorHealth, Unanswered};
 use lab_plan::checks::{Cause, Unit};
 use lab_plan::{Cell, Metric};
 use lab_stats::histogram::{max, mean, min};
@@ -32,6 +32,12 @@ pub struct TrialAnalysis {
     pub cell: Cell,
     /// A second run of its cell in the block, for comparing the system with itself.
     pub control: bool,
+    /// What ran at the same time on the other half of the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duet: Option<DuetRecord>,
+    /// Of a duet: disturbed from outside so much that it would be no measurement by itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub disturbed: bool,
     /// The cell in words.
     pub label: String,
     /// When the ramp began, RFC 3339.

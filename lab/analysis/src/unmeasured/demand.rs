@@ -5,6 +5,7 @@
 //! measure of valid trials, paired by block and judged by the same test, and speaks of CPU alone.
 
 use lab_plan::Plan;
+use lab_stats::exchange::Exchange;
 use lab_stats::verdict::{LEAST_BLOCKS, Margins};
 
 use super::seen::stands;
@@ -58,7 +59,8 @@ pub(crate) fn demand(
     }
     let smallest = plan.question.smallest_difference;
     // All are one family, and none of them decides anything.
-    let comparisons = judge(steady, &|_| Margins::of(smallest), &|_| false, plan.seed);
+    let test = Exchange::of_signs(plan.seed);
+    let comparisons = judge(steady, &|_| Margins::of(smallest), &|_| false, test);
     (!comparisons.is_empty() || !not_compared.is_empty()).then_some(Demand {
         comparisons,
         not_compared,

@@ -9,10 +9,11 @@ use hdrhistogram::Histogram;
 use lab_analysis::model::{CheckOutcome, TrialAnalysis};
 use lab_analysis::{Analysis, analyse};
 use lab_archive::{
-    Environment, ErrorClass, ErrorExample, GeneratorHealth, Kind, LatenessLine, Manifest, Outcome,
-    Pinning, RawBaseline, Run, RunWriter, Series, StepLine, TrialEnd, TrialRecord, TrialWriter,
-    Unanswered, WindowLine,
+    DuetRecord, Environment, ErrorClass, ErrorExample, GeneratorHealth, Kind, LatenessLine,
+    Manifest, Outcome, Pinning, RawBaseline, Run, RunWriter, Series, StepLine, TrialEnd,
+    TrialRecord, TrialWriter, Unanswered, WindowLine,
 };
+use lab_plan::Side;
 use lab_study::plan::{LoadKind, Plan, PlanOptions, Trial, plan};
 use lab_study::{Files, load_study};
 
@@ -372,6 +373,21 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
         schema: String::new(),
         id: trial.id,
         attempt_of: shape.attempt_of,
+        duet: trial.duet.map(|duet| DuetRecord {
+            // Attempts run in pairs, too.
+            partner: if duet.side == Side::Left {
+                trial.id + 1
+            } else {
+                trial.id - 1
+            },
+            left: duet.side == Side::Left,
+            pinning: Pinning {
+                generator: vec![0],
+                system: vec![0],
+                shared: true,
+            },
+            later_ms: Some(if duet.side == Side::Left { -0.25 } else { 0.25 }),
+        }),
         started: shape
             .started
             .map_or_else(|| format!("2026-01-05T10:0{}:00Z", trial.id), str::to_owned),

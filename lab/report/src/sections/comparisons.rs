@@ -240,9 +240,14 @@ pub(super) fn families(answer: Option<&Answer>, deciding: usize, judged: usize) 
 /// What a reader must know before the comparisons.
 fn lead(analysis: &Analysis) -> String {
     let rule = &analysis.inference;
-    let mut text = "Each cell beside the one with the first level of a factor, over valid trials \
-                    paired by block."
-        .to_owned();
+    let mut text = match analysis.duet {
+        Some(_) => "The second variant beside the first, over valid trials that ran at the same time. \
+                    Response times and throughput are compared window by window, so that a ratio may be \
+                    another than that of the means beside it.",
+        None => "Each cell beside the one with the first level of a factor, over valid trials \
+                 paired by block.",
+    }
+    .to_owned();
     if rule.judged > 0 {
         text.push_str(&format!(
             " {} A difference is called one only if it is beyond noise (joint p ≤ {}) and \

@@ -4,6 +4,7 @@
 mod checks;
 mod comparisons;
 mod curves;
+mod duet;
 mod factors;
 mod figures;
 mod levels;
@@ -91,6 +92,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         published::transfers(analysis),
         factors::two_factors(analysis),
         levels::levels(analysis),
+        duet::duet(analysis),
     ];
     let then = [
         unmeasured::demand(analysis),

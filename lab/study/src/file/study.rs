@@ -111,6 +111,13 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) control: Option<At<Scalar>>,
+    /// `true` runs the two variants at the same time, each with its load generator on a half of the
+    /// machine's cores, the halves swapped by block, and compares them moment by moment: what disturbs
+    /// the machine disturbs both. For machines that others use. A comparison needs at least 8 `trials`;
+    /// figures are those of half a machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<bool>")]
+    pub(crate) duet: Option<At<Scalar>>,
     /// `true` has each trial also write what its sessions carry straight to the disk that holds the
     /// system's data, chunk by chunk, each synced: reports then tell how close the system comes to
     /// it. The workload says what that is under `transfer`, and the load is a `sequence`.
@@ -168,6 +175,7 @@ impl Decode for StudyFile {
         let smallest_difference = fields.optional("smallest_difference", problems);
         let decides = fields.optional("decides", problems);
         let control = fields.optional("control", problems);
+        let duet = fields.optional("duet", problems);
         let raw_baseline = fields.optional("raw_baseline", problems);
         let secrets = fields.optional("secrets", problems);
         let published = fields.optional("published", problems);
@@ -194,6 +202,7 @@ impl Decode for StudyFile {
             smallest_difference,
             decides,
             control,
+            duet,
             raw_baseline,
             secrets,
             published,

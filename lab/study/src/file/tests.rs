@@ -312,14 +312,14 @@ prop_compose! {
         published in option::of(one_or_many()),
         checks in option::of(table(limit()).prop_map(ChecksFile)),
         secrets in option::of(one_or_many()),
-        (smallest_difference, decides, control, raw_baseline) in (
-            option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),
+        (smallest_difference, decides, control, duet, raw_baseline) in (
+            option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),
         ),
     ) -> StudyFile {
         StudyFile {
             study, title, about, workload, matrix, parameters, system, variants, find,
             load: at(load), trials, repeats, order, seed,
-            dates_from, thresholds, checks, smallest_difference, decides, control, raw_baseline,
+            dates_from, thresholds, checks, smallest_difference, decides, control, duet, raw_baseline,
             secrets, published,
         }
     }

@@ -16,6 +16,7 @@ pub(crate) fn question(study: &Study) -> Result<Question, String> {
         repeats: study.repeats,
         order: study.order,
         control: study.control,
+        duet: study.duet,
         smallest_difference: study.smallest_difference,
         decides: study.decides,
         thresholds: study.thresholds.clone(),

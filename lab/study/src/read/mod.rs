@@ -7,6 +7,7 @@ mod checks;
 mod command;
 mod decides;
 mod demand;
+mod duet;
 mod find;
 mod loaded;
 mod matrix;

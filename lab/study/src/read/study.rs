@@ -16,8 +16,8 @@ use super::settings::Settings;
 use super::system;
 use super::thresholds::{thresholds, with_error_rate};
 use super::{
-    checks, decides, demand, find, matrix, meaning, overrides, parameters, published, secrets,
-    unused,
+    checks, decides, demand, duet, find, matrix, meaning, overrides, parameters, published,
+    secrets, unused,
 };
 use crate::cell::CellTemplate;
 use crate::file::{At, Scalar, StudyFile, SystemFile};
@@ -177,6 +177,7 @@ fn validate(
         (&workload, &written),
         problems,
     );
+    let duet = duet::duet(file, &cells, &cell_template, problems);
     Some(Study {
         name: file.study.text(),
         title: file.title.text(),
@@ -198,6 +199,7 @@ fn validate(
         smallest_difference,
         decides,
         control,
+        duet,
         raw_baseline,
         find,
         cell_template,

@@ -126,6 +126,9 @@ fn load_lines(lines: &[LoadLine]) -> Markup {
                 li { b.missed { "○" } " one that did not" }
                 li { b.none { "×" } " no measurement" }
                 li { i.band {} "where the line may lie" }
+                @if lines.iter().any(|line| line.safe.is_some()) {
+                    li { b.carried { "─" } " the safe line" }
+                }
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::format::count;
 use crate::model::{LineLevel, LoadLine};
 use lab_analysis::load_line_figure;
 
-const WIDTH: f64 = 360.0;
+const WIDTH: f64 = 396.0;
 /// Height of a level's row.
 const ROW: f64 = 24.0;
 /// Where the hull's scale stands.
@@ -36,6 +36,16 @@ pub(crate) fn hull(line: &LoadLine) -> Markup {
     drawing.line(&scale, Ink::Axis, 1.5, "");
     for (at, level) in line.levels.iter().enumerate() {
         row(&mut drawing, level, y(at) - ROW / 2.0);
+    }
+    let safe = line.safe.map(|safe| safe.users);
+    let safe = line
+        .levels
+        .iter()
+        .position(|level| Some(level.users) == safe);
+    if let Some(at) = safe {
+        let (top, middle) = (y(at + 1), y(at) - ROW / 2.0);
+        drawing.line(&[(SCALE_X, top), (WIDTH, top)], Ink::Good, 2.0, "");
+        drawing.words("safe", (WIDTH - 2.0, middle), Ink::Good, Anchor::End);
     }
     let (x, radius) = RING;
     let water = y(place.below);

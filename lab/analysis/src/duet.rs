@@ -1,0 +1,252 @@
+//! Duets: trials that ran at the same time. Which pairs count, and what their windows come to, moment by
+//! moment (Bulej et al., "Duet Benchmarking: Improving Measurement Accuracy in the Cloud", ICPE 2020).
+//!
+//! A window of the one is compared with the same window of the other, so that a disturbance of both
+//! cancels, however long it lasts. The mean over a block's windows is the block's value: the trials remain
+//! the unit. What the test makes of it is `lab_stats::duet`'s.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use lab_plan::{Level, Plan, Side, VARIANT};
+use lab_stats::duet::{Block, Windows, effects, windows};
+use lab_stats::histogram::mean;
+use lab_stats::{Merger, quantile};
+
+use crate::answer::Deciding;
+use crate::checks::partner_is_none;
+use crate::error::ReportError;
+use crate::model::{
+    Comparison, Difference, Duet, DuetBlock, Measure, SideEffect, TrialAnalysis, Verdict,
+};
+use crate::number::as_f64;
+use crate::trial::{Input, answers_by_part};
+
+/// Into how many windows a hold is cut: as many of these as there are answers enough for, on both sides.
+const CUTS: [usize; 6] = [48, 24, 12, 6, 3, 1];
+/// A mean of fewer answers than this is mostly chance.
+const LEAST_ANSWERS: u64 = 20;
+/// The part of the windows that must have their figure on both sides.
+const MOST: f64 = 0.9;
+/// What is compared window by window; all else, trial by trial.
+const BY_WINDOW: [Measure; 5] = [
+    Measure::Throughput,
+    Measure::Mean,
+    Measure::P50,
+    Measure::P95,
+    Measure::P99,
+];
+
+/// The pairs of a run that count.
+pub(crate) struct Duets {
+    /// By block: whether the second variant was on the left.
+    pub(crate) swapped: Vec<bool>,
+    /// By trial of the first variant and of the second.
+    pairs: BTreeMap<(u32, u32), Vec<(Measure, Windows)>>,
+    /// How many of them were disturbed so much that they would be no measurements by themselves.
+    disturbed: usize,
+}
+
+/// A trial without its partner is no measurement: its figures are those of a machine that nobody else
+/// used, or a variant that failed did.
+pub(crate) fn couple(trials: &mut [TrialAnalysis]) {
+    let verdicts: BTreeMap<u32, _> = trials
+        .iter()
+        .map(|trial| (trial.id, (trial.verdict, trial.cause)))
+        .collect();
+    for trial in trials {
+        let Some(duet) = &trial.duet else { continue };
+        let partner = verdicts.get(&duet.partner);
+        if trial.verdict == Verdict::Invalid || matches!(partner, Some((Verdict::Valid, _))) {
+            continue;
+        }
+        let check = partner_is_none(duet.partner, partner.and_then(|(_, cause)| *cause));
+        (trial.verdict, trial.cause, trial.carried) = (Verdict::Invalid, check.cause, None);
+        trial.checks.insert(0, check);
+    }
+}
+
+impl Duets {
+    /// Of a plan that has any, the pairs in which both trials are measurements.
+    pub(crate) fn of(
+        plan: &Plan,
+        inputs: &[Input<'_>],
+        trials: &[TrialAnalysis],
+    ) -> Result<Option<Self>, ReportError> {
+        if !plan.question.duet {
+            return Ok(None);
+        }
+        let (mut pairs, mut disturbed) = (BTreeMap::new(), 0);
+        for a in trials.iter().filter(|trial| is_first(plan, trial)) {
+            let partner = a.duet.as_ref().map(|duet| duet.partner);
+            let b = trials.iter().find(|trial| Some(trial.id) == partner);
+            let Some(b) = b.filter(|b| [a, b].iter().all(|t| t.verdict == Verdict::Valid)) else {
+                continue;
+            };
+            let input = |id: u32| inputs.iter().find(|input| input.data.record.id == id);
+            if let Some((of_a, of_b)) = input(a.id).zip(input(b.id)) {
+                let cut_ms = a.warmup_cut_ms.max(b.warmup_cut_ms);
+                let compared = compare(of_a, of_b, cut_ms)?;
+                pairs.insert((a.id, b.id), compared);
+                disturbed += usize::from(a.disturbed || b.disturbed);
+            }
+        }
+        let swapped = swapped(plan);
+        Ok(Some(Self {
+            swapped,
+            pairs,
+            disturbed,
+        }))
+    }
+
+    /// A disturbance adds to the times of both and so hides a part of their difference: what is shown
+    /// beside it is there, but equality isn't shown.
+    pub(crate) fn withhold(&self, comparisons: &mut [Comparison]) {
+        if self.disturbed * 10 <= self.pairs.len() {
+            return;
+        }
+        let of_windows = |one: &&mut Comparison| BY_WINDOW.contains(&one.metric);
+        for one in comparisons.iter_mut().filter(of_windows) {
+            if matches!(one.verdict, Some(Difference::Equal | Difference::NotWorse)) {
+                one.verdict = Some(Difference::CouldNotTell);
+            }
+        }
+    }
+
+    /// What *b* has more than *a*, on the measure's scale; `None` where no window tells.
+    pub(crate) fn difference(
+        &self,
+        a: &TrialAnalysis,
+        b: &TrialAnalysis,
+        measure: Measure,
+    ) -> Option<f64> {
+        let paired = self.pairs.get(&(a.id, b.id))?;
+        if BY_WINDOW.contains(&measure) {
+            let mut paired = paired.iter();
+            return paired
+                .find(|(one, _)| *one == measure)
+                .map(|(_, windows)| windows.difference);
+        }
+        Some(measure.scaled(measure.of(b)?)? - measure.scaled(measure.of(a)?)?)
+    }
+
+    /// What a report tells of them: of the measures that decide.
+    pub(crate) fn told(&self, trials: &[TrialAnalysis], plan: &Plan) -> Duet {
+        let deciding = Deciding::of(plan.question.decides, trials);
+        let trial = |id: u32| trials.iter().find(|trial| trial.id == id);
+        let known = self.pairs.iter().filter_map(|((a, b), windows)| {
+            let (a, b) = (trial(*a)?, trial(*b)?);
+            Some((a, b, windows))
+        });
+        let known: Vec<_> = known.collect();
+        let measure = deciding.measures.iter().find(|one| BY_WINDOW.contains(one));
+        let measure = measure.copied().unwrap_or(Measure::Mean);
+        let block =
+            |(a, b, windows): &(&TrialAnalysis, &TrialAnalysis, &Vec<(Measure, Windows)>)| {
+                let found = windows.iter().find(|(one, _)| *one == measure);
+                DuetBlock {
+                    block: a.block,
+                    a: a.id,
+                    b: b.id,
+                    labels: (a.label.clone(), b.label.clone()),
+                    a_is_left: a.duet.as_ref().is_some_and(|duet| duet.left),
+                    b_later_ms: b.duet.as_ref().and_then(|duet| duet.later_ms),
+                    windows: found.map_or(0, |(_, windows)| windows.paired),
+                    unpaired: found.map_or(0, |(_, windows)| windows.unpaired),
+                    ratio: found.map(|(_, windows)| measure.ratio(windows.difference)),
+                }
+            };
+        let side = |measure: &Measure| {
+            let of_block = |(a, b, _): &(&TrialAnalysis, &TrialAnalysis, _)| {
+                Some(Block {
+                    difference: self.difference(a, b, *measure)?,
+                    swapped: *self.swapped.get(a.block as usize)?,
+                })
+            };
+            let blocks: Vec<Block> = known.iter().filter_map(of_block).collect();
+            Some(SideEffect {
+                metric: *measure,
+                ratio: measure.ratio(effects(&blocks)?.sides),
+            })
+        };
+        Duet {
+            metric: measure,
+            disturbed: self.disturbed,
+            blocks: known.iter().map(block).collect(),
+            sides: deciding.measures.iter().filter_map(side).collect(),
+        }
+    }
+}
+
+/// Whether a trial is of the variant that the other is compared with.
+fn is_first(plan: &Plan, trial: &TrialAnalysis) -> bool {
+    variant_of(plan).is_some_and(|first| trial.cell.get(VARIANT) == Some(first))
+}
+
+fn variant_of(plan: &Plan) -> Option<&Level> {
+    let mut factors = plan.question.matrix.iter();
+    factors.find(|one| one.name == VARIANT)?.levels.first()
+}
+
+/// By block, whether the second variant is on the left: the same for all pairs of a block.
+fn swapped(plan: &Plan) -> Vec<bool> {
+    let first = variant_of(plan);
+    let left_of = |block: u32| {
+        let mut trials = plan.trials.iter();
+        trials.find(|trial| {
+            trial.block == block && trial.duet.is_some_and(|duet| duet.side == Side::Left)
+        })
+    };
+    let is_swapped = |block| left_of(block).is_some_and(|trial| trial.cell.get(VARIANT) != first);
+    (0..plan.question.trials).map(is_swapped).collect()
+}
+
+/// Both trials, window by window, after this part of the hold.
+fn compare(
+    a: &Input<'_>,
+    b: &Input<'_>,
+    cut_ms: f64,
+) -> Result<Vec<(Measure, Windows)>, ReportError> {
+    let finest = [
+        answers_by_part(a, cut_ms, CUTS[0])?,
+        answers_by_part(b, cut_ms, CUTS[0])?,
+    ];
+    let found = BY_WINDOW.into_iter().filter_map(|measure| {
+        let mut cuts = CUTS.iter();
+        let cut = cuts.find_map(|parts| by_parts(&finest, *parts, measure));
+        Some((measure, cut?))
+    });
+    Ok(found.collect())
+}
+
+/// A measure in so many windows; `None` where too many of them have no figure.
+fn by_parts(finest: &[Vec<Histogram<u64>>; 2], parts: usize, measure: Measure) -> Option<Windows> {
+    let of_side = |side: &Vec<Histogram<u64>>| -> Vec<Option<f64>> {
+        side.chunks(CUTS[0] / parts)
+            .map(|part| value(part, measure))
+            .collect()
+    };
+    let [a, b] = finest.each_ref().map(of_side);
+    let found = windows(&a, &b)?;
+    (as_f64(found.paired as u64) >= MOST * as_f64(parts as u64)).then_some(found)
+}
+
+/// The measure of some neighbouring windows together, on the scale on which it is compared. All
+/// windows are equally long, so that of throughput the number of answers is as good.
+fn value(part: &[Histogram<u64>], measure: Measure) -> Option<f64> {
+    let mut merger = Merger::default();
+    for histogram in part {
+        merger.add(histogram).ok()?;
+    }
+    let all = merger.into_merged();
+    let enough = all.len() >= LEAST_ANSWERS;
+    let value = match measure {
+        Measure::Throughput => enough.then(|| as_f64(all.len())),
+        Measure::Mean => mean(&all).filter(|_| enough),
+        Measure::P50 => quantile(&all, 0.50).filter(|_| enough).map(as_f64),
+        Measure::P95 => quantile(&all, 0.95).map(as_f64),
+        Measure::P99 => quantile(&all, 0.99).map(as_f64),
+        _ => None,
+    };
+    measure.scaled(value?)
+}

@@ -1,0 +1,52 @@
+//! What is said of trials that ran at the same time.
+
+use serde::Serialize;
+
+use super::comparison::Measure;
+
+/// The duets of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Duet {
+    /// The measure that `blocks` tell of: the first that decides and has windows.
+    pub metric: Measure,
+    /// How many of `blocks` were disturbed so much that their trials would be no measurements by themselves.
+    /// Where that is more than one in ten, equality of times is not claimed.
+    pub disturbed: usize,
+    /// Pairs of trials that are both measurements, in the order they ran.
+    pub blocks: Vec<DuetBlock>,
+    /// By measure that decides, what the sides differ in.
+    pub sides: Vec<SideEffect>,
+}
+
+/// A pair of trials.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DuetBlock {
+    /// From 0.
+    pub block: u32,
+    /// The trial of the first variant.
+    pub a: u32,
+    /// That of the second.
+    pub b: u32,
+    /// Both cells in words.
+    #[serde(skip)]
+    pub labels: (String, String),
+    /// Whether *a* had the left half of the machine.
+    pub a_is_left: bool,
+    /// How much later the ramp of *b* began.
+    pub b_later_ms: Option<f64>,
+    /// Windows in which both have a figure.
+    pub windows: usize,
+    /// Windows in which only one has.
+    pub unpaired: usize,
+    /// b ÷ a, the geometric mean over these windows.
+    pub ratio: Option<f64>,
+}
+
+/// By how much one half of the machine differs from the other: it is in no comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SideEffect {
+    /// In what.
+    pub metric: Measure,
+    /// Left ÷ right; of a rate, 1 and the difference.
+    pub ratio: f64,
+}

@@ -1,0 +1,159 @@
+//! Duets: two variants at the same time, window by window, whatever the sides differ in and whatever
+//! disturbs both.
+
+mod support;
+
+use lab_analysis::Analysis;
+use lab_analysis::model::{Comparison, Difference, Measure, Outcome, Verdict};
+use lab_archive::{Circumstances, Clocks, OtherProgram, TrialEnd};
+use lab_plan::Side;
+use support::{Made, Shape};
+
+const STUDY: &str = "\
+study: tiny
+title: Two variants at once
+workload: tiny
+variants: { a: { groupware: { http_threads: 2 } }, b: { groupware: { http_threads: 3 } } }
+load: { users: 100, ramp: 6s, hold: 4 cycles }
+trials: 8
+duet: true
+";
+
+/// What a trial takes, by block, whether it is of the second variant, and its side.
+type Takes<'a> = &'a dyn Fn(u32, bool, Side) -> Shape;
+
+fn run(takes: Takes<'_>) -> Analysis {
+    let mut made = Made {
+        study: STUDY.to_owned(),
+        ..Made::default()
+    };
+    let shape = |trial: &lab_study::plan::Trial| {
+        let is_b = format!("{:?}", trial.cell["variant"]).contains("\"b\"");
+        takes(trial.block, is_b, trial.duet.expect("a duet").side)
+    };
+    made.shapes = made.planned().trials.iter().map(shape).collect();
+    made.analysis()
+}
+
+/// The left side is slower by a tenth, *b* by `effect`, and blocks differ by much more than either.
+fn us(block: u32, is_b: bool, side: Side, effect: f64) -> u64 {
+    let of_side = if side == Side::Left { 1.1 } else { 1.0 };
+    let of_b = if is_b { 1.0 + effect } else { 1.0 };
+    (4_000.0 * of_side * of_b * (1.0 + 0.3 * f64::from(block % 5))).round() as u64
+}
+
+fn plain(effect: f64) -> impl Fn(u32, bool, Side) -> Shape {
+    move |block, is_b, side| Shape {
+        response_us: us(block, is_b, side, effect),
+        ..Shape::default()
+    }
+}
+
+/// The same beside programs that take half of the machine.
+fn disturbed(effect: f64) -> impl Fn(u32, bool, Side) -> Shape {
+    move |block, is_b, side| Shape {
+        response_us: us(block, is_b, side, effect),
+        circumstances: Circumstances {
+            clocks: Some(Clocks {
+                wall_start_ms: 0,
+                wall_end_ms: 30_000,
+                monotonic_ms: 30_000.0,
+            }),
+            others_during: vec![OtherProgram {
+                name: "rustc".to_owned(),
+                cpu_percent: 100.0,
+            }],
+            ..Circumstances::default()
+        },
+        ..Shape::default()
+    }
+}
+
+fn of(analysis: &Analysis, measure: Measure) -> &Comparison {
+    let mut all = analysis.comparisons.iter();
+    all.find(|one| one.metric == measure).expect("compared")
+}
+
+#[test]
+fn what_the_sides_differ_in_is_no_difference_of_the_variants() {
+    let alike = run(&plain(0.0));
+    let mean = of(&alike, Measure::Mean);
+    assert_eq!(mean.verdict, Some(Difference::Equal), "{mean:?}");
+    assert!((mean.ratio - 1.0).abs() < 0.002, "{mean:?}");
+    assert_eq!(alike.summary.outcome, Outcome::Ok, "{}", alike.headline);
+    let duet = alike.duet.expect("told");
+    let side = duet.sides.iter().find(|one| one.metric == Measure::P95);
+    let side = side.expect("it decides").ratio;
+    // Made-up times have a part that is the same on both.
+    assert!(side > 1.05 && side < 1.11, "{side}");
+    assert_eq!((duet.blocks.len(), duet.disturbed), (8, 0));
+    let on_left = duet.blocks.iter().filter(|block| block.a_is_left).count();
+    assert_eq!(on_left, 4);
+    for block in &duet.blocks {
+        assert!(block.windows > 1 && block.unpaired == 0, "{block:?}");
+        assert_eq!(block.b_later_ms.map(f64::abs), Some(0.25));
+    }
+}
+
+#[test]
+fn a_slower_variant_is_found_beside_noise_that_both_share() {
+    let analysis = run(&plain(0.05));
+    for measure in [Measure::Mean, Measure::P50, Measure::P95] {
+        let found = of(&analysis, measure);
+        assert_eq!(found.verdict, Some(Difference::Slower), "{found:?}");
+        let (low, high) = found.interval.expect("bounded");
+        assert!(
+            low < 1.055 && high > 1.045 && high - low < 0.02,
+            "{found:?}"
+        );
+        assert_eq!(found.blocks, 8);
+    }
+    assert_eq!(analysis.summary.outcome, Outcome::Regression);
+    assert_eq!(analysis.inference.least_blocks, 8);
+}
+
+/// A disturbance hides a part of a difference: one that shows is there, equality doesn't show.
+#[test]
+fn beside_others_a_difference_is_shown_and_equality_is_not() {
+    let slower = run(&disturbed(0.05));
+    assert!(
+        slower
+            .trials
+            .iter()
+            .all(|t| t.verdict == Verdict::Valid && t.disturbed)
+    );
+    let p95 = of(&slower, Measure::P95);
+    assert_eq!(p95.verdict, Some(Difference::Slower));
+    let alike = run(&disturbed(0.0));
+    let p95 = of(&alike, Measure::P95);
+    assert_eq!(p95.verdict, Some(Difference::CouldNotTell));
+    assert_eq!(alike.summary.outcome, Outcome::CouldNotTell);
+    assert_eq!(alike.duet.map(|duet| duet.disturbed), Some(8));
+}
+
+#[test]
+fn two_count_together_or_not_at_all() {
+    let analysis = run(&|block, is_b, side| Shape {
+        response_us: us(block, is_b, side, 0.0),
+        end: match (block, is_b) {
+            (2, true) => TrialEnd::SystemFailed {
+                message: "gone".to_owned(),
+            },
+            _ => TrialEnd::Complete,
+        },
+        ..Shape::default()
+    });
+    let of_block = analysis.trials.iter().filter(|trial| trial.block == 2);
+    let of_block: Vec<_> = of_block.collect();
+    assert!(
+        of_block
+            .iter()
+            .all(|trial| trial.verdict == Verdict::Invalid)
+    );
+    let partner = of_block.iter().find(|trial| trial.system_failure.is_none());
+    let check = &partner.expect("the other one").checks[0];
+    assert_eq!(check.name, "partner");
+    assert_eq!(of(&analysis, Measure::Mean).blocks, 7);
+    let verdict = of(&analysis, Measure::Mean).verdict;
+    assert_eq!(verdict, None, "seven blocks are too few");
+}

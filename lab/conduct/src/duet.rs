@@ -1,0 +1,274 @@
+//! Two trials at the same time: each in a thread of its own, on its half of the cores, with its own
+//! system and generator process. They meet before their ramps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::ScopedJoinHandle;
+use std::time::Duration;
+
+use lab_archive::{Pinning, QuietGate, TrialWriter};
+use lab_study::model::{Level, VARIANT};
+use lab_study::plan::{Plan, Trial};
+use lab_workload::Workload;
+
+use crate::ConductError;
+use crate::cores::{self, Pinned};
+use crate::course::{Beside, Conductor};
+use crate::event::Event;
+use crate::judged::{FailedCheck, Judged};
+use crate::meeting::Seat;
+use crate::repeats::Repeats;
+use crate::scratch::{Scratch, Work};
+use crate::trial::Done;
+
+/// Events that may wait for whoever watches.
+const QUEUE: usize = 64;
+
+/// What a trial lacks whose partner is not in the archive.
+const PARTNER: &str = "partner";
+
+/// The trials of a plan as they run: by themselves, or two at a time, the left one first.
+pub(crate) fn units(plan: &Plan) -> Vec<&[Trial]> {
+    let each = if plan.question.duet { 2 } else { 1 };
+    plan.trials.chunks(each).collect()
+}
+
+/// What is to run and to be repeated; a unit goes by its first trial.
+pub(crate) fn repeats(plan: &Plan, units: &[&[Trial]]) -> Repeats {
+    let of_plan = units.iter().map(|unit| (unit[0].id, unit[0].block));
+    let repeats = Repeats::new(of_plan, plan.question.repeats);
+    match plan.question.duet {
+        true => repeats.in_pairs(),
+        false => repeats,
+    }
+}
+
+/// What the duets of an archive came to, by the left trial of the plan: of `judged` trials, by the trial
+/// of the plan. One without the other, as a killed run may leave it, is no measurement.
+pub(crate) fn archived(
+    judged: &BTreeMap<u32, Vec<(u32, Judged)>>,
+) -> BTreeMap<u32, Vec<(u32, Judged)>> {
+    // The left trial of two has an odd number, whichever attempt it is.
+    let left_of = |id: u32| id - (id + 1) % 2;
+    let mut duets: BTreeMap<u32, BTreeMap<u32, Vec<&Judged>>> = BTreeMap::new();
+    for (of, attempts) in judged {
+        let duet = duets.entry(left_of(*of)).or_default();
+        for (id, judged) in attempts {
+            duet.entry(left_of(*id)).or_default().push(judged);
+        }
+    }
+    let came_to = |(id, both): (u32, Vec<&Judged>)| match both[..] {
+        [left, right] => (id, together([left.clone(), right.clone()])),
+        _ => (id, alone()),
+    };
+    let of_plan = |(of, attempts): (u32, BTreeMap<u32, Vec<&Judged>>)| {
+        (of, attempts.into_iter().map(came_to).collect())
+    };
+    duets.into_iter().map(of_plan).collect()
+}
+
+/// Those of which one is there without the other.
+pub(crate) fn unfinished(duets: &BTreeMap<u32, Vec<(u32, Judged)>>) -> Vec<u32> {
+    let is_half = |attempts: &[(u32, Judged)]| {
+        let last = attempts
+            .last()
+            .and_then(|(_, judged)| judged.failed.first());
+        last.is_some_and(|check| check.name == PARTNER)
+    };
+    let halves = duets.iter().filter(|(_, attempts)| is_half(attempts));
+    halves.map(|(of, _)| *of).collect()
+}
+
+/// What two trials come to that count only together.
+pub(crate) fn together([left, right]: [Judged; 2]) -> Judged {
+    let failed = |one: &Judged| !one.is_valid();
+    let is_outside = [&left, &right]
+        .into_iter()
+        .filter(|one| failed(one))
+        .all(|one| one.is_outside);
+    let system_failed = left.system_failed || right.system_failed;
+    let first = if failed(&left) { left } else { right };
+    Judged {
+        is_outside: is_outside && failed(&first),
+        system_failed,
+        ..first
+    }
+}
+
+/// A trial whose partner is not in the archive.
+fn alone() -> Judged {
+    let failed = FailedCheck {
+        name: PARTNER.to_owned(),
+        evidence: "the other trial of the duet is not in the archive".to_owned(),
+        advice: String::new(),
+    };
+    Judged {
+        failed: vec![failed],
+        is_outside: true,
+        ..Judged::default()
+    }
+}
+
+/// One of the two, with what its thread needs.
+pub(crate) struct Side<'r> {
+    pub(crate) run: Shared<'r>,
+    pub(crate) trial: Trial,
+    pub(crate) attempt_of: Option<u32>,
+    pub(crate) partner: u32,
+    pub(crate) workload: Arc<Workload>,
+    pub(crate) pinning: &'r Pinning,
+    pub(crate) scratch: Scratch,
+    pub(crate) work: &'r Work,
+    pub(crate) seat: Seat<'r>,
+    pub(crate) writer: TrialWriter,
+    pub(crate) quiet: Option<QuietGate>,
+    pub(crate) kernel: BTreeMap<String, String>,
+    pub(crate) after: Duration,
+}
+
+/// What both read of the run.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'r> {
+    pub(crate) program: &'r std::path::Path,
+    pub(crate) plan: &'r Plan,
+    pub(crate) snapshots: &'r crate::snapshot::Snapshots,
+    pub(crate) secrets: &'r lab_study::Secrets,
+    pub(crate) interrupt: &'r std::sync::atomic::AtomicBool,
+    pub(crate) control: &'r crate::control::Control,
+}
+
+/// Who else runs, for whoever watches the left trial.
+pub(crate) fn beside(right: &Trial, halves: &[Pinning; 2]) -> String {
+    let variant = match right.cell.get(VARIANT) {
+        Some(Level::Text(name)) => name.as_str(),
+        _ => "the other variant",
+    };
+    let cores = |half: &Pinning| {
+        let mut all = [&half.generator[..], &half.system].concat();
+        all.sort_unstable();
+        all.dedup();
+        cores::words(&all)
+    };
+    format!(
+        "in a duet, on {}; trial {} ({variant}) runs at the same time on {}",
+        cores(&halves[0]),
+        right.id,
+        cores(&halves[1])
+    )
+}
+
+pub(crate) type Came = Result<Option<Done>, ConductError>;
+
+/// Runs both, telling what the left one does and what goes wrong with either.
+pub(crate) fn side_by_side(sides: [Side<'_>; 2], events: &mut dyn FnMut(Event)) -> [Came; 2] {
+    std::thread::scope(|scope| {
+        let (sender, told) = sync_channel(QUEUE);
+        let running = sides.map(|side| {
+            let sender = sender.clone();
+            scope.spawn(move || side.conduct(&sender))
+        });
+        drop(sender);
+        for (is_left, event) in told {
+            if is_left || matches!(event, Event::Failed(_) | Event::Note(_)) {
+                events(event);
+            }
+        }
+        running.map(came)
+    })
+}
+
+fn came(thread: ScopedJoinHandle<'_, Came>) -> Came {
+    match thread.join() {
+        Ok(came) => came,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+impl Side<'_> {
+    /// Runs its trial on its half of the cores.
+    fn conduct(self, sender: &SyncSender<(bool, Event)>) -> Came {
+        let is_left = self.seat.is_left();
+        let _on_its_half = Pinned::to(&self.pinning.generator).map_err(ConductError::Cores)?;
+        // Nobody listens only when the run is over.
+        let mut events = |event: Event| drop(sender.send((is_left, event)));
+        let conductor = Conductor {
+            program: self.run.program,
+            plan: self.run.plan,
+            trial: &self.trial,
+            attempt_of: self.attempt_of,
+            workload: &self.workload,
+            pinning: self.pinning,
+            scratch: &self.scratch,
+            work: self.work,
+            snapshots: self.run.snapshots,
+            kernel: self.kernel,
+            secrets: self.run.secrets,
+            after: self.after,
+            quiet: self.quiet,
+            beside: Some(Beside {
+                partner: self.partner,
+                seat: self.seat,
+            }),
+            events: &mut events,
+            interrupt: self.run.interrupt,
+            control: self.run.control,
+        };
+        conductor.conduct(self.writer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outside() -> Judged {
+        Judged::made_up("other programs", true)
+    }
+
+    fn own() -> Judged {
+        Judged::made_up("waits", false)
+    }
+
+    #[test]
+    fn two_count_together() {
+        let valid = Judged::default;
+        assert!(together([valid(), valid()]).is_valid());
+        assert!(!together([valid(), valid()]).is_outside);
+        for both in [
+            [outside(), valid()],
+            [valid(), outside()],
+            [outside(), outside()],
+        ] {
+            assert!(together(both).may_be_repeated());
+        }
+        // What is still there isn't repeated because of what isn't.
+        for both in [[outside(), own()], [own(), outside()], [valid(), own()]] {
+            let judged = together(both);
+            assert!(
+                !judged.is_valid() && !judged.may_be_repeated(),
+                "{judged:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn half_a_duet_is_run_again() {
+        let archive = BTreeMap::from([
+            (1, vec![(1, Judged::default()), (7, Judged::default())]),
+            (2, vec![(2, outside()), (8, Judged::default())]),
+            (4, vec![(4, Judged::default())]),
+        ]);
+        let came = archived(&archive);
+        let of = |of: u32| -> Vec<(u32, bool)> {
+            let attempts = came[&of].iter();
+            attempts
+                .map(|(id, judged)| (*id, judged.is_valid()))
+                .collect()
+        };
+        assert_eq!(of(1), [(1, false), (7, true)]);
+        assert_eq!(of(3), [(3, false)]);
+        assert!(came[&3][0].1.may_be_repeated());
+        assert_eq!(unfinished(&came), [3]);
+    }
+}

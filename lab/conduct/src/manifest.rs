@@ -1,0 +1,41 @@
+//! What the archive says of a run as a whole.
+
+use std::path::Path;
+
+use lab_archive::{ARCHIVE_SCHEMA, Manifest, PROBE, Pinning};
+use lab_study::plan::Plan;
+use lab_study::{Loaded, Workload};
+use sha2::{Digest, Sha256};
+
+use crate::clock::calendar;
+use crate::machine;
+
+/// Of a run in the folder `out`; what was overridden is for the caller to add.
+pub(crate) fn manifest(loaded: &Loaded, plan: &Plan, out: &Path, pinning: &Pinning) -> Manifest {
+    let study_file = loaded.files.first().map_or(&[][..], |(_, bytes)| bytes);
+    Manifest {
+        schema: ARCHIVE_SCHEMA.to_owned(),
+        study: plan.study.clone(),
+        title: plan.title.clone(),
+        file_hash: format!("sha256:{}", hex(&Sha256::digest(study_file))),
+        seed: plan.seed,
+        speed: plan.speed,
+        overrides: Vec::new(),
+        started: calendar(),
+        environment: machine::environment(out, pinning.clone()),
+        steps: step_names(&loaded.study.workload),
+        files: loaded.files.iter().map(|(name, _)| name.clone()).collect(),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Names by the driver's numbers: the steps, then the probe.
+fn step_names(workload: &Workload) -> Vec<String> {
+    let steps = workload.session.steps.iter().map(|step| step.name.clone());
+    steps
+        .chain(workload.probe.iter().map(|_| PROBE.to_owned()))
+        .collect()
+}

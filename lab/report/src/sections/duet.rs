@@ -1,0 +1,114 @@
+//! Trials that ran at the same time: how they were compared, and what that does not say.
+
+use crate::Analysis;
+use crate::document::{Block, Cell, Column, Kind, Row, Section, Table};
+use crate::format::{list, ms, plural};
+use crate::model::{Duet, DuetBlock};
+
+const HOW: &str = "Both variants ran at the same time, each with its load generator on a half of this \
+                   machine's cores; which had which half was drawn by lot, in equal shares. A hold is cut \
+                   into windows, and each window of the one variant is compared with the same window of \
+                   the other: what disturbs both cancels (Bulej et al., “Duet Benchmarking: Improving \
+                   Measurement Accuracy in the Cloud”, ICPE 2020). The mean over a block's windows is the \
+                   block's value, and the block is the unit of all that is judged.";
+
+const NOT_SAID: [&str; 3] = [
+    "What it does not say: how fast either variant is, or how much it carries. All other figures of this \
+     report are those of half a machine whose other half is busy.",
+    "A disturbance of one half alone does not cancel. It favours neither variant, since the halves are \
+     swapped, and makes the intervals wider. So checks that fail because something outside took the CPU \
+     only warn here.",
+    "The variants share memory, caches, and the disk: one that uses much of these slows the other, and \
+     their difference seems smaller than it would be with each alone.",
+];
+
+/// The section, where the study asks for duets.
+pub(super) fn duet(analysis: &Analysis) -> Option<Section> {
+    let duet = analysis.duet.as_ref()?;
+    let mut blocks = vec![Block::Paragraph(HOW.to_owned())];
+    blocks.extend(disturbed(duet).map(Block::Paragraph));
+    blocks.extend(sides(duet).map(Block::Paragraph));
+    if !duet.blocks.is_empty() {
+        blocks.push(Block::Table(table(duet)));
+    }
+    blocks.push(Block::List(NOT_SAID.map(str::to_owned).to_vec()));
+    Some(Section::new("Duet", blocks))
+}
+
+/// What a disturbance leaves to be said.
+fn disturbed(duet: &Duet) -> Option<String> {
+    (duet.disturbed > 0).then(|| {
+        format!(
+            "In {} of {} something outside competed with both so much that neither trial would be a \
+             measurement by itself. That adds to the times of both and hides a part of their \
+             difference: one that is shown is there, and rather larger; where more than one pair in ten \
+             was so disturbed, nothing is called equal.",
+            duet.disturbed,
+            plural(duet.blocks.len(), "pair"),
+        )
+    })
+}
+
+/// What the halves differ in.
+fn sides(duet: &Duet) -> Option<String> {
+    let of_measure = |one: &crate::model::SideEffect| {
+        format!("{} {}", one.metric.name(), one.metric.change(one.ratio))
+    };
+    let found: Vec<String> = duet.sides.iter().map(of_measure).collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "The left half beside the right one, whichever variant was there: {}. That is in no comparison.",
+            list(&found)
+        )
+    })
+}
+
+fn table(duet: &Duet) -> Table {
+    let columns = [
+        ("block", Kind::Number),
+        ("a", Kind::Text),
+        ("b", Kind::Text),
+        ("a on the", Kind::Text),
+        ("b began later by, ms", Kind::Number),
+        ("windows", Kind::Number),
+        ("b beside a", Kind::Number),
+    ];
+    let columns = columns.map(|(head, kind)| Column::new(head, kind)).to_vec();
+    let rows = duet.blocks.iter().map(|block| row(duet, block)).collect();
+    Table::new("Duets", "pair of trials", columns, rows)
+}
+
+fn row(duet: &Duet, block: &DuetBlock) -> Row {
+    let side = if block.a_is_left { "left" } else { "right" };
+    let change = block.ratio.map(|ratio| duet.metric.change(ratio));
+    let change = change.map_or_else(
+        || "–".to_owned(),
+        |change| format!("{} {change}", duet.metric.name()),
+    );
+    let windows = match block.unpaired {
+        0 => block.windows.to_string(),
+        n => format!("{} ({n} without a partner)", block.windows),
+    };
+    let later = block.b_later_ms.map_or_else(|| "–".to_owned(), ms);
+    let (a, b) = &block.labels;
+    let sentence = format!(
+        "block {}: {b} (trial {}) beside {a} (trial {}, on the {side}): {change}, over {windows} windows",
+        block.block + 1,
+        block.b,
+        block.a
+    );
+    let texts = [
+        (block.block + 1).to_string(),
+        format!("{a} (trial {})", block.a),
+        format!("{b} (trial {})", block.b),
+        side.to_owned(),
+        later,
+        windows,
+        change,
+    ];
+    Row {
+        struck: false,
+        cells: texts.into_iter().map(Cell::text).collect(),
+        sentence: Some(sentence),
+    }
+}

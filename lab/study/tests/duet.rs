@@ -1,0 +1,132 @@
+//! Plans of duets: two trials next to each other, each side as often with each variant; and what can't
+//! run at the same time as another.
+
+#[expect(dead_code, reason = "its study has no duet")]
+mod faults;
+
+use faults::{Fault, WORKLOAD, load, snapshot};
+use lab_plan::Side;
+use lab_study::model::{Level, VARIANT};
+use lab_study::plan::{Plan, PlanOptions, Trial, plan};
+use lab_study::{Files, load_study};
+
+const STUDY: &str = "\
+study: pages
+title: Two variants at once
+workload: pages
+matrix:
+  users: [10, 20]
+variants:
+  old: { command: { start: [server, \"{{ port }}\"] } }
+  new: { command: { start: [server, \"{{ port }}\", --new] } }
+load: { users: \"{{ users }}\", ramp: 10s, hold: 4 cycles }
+trials: 9
+duet: true
+";
+
+/// Of the study.
+const VARIANTS: &str = "\
+variants:
+  old: { command: { start: [server, \"{{ port }}\"] } }
+  new: { command: { start: [server, \"{{ port }}\", --new] } }
+";
+
+struct Folder;
+
+impl Files for Folder {
+    fn read(&self, path: &str) -> Result<Vec<u8>, std::io::Error> {
+        Ok(match path.ends_with(".study.yaml") {
+            true => STUDY.as_bytes().to_vec(),
+            false => WORKLOAD.as_bytes().to_vec(),
+        })
+    }
+}
+
+fn planned(seed: u64) -> Plan {
+    let study = load_study("s.study.yaml", &Folder, &[]).unwrap().study;
+    let options = PlanOptions {
+        speed: 1.0,
+        seed: Some(seed),
+    };
+    plan(&study, &options).unwrap()
+}
+
+fn is_new(trial: &Trial) -> bool {
+    trial.cell[VARIANT] == Level::Text("new".to_owned())
+}
+
+#[test]
+fn partners_stand_next_to_each_other_and_differ_in_the_variant_alone() {
+    for seed in 1..20 {
+        let plan = planned(seed);
+        assert_eq!(plan, planned(seed));
+        assert!(plan.question.duet && plan.trials.len() == 36);
+        for pair in plan.trials.chunks(2) {
+            let [left, right] = pair else {
+                panic!("{pair:?}")
+            };
+            let sides = [left, right].map(|trial| trial.duet.expect("a duet"));
+            assert_eq!((sides[0].side, sides[0].partner), (Side::Left, right.id));
+            assert_eq!((sides[1].side, sides[1].partner), (Side::Right, left.id));
+            assert_eq!(left.block, right.block);
+            assert_eq!(left.cell["users"], right.cell["users"]);
+            assert_ne!(is_new(left), is_new(right));
+            // Both send the same.
+            assert_eq!(left.prediction, right.prediction);
+        }
+    }
+}
+
+#[test]
+fn sides_are_drawn_by_lot_in_equal_shares() {
+    let mut lots = std::collections::BTreeSet::new();
+    for seed in 1..40 {
+        let plan = planned(seed);
+        let lefts = plan.trials.iter().step_by(2);
+        let of_block: Vec<(u32, bool)> = lefts.map(|left| (left.block, is_new(left))).collect();
+        // The same for all pairs of a block: labels are exchanged for all of them together.
+        for two in of_block.windows(2).filter(|two| two[0].0 == two[1].0) {
+            assert_eq!(two[0].1, two[1].1);
+        }
+        let lot: Vec<bool> = of_block.iter().step_by(2).map(|(_, new)| *new).collect();
+        assert_eq!(lot.iter().filter(|new| **new).count(), 4, "of nine");
+        lots.insert(lot);
+    }
+    assert!(lots.len() > 20, "{}", lots.len());
+}
+
+#[test]
+fn what_runs_alone_is_no_duet() {
+    let one = "  new: { command: { start: [server, \"{{ port }}\", --new] } }\n";
+    let new = "new: { command: { start: [server, \"{{ port }}\", --new] } }";
+    let faults: &[Fault] = &[
+        ("one variant", one, ""),
+        ("no switch", "duet: true", "duet: both"),
+        ("with a control", "duet: true", "duet: true\ncontrol: true"),
+        ("more generators", "ramp: 10s,", "ramp: 10s, generators: 2,"),
+        (
+            "attached",
+            new,
+            "new: { attach: { url: \"http://localhost:80\" } }",
+        ),
+        ("cores", "--new] } }", "--new] }, cpus: 1 }"),
+        (
+            "kernel settings that differ",
+            "--new] } }",
+            "--new] }, kernel: { vm.swappiness: 10 } }",
+        ),
+        (
+            "left out",
+            "  users: [10, 20]\n",
+            "  users: [10, 20]\n  exclude: [{ variant: new, users: 10 }]\n",
+        ),
+    ];
+    let both = "variants:\n  old: { command: { start: [server], port: 8080 } }\n  new: { command: { start: [server, --new], port: 8080 } }\n";
+    let ports: &[Fault] = &[("one port", VARIANTS, both)];
+    let read = |text: &str| load(text.as_bytes(), WORKLOAD.as_bytes());
+    insta::assert_snapshot!(format!(
+        "{}{}",
+        snapshot(STUDY, faults, read),
+        snapshot(STUDY, ports, read)
+    ));
+}

@@ -1,0 +1,189 @@
+//! Runs a study of two systems that are alike many times, each with its own seed, and counts how often
+//! it tells them apart: `alike [--times N] [--seed N] [--most N] STUDY [FLAGS OF plimsoll run…]`.
+//!
+//! A study that does its work shows a difference where there is none in one case of twenty. It runs real
+//! servers, and takes as long as that many studies do; an answer that is open is no difference.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use plimsoll_tests::program;
+use serde_json::Value;
+
+const USAGE: &str = "usage: alike [--times N] [--seed N] [--most N] STUDY [FLAGS OF plimsoll run…]";
+
+struct Options {
+    times: u64,
+    /// Of the first study; the next ones count on from it.
+    seed: u64,
+    /// Studies that may show a difference.
+    most: u64,
+    /// The study, and flags.
+    run: Vec<String>,
+}
+
+fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
+    let mut options = Options {
+        times: 20,
+        seed: 1,
+        most: 1,
+        run: Vec::new(),
+    };
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--times" => options.times = args.next()?.parse().ok()?,
+            "--seed" => options.seed = args.next()?.parse().ok()?,
+            "--most" => options.most = args.next()?.parse().ok()?,
+            _ => options.run = std::iter::once(arg).chain(args.by_ref()).collect(),
+        }
+    }
+    (!options.run.is_empty() && options.times > 0).then_some(options)
+}
+
+fn main() -> ExitCode {
+    let Some(options) = options(std::env::args().skip(1)) else {
+        eprintln!("{USAGE}");
+        return ExitCode::FAILURE;
+    };
+    let program = program();
+    let mut counts = Counts::default();
+    for seed in (options.seed..).take(usize::try_from(options.times).unwrap_or(usize::MAX)) {
+        let result = study(program, &options.run, seed);
+        match result.as_ref().map(answer) {
+            Some(Ok((decision, sentence))) => {
+                counts.add(&decision);
+                println!("seed {seed}: {sentence}");
+            }
+            Some(Err(why)) => {
+                counts.add("nothing");
+                println!("seed {seed}: {why}");
+            }
+            None => {
+                eprintln!("alike: the study with seed {seed} has no result");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    println!("{}", counts.sentence(options.times));
+    match counts.different <= options.most && counts.answered() > 0 {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+/// What studies came to.
+#[derive(Debug, Default, PartialEq)]
+struct Counts {
+    different: u64,
+    alike: u64,
+    open: u64,
+    unanswered: u64,
+}
+
+impl Counts {
+    fn add(&mut self, decision: &str) {
+        let count = match decision {
+            "better" | "worse" => &mut self.different,
+            "equal" | "not_worse" => &mut self.alike,
+            "could_not_tell" => &mut self.open,
+            _ => &mut self.unanswered,
+        };
+        *count += 1;
+    }
+
+    /// Those that could have shown one.
+    fn answered(&self) -> u64 {
+        self.different + self.alike + self.open
+    }
+
+    fn sentence(&self, times: u64) -> String {
+        format!(
+            "alike: {} of {times} studies show a difference that is not there; {} are equal, {} could \
+             not tell, {} have too few measurements",
+            self.different, self.alike, self.open, self.unanswered
+        )
+    }
+}
+
+/// The result of a run.
+fn study(program: &Path, arguments: &[String], seed: u64) -> Option<Value> {
+    let folder = tempfile::tempdir().ok()?;
+    let out = folder.path().join("run");
+    let status = Command::new(program)
+        .arg("run")
+        .args(arguments)
+        .args(["--seed", &seed.to_string(), "--out"])
+        .arg(&out)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.ok()?;
+    serde_json::from_slice(&fs::read(out.join("result.json")).ok()?).ok()
+}
+
+/// The decision in a word and in a sentence; or why there is none.
+fn answer(result: &Value) -> Result<(String, String), String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let answer = &result["answer"];
+    match text(&answer["decision"]).zip(text(&answer["sentence"])) {
+        Some(found) => Ok(found),
+        None => Err(text(&result["headline"]).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_the_options_is_the_run() {
+        let parsed = |text: &str| {
+            let found = options(text.split_whitespace().map(str::to_owned));
+            found.map(|one| (one.times, one.seed, one.most, one.run.len()))
+        };
+        assert_eq!(parsed("self.study.yaml"), Some((20, 1, 1, 1)));
+        let all = "--times 3 --most 0 --seed 9 s.yaml --speed 60 --seed 4";
+        assert_eq!(parsed(all), Some((3, 9, 0, 5)));
+        for wrong in ["", "--times 3", "--times 0 x", "--seed x y"] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_open_is_no_difference_and_what_is_missing_no_answer() {
+        let mut counts = Counts::default();
+        let decisions = [
+            "better",
+            "worse",
+            "equal",
+            "not_worse",
+            "could_not_tell",
+            "not_answered",
+        ];
+        for decision in decisions {
+            counts.add(decision);
+        }
+        let expected = Counts {
+            different: 2,
+            alike: 2,
+            open: 1,
+            unanswered: 1,
+        };
+        assert_eq!(counts, expected);
+        assert_eq!(counts.answered(), 5);
+    }
+
+    #[test]
+    fn an_answer_is_read_from_a_result() {
+        let result = serde_json::json!({
+            "headline": "All is well.",
+            "answer": { "decision": "equal", "sentence": "b and a: equal." },
+        });
+        let found = answer(&result).expect("there is one");
+        assert_eq!(found, ("equal".to_owned(), "b and a: equal.".to_owned()));
+        let none = serde_json::json!({ "headline": "Not a measurement." });
+        assert_eq!(answer(&none), Err("Not a measurement.".to_owned()));
+    }
+}

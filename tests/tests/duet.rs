@@ -1,0 +1,99 @@
+//! Two systems at the same time, each with its generator on its half of the machine: what the archive
+//! and the report have of it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread::available_parallelism;
+
+use plimsoll_tests::{program, repository};
+use serde_json::Value;
+
+/// Few users, so that a debug build on a busy machine keeps up with them.
+const STUDY: &str = "\
+study: both
+title: The same server under two names, at the same time
+workload: WORKLOAD
+variants:
+  a: { groupware: { http_threads: 2 } }
+  b: { groupware: { http_threads: 2 } }
+load: { users: 10, ramp: 2m, hold: 1 cycles }
+trials: 2
+repeats: 0
+duet: true
+";
+
+fn run(folder: &Path, resume: bool) -> Output {
+    let study = folder.join("both.study.yaml");
+    let workload = repository().join("workloads/calendar.workload.yaml");
+    let workload = workload.to_str().expect("UTF-8");
+    fs::write(&study, STUDY.replace("WORKLOAD", workload)).expect("written");
+    let mut command = Command::new(program());
+    command
+        .arg("run")
+        .arg(&study)
+        .args(["--speed", "240", "--out"])
+        .arg(folder.join("run"))
+        .args(resume.then_some("--resume"))
+        .env("PLIMSOLL_PATIENCE", "0")
+        .stdin(Stdio::null());
+    command.output().expect("the program runs")
+}
+
+fn json(path: &Path) -> Value {
+    let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn cores(record: &Value) -> BTreeSet<u64> {
+    let pinning = &record["duet"]["pinning"];
+    let of = |side: &str| pinning[side].as_array().cloned().unwrap_or_default();
+    let all = [of("generator"), of("system")].concat();
+    all.iter().filter_map(Value::as_u64).collect()
+}
+
+#[test]
+fn two_trials_run_at_the_same_time_on_cores_of_their_own() {
+    if available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        eprintln!("skipped: a duet needs two cores");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(folder.path(), false);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let trial = |id: u32| folder.path().join(format!("run/trials/{id:03}"));
+    let records = [1, 2, 3, 4].map(|id| json(&trial(id).join("trial.json")));
+    for (at, record) in records.iter().enumerate() {
+        assert_eq!(record["end"]["how"], "complete", "{record}\n{said}");
+        let partner = &records[at ^ 1];
+        assert_eq!(record["duet"]["partner"], partner["id"]);
+        assert_eq!(record["duet"]["left"], at % 2 == 0);
+        assert!(cores(record).is_disjoint(&cores(partner)), "{record}");
+        // They met: both ramps began, each by so much later as the other earlier.
+        let later = |of: &Value| of["duet"]["later_ms"].as_f64().expect("both began");
+        assert!((later(record) + later(partner)).abs() < 1e-6, "{record}");
+        let counters = fs::read_to_string(trial(at as u32 + 1).join("monitor.csv"));
+        let counters = counters.expect("sampled");
+        let head = counters.lines().next().expect("a head");
+        assert!(head.contains("generator.cpu_percent"), "{head}");
+        assert!(head.contains("partner.cpu_percent"), "{head}");
+    }
+    let result = json(&folder.path().join("run/result.json"));
+    assert!(result["duet"]["blocks"].is_array(), "{}", result["duet"]);
+    let page = fs::read_to_string(folder.path().join("run/report.html")).expect("a report");
+    assert!(page.contains("ICPE 2020") && page.contains("What it does not say"));
+    assert!(!folder.path().join("run/work").exists());
+
+    // Half a duet, as a killed run may leave it: both run again, and what is there stays.
+    fs::remove_dir_all(trial(4)).expect("it is there");
+    let output = run(folder.path(), true);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let again = [5, 6].map(|id| json(&trial(id).join("trial.json")));
+    assert_eq!(
+        again.each_ref().map(|one| &one["attempt_of"]),
+        [3, 4],
+        "{said}"
+    );
+    assert_eq!(json(&trial(3).join("trial.json")), records[2]);
+}
