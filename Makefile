@@ -8,7 +8,7 @@ SEED ?= 1
 KILLS ?= 1000
 ALIKE ?= studies/self.study.yaml
 
-.PHONY: abuse alike browser test test-disturbed fmt lint docs tests measure bench crashes kills demo deny fuzz help
+.PHONY: abuse alike browser nats test test-disturbed fmt lint docs tests measure bench crashes kills demo deny fuzz help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -27,7 +27,7 @@ docs:
 
 # The whole-product tests start the real program, so it is built first, by the README's command. Tidy
 # is one of the tests.
-tests: browser
+tests: browser nats
 	$(CARGO) run --locked -- --version
 	$(CARGO) test --workspace --locked
 
@@ -45,6 +45,9 @@ alike: ## 20 studies of a server beside itself (ALIKE=STUDY SPEED=N): at most on
 
 browser: ## install the browser that tests of the pages drive, where that is possible
 	@tests/browser.sh
+
+nats: ## install the server that tests of agents meet at, where that is possible
+	@tests/nats.sh
 
 demo: ## run the calendar study at 60 times real speed and print where its report is
 	$(CARGO) run --release --locked -- run $(STUDY) --speed $(SPEED)

@@ -11,6 +11,7 @@ use lab_conduct::Patience;
 use lab_plan::Decides;
 
 use crate::beginning::{CompletionsArgs, ImportArgs, InitArgs, ManArgs};
+use crate::fleeting::{AgentArgs, AgentsArgs, HubArgs, RunAgentsArgs};
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs};
 use crate::trying::{BenchArgs, QuickArgs};
 
@@ -75,6 +76,12 @@ pub(crate) enum Command {
     Data(DataArgs),
     /// Move the records of a groupware server between a data folder and a database
     Store(StoreArgs),
+    /// Run the hub where load generators on other machines and runs meet
+    Hub(HubArgs),
+    /// Invite, list, and end load generators on other machines
+    Agents(AgentsArgs),
+    /// Be a load generator for runs on other machines
+    Agent(AgentArgs),
     /// Register, show, disable, and remove users of a running groupware server
     Users(UsersArgs),
     /// List and end the sessions of a running groupware server
@@ -121,6 +128,9 @@ Examples:
   plimsoll run studies/calendar.study.yaml --resume      go on with the newest unfinished run, and
                                                          repeat what was disturbed
 
+By load generators on other machines (see `plimsoll hub`):
+  plimsoll run shop.study.yaml --agents 3
+
 A server that runs already, without a study:
   plimsoll run --url http://127.0.0.1:8080 shop.workload.yaml -c 50 --for 1m
 
@@ -165,6 +175,8 @@ pub(crate) struct RunArgs {
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) gate: GateArgs,
+    #[command(flatten)]
+    pub(crate) agents: RunAgentsArgs,
     #[command(flatten)]
     pub(crate) quick: QuickArgs,
 }

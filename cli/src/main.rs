@@ -9,6 +9,7 @@ mod config_file;
 mod database;
 mod exit;
 mod files;
+mod fleeting;
 mod interrupt;
 mod length;
 mod operating;
@@ -63,6 +64,9 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Restore(args) => commands::restore::run(args),
         Command::Data(args) => commands::data::run(args),
         Command::Store(args) => commands::store::run(args),
+        Command::Hub(args) => commands::fleet::hub(args),
+        Command::Agents(args) => commands::fleet::agents(args),
+        Command::Agent(args) => commands::fleet::agent(args),
         Command::Users(args) => commands::users::run(args),
         Command::Sessions(args) => commands::users::sessions(args),
         Command::Mail(args) => commands::mail::run(args),

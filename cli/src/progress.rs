@@ -244,6 +244,9 @@ impl Display {
             TrialEnd::GeneratorFailed { message } => {
                 format!("{}: the load generator failed: {message}", self.trial)
             }
+            TrialEnd::AgentLost { message } => {
+                format!("{}: no measurement: {message}", self.trial)
+            }
         };
         self.line(&text);
     }

@@ -144,6 +144,13 @@ fn help_of_every_command() {
         "schema",
         "completions",
         "man",
+        "hub",
+        "agents",
+        "agents invite",
+        "agents list",
+        "agents stop",
+        "agents remove",
+        "agent",
     ] {
         let said = place.run(&format!("{command} --help"));
         assert_eq!(said.code, Some(0));

@@ -28,5 +28,6 @@ pub(crate) fn new(
         state: state::folder(args.state.as_deref())?,
         patience: Patience::default(),
         control: Control::default(),
+        elsewhere: None,
     })
 }

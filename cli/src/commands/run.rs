@@ -13,7 +13,7 @@ use lab_study::{Files, Secrets};
 
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::plan::describe;
-use crate::commands::{load, print, quick, report, request, watch};
+use crate::commands::{fleet, load, print, quick, report, request, watch};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
@@ -38,12 +38,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         let text = describe(&plan);
         let request = request::new(&args.study, (loaded, plan), out(args, "dry-run")?, false)?;
         print(&text)?;
+        print(&fleet::planned(&args.agents)?)?;
         preflight(&request).map_err(|error| failure(&error))?;
         return print("dry run: nothing was started\n");
     }
     let out = out(args, &plan.study)?;
     let mut request = request::new(&args.study, (loaded, plan), out, args.resume)?;
     request.patience = args.patience;
+    request.elsewhere = fleet::crew(&args.agents)?;
     let outcome = conduct(&request, args.live)?;
     finish(args, &outcome, &request.loaded.secrets)
 }
@@ -125,7 +127,7 @@ fn finish(args: &RunArgs, outcome: &Outcome, secrets: &Secrets) -> Result<Exit, 
     let resume = format!(
         "plimsoll run {} {}--resume --out {}",
         args.study.study.display(),
-        quick::again(&args.quick) + &again(&args.study, secrets),
+        quick::again(&args.quick) + &again(&args.study, secrets) + &fleet::again(&args.agents),
         outcome.dir.display()
     );
     if !outcome.interrupted && outcome.disturbed > 0 {

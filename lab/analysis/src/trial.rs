@@ -88,7 +88,9 @@ pub(crate) fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
         checks: found,
         batches: match input.data.record.end {
             TrialEnd::Complete => batches(&names, input.data, &sums),
-            TrialEnd::SystemFailed { .. } | TrialEnd::GeneratorFailed { .. } => Vec::new(),
+            TrialEnd::SystemFailed { .. }
+            | TrialEnd::GeneratorFailed { .. }
+            | TrialEnd::AgentLost { .. } => Vec::new(),
         },
     })
 }
@@ -363,7 +365,7 @@ fn demand_s(input: &Input<'_>, monitored: &counters::Monitored, sums: &Sums) -> 
 
 fn system_failure(end: &TrialEnd) -> Option<String> {
     match end {
-        TrialEnd::Complete | TrialEnd::GeneratorFailed { .. } => None,
+        TrialEnd::Complete | TrialEnd::GeneratorFailed { .. } | TrialEnd::AgentLost { .. } => None,
         TrialEnd::SystemFailed { message } => Some(message.clone()),
     }
 }

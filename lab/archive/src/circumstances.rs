@@ -28,6 +28,38 @@ pub struct Circumstances {
     pub others_during: Vec<OtherProgram>,
     /// Limits, and how near ramp and hold came to them.
     pub limits: LimitsReached,
+    /// Who drove the load, where agents did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<Agent>,
+}
+
+/// A program that drove a part of the load, wherever it ran.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Agent {
+    /// Its name.
+    pub name: String,
+    /// Its machine's name.
+    pub host: String,
+    /// Its program's version.
+    pub version: String,
+    /// Drawn by its machine's kernel at each start.
+    pub boot_id: String,
+    /// Its workers.
+    pub workers: u32,
+    /// Its part of the load, against the others' weights.
+    pub weight: u32,
+    /// How much more its monotonic clock read than that of the machine that conducted, where that was
+    /// known best, ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset_ms: Option<f64>,
+    /// The offset was off by no more, ms; the most at any time of the trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_ms: Option<f64>,
+    /// What two measurements of the offset, one after the other, were apart beyond their bounds, ms; the
+    /// most of the trial. Clocks do not part like that: one of them stood still, or was another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub apart_ms: Option<f64>,
 }
 
 /// The wait for a quiet machine before a trial.

@@ -32,14 +32,15 @@ mod wire;
 mod writer;
 
 pub use circumstances::{
-    Circumstances, Clocks, LimitsReached, OtherProgram, QuietGate, StartingState, Throttled, Used,
+    Agent, Circumstances, Clocks, LimitsReached, OtherProgram, QuietGate, StartingState, Throttled,
+    Used,
 };
 pub use error::ArchiveError;
 pub use follow::{Follow, Growth};
 pub use hlog::Interval;
 pub use log::{EventLine, EventLog, Happening};
 pub use model::{
-    DuetRecord, Environment, ErrorClass, ErrorExample, GeneratorHealth, LatenessLine, Manifest,
+    ClockLine, DuetRecord, Environment, ErrorClass, ErrorExample, GeneratorHealth, LatenessLine, Manifest,
     Pinning, RawBaseline, StepLine, TrialEnd, TrialRecord, Unanswered, WindowLine,
 };
 pub use monitor::MonitorTable;

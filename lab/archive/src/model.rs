@@ -152,6 +152,11 @@ pub enum TrialEnd {
         /// Which, how it ended, and its last words.
         message: String,
     },
+    /// An agent was lost that drove a part of the load, or the way to it; of the load a part was missing.
+    AgentLost {
+        /// Which, and what was seen of the loss.
+        message: String,
+    },
 }
 
 /// New files written to the disk that holds the system's data, chunk by chunk, each synced before the
@@ -229,6 +234,19 @@ pub struct GeneratorHealth {
     pub nice: Option<i64>,
     /// Peak resident memory of the generator's process.
     pub rss_mb_max: f64,
+}
+
+/// One line of `clocks.jsonl`: what an agent's monotonic clock was known to be off.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClockLine {
+    /// When, on the trial's clock; before its 0 with a minus.
+    pub t_ms: f64,
+    /// The agent.
+    pub agent: String,
+    /// How much more its clock read than that of the machine that conducted.
+    pub offset_ms: f64,
+    /// The offset was off by no more.
+    pub bound_ms: f64,
 }
 
 /// One line of `windows.jsonl`: counts of one window, all workers merged.

@@ -17,6 +17,7 @@ pub(crate) const TRIAL: &str = "trial.json";
 pub(crate) const WINDOWS: &str = "windows.jsonl";
 pub(crate) const HLOG: &str = "steps.hlog";
 pub(crate) const MONITOR: &str = "monitor.csv";
+pub(crate) const CLOCKS: &str = "clocks.jsonl";
 pub(crate) const SYSTEM_LOG: &str = "system.log";
 const PARTIAL: &str = ".partial";
 

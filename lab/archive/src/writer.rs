@@ -16,7 +16,7 @@ use crate::hlog::{self, Encoder};
 use crate::sink::{self, Sink};
 use crate::wire::{self, ManifestFile, Sizes, TrialFile};
 use crate::{
-    ARCHIVE_SCHEMA, ArchiveError, Environment, Manifest, Pinning, Series, TRIAL_SCHEMA,
+    ARCHIVE_SCHEMA, ArchiveError, ClockLine, Environment, Manifest, Pinning, Series, TRIAL_SCHEMA,
     TrialRecord, WindowLine, monitor, names,
 };
 
@@ -345,6 +345,7 @@ pub struct TrialWriter {
     hlog: Sink,
     encoder: Encoder,
     monitor: Option<MonitorSink>,
+    clocks: Option<Sink>,
 }
 
 #[derive(Debug)]
@@ -366,7 +367,23 @@ impl TrialWriter {
             hlog,
             encoder: Encoder::default(),
             monitor: None,
+            clocks: None,
         })
+    }
+
+    /// Writes what an agent's clock was known to be off.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Write`], for a full disk too.
+    pub fn clock(&mut self, line: &ClockLine) -> Result<(), ArchiveError> {
+        let path = self.partial.join(names::CLOCKS);
+        let mut bytes = serde_json::to_vec(line).map_err(|e| ArchiveError::unwritable(&path, e))?;
+        bytes.push(b'\n');
+        let sink = match &mut self.clocks {
+            Some(sink) => sink,
+            none => none.insert(Sink::create(path)?),
+        };
+        sink.put(&bytes)
     }
 
     /// The file that the system's output goes to.
@@ -463,6 +480,9 @@ impl TrialWriter {
         sizes.insert(names::HLOG.to_owned(), self.hlog.seal()?);
         if let Some(monitor) = self.monitor {
             sizes.insert(names::MONITOR.to_owned(), monitor.sink.seal()?);
+        }
+        if let Some(clocks) = self.clocks {
+            sizes.insert(names::CLOCKS.to_owned(), clocks.seal()?);
         }
         sync_output(&self.partial.join(names::SYSTEM_LOG))?;
         let mut record = record.clone();

@@ -92,6 +92,7 @@ pub fn attend(
         beside: None,
         secrets: &secrets,
         control: &request.control,
+        elsewhere: None,
         events: &mut told,
         interrupt,
     };
@@ -99,7 +100,7 @@ pub fn attend(
     kernel.put_back().and(kernel.finish())?;
     match stopped {
         Ok(()) => Ok(Attended::Through),
-        Err(Stop::System(message) | Stop::Generator(message)) => {
+        Err(Stop::System(message) | Stop::Generator(message) | Stop::Lost(message)) => {
             Ok(Attended::SystemFailed(secrets.masked(&message)))
         }
         Err(Stop::Interrupted) => Ok(Attended::Interrupted),

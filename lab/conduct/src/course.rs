@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use lab_archive::{Circumstances, ErrorExample, Pinning, QuietGate, RawBaseline};
 use lab_driver::DriverEvent;
+use lab_driver::remote::Elsewhere;
 use lab_study::Secrets;
 use lab_study::plan::{Plan, Trial};
 use lab_workload::{User, Workload};
@@ -51,6 +52,8 @@ pub(crate) struct Conductor<'a> {
     pub(crate) events: &'a mut dyn FnMut(Event),
     pub(crate) interrupt: &'a AtomicBool,
     pub(crate) control: &'a Control,
+    /// Who drives the load in the place of this machine.
+    pub(crate) elsewhere: Option<&'a Arc<dyn Elsewhere>>,
 }
 
 /// The other trial of a duet.

@@ -19,6 +19,13 @@ pub(crate) struct ThreadTimes {
     waited: Option<Duration>,
 }
 
+impl ThreadTimes {
+    /// Of a worker on another machine.
+    pub(crate) fn new(cpu: Duration, waited: Option<Duration>) -> Self {
+        Self { cpu, waited }
+    }
+}
+
 /// Reads a worker's times; `None` when it has ended.
 pub(crate) fn thread_times(worker: WorkerThread) -> Option<ThreadTimes> {
     let WorkerThread { pid, tid } = worker;

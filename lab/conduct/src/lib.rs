@@ -19,6 +19,7 @@
 
 mod attach;
 mod attend;
+mod away;
 mod calibrate;
 mod child;
 mod clock;

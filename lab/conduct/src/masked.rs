@@ -27,7 +27,9 @@ pub(crate) fn record(secrets: &Secrets, record: &mut TrialRecord) {
 fn end(secrets: &Secrets, end: &mut TrialEnd) {
     match end {
         TrialEnd::Complete => {}
-        TrialEnd::SystemFailed { message } | TrialEnd::GeneratorFailed { message } => {
+        TrialEnd::SystemFailed { message }
+        | TrialEnd::GeneratorFailed { message }
+        | TrialEnd::AgentLost { message } => {
             *message = secrets.masked(message);
         }
     }

@@ -2,12 +2,15 @@
 //! health, windows into the archive, and words about the progress. It waits for nothing and judges
 //! nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lab_archive::{ArchiveError, TrialWriter};
+use lab_driver::remote::Elsewhere;
 use lab_driver::{Window, WorkerThread};
 use lab_monitor::Monitor;
 
+use crate::away;
 use crate::event::{Event, Phase};
 use crate::health::{Health, nice, thread_times};
 use crate::progress::Rolling;
@@ -34,6 +37,8 @@ const HOPELESS_AFTER: Duration = Duration::from_secs(10);
 pub(crate) struct Measuring {
     monitor: Monitor,
     scraper: Option<Scraper>,
+    /// Who has the workers in the place of this machine.
+    elsewhere: Option<Arc<dyn Elsewhere>>,
     columns: Columns,
     /// Files that the generator had open before its load.
     files_before: f64,
@@ -148,6 +153,7 @@ impl Measuring {
             columns: Columns::of(&monitor),
             monitor,
             scraper: None,
+            elsewhere: None,
             files_before: files_before as f64,
             peaks: Peaks::default(),
             threads,
@@ -168,6 +174,11 @@ impl Measuring {
     /// The generator's workers are pinned to so many cores, one after the other.
     pub(crate) fn pinned_to(&mut self, cores: usize) {
         self.health = Health::pinned_to(cores);
+    }
+
+    /// The generator's workers are on other machines, each on a core of its own.
+    pub(crate) fn workers_at(&mut self, elsewhere: &Arc<dyn Elsewhere>) {
+        self.elsewhere = Some(Arc::clone(elsewhere));
     }
 
     /// Another machine's counters come from here.
@@ -242,6 +253,12 @@ impl Measuring {
     }
 
     fn read_health(&mut self, now: Duration) {
+        if let Some(elsewhere) = &self.elsewhere {
+            let seen = elsewhere.seen();
+            let rss_kb: u64 = seen.iter().map(|one| one.rss_kb).sum();
+            self.health.resident(rss_kb as f64 / 1024.0);
+            return self.health.add(now, away::times(&seen));
+        }
         let times = self.threads.iter().map(|tid| thread_times(*tid)).collect();
         self.health.add(now, times);
     }

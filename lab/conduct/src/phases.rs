@@ -19,7 +19,7 @@ use crate::measuring::{LOOK, Measuring, Spans};
 use crate::scrape::{Exporter, Scraper};
 use crate::start::{Stop, System};
 use crate::trial::driver_stop;
-use crate::{ConductError, cores, raw, record, surroundings, system};
+use crate::{ConductError, away, cores, raw, record, surroundings, system};
 
 /// A setup that gets no answer for so long has failed.
 const SETUP_SILENCE: Duration = Duration::from_secs(300);
@@ -120,7 +120,10 @@ impl Conductor<'_> {
             facts.files_before,
             spans,
         );
-        measuring.pinned_to(self.pinning.generator.len());
+        match self.elsewhere {
+            Some(elsewhere) => measuring.workers_at(elsewhere),
+            None => measuring.pinned_to(self.pinning.generator.len()),
+        }
         writer.monitor_header(measuring.columns())?;
         facts.started = Some(calendar());
         if let Some(beside) = &self.beside {
@@ -140,6 +143,9 @@ impl Conductor<'_> {
         }
         let _behind = self.own_cores().then(Background::step_back);
         let result = self.loop_until_done(clock, &mut measuring, events, system, writer, facts);
+        if let Some(elsewhere) = self.elsewhere {
+            away::write_clocks(&**elsewhere, clock.shared_zero(), writer)?;
+        }
         facts.notes.extend(measuring.scraper_note());
         facts.measured = measuring.finish();
         result

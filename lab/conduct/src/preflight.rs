@@ -68,6 +68,13 @@ pub enum Excess {
     },
 }
 
+impl Problem {
+    /// Whether it is one of the machine that conducts, whoever drives the load.
+    pub(crate) fn is_of_disks(&self) -> bool {
+        matches!(self.excess, Excess::Disk { .. } | Excess::Storage { .. })
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_archive::{Happening, Pinning, QuietGate, RunWriter};
+use lab_driver::remote::Elsewhere;
 use lab_study::plan::{Plan, Trial};
 use lab_study::{Loaded, Secrets, Workload};
 
@@ -26,13 +27,14 @@ use crate::machine;
 use crate::manifest::manifest;
 use crate::measuring::LOOK;
 use crate::meeting::Meeting;
+use crate::preflight::{self as limits, Problem};
 use crate::quiet::{self, Patience};
 use crate::repeats::Repeats;
 use crate::scratch::{self, Work};
 use crate::search::{self, Searching, trials_of};
 use crate::snapshot::Snapshots;
 use crate::trial::Done;
-use crate::{ConductError, attach, masked, preflight as limits, programs, reach, system};
+use crate::{ConductError, attach, masked, programs, reach, system};
 
 /// What to run, and where to keep it.
 #[derive(Debug)]
@@ -56,6 +58,8 @@ pub struct RunRequest {
     pub patience: Patience,
     /// What may be asked of it while it goes on.
     pub control: Control,
+    /// Who drives the load in the place of this machine.
+    pub elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 /// What a run came to. The figures are in the archive.
@@ -89,7 +93,11 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     if !problems.is_empty() {
         return Err(ConductError::Settings { problems });
     }
-    let problems = limits::check(&request.plan, &request.out);
+    let mut problems = limits::check(&request.plan, &request.out);
+    if request.elsewhere.is_some() {
+        // Files, ports, and memory of the users are the agents'.
+        problems.retain(Problem::is_of_disks);
+    }
     if problems.is_empty() {
         Ok(())
     } else {
@@ -160,7 +168,7 @@ fn run_all(
     if trials_of(&request.plan).all(|trial| system::is_attached(&trial.system)) {
         not_pinned(&mut pinning);
     }
-    let archive = open(request, secrets, &pinning)?;
+    let archive = open(request, secrets, &shown(&pinning, request))?;
     let _on_generator_cores = Pinned::to(&pinning.generator).map_err(ConductError::Cores)?;
     let run = Run {
         request,
@@ -223,6 +231,16 @@ fn open(
         RunWriter::create
     };
     Ok(open(&request.out, &manifest, &plan, files)?)
+}
+
+/// The cores that the archive tells of: agents have theirs elsewhere.
+fn shown(pinning: &Pinning, request: &RunRequest) -> Pinning {
+    let mut shown = pinning.clone();
+    if request.elsewhere.is_some() {
+        shown.generator.clear();
+        shown.shared = false;
+    }
+    shown
 }
 
 /// A plan as the archive keeps it.
@@ -527,6 +545,7 @@ impl Run<'_> {
             events,
             interrupt: self.interrupt,
             control: &self.request.control,
+            elsewhere: self.request.elsewhere.as_ref(),
         };
         let done = conductor.conduct(writer);
         let put_back = self.kernel.put_back();

@@ -42,6 +42,8 @@ pub(crate) enum Stop {
     System(String),
     /// A generator process failed; with its last words.
     Generator(String),
+    /// A generator on another machine was lost.
+    Lost(String),
     /// The user wants it.
     Interrupted,
     /// The run can't go on.

@@ -20,7 +20,7 @@ use crate::provision::Preparing;
 use crate::scratch::Scratch;
 use crate::start::{Stop, System, SystemStart, UserExtra};
 use crate::surroundings::{Look, Surroundings};
-use crate::{ConductError, machine, masked, output, state, system};
+use crate::{ConductError, away, machine, masked, output, state, system};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;
@@ -46,6 +46,7 @@ impl Conductor<'_> {
             Ok(()) => TrialEnd::Complete,
             Err(Stop::System(message)) => TrialEnd::SystemFailed { message },
             Err(Stop::Generator(message)) => TrialEnd::GeneratorFailed { message },
+            Err(Stop::Lost(message)) => TrialEnd::AgentLost { message },
             Err(Stop::Interrupted) => return Ok(None),
             Err(Stop::Fatal(error)) => return Err(error),
         };
@@ -159,7 +160,10 @@ impl Conductor<'_> {
             None => machine::own_open_files(),
         };
         let driver = self.driver(self.drive(system, user_extra), sender)?;
-        facts.workers = driver.worker_threads().len();
+        facts.workers = match self.elsewhere {
+            Some(elsewhere) => away::workers(&**elsewhere),
+            None => driver.worker_threads().len(),
+        };
         let result = self.setup(&events, system, facts).and_then(|()| {
             self.raw_pass(facts)?;
             let around = Surroundings::begin(before, system, &mut facts.circumstances);
@@ -173,6 +177,11 @@ impl Conductor<'_> {
             );
             result.and_then(|()| self.raw_pass(facts))
         });
+        if let Some(elsewhere) = self.elsewhere {
+            facts.circumstances.agents = away::agents(&**elsewhere);
+            let note = away::note(&facts.circumstances.agents);
+            facts.notes.push(note);
+        }
         if result.is_err() {
             driver.stop();
         }
@@ -184,7 +193,10 @@ impl Conductor<'_> {
     fn driver(&self, drive: Drive, events: SyncSender<DriverEvent>) -> Result<Driver, Stop> {
         let load = &self.trial.load;
         let is_spread = load.generators > 1 && !matches!(load.kind, LoadKind::Sequence { .. });
-        let driver = if is_spread || self.beside.is_some() {
+        let driver = if let Some(elsewhere) = self.elsewhere {
+            away::reaches(&**elsewhere, &drive)?;
+            away::start(&**elsewhere, &drive, events)
+        } else if is_spread || self.beside.is_some() {
             let generators = Generators {
                 program: self.program.to_path_buf(),
                 arguments: vec!["generate".to_owned()],
@@ -270,9 +282,8 @@ impl Conductor<'_> {
 /// A generator that fails is a fact of its trial, as a failing system is.
 pub(crate) fn driver_stop(error: DriverError) -> Stop {
     match error {
-        DriverError::Generator { .. } | DriverError::Lost { .. } => {
-            Stop::Generator(error.to_string())
-        }
+        DriverError::Generator { .. } => Stop::Generator(error.to_string()),
+        DriverError::Lost { .. } => Stop::Lost(error.to_string()),
         error => error.into(),
     }
 }

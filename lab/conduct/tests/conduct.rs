@@ -129,6 +129,7 @@ impl Stage {
             state: self.dir.path().join("state"),
             patience: Patience::NONE,
             control: Control::default(),
+            elsewhere: None,
         }
     }
 

@@ -121,6 +121,7 @@ fn another_server_is_provisioned_filled_and_kept() {
         state: dir.path().join("lab"),
         patience: Patience::NONE,
         control: Control::default(),
+        elsewhere: None,
     };
     let never = AtomicBool::new(false);
     let outcome = run(&request, &mut |_| {}, &mut |_, _| Judged::default(), &never).unwrap();

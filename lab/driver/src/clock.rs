@@ -52,8 +52,10 @@ impl Clock {
         time.saturating_sub(self.shared_zero())
     }
 
-    /// Both clocks are read one after the other: some tens of nanoseconds of error.
-    fn shared_zero(self) -> Nanos {
+    /// The moment of 0 in nanoseconds of the machine's monotonic clock. Both clocks are read one after the
+    /// other: some tens of nanoseconds of error.
+    #[must_use]
+    pub fn shared_zero(self) -> Nanos {
         shared().saturating_sub(self.nanos())
     }
 

@@ -135,8 +135,8 @@ impl Driver {
     }
 
     /// Starts ramp and hold; to be called after [`DriverEvent::SetupDone`]. The trial's clock reads
-    /// 0 now, or, with generators in other processes, in a moment; generators on other machines are
-    /// waited for until shortly before that. A second call changes nothing.
+    /// 0 now, or, with generators in other processes, in a moment; with generators on other machines,
+    /// that moment is waited for. A second call changes nothing.
     ///
     /// # Errors
     /// [`DriverError::Lost`] for a generator that does not say in time that it knows when to begin.

@@ -287,6 +287,20 @@ pub const CLOCK_JUMPS: Limit = ms(
     Some(10.0),
     Some(1000.0),
 );
+/// Half of the shortest way there and back: agents begin together no better than that.
+pub const AGENT_CLOCK_BOUND: Limit = ms(
+    "agent_clock_bound",
+    "how far off an agent's clock may be from what is known of it",
+    Some(5.0),
+    Some(100.0),
+);
+/// Clocks drift by parts of a millisecond between two measurements.
+pub const AGENT_CLOCK_STEP: Limit = ms(
+    "agent_clock_step",
+    "step of an agent's clock between two measurements, beyond what is unknown of both",
+    Some(0.0),
+    Some(5.0),
+);
 /// Of ports, files, and the like.
 pub const LIMITS_NEAR: Limit = percent(
     "limits_near",
@@ -383,6 +397,12 @@ pub const CHECKS: &[Check] = &[
         "load generator",
         "Did every process of the generator stay up?",
         Cause::Generator,
+        &[],
+    ),
+    asks(
+        "agents",
+        "Was every agent that drove a part of the load there to the end?",
+        Cause::Outside,
         &[],
     ),
     asks(
@@ -489,6 +509,12 @@ pub const CHECKS: &[Check] = &[
         "Was the clock set, or did the machine sleep?",
         Cause::Outside,
         &[&CLOCK_JUMPS],
+    ),
+    asks(
+        "agents' clocks",
+        "Is it known well enough what the clocks of the agents are off?",
+        Cause::Outside,
+        &[&AGENT_CLOCK_BOUND, &AGENT_CLOCK_STEP],
     ),
     asks(
         "limits",

@@ -230,6 +230,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-draft", &[]),
     ("lab-import", &["lab-draft", "lab-workload"]),
     ("lab-driver", &["lab-client", "lab-stats", "lab-workload"]),
+    ("lab-fleet", &["lab-driver"]),
     ("lab-language", &["lab-workload"]),
     (
         "lab-live",
@@ -263,6 +264,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-conduct",
             "lab-draft",
             "lab-driver",
+            "lab-fleet",
             "lab-import",
             "lab-live",
             "lab-monitor",

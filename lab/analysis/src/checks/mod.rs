@@ -4,6 +4,7 @@
 //! server was slow, while the generator was healthy, is a warning and the trial stays valid. Errors
 //! are data and never more than a warning. The limits are the plan's ([`lab_plan::checks`]).
 
+mod agents;
 mod arrivals;
 mod cause;
 mod circumstances;
@@ -47,12 +48,8 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
         let evidence = format!("it failed: {}", first_line(message));
         return vec![invalid("system under test", evidence, advice)];
     }
-    if let TrialEnd::GeneratorFailed { message } = &facts.data.record.end {
-        return vec![invalid(
-            "load generator",
-            format!("it failed: {}", first_line(message)),
-            "A part of the load was missing. Mend what the message names, and run again.",
-        )];
+    if let Some(check) = part_missing(&facts.data.record.end) {
+        return vec![check];
     }
     let health = generator::health(facts);
     let kind = facts.planned.load.kind;
@@ -79,6 +76,7 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
     checks.extend(health.loop_lag);
     checks.extend(rest);
     checks.extend(circumstances::all(facts));
+    checks.extend(agents::clocks(facts));
     checks.extend([
         steady::tail(facts),
         records::clock(facts),
@@ -91,6 +89,24 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
     ]);
     checks.extend(records::loops(facts));
     checks
+}
+
+/// The one check of a trial of whose load a part was missing.
+fn part_missing(end: &TrialEnd) -> Option<Check> {
+    match end {
+        TrialEnd::GeneratorFailed { message } => Some(invalid(
+            "load generator",
+            format!("it failed: {}", first_line(message)),
+            "A part of the load was missing. Mend what the message names, and run again.",
+        )),
+        TrialEnd::AgentLost { message } => Some(invalid(
+            "agents",
+            first_line(message).to_owned(),
+            "A part of the load was missing: it is never moved to others. Look at that agent's machine \
+             and its network, and run again.",
+        )),
+        TrialEnd::Complete | TrialEnd::SystemFailed { .. } => None,
+    }
 }
 
 /// The check that a later measurement of the same trial fails.

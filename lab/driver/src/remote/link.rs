@@ -106,10 +106,11 @@ impl Links {
     }
 
     /// Awaits that all generators that must say so know of the trial's 0, until a quarter of the
-    /// notice is left.
+    /// notice is left; then awaits that moment itself.
     pub(crate) fn arm(&self, clock: Clock, zero: Duration) -> Result<(), DriverError> {
+        let must = || self.0.iter().filter(|link| link.place.must_arm());
         let until = zero.saturating_sub(self.notice() / 4);
-        for link in self.0.iter().filter(|link| link.place.must_arm()) {
+        for link in must() {
             let left = until.saturating_sub(clock.now());
             if link.armed.recv_timeout(left).is_err() {
                 let detail = "did not say in time that it knows when the trial begins";
@@ -118,6 +119,9 @@ impl Links {
                     detail: detail.to_owned(),
                 });
             }
+        }
+        while must().next().is_some() && clock.now() < zero {
+            std::thread::park_timeout(zero.saturating_sub(clock.now()));
         }
         Ok(())
     }

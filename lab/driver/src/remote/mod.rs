@@ -11,6 +11,7 @@
 
 mod channel;
 mod delivery;
+mod elsewhere;
 mod error;
 mod generator;
 mod inbox;
@@ -24,6 +25,7 @@ mod wire;
 
 pub use channel::{FrameSink, FrameSource, Piped};
 pub use delivery::{Arrivals, Full, Unacknowledged};
+pub use elsewhere::{Elsewhere, Seen, SeenOffset};
 pub use error::{MAX_FRAME_BYTES, MessageError};
 pub use generator::{GenerateError, generate};
 pub(crate) use link::{Common, Links};

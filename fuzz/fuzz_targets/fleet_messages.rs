@@ -1,0 +1,19 @@
+//! Any bytes as what agents and conductors say to each other, and as a token. Also behind the byte of the
+//! version, so that not every input ends at its first one.
+//!
+//! `cargo +nightly fuzz run fleet_messages -- -max_len=4096`
+#![no_main]
+
+use lab_fleet::{Token, check};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = check(bytes);
+    let mut versioned = vec![lab_fleet::VERSION];
+    versioned.extend(bytes);
+    let _ = check(&versioned);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = text.parse::<Token>();
+        let _ = format!("plimsoll-join-1.{text}").parse::<Token>();
+    }
+});

@@ -1,0 +1,180 @@
+//! Generators on other machines, as a trial has them: started, watched, and written down. It judges
+//! nothing.
+
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+use lab_archive::{Agent, ArchiveError, ClockLine, TrialWriter};
+use lab_driver::remote::{Elsewhere, Seen, SeenOffset};
+use lab_driver::{Drive, Driver, DriverError, DriverEvent};
+use lab_workload::LoadKind;
+
+use crate::ConductError;
+use crate::health::ThreadTimes;
+use crate::start::Stop;
+
+/// Starts a driver whose workers are elsewhere. A sequence has one user, and one generator.
+pub(crate) fn start(
+    elsewhere: &dyn Elsewhere,
+    drive: &Drive,
+    events: SyncSender<DriverEvent>,
+) -> Result<Driver, DriverError> {
+    let mut peers = elsewhere.open()?;
+    if matches!(drive.kind, LoadKind::Sequence { .. }) {
+        peers.truncate(1);
+    }
+    Driver::start_peers(drive, peers, events)
+}
+
+/// Refuses a system that generators on other machines can't reach.
+pub(crate) fn reaches(elsewhere: &dyn Elsewhere, drive: &Drive) -> Result<(), Stop> {
+    let own = boot_id();
+    let away = elsewhere.seen().into_iter().find(|one| one.boot_id != own);
+    let host = drive.base.host.as_str();
+    let here = host == "localhost" || host.starts_with("127.") || host.contains("::1");
+    match away {
+        Some(agent) if here => Err(Stop::Fatal(ConductError::Unsupported(format!(
+            "agent {} on {} can't reach the system at {}, an address of this machine for itself: attach \
+             one that runs already, by an address that all machines reach",
+            agent.name, agent.host, drive.base
+        )))),
+        _ => Ok(()),
+    }
+}
+
+fn boot_id() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    text.unwrap_or_default().trim().to_owned()
+}
+
+/// Workers over all of them.
+pub(crate) fn workers(elsewhere: &dyn Elsewhere) -> usize {
+    let seen = elsewhere.seen();
+    seen.iter().map(|one| one.workers as usize).sum()
+}
+
+/// What their workers used so far; nothing while one has not told.
+pub(crate) fn times(seen: &[Seen]) -> Option<Vec<ThreadTimes>> {
+    let told = |one: &Seen| one.times.len() == one.workers as usize;
+    let all = || seen.iter().flat_map(|one| &one.times);
+    let time = |(cpu, waited): &(u64, Option<u64>)| {
+        let waited = waited.map(Duration::from_nanos);
+        ThreadTimes::new(Duration::from_nanos(*cpu), waited)
+    };
+    seen.iter().all(told).then(|| all().map(time).collect())
+}
+
+/// For the record of the trial.
+pub(crate) fn agents(elsewhere: &dyn Elsewhere) -> Vec<Agent> {
+    elsewhere.seen().iter().map(agent).collect()
+}
+
+/// Who drove, for the reader.
+pub(crate) fn note(agents: &[Agent]) -> String {
+    let named = agents.iter().map(|agent| {
+        let workers = match agent.workers {
+            1 => "1 worker".to_owned(),
+            n => format!("{n} workers"),
+        };
+        format!("{} on {} ({workers})", agent.name, agent.host)
+    });
+    let named: Vec<String> = named.collect();
+    format!("The load was driven by agents: {}.", named.join(", "))
+}
+
+fn agent(seen: &Seen) -> Agent {
+    let best = seen.offsets.iter().min_by_key(|one| one.bound);
+    Agent {
+        name: seen.name.clone(),
+        host: seen.host.clone(),
+        version: seen.version.clone(),
+        boot_id: seen.boot_id.clone(),
+        workers: seen.workers,
+        weight: seen.weight,
+        offset_ms: best.map(|best| best.offset as f64 / 1e6),
+        bound_ms: seen
+            .offsets
+            .iter()
+            .map(|one| ms(one.bound))
+            .reduce(f64::max),
+        apart_ms: best.map(|_| ms(apart(&seen.offsets))),
+    }
+}
+
+/// The most by which two measurements, one after the other, leave no offset that both allow.
+fn apart(offsets: &[SeenOffset]) -> u64 {
+    let pairs = offsets.windows(2).map(|pair| {
+        let between = pair[0].offset.abs_diff(pair[1].offset);
+        between.saturating_sub(pair[0].bound.saturating_add(pair[1].bound))
+    });
+    pairs.max().unwrap_or(0)
+}
+
+fn ms(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+/// Writes what the clocks were known to be off; `zero` is the trial's 0 in ns of the monotonic clock.
+pub(crate) fn write_clocks(
+    elsewhere: &dyn Elsewhere,
+    zero: u64,
+    writer: &mut TrialWriter,
+) -> Result<(), ArchiveError> {
+    for seen in elsewhere.seen() {
+        for one in &seen.offsets {
+            writer.clock(&ClockLine {
+                t_ms: (i128::from(one.at) - i128::from(zero)) as f64 / 1e6,
+                agent: seen.name.clone(),
+                offset_ms: one.offset as f64 / 1e6,
+                bound_ms: ms(one.bound),
+            })?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offset(offset: i64, bound: u64) -> SeenOffset {
+        SeenOffset {
+            at: 0,
+            offset,
+            bound,
+        }
+    }
+
+    #[test]
+    fn a_clock_that_stood_still_shows_beyond_the_bounds() {
+        let still = [offset(1_000, 50), offset(1_080, 40), offset(-4_000, 60)];
+        assert_eq!(apart(&still[..2]), 0);
+        assert_eq!(apart(&still), 4_980);
+        assert_eq!(apart(&[]), 0);
+    }
+
+    #[test]
+    fn a_note_names_who_drove() {
+        let agent = |name: &str, workers| Agent {
+            name: name.to_owned(),
+            host: "rack".to_owned(),
+            workers,
+            ..Agent::default()
+        };
+        let expected =
+            "The load was driven by agents: ada on rack (1 worker), bob on rack (2 workers).";
+        assert_eq!(note(&[agent("ada", 1), agent("bob", 2)]), expected);
+    }
+
+    #[test]
+    fn workers_count_when_all_have_told() {
+        let seen = |times: &[(u64, Option<u64>)]| Seen {
+            workers: 1,
+            times: times.to_vec(),
+            ..Seen::default()
+        };
+        assert_eq!(times(&[seen(&[(5, None)]), seen(&[])]), None);
+        let both = times(&[seen(&[(5, None)]), seen(&[(6, Some(1))])]);
+        assert_eq!(both.map(|times| times.len()), Some(2));
+    }
+}

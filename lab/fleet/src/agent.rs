@@ -1,0 +1,376 @@
+//! An agent: greets, grants its lease, and drives the trials of the run that has it. When that run is
+//! not heard any more, its users stop.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_nats::{Client, Message, Subscriber};
+use futures_util::StreamExt;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::clock;
+use crate::connection::{Connected, For, connect};
+use crate::driving::{Driving, Ended};
+use crate::epoch;
+use crate::error::FleetError;
+use crate::lease::Lease;
+use crate::machine;
+use crate::message::{Answer, Ask, Content, Hello, Packet, Read, VERSION, decode, encode};
+use crate::name::Name;
+use crate::runner::Runner;
+use crate::subject;
+use crate::token::{Role, Token};
+
+/// How often it greets.
+const GREET: Duration = Duration::from_secs(1);
+/// How often it looks whether its lease has lapsed, and whether it is to end.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often it tells how its workers fare.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// What an agent is started with.
+#[derive(Debug)]
+pub struct AgentOptions {
+    /// Who it is, and where its hub is.
+    pub token: Token,
+    /// The folder in which it keeps the number of its last lease.
+    pub state: PathBuf,
+    /// Cores that its workers are pinned to, one worker each.
+    pub cores: Vec<usize>,
+    /// What its owner says of it.
+    pub labels: BTreeMap<String, String>,
+    /// The program's version.
+    pub program: String,
+}
+
+/// What happens to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentEvent {
+    /// It is connected to its hub.
+    Joined,
+    /// A run has it.
+    Leased {
+        /// Whose, in words.
+        holder: String,
+    },
+    /// It drives the trial of this number in its lease.
+    Began(u32),
+    /// The trial is over, well or not.
+    Ended {
+        /// Its number.
+        trial: u32,
+        /// What was wrong.
+        wrong: Option<String>,
+    },
+    /// The run that had it is not heard any more: its users were stopped.
+    Abandoned {
+        /// Whose, in words.
+        holder: String,
+    },
+    /// It was told to stop.
+    Told,
+}
+
+/// An agent's whole life; it ends when `interrupt` becomes true, or when it is told to.
+///
+/// # Errors
+/// When the hub can't be reached at the start, or refuses the agent, then or later.
+pub fn run_agent(
+    options: AgentOptions,
+    events: &mut dyn FnMut(AgentEvent),
+    interrupt: &AtomicBool,
+) -> Result<(), FleetError> {
+    if options.token.role != Role::Agent {
+        return Err(FleetError::Role(options.token.name, "a conductor"));
+    }
+    machine::raise_open_files();
+    // On a thread of its own, so that an answer of the clock waits for nothing else.
+    let clocks = Runner::start("clock")?;
+    let instance = crate::random::word();
+    let (token, drawn) = (options.token.clone(), instance.clone());
+    clocks.wait(async move {
+        let connected = connect(&token, For::Clocks).await?;
+        tokio::spawn(tell_time(connected.client, token.name, drawn));
+        Ok::<(), FleetError>(())
+    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(FleetError::Thread)?;
+    runtime.block_on(async {
+        let agent = Agent::join(options, instance).await?;
+        agent.run(events, interrupt).await
+    })
+}
+
+/// Answers whoever asks what the clock reads.
+async fn tell_time(client: Client, name: Name, instance: String) {
+    let Ok(mut asked) = client.subscribe(subject::clock(&name)).await else {
+        return;
+    };
+    let boot_id = machine::boot_id();
+    while let Some(message) = asked.next().await {
+        let came = clock::nanos();
+        let Some(reply) = message.reply else { continue };
+        let read = Read {
+            came,
+            went: clock::nanos(),
+            boot_id: boot_id.clone(),
+            instance: instance.clone(),
+        };
+        // Who is not answered asks again.
+        let _unanswered = client.publish(reply, encode(&read).into()).await;
+    }
+}
+
+struct Agent {
+    options: AgentOptions,
+    instance: String,
+    client: Client,
+    refused: watch::Receiver<bool>,
+    lease: Lease,
+    /// Whom it worked for at the last look, in words.
+    worked_for: Option<String>,
+    trial: Option<Driving>,
+    /// Trials whose generator has ended.
+    ended: mpsc::Receiver<Ended>,
+    tell_ended: mpsc::Sender<Ended>,
+    told_to_stop: bool,
+}
+
+impl Agent {
+    async fn join(options: AgentOptions, instance: String) -> Result<Self, FleetError> {
+        let last = epoch::read(&options.state)?;
+        let Connected { client, refused } = connect(&options.token, For::Talk).await?;
+        let (tell_ended, ended) = mpsc::channel(8);
+        Ok(Self {
+            options,
+            instance,
+            client,
+            refused,
+            lease: Lease::after(last),
+            worked_for: None,
+            trial: None,
+            ended,
+            tell_ended,
+            told_to_stop: false,
+        })
+    }
+
+    fn name(&self) -> &Name {
+        &self.options.token.name
+    }
+
+    async fn run(
+        mut self,
+        events: &mut dyn FnMut(AgentEvent),
+        interrupt: &AtomicBool,
+    ) -> Result<(), FleetError> {
+        let mut asked = self.subscribe(subject::ask(self.name())).await?;
+        let mut down = self.subscribe(subject::down(self.name())).await?;
+        events(AgentEvent::Joined);
+        let (mut greet, mut look, mut beat) = (every(GREET), every(LOOK), every(BEAT));
+        while !self.told_to_stop && !interrupt.load(Ordering::Relaxed) {
+            tokio::select! {
+                Some(message) = asked.next() => self.asked(message, events).await,
+                Some(message) = down.next() => self.take(&message),
+                Some(ended) = self.ended.recv() => self.over(ended, events),
+                _ = greet.tick() => self.greet().await,
+                _ = beat.tick() => self.beat().await,
+                _ = look.tick() => self.look(events)?,
+            }
+        }
+        if let Some(trial) = &self.trial {
+            self.say_gone(trial, "its agent was ended").await;
+        }
+        self.trial = None;
+        // So that the last answer goes out.
+        let _gone = self.client.flush().await;
+        Ok(())
+    }
+
+    async fn subscribe(&self, subject: String) -> Result<Subscriber, FleetError> {
+        let subscribed = self.client.subscribe(subject).await;
+        subscribed.map_err(|error| FleetError::Unreachable {
+            url: self.options.token.url.clone(),
+            why: error.to_string(),
+        })
+    }
+
+    async fn greet(&self) {
+        let holder = self.lease.holder(clock::now());
+        let hello = Hello {
+            name: self.name().clone(),
+            versions: (VERSION, VERSION),
+            program: self.options.program.clone(),
+            instance: self.instance.clone(),
+            boot_id: machine::boot_id(),
+            host: machine::host(),
+            cores: self.options.cores.clone(),
+            memory_mb: machine::memory_mb(),
+            labels: self.options.labels.clone(),
+            holder: holder.map(|held| format!("{}'s run {}", held.conductor, held.run)),
+        };
+        let subject = subject::hello(self.name());
+        // The next one says the same.
+        let _unheard = self.client.publish(subject, encode(&hello).into()).await;
+    }
+
+    async fn asked(&mut self, message: Message, events: &mut dyn FnMut(AgentEvent)) {
+        let answer = match decode::<Ask>(&message.payload) {
+            Ok(ask) => self.answer(ask, events),
+            Err(error) => Answer::Refused {
+                why: error.to_string(),
+            },
+        };
+        if let Some(reply) = message.reply {
+            // Who is not answered asks again, and is answered alike.
+            let _unanswered = self.client.publish(reply, encode(&answer).into()).await;
+        }
+        if matches!(answer, Answer::Granted { .. }) {
+            self.greet().await;
+        }
+    }
+
+    fn answer(&mut self, ask: Ask, events: &mut dyn FnMut(AgentEvent)) -> Answer {
+        let (now, millis) = (clock::now(), Duration::from_millis);
+        match ask {
+            Ask::Lease {
+                conductor,
+                run,
+                ttl_ms,
+            } => self.grant(&conductor, &run, millis(ttl_ms), events),
+            Ask::Renew { epoch, ttl_ms } => self.lease.renew(epoch, millis(ttl_ms), now),
+            Ask::Release { epoch } => {
+                let answer = self.lease.release(epoch);
+                if self.lease.holder(now).is_none() {
+                    (self.trial, self.worked_for) = (None, None);
+                }
+                answer
+            }
+            Ask::Open { epoch, trial } => self.open(epoch, trial, events),
+            Ask::Drop { epoch, trial } => {
+                if self.trial.as_ref().is_some_and(|t| t.is(epoch, trial)) {
+                    self.trial = None;
+                }
+                Answer::Done
+            }
+            Ask::Stop { force } => match self.lease.holder(now) {
+                Some(held) if !force => Answer::Refused {
+                    why: format!("works for {}'s run {}", held.conductor, held.run),
+                },
+                _ => {
+                    events(AgentEvent::Told);
+                    self.told_to_stop = true;
+                    Answer::Done
+                }
+            },
+        }
+    }
+
+    /// A lease is on disk before anybody hears of it.
+    fn grant(
+        &mut self,
+        conductor: &Name,
+        run: &Name,
+        ttl: Duration,
+        events: &mut dyn FnMut(AgentEvent),
+    ) -> Answer {
+        let answer = self.lease.take(conductor, run, ttl, clock::now());
+        let Answer::Granted { epoch } = answer else {
+            return answer;
+        };
+        if let Err(error) = epoch::keep(&self.options.state, epoch) {
+            self.lease.release(epoch);
+            return Answer::Refused {
+                why: format!("can't keep the number of its lease: {error}"),
+            };
+        }
+        let holder = format!("{conductor}'s run {run}");
+        if self.worked_for.as_ref() != Some(&holder) {
+            events(AgentEvent::Leased {
+                holder: holder.clone(),
+            });
+        }
+        self.worked_for = Some(holder);
+        answer
+    }
+
+    fn open(&mut self, epoch: u64, number: u32, events: &mut dyn FnMut(AgentEvent)) -> Answer {
+        let refuse = |why: String| Answer::Refused { why };
+        let Some(held) = self.lease.holder(clock::now()).cloned() else {
+            return refuse("works for nobody: its lease is over".to_owned());
+        };
+        if !self.lease.obeys(epoch, clock::now()) {
+            return refuse(format!("does not obey lease {epoch}, which is over"));
+        }
+        if self.trial.as_ref().is_some_and(|t| t.is(epoch, number)) {
+            return Answer::Done;
+        }
+        let up = subject::up(&held.conductor, &held.run, self.name());
+        let way = (self.client.clone(), up);
+        match Driving::begin(way, (epoch, number), self.tell_ended.clone()) {
+            Ok(trial) => self.trial = Some(trial),
+            Err(error) => return refuse(format!("can't begin: {error}")),
+        }
+        events(AgentEvent::Began(number));
+        Answer::Done
+    }
+
+    /// Hands a packet to its trial. Those of other trials are late, or nobody's.
+    fn take(&mut self, message: &Message) {
+        let Ok(packet) = Packet::decode(&message.payload) else {
+            return;
+        };
+        if let Some(trial) = &self.trial
+            && trial.is(packet.epoch, packet.trial)
+        {
+            trial.take(packet.content);
+        }
+    }
+
+    fn over(&mut self, ended: Ended, events: &mut dyn FnMut(AgentEvent)) {
+        events(AgentEvent::Ended {
+            trial: ended.trial,
+            wrong: ended.wrong,
+        });
+    }
+
+    async fn beat(&self) {
+        if let Some(trial) = &self.trial {
+            let beat = serde_json::to_vec(&machine::beat()).expect("a beat is JSON");
+            trial.say(&self.client, Content::Beat(beat)).await;
+        }
+    }
+
+    async fn say_gone(&self, trial: &Driving, why: &str) {
+        let content = Content::Gone(why.as_bytes().to_vec());
+        trial.say(&self.client, content).await;
+    }
+
+    /// The dead man's switch: who is not heard any more wants no load.
+    fn look(&mut self, events: &mut dyn FnMut(AgentEvent)) -> Result<(), FleetError> {
+        if self.lease.holder(clock::now()).is_none() {
+            let worked = self.trial.take().is_some();
+            if let Some(holder) = self.worked_for.take().filter(|_| worked) {
+                events(AgentEvent::Abandoned { holder });
+            }
+        }
+        if *self.refused.borrow() {
+            return Err(FleetError::Refused {
+                url: self.options.token.url.clone(),
+                name: self.name().clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn every(length: Duration) -> tokio::time::Interval {
+    let mut interval = interval(length);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}

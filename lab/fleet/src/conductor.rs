@@ -1,0 +1,405 @@
+//! A run's side of a fleet: which agents there are, their leases, and their clocks.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_nats::Client;
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use crate::clock;
+use crate::connection::{For, connect};
+use crate::error::FleetError;
+use crate::message::{Answer, Ask, Hello, VERSION, decode, decode_hello, encode};
+use crate::name::Name;
+use crate::runner::Runner;
+use crate::subject;
+use crate::token::{Role, Token};
+
+/// Agents greet each second: who is there has greeted once in this time.
+const LISTEN: Duration = Duration::from_millis(1500);
+/// How long after somebody has left a greeting of theirs may still be under way.
+const STRAGGLES: Duration = Duration::from_millis(700);
+/// Who has not greeted for so long is not there.
+const GREETED_WITHIN: Duration = Duration::from_secs(3);
+
+/// Which agents a run wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// So many, whichever are free, in the order of their names.
+    Any(usize),
+    /// These.
+    Named(Vec<Name>),
+    /// All that have the label.
+    Labelled {
+        /// Its name.
+        label: String,
+        /// Its value.
+        value: String,
+    },
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any(count) => write!(f, "{count}"),
+            Self::Named(names) => {
+                let names: Vec<&str> = names.iter().map(Name::as_str).collect();
+                f.write_str(&names.join(","))
+            }
+            Self::Labelled { label, value } => write!(f, "{label}={value}"),
+        }
+    }
+}
+
+/// What is heard of one agent.
+#[derive(Debug, Clone)]
+pub(crate) struct Heard {
+    pub(crate) hello: Hello,
+    pub(crate) at: Duration,
+    /// When its connection was closed, if it has not greeted since.
+    pub(crate) left: Option<Duration>,
+}
+
+/// All that is heard of agents.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Roster(Arc<Mutex<BTreeMap<Name, Heard>>>);
+
+impl Roster {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<Name, Heard>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a greeting in.
+    fn greeted(&self, hello: Hello, at: Duration) {
+        let mut all = self.lock();
+        let before = all.get(&hello.name);
+        // Its last greeting may be read after the word that it left.
+        let left = before.filter(|before| before.hello.instance == hello.instance);
+        let left = left.and_then(|before| before.left);
+        let left = left.filter(|left| at < *left + STRAGGLES);
+        all.insert(hello.name.clone(), Heard { hello, at, left });
+    }
+
+    fn left(&self, name: &Name, at: Duration) {
+        if let Some(heard) = self.lock().get_mut(name) {
+            heard.left = Some(at);
+        }
+    }
+
+    fn present(&self, now: Duration) -> Vec<Hello> {
+        let heard = self.lock();
+        let fresh = heard
+            .values()
+            .filter(|heard| now < heard.at + GREETED_WITHIN);
+        fresh.map(|heard| heard.hello.clone()).collect()
+    }
+}
+
+/// A connection to a fleet, as one who runs studies by it.
+pub struct Conductor {
+    pub(crate) name: Name,
+    /// This program's version: its agents' must be the same.
+    pub(crate) program: String,
+    pub(crate) client: Client,
+    pub(crate) clocks: Client,
+    pub(crate) roster: Roster,
+    pub(crate) runner: Runner,
+}
+
+impl Conductor {
+    /// Connects, with `program` as the version that agents must have.
+    ///
+    /// # Errors
+    /// When the hub can't be reached or refuses the token.
+    pub fn connect(token: &Token, program: &str) -> Result<Self, FleetError> {
+        if token.role != Role::Conductor {
+            return Err(FleetError::Role(token.name.clone(), "an agent"));
+        }
+        let runner = Runner::start("fleet")?;
+        let (roster, own) = (Roster::default(), token.clone());
+        let hears = roster.clone();
+        let (client, clocks) = runner.wait(async move {
+            let client = connect(&own, For::Talk).await?.client;
+            let clocks = connect(&own, For::Clocks).await?.client;
+            hear_greetings(&own, &client, hears.clone()).await?;
+            if own.watch.is_some() {
+                hear_departures(&own, hears).await?;
+            }
+            Ok::<_, FleetError>((client, clocks))
+        })?;
+        Ok(Self {
+            name: token.name.clone(),
+            program: program.to_owned(),
+            client,
+            clocks,
+            roster,
+            runner,
+        })
+    }
+
+    /// All agents that are there, by their names. Takes a second and a half.
+    #[must_use]
+    pub fn agents(&self) -> Vec<Hello> {
+        self.runner.wait(async { tokio::time::sleep(LISTEN).await });
+        self.roster.present(clock::now())
+    }
+
+    /// The agents that a run would take now.
+    ///
+    /// # Errors
+    /// When they can't be had: too few, of another version, or another run's.
+    pub fn choose(&self, wanted: &Wanted) -> Result<Vec<Hello>, FleetError> {
+        choose(&self.agents(), wanted, &self.program)
+    }
+
+    /// Tells an agent to end; one that works for a run only with `force`.
+    ///
+    /// # Errors
+    /// When it isn't there, or refuses.
+    pub fn stop(&self, agent: &Name, force: bool) -> Result<(), FleetError> {
+        let question = Ask::Stop { force };
+        let answer = self.ask(agent, &question)?;
+        match answer {
+            Answer::Refused { why } => Err(FleetError::Agent {
+                name: agent.clone(),
+                why,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks an agent, and waits for its answer.
+    pub(crate) fn ask(&self, agent: &Name, ask: &Ask) -> Result<Answer, FleetError> {
+        let (client, agent, ask) = (self.client.clone(), agent.clone(), ask.clone());
+        self.runner
+            .wait(async move { question(&client, &agent, &ask).await })
+    }
+}
+
+async fn hear_greetings(token: &Token, client: &Client, roster: Roster) -> Result<(), FleetError> {
+    let mut hellos = subscribe(token, client, subject::HELLOS).await?;
+    tokio::spawn(async move {
+        while let Some(message) = hellos.next().await {
+            // Its subject is what the hub vouches for.
+            let own = |hello: &Hello| message.subject.as_str() == subject::hello(&hello.name);
+            if let Some(hello) = decode_hello(&message.payload).ok().filter(own) {
+                roster.greeted(hello, clock::now());
+            }
+        }
+    });
+    Ok(())
+}
+
+/// The hub tells at once when a program's connections are closed, as a program's that is killed are.
+async fn hear_departures(token: &Token, roster: Roster) -> Result<(), FleetError> {
+    let watch = connect(token, For::Departures).await?.client;
+    let mut departures = subscribe(token, &watch, "$SYS.ACCOUNT.*.DISCONNECT").await?;
+    tokio::spawn(async move {
+        // The connection lives as long as somebody hears it.
+        let _watch = watch;
+        while let Some(message) = departures.next().await {
+            if let Some(name) = departed(&message.payload) {
+                roster.left(&name, clock::now());
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Whose connection was closed by its own side. One that only went silent may come back.
+fn departed(payload: &[u8]) -> Option<Name> {
+    let event: serde_json::Value = serde_json::from_slice(payload).ok()?;
+    let name = event["client"]["name"].as_str()?.strip_suffix(" talk")?;
+    let closed = event["reason"].as_str() == Some("Client Closed");
+    name.parse().ok().filter(|_| closed)
+}
+
+async fn subscribe(
+    token: &Token,
+    client: &Client,
+    subject: &str,
+) -> Result<async_nats::Subscriber, FleetError> {
+    let subscribed = client.subscribe(subject.to_owned()).await;
+    subscribed.map_err(|error| FleetError::Unreachable {
+        url: token.url.clone(),
+        why: error.to_string(),
+    })
+}
+
+/// Asks an agent, three times where no answer comes: it answers alike.
+pub(crate) async fn question(
+    client: &Client,
+    agent: &Name,
+    ask: &Ask,
+) -> Result<Answer, FleetError> {
+    let mut tries = 3;
+    loop {
+        tries -= 1;
+        match answered(client, subject::ask(agent), ask).await {
+            Ok(answer) => return Ok(answer),
+            Err(why) if tries == 0 => {
+                let name = agent.clone();
+                return Err(FleetError::Agent { name, why });
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
+        }
+    }
+}
+
+/// One question and its answer; in words why there is none.
+pub(crate) async fn answered<A: DeserializeOwned>(
+    client: &Client,
+    subject: String,
+    ask: &impl serde::Serialize,
+) -> Result<A, String> {
+    let request = client.request(subject, encode(ask).into());
+    let answer = timeout(Duration::from_secs(3), request).await;
+    match answer {
+        Ok(Ok(message)) => decode(&message.payload).map_err(|error| error.to_string()),
+        Ok(Err(error)) if error.kind() == async_nats::RequestErrorKind::NoResponders => {
+            Err("is not there".to_owned())
+        }
+        Ok(Err(_)) | Err(_) => Err("does not answer".to_owned()),
+    }
+}
+
+/// Chooses agents, and says by name why one can't be had.
+fn choose(there: &[Hello], wanted: &Wanted, program: &str) -> Result<Vec<Hello>, FleetError> {
+    match wanted {
+        Wanted::Any(count) => {
+            let fits = |hello: &&Hello| unfit(hello, program).is_none();
+            let chosen: Vec<Hello> = there.iter().filter(fits).take(*count).cloned().collect();
+            if chosen.len() == *count && *count > 0 {
+                return Ok(chosen);
+            }
+            Err(FleetError::TooFew {
+                wanted: *count,
+                found: chosen.len(),
+                why: others(there, program),
+            })
+        }
+        Wanted::Named(names) => {
+            let of = |name: &Name| there.iter().find(|hello| hello.name == *name);
+            let found = |name: &Name| of(name).cloned().ok_or(FleetError::Absent(name.clone()));
+            let chosen: Vec<Hello> = names.iter().map(found).collect::<Result<_, _>>()?;
+            all_fit(chosen, program)
+        }
+        Wanted::Labelled { label, value } => {
+            let has = |hello: &&Hello| hello.labels.get(label) == Some(value);
+            let chosen: Vec<Hello> = there.iter().filter(has).cloned().collect();
+            if chosen.is_empty() {
+                return Err(FleetError::TooFew {
+                    wanted: 1,
+                    found: 0,
+                    why: format!(": none has the label {label}={value}"),
+                });
+            }
+            all_fit(chosen, program)
+        }
+    }
+}
+
+fn all_fit(chosen: Vec<Hello>, program: &str) -> Result<Vec<Hello>, FleetError> {
+    let unfit = chosen.iter().find_map(|hello| {
+        let name = hello.name.clone();
+        unfit(hello, program).map(|why| FleetError::Agent { name, why })
+    });
+    unfit.map_or(Ok(chosen), Err)
+}
+
+/// Why an agent can't be used.
+fn unfit(hello: &Hello, program: &str) -> Option<String> {
+    let (first, last) = hello.versions;
+    if !(first..=last).contains(&VERSION) || hello.program != program {
+        return Some(format!(
+            "is plimsoll {} (messages {first} to {last}), and this is {program} (messages {VERSION}): \
+             install the same version on both machines",
+            hello.program
+        ));
+    }
+    hello
+        .holder
+        .as_ref()
+        .map(|holder| format!("works for {holder}"))
+}
+
+fn others(there: &[Hello], program: &str) -> String {
+    let unfit = there.iter().filter_map(|hello| {
+        let why = unfit(hello, program)?;
+        Some(format!("; {} {why}", hello.name))
+    });
+    unfit.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(name: &str) -> Hello {
+        Hello {
+            name: name.parse().unwrap(),
+            versions: (VERSION, VERSION),
+            program: "1.0.0".to_owned(),
+            instance: String::new(),
+            boot_id: String::new(),
+            host: String::new(),
+            cores: vec![0],
+            memory_mb: 1,
+            labels: BTreeMap::from([("dc".to_owned(), name[..1].to_owned())]),
+            holder: None,
+        }
+    }
+
+    fn chosen(there: &[Hello], wanted: &Wanted) -> Result<Vec<String>, String> {
+        let chosen = choose(there, wanted, "1.0.0").map_err(|error| error.to_string())?;
+        Ok(chosen.into_iter().map(|hello| hello.name.into()).collect())
+    }
+
+    #[test]
+    fn agents_are_refused_by_their_names() {
+        let mut there = vec![hello("ada"), hello("bob"), hello("eve")];
+        let any = |n| Wanted::Any(n);
+        assert_eq!(chosen(&there, &any(2)).unwrap(), ["ada", "bob"]);
+        there[0].holder = Some("me's run r".to_owned());
+        assert_eq!(chosen(&there, &any(2)).unwrap(), ["bob", "eve"]);
+        there[1].versions = (4, 5);
+        "2.0.0".clone_into(&mut there[1].program);
+        let expected = "2 agents are wanted, and 1 can be had; ada works for me's run r; bob is \
+                        plimsoll 2.0.0 (messages 4 to 5), and this is 1.0.0 (messages 3): install \
+                        the same version on both machines";
+        assert_eq!(chosen(&there, &any(2)).unwrap_err(), expected);
+        let named = |names: &[&str]| {
+            Wanted::Named(names.iter().map(|name| name.parse().unwrap()).collect())
+        };
+        assert_eq!(chosen(&there, &named(&["eve"])).unwrap(), ["eve"]);
+        let error = chosen(&there, &named(&["ada"])).unwrap_err();
+        assert_eq!(error, "agent ada works for me's run r");
+        let error = chosen(&there, &named(&["joe"])).unwrap_err();
+        assert_eq!(
+            error,
+            "agent joe is not there: start it with `plimsoll agent`"
+        );
+        let label = |value: &str| Wanted::Labelled {
+            label: "dc".to_owned(),
+            value: value.to_owned(),
+        };
+        assert_eq!(chosen(&there, &label("e")).unwrap(), ["eve"]);
+        assert!(chosen(&there, &label("x")).unwrap_err().contains("dc=x"));
+    }
+
+    #[test]
+    fn only_a_connection_that_was_closed_says_that_its_agent_left() {
+        let event = |name: &str, reason: &str| {
+            let text = format!(r#"{{"client":{{"name":"{name}"}},"reason":"{reason}"}}"#);
+            departed(text.as_bytes()).map(String::from)
+        };
+        assert_eq!(event("ada talk", "Client Closed").as_deref(), Some("ada"));
+        assert_eq!(event("ada clocks", "Client Closed"), None);
+        assert_eq!(event("ada talk", "Stale Connection"), None);
+        assert_eq!(departed(b"{}"), None);
+    }
+}

@@ -1,0 +1,346 @@
+//! The hub: where agents and conductors meet. It makes the keys, the certificate, and the rights, and
+//! runs the server of NATS that it finds on the path.
+//!
+//! | file of its folder | content |
+//! |---|---|
+//! | `hub.json` | where it listens, the certificates, the public keys by name |
+//! | `hub.key` | the key of its certificate |
+//! | `conductor.token` | the token of whoever runs studies from this machine |
+//! | `nats.conf`, `nats.log` | made anew at each start |
+//!
+//! All files are their owner's alone. No private key of an agent is kept.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use nkeys::KeyPair;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyUsagePurpose};
+use serde::{Deserialize, Serialize};
+
+use crate::error::FleetError;
+use crate::name::Name;
+use crate::token::{Role, Token};
+
+/// Where a hub listens unless said.
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4222);
+/// The name of whoever runs studies on the hub's own machine.
+const CONDUCTOR: &str = "conductor";
+
+/// A hub, as its folder keeps it.
+#[derive(Debug)]
+pub struct Hub {
+    folder: PathBuf,
+    pub(crate) kept: Kept,
+}
+
+/// `hub.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Kept {
+    pub(crate) version: u32,
+    pub(crate) listen: SocketAddr,
+    /// By which agents reach it, as its owner said.
+    names: Vec<String>,
+    /// What tokens say.
+    pub(crate) url: String,
+    /// Its authority's certificate, DER in base64; the authority's key is not kept.
+    authority: String,
+    /// Its own certificate, PEM.
+    pub(crate) certificate: String,
+    /// Public keys of agents.
+    pub(crate) agents: BTreeMap<Name, String>,
+    /// Public keys of conductors.
+    pub(crate) conductors: BTreeMap<Name, String>,
+    /// Public key and seed of who hears that somebody leaves.
+    pub(crate) watch: (String, String),
+}
+
+impl Hub {
+    /// The hub of a folder.
+    ///
+    /// # Errors
+    /// When there is none, or its files can't be read.
+    pub fn open(folder: &Path) -> Result<Self, FleetError> {
+        let path = folder.join("hub.json");
+        let text = fs::read(&path).map_err(FleetError::file(&path))?;
+        let kept: Kept = serde_json::from_slice(&text)
+            .map_err(|error| FleetError::file(&path)(io::Error::other(error)))?;
+        if kept.version != 1 {
+            let what = format!("is of version {}, and this program knows 1", kept.version);
+            return Err(FleetError::file(path)(io::Error::other(what)));
+        }
+        Ok(Self {
+            folder: folder.to_path_buf(),
+            kept,
+        })
+    }
+
+    /// The hub of a folder, or a new one that listens there, or on 127.0.0.1:4222. `names` are those by
+    /// which others reach it; the first stands in tokens.
+    ///
+    /// # Errors
+    /// When its files can't be read or written, or it exists and was made for another address: tokens
+    /// and its certificate say where it is.
+    pub fn open_or_make(
+        folder: &Path,
+        listen: Option<SocketAddr>,
+        names: &[String],
+    ) -> Result<Self, FleetError> {
+        if folder.join("hub.json").exists() {
+            let hub = Self::open(folder)?;
+            let elsewhere = listen.is_some_and(|listen| listen != hub.kept.listen);
+            if elsewhere || (!names.is_empty() && names != hub.kept.names) {
+                return Err(FleetError::Made {
+                    folder: folder.to_path_buf(),
+                    url: hub.kept.url,
+                });
+            }
+            return Ok(hub);
+        }
+        let listen = listen.unwrap_or(LISTEN);
+        fs::create_dir_all(folder).map_err(FleetError::file(folder))?;
+        let private = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(folder, private).map_err(FleetError::file(folder))?;
+        let own = reached_by(listen, names)?;
+        let made = certificates(&own)?;
+        put(&folder.join("hub.key"), made.key.as_bytes())?;
+        let (watch, watch_seed) = key()?;
+        let mut hub = Self {
+            folder: folder.to_path_buf(),
+            kept: Kept {
+                version: 1,
+                listen,
+                names: names.to_vec(),
+                url: format!("tls://{}", with_port(&own[0], listen.port())),
+                authority: BASE64.encode(made.authority),
+                certificate: made.certificate,
+                agents: BTreeMap::new(),
+                conductors: BTreeMap::new(),
+                watch: (watch, watch_seed),
+            },
+        };
+        let token = hub.invite(&CONDUCTOR.parse()?, Role::Conductor)?;
+        put(&hub.token_file(), token.secret_text().as_bytes())?;
+        Ok(hub)
+    }
+
+    /// Where the token of this machine's conductor is.
+    #[must_use]
+    pub fn token_file(&self) -> PathBuf {
+        self.folder.join("conductor.token")
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What tokens say of where it is.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.kept.url
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn listen(&self) -> SocketAddr {
+        self.kept.listen
+    }
+
+    /// Names of the agents that were invited.
+    pub fn agents(&self) -> impl Iterator<Item = &Name> {
+        self.kept.agents.keys()
+    }
+
+    /// Makes a token for somebody new. It is told once: only its public half is kept.
+    ///
+    /// # Errors
+    /// When the name is taken, or the hub's file can't be written.
+    pub fn invite(&mut self, name: &Name, role: Role) -> Result<Token, FleetError> {
+        let taken = |keys: &BTreeMap<Name, String>| keys.contains_key(name);
+        if taken(&self.kept.agents) || taken(&self.kept.conductors) {
+            return Err(FleetError::Invited(name.clone()));
+        }
+        let (public, seed) = key()?;
+        let (keys, watch) = match role {
+            Role::Agent => (&mut self.kept.agents, None),
+            Role::Conductor => (&mut self.kept.conductors, Some(self.kept.watch.1.clone())),
+        };
+        keys.insert(name.clone(), public);
+        self.keep()?;
+        Ok(Token {
+            url: self.kept.url.clone(),
+            name: name.clone(),
+            role,
+            authority: self.kept.authority.clone(),
+            seed,
+            watch,
+        })
+    }
+
+    /// Takes a token back: the hub lets its owner in no more.
+    ///
+    /// # Errors
+    /// When nobody has that name, or the hub's file can't be written.
+    pub fn remove(&mut self, name: &Name) -> Result<(), FleetError> {
+        let agent = self.kept.agents.remove(name);
+        let gone = agent.or_else(|| self.kept.conductors.remove(name));
+        if gone.is_none() {
+            return Err(FleetError::Unknown(name.clone()));
+        }
+        self.keep()
+    }
+
+    fn keep(&self) -> Result<(), FleetError> {
+        let json = serde_json::to_vec_pretty(&self.kept).expect("a hub is JSON");
+        put(&self.folder.join("hub.json"), &json)
+    }
+}
+
+/// Names and addresses by which a hub is reached; the first is what tokens say.
+fn reached_by(listen: SocketAddr, names: &[String]) -> Result<Vec<String>, FleetError> {
+    let mut own = names.to_vec();
+    if listen.ip().is_loopback() {
+        own.push(listen.ip().to_string());
+    } else if own.is_empty() && listen.ip().is_unspecified() {
+        return Err(FleetError::Key(
+            "a hub that listens everywhere needs a name, or an address, by which agents reach it: \
+             say --name"
+                .to_owned(),
+        ));
+    } else if !listen.ip().is_unspecified() {
+        own.push(listen.ip().to_string());
+    }
+    own.dedup();
+    Ok(own)
+}
+
+fn with_port(host: &str, port: u16) -> String {
+    match host.parse::<IpAddr>() {
+        Ok(ip) => SocketAddr::new(ip, port).to_string(),
+        Err(_) => format!("{host}:{port}"),
+    }
+}
+
+/// A key of NATS: public half and seed.
+fn key() -> Result<(String, String), FleetError> {
+    let pair = KeyPair::new_user();
+    let seed = pair.seed().map_err(|e| FleetError::Key(e.to_string()))?;
+    Ok((pair.public_key(), seed))
+}
+
+struct Made {
+    authority: Vec<u8>,
+    certificate: String,
+    key: String,
+}
+
+/// An authority that signs one certificate, and whose key is then forgotten.
+fn certificates(names: &[String]) -> Result<Made, FleetError> {
+    let wrong = |error: rcgen::Error| FleetError::Key(error.to_string());
+    let mut authority = CertificateParams::new(Vec::new()).map_err(wrong)?;
+    authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let subject = &mut authority.distinguished_name;
+    subject.push(DnType::CommonName, "plimsoll hub's authority");
+    let authority_key = rcgen::KeyPair::generate().map_err(wrong)?;
+    let signed = authority.self_signed(&authority_key).map_err(wrong)?;
+    let issuer = Issuer::new(authority, authority_key);
+    let mut own = CertificateParams::new(names.to_vec()).map_err(wrong)?;
+    own.distinguished_name
+        .push(DnType::CommonName, "plimsoll hub");
+    let key = rcgen::KeyPair::generate().map_err(wrong)?;
+    let certificate = own.signed_by(&key, &issuer).map_err(wrong)?;
+    Ok(Made {
+        authority: signed.der().to_vec(),
+        certificate: certificate.pem(),
+        key: key.serialize_pem(),
+    })
+}
+
+/// Writes a file that is its owner's alone, whole or not at all.
+pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), FleetError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let write = || {
+        // Made for its owner alone.
+        let mut next = tempfile::NamedTempFile::new_in(folder)?;
+        next.write_all(bytes)?;
+        next.as_file().sync_all()?;
+        next.persist(path).map_err(|error| error.error)?;
+        File::open(folder)?.sync_all()
+    };
+    write().map_err(FleetError::file(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hub(folder: &Path) -> Hub {
+        Hub::open_or_make(folder, None, &[]).unwrap()
+    }
+
+    #[test]
+    fn a_hub_comes_back_and_keeps_nobodys_key_but_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("hub");
+        let mut made = hub(&folder);
+        let token = made.invite(&"ada".parse().unwrap(), Role::Agent).unwrap();
+        let again = hub(&folder);
+        assert_eq!(again.kept, made.kept);
+        assert_eq!(again.agents().count(), 1);
+        for entry in fs::read_dir(&folder).unwrap() {
+            let entry = entry.unwrap();
+            let mode = entry.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{:?}", entry.path());
+            let text = fs::read_to_string(entry.path()).unwrap();
+            assert!(!text.contains(&token.seed), "{:?}", entry.path());
+        }
+        assert_eq!(token.url(), "tls://127.0.0.1:4222");
+        let elsewhere = Some("127.0.0.1:4223".parse().unwrap());
+        let error = Hub::open_or_make(&folder, elsewhere, &[]).unwrap_err();
+        assert!(
+            error.to_string().contains("is for tls://127.0.0.1:4222"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn names_are_invited_once_and_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut hub = hub(folder.path());
+        let ada: Name = "ada".parse().unwrap();
+        hub.invite(&ada, Role::Agent).unwrap();
+        assert!(hub.invite(&ada, Role::Conductor).is_err());
+        assert!(
+            hub.invite(&CONDUCTOR.parse().unwrap(), Role::Agent)
+                .is_err()
+        );
+        hub.remove(&ada).unwrap();
+        assert!(hub.remove(&ada).is_err());
+        hub.invite(&ada, Role::Agent).unwrap();
+    }
+
+    #[test]
+    fn a_hub_knows_by_which_names_it_is_reached() {
+        let by = |listen: &str, names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            reached_by(listen.parse().unwrap(), &names)
+        };
+        assert_eq!(by("127.0.0.1:1", &[]).unwrap(), ["127.0.0.1"]);
+        assert_eq!(
+            by("10.0.0.5:1", &["hub.lan"]).unwrap(),
+            ["hub.lan", "10.0.0.5"]
+        );
+        assert_eq!(by("0.0.0.0:1", &["hub.lan"]).unwrap(), ["hub.lan"]);
+        assert!(by("0.0.0.0:1", &[]).is_err());
+        assert_eq!(with_port("::1", 4), "[::1]:4");
+    }
+}

@@ -1,0 +1,247 @@
+//! The server of NATS that a hub runs: its configuration, its process, and its reloads.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use crate::clock;
+use crate::error::FleetError;
+use crate::hub::{Hub, put};
+use crate::subject::{Rights, of_agent, of_conductor};
+
+/// How long the server may take to accept connections.
+const START_WITHIN: Duration = Duration::from_secs(10);
+/// How long it may take to end.
+const END_WITHIN: Duration = Duration::from_secs(5);
+/// How often it is looked whether the hub's file has changed.
+const LOOK: Duration = Duration::from_millis(200);
+/// What may wait for one client before it is cut off.
+const MOST_PENDING: u64 = 256 << 20;
+
+/// What happens to a hub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HubEvent {
+    /// Agents and conductors may come.
+    Listening,
+    /// Tokens were given out or taken back, and count from now on.
+    Changed,
+}
+
+/// Runs a hub until `interrupt` becomes true.
+///
+/// # Errors
+/// When the server is missing, can't start, or ends.
+pub fn run_hub(
+    hub: Hub,
+    events: &mut dyn FnMut(HubEvent),
+    interrupt: &AtomicBool,
+) -> Result<(), FleetError> {
+    let mut server = Server::start(hub)?;
+    events(HubEvent::Listening);
+    while !interrupt.load(Ordering::Relaxed) {
+        std::thread::park_timeout(LOOK);
+        if let Some(ended) = server.ended() {
+            return Err(ended);
+        }
+        if server.reload()? {
+            events(HubEvent::Changed);
+        }
+    }
+    Ok(())
+}
+
+/// A hub's server, running; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    hub: Hub,
+    child: Child,
+}
+
+impl Server {
+    /// Starts it, and waits until it accepts connections.
+    ///
+    /// # Errors
+    /// When it is missing, or does not start.
+    pub fn start(hub: Hub) -> Result<Self, FleetError> {
+        let program = program().ok_or(FleetError::NoServer)?;
+        let taken = TcpStream::connect_timeout(&hub.listen(), Duration::from_millis(200));
+        if taken.is_ok() {
+            let why = format!("can't listen on {}: another program does", hub.listen());
+            return Err(FleetError::Server(why));
+        }
+        configure(&hub)?;
+        let log = fs::File::create(log_file(&hub)).map_err(FleetError::file(log_file(&hub)))?;
+        let mut command = with_parent(program);
+        command
+            .arg("-c")
+            .arg(hub.folder().join("nats.conf"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        let child = command.spawn();
+        let child = child.map_err(|error| FleetError::Server(format!("can't start: {error}")))?;
+        let mut server = Self { hub, child };
+        server.await_ready()?;
+        Ok(server)
+    }
+
+    /// The hub that it serves.
+    #[must_use]
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    fn await_ready(&mut self) -> Result<(), FleetError> {
+        let until = clock::now() + START_WITHIN;
+        while TcpStream::connect_timeout(&self.hub.listen(), Duration::from_millis(200)).is_err() {
+            if let Some(ended) = self.ended() {
+                return Err(ended);
+            }
+            if clock::now() > until {
+                let seconds = START_WITHIN.as_secs();
+                let why = format!(
+                    "accepts no connection on {} for {seconds} s",
+                    self.hub.listen()
+                );
+                return Err(FleetError::Server(why));
+            }
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// That it ended, with its last line.
+    fn ended(&mut self) -> Option<FleetError> {
+        let status = self.child.try_wait().ok().flatten()?;
+        let log = fs::read_to_string(log_file(&self.hub)).unwrap_or_default();
+        let last = log.lines().last().unwrap_or_default();
+        Some(FleetError::Server(format!("ended ({status}): {last}")))
+    }
+
+    /// Takes in who was invited and removed since. True when anything has changed.
+    ///
+    /// # Errors
+    /// When the hub's files can't be read or written.
+    pub fn reload(&mut self) -> Result<bool, FleetError> {
+        let now = Hub::open(self.hub.folder())?;
+        if now.kept == self.hub.kept {
+            return Ok(false);
+        }
+        self.hub = now;
+        configure(&self.hub)?;
+        // One that has just ended is seen at the next look.
+        let _ended = kill(self.pid(), Signal::SIGHUP);
+        Ok(true)
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ended = kill(self.pid(), Signal::SIGTERM);
+        let until = clock::now() + END_WITHIN;
+        while matches!(self.child.try_wait(), Ok(None)) && clock::now() < until {
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// The server's program: on the path, or where Debian puts it, which is not on everybody's path.
+fn program() -> Option<&'static str> {
+    let places = ["nats-server", "/usr/sbin/nats-server"];
+    places.into_iter().find(|place| runs(place, "--version"))
+}
+
+/// Whether there is such a program.
+fn runs(program: &str, argument: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg(argument).stdin(Stdio::null());
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// The program, ended with this one however this one ends, where util-linux is there to see to it.
+fn with_parent(program: &str) -> Command {
+    if !runs("setpriv", "--version") {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", program]);
+    command
+}
+
+fn log_file(hub: &Hub) -> PathBuf {
+    hub.folder().join("nats.log")
+}
+
+fn configure(hub: &Hub) -> Result<(), FleetError> {
+    let folder = hub.folder();
+    let certificate = folder.join("hub.pem");
+    put(&certificate, hub.kept.certificate.as_bytes())?;
+    let text = configuration(hub, &certificate, &folder.join("hub.key"));
+    put(&folder.join("nats.conf"), text.as_bytes())
+}
+
+/// The server's configuration. Its language has JSON in it.
+fn configuration(hub: &Hub, certificate: &Path, key: &Path) -> String {
+    let kept = &hub.kept;
+    let agents = kept.agents.iter();
+    let agents = agents.map(|(name, key)| user(key, &of_agent(name)));
+    let conductors = kept.conductors.iter();
+    let conductors = conductors.map(|(name, key)| user(key, &of_conductor(name)));
+    let watch = Rights {
+        publish: Vec::new(),
+        subscribe: vec!["$SYS.ACCOUNT.*.DISCONNECT".to_owned()],
+        answers: false,
+    };
+    let address: SocketAddr = kept.listen;
+    let value = json!({
+        "server_name": "plimsoll-hub",
+        "host": address.ip().to_string(),
+        "port": address.port(),
+        "ping_interval": "1s",
+        "ping_max": 2,
+        "write_deadline": "5s",
+        "max_pending": MOST_PENDING,
+        "tls": { "cert_file": certificate, "key_file": key, "timeout": 5 },
+        "system_account": "SYS",
+        "accounts": {
+            "SYS": { "users": [user(&kept.watch.0, &watch)] },
+            "FLEET": { "users": agents.chain(conductors).collect::<Vec<_>>() },
+        },
+    });
+    format!("{value:#}\n")
+}
+
+fn user(key: &str, rights: &Rights) -> Value {
+    let publish = match rights.publish.is_empty() {
+        true => json!({ "deny": ">" }),
+        false => json!({ "allow": rights.publish }),
+    };
+    let mut permissions = json!({
+        "publish": publish,
+        "subscribe": { "allow": rights.subscribe },
+    });
+    if rights.answers {
+        permissions["allow_responses"] = json!({ "max": 1, "expires": "10s" });
+    }
+    json!({ "nkey": key, "permissions": permissions })
+}
+
+/// Whether the server of NATS can be had here.
+#[must_use]
+pub fn has_server() -> bool {
+    program().is_some()
+}

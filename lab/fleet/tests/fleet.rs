@@ -1,0 +1,562 @@
+//! Agents in processes of their own and a hub that really runs: this program, started again with an
+//! argument, is the agent. Without nats-server it says that it is skipped.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use lab_driver::remote::Elsewhere;
+use lab_driver::{Clock, Drive, DriveSummary, Driver, DriverError, DriverEvent, Limits, Part};
+use lab_driver::{TlsOptions, Window};
+use lab_fleet::{
+    AgentOptions, Conductor, Crew, FleetError, Hub, Name, Role, Server, Token, Wanted, run_agent,
+};
+use lab_workload::LoadKind;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+const PROGRAM: &str = "0.0.0-test";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, agent, token, state] = &arguments[..]
+        && agent == "agent"
+    {
+        return be_agent(Path::new(token), Path::new(state));
+    }
+    if !lab_fleet::has_server() {
+        println!("skipped: there is no nats-server here (Debian: apt install nats-server)");
+        return;
+    }
+    let tests: [(&str, fn()); 6] = [
+        (
+            "one load by one, two, and three agents",
+            one_load_by_any_number_of_agents,
+        ),
+        ("a killed agent", a_killed_agent_is_a_loss_and_nothing_else),
+        (
+            "a stopped agent",
+            a_stopped_agent_is_lost_and_lets_its_users_go,
+        ),
+        ("tokens and rights", tokens_and_rights),
+        ("one run at a time", an_agent_works_for_one_run_at_a_time),
+        (
+            "clocks that differ",
+            a_clock_that_is_far_off_begins_with_the_others,
+        ),
+    ];
+    for (name, test) in tests {
+        println!("fleet: {name}");
+        test();
+    }
+}
+
+fn be_agent(token: &Path, state: &Path) {
+    let token: Token = std::fs::read_to_string(token).unwrap().parse().unwrap();
+    let options = AgentOptions {
+        token,
+        state: state.to_path_buf(),
+        cores: Vec::new(),
+        labels: BTreeMap::from([("dc".to_owned(), "here".to_owned())]),
+        program: PROGRAM.to_owned(),
+    };
+    let mut tell = |event| println!("{event:?}");
+    if let Err(error) = run_agent(options, &mut tell, &AtomicBool::new(false)) {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+}
+
+/// A hub with its server, and the agents that are started for it.
+struct Fleet {
+    folder: tempfile::TempDir,
+    server: Server,
+    agents: Vec<Child>,
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        for agent in &mut self.agents {
+            let _gone = agent.kill();
+            let _reaped = agent.wait();
+        }
+    }
+}
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+/// Waits on a condition, for as long as that may take on a busy machine.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let clock = Clock::start();
+    while !holds() {
+        assert!(clock.now() < Duration::from_secs(120), "{what}");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+impl Fleet {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listen = free.local_addr().unwrap();
+        drop(free);
+        let hub = Hub::open_or_make(&folder.path().join("hub"), Some(listen), &[]).unwrap();
+        Self {
+            folder,
+            server: Server::start(hub).unwrap(),
+            agents: Vec::new(),
+        }
+    }
+
+    fn hub(&self) -> Hub {
+        Hub::open(self.server.hub().folder()).unwrap()
+    }
+
+    fn invite(&mut self, agent: &str) -> Token {
+        let token = self.hub().invite(&name(agent), Role::Agent).unwrap();
+        assert!(self.server.reload().unwrap());
+        token
+    }
+
+    /// Starts an agent, by another program where one is given.
+    fn agent(&mut self, agent: &str, by: &[&str]) -> Pid {
+        let token = self.invite(agent);
+        std::fs::write(self.folder.path().join(agent), token.secret_text()).unwrap();
+        self.start_agent(agent, by)
+    }
+
+    /// Starts one that was there before.
+    fn again(&mut self, agent: &str) {
+        self.start_agent(agent, &[]);
+    }
+
+    fn start_agent(&mut self, agent: &str, by: &[&str]) -> Pid {
+        let file = self.folder.path().join(agent);
+        let own = std::env::current_exe().unwrap();
+        let mut words: Vec<PathBuf> = by.iter().map(PathBuf::from).collect();
+        words.extend([
+            own,
+            "agent".into(),
+            file,
+            self.folder.path().join(format!("{agent}-state")),
+        ]);
+        let mut command = Command::new(&words[0]);
+        let child = command.args(&words[1..]).stdout(Stdio::null()).spawn();
+        let child = child.unwrap();
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+        self.agents.push(child);
+        pid
+    }
+
+    fn conductor(&self) -> Arc<Conductor> {
+        let token = std::fs::read_to_string(self.hub().token_file()).unwrap();
+        Arc::new(Conductor::connect(&token.parse().unwrap(), PROGRAM).unwrap())
+    }
+}
+
+/// As many agents as are wanted, when they are there.
+fn crew(conductor: &Arc<Conductor>, count: usize) -> Crew {
+    let mut crew = None;
+    until("agents are there", || {
+        crew = Crew::take(conductor, &Wanted::Any(count)).ok();
+        crew.is_some()
+    });
+    crew.unwrap()
+}
+
+/// A server that answers everything, and keeps what was asked.
+#[derive(Clone)]
+struct Web {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Web {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let web = Self {
+            address: listener.local_addr().unwrap(),
+            asked: Arc::default(),
+        };
+        let asked = Arc::clone(&web.asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let asked = Arc::clone(&asked);
+                std::thread::spawn(move || serve(stream, &asked));
+            }
+        });
+        web
+    }
+
+    /// How often each was asked for.
+    fn counts(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for line in self.asked.lock().unwrap().iter() {
+            *counts.entry(line.clone()).or_default() += 1;
+        }
+        counts
+    }
+}
+
+fn serve(stream: TcpStream, asked: &Mutex<Vec<String>>) {
+    let mut to = stream.try_clone().unwrap();
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    while let Some(request) = lines.next() {
+        asked.lock().unwrap().push(request);
+        lines.by_ref().find(String::is_empty);
+        if to
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+const WORKLOAD: &str = "
+workload: test
+user:
+  me: '{{ index }}'
+setup:
+  - step: First
+    request: GET /setup/{{ me }}
+session:
+  pace: 60s
+  steps:
+    - step: Get
+      repeat: 3
+      request: GET /get/{{ me }}/{{ uuid() }}
+    - step: Sometimes
+      share: 50%
+      request: GET /sometimes/{{ me }}
+";
+
+struct OneFile;
+
+impl lab_study::Files for OneFile {
+    fn read(&self, _path: &str) -> std::io::Result<Vec<u8>> {
+        Ok(WORKLOAD.into())
+    }
+}
+
+fn drive(web: &Web, hold: Duration) -> Drive {
+    let workload = lab_study::load_workload("workload.yaml", &OneFile).unwrap();
+    Drive {
+        workload: Arc::new(workload),
+        base: format!("http://{}", web.address).parse().unwrap(),
+        tls: TlsOptions::default(),
+        resolve: Vec::new(),
+        protocol: lab_driver::Protocol::default(),
+        kind: LoadKind::Users,
+        users: 60,
+        part: Part::whole(),
+        user_extra: Vec::new(),
+        seed: 7,
+        block: 0,
+        base_date: jiff::civil::date(2026, 1, 1),
+        cores: Vec::new(),
+        own_cores: false,
+        ramp: Duration::ZERO,
+        hold,
+        window: Duration::from_millis(500),
+        limits: Limits::default(),
+    }
+}
+
+/// What came of a drive, and its windows.
+type Ran = (Result<DriveSummary, DriverError>, Vec<Window>);
+
+/// Drives to the end; `each` is called at every window.
+fn run(
+    driver: Driver,
+    events: &std::sync::mpsc::Receiver<DriverEvent>,
+    mut each: impl FnMut(),
+) -> Ran {
+    let mut windows = Vec::new();
+    for event in events {
+        match event {
+            DriverEvent::SetupDone { .. } => {
+                if let Err(error) = driver.begin() {
+                    return (Err(error), windows);
+                }
+            }
+            DriverEvent::Window(window) => {
+                windows.push(*window);
+                each();
+            }
+            DriverEvent::Done => break,
+            _ => {}
+        }
+    }
+    (driver.join(), windows)
+}
+
+fn run_by(crew: &Crew, drive: &Drive, each: impl FnMut()) -> Ran {
+    let (sender, events) = sync_channel(64);
+    let driver = Driver::start_peers(drive, crew.open().unwrap(), sender).unwrap();
+    run(driver, &events, each)
+}
+
+fn answered(windows: &[Window]) -> u64 {
+    let steps = windows.iter().flat_map(|window| &window.steps);
+    steps.map(|step| step.transactions()).sum()
+}
+
+/// Each user has one session, which is over long before this.
+const HOLD: Duration = Duration::from_secs(4);
+
+fn one_load_by_any_number_of_agents() {
+    let web = Web::start();
+    let (sender, events) = sync_channel(64);
+    let driver = Driver::start(drive(&web, HOLD), sender).unwrap();
+    let (alone, windows) = run(driver, &events, || {});
+    let alone = alone.unwrap();
+    assert_eq!(answered(&windows), alone.transactions);
+    let expected = web.counts();
+    let sometimes = |path: &&String| path.contains("/sometimes/");
+    assert!(
+        expected.keys().filter(sometimes).count() > 1,
+        "{expected:?}"
+    );
+
+    let mut fleet = Fleet::start();
+    let conductor = fleet.conductor();
+    for (count, agent) in (1..).zip(["ada", "bob", "eve"]) {
+        fleet.agent(agent, &[]);
+        let crew = crew(&conductor, count);
+        let web = Web::start();
+        // Two trials of one lease.
+        for _ in 0..2 {
+            web.asked.lock().unwrap().clear();
+            let (summary, windows) = run_by(&crew, &drive(&web, HOLD), || {});
+            let summary = summary.unwrap();
+            assert!(!summary.stopped_early);
+            assert_eq!((summary.errors, windows.len()), (0, 8));
+            assert_eq!(answered(&windows), summary.transactions);
+            assert_eq!(web.counts(), expected, "{count} agents");
+            assert_eq!(summary.transactions, alone.transactions);
+        }
+        let seen = crew.seen();
+        assert_eq!(seen.len(), count);
+        assert!(
+            seen.iter()
+                .all(|seen| !seen.offsets.is_empty() && !seen.times.is_empty())
+        );
+    }
+}
+
+fn a_killed_agent_is_a_loss_and_nothing_else() {
+    let mut fleet = Fleet::start();
+    let (conductor, web) = (fleet.conductor(), Web::start());
+    let victim = fleet.agent("ada", &[]);
+    fleet.agent("bob", &[]);
+    let crew = crew(&conductor, 2);
+    let (ended, windows) = run_by(&crew, &drive(&web, Duration::from_secs(600)), || {
+        let _gone_already = kill(victim, Signal::SIGKILL);
+    });
+    let error = ended.unwrap_err();
+    assert!(matches!(&error, DriverError::Lost { .. }), "{error}");
+    let expected = "agent ada was lost: its program ended, or was killed";
+    assert_eq!(error.to_string(), expected);
+    assert!(windows.last().unwrap().end < Duration::from_secs(600));
+    let error = crew.open().unwrap_err().to_string();
+    assert_eq!(error, format!("{expected}; it did not come back"));
+    // Started again, it has its part of the next trial.
+    fleet.again("ada");
+    let (ended, _) = run_by(&crew, &drive(&web, HOLD), || {});
+    assert!(!ended.unwrap().stopped_early);
+}
+
+fn a_stopped_agent_is_lost_and_lets_its_users_go() {
+    let mut fleet = Fleet::start();
+    let (conductor, web) = (fleet.conductor(), Web::start());
+    let victim = fleet.agent("ada", &[]);
+    let crew = crew(&conductor, 1);
+    let (ended, _) = run_by(&crew, &drive(&web, Duration::from_secs(600)), || {
+        let _stopped = kill(victim, Signal::SIGSTOP);
+    });
+    let error = ended.unwrap_err().to_string();
+    assert!(error.contains("and its lease is over"), "{error}");
+    // Awake again, it obeys nobody any more: no user asks for anything, and it can be had anew.
+    drop(crew);
+    kill(victim, Signal::SIGCONT).unwrap();
+    let again = self::crew(&conductor, 1);
+    let before = web.asked.lock().unwrap().len();
+    std::thread::park_timeout(Duration::from_millis(1000));
+    assert_eq!(web.asked.lock().unwrap().len(), before);
+    let (ended, _) = run_by(&again, &drive(&web, HOLD), || {});
+    assert!(!ended.unwrap().stopped_early);
+}
+
+/// A token, changed or read as its text.
+fn json_of(token: &Token) -> serde_json::Value {
+    let text = token.secret_text();
+    let json = text.strip_prefix("plimsoll-join-1.").unwrap();
+    serde_json::from_slice(&BASE64.decode(json).unwrap()).unwrap()
+}
+
+fn tokens_and_rights() {
+    let mut fleet = Fleet::start();
+    let state = fleet.folder.path().join("state");
+    let agent = |token: Token| {
+        let options = AgentOptions {
+            token,
+            state: state.clone(),
+            cores: Vec::new(),
+            labels: BTreeMap::new(),
+            program: PROGRAM.to_owned(),
+        };
+        run_agent(options, &mut |_| {}, &AtomicBool::new(false)).unwrap_err()
+    };
+    let ada = fleet.invite("ada");
+    let conductor = Conductor::connect(&ada, PROGRAM);
+    assert!(matches!(conductor, Err(FleetError::Role(..))));
+    fleet.hub().remove(&name("ada")).unwrap();
+    fleet.server.reload().unwrap();
+    let error = agent(ada.clone());
+    assert!(matches!(error, FleetError::Refused { .. }), "{error}");
+    // The token of another hub, which has another certificate.
+    let other = tempfile::tempdir().unwrap();
+    let mut other = Hub::open_or_make(other.path(), None, &[]).unwrap();
+    let mut stranger = json_of(&other.invite(&name("eve"), Role::Agent).unwrap());
+    stranger["url"] = fleet.hub().url().into();
+    let text = format!("plimsoll-join-1.{}", BASE64.encode(stranger.to_string()));
+    let error = agent(text.parse().unwrap());
+    assert!(matches!(error, FleetError::Unreachable { .. }), "{error}");
+    each_speaks_for_itself_alone(&fleet.invite("bob"));
+}
+
+/// Tries what is another's, subject by subject.
+fn each_speaks_for_itself_alone(token: &Token) {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(async {
+        let token = json_of(token);
+        let text = |key: &str| token[key].as_str().unwrap().to_owned();
+        let mut roots = rustls::RootCertStore::empty();
+        let authority = base64::engine::general_purpose::STANDARD.decode(text("authority"));
+        roots.add(authority.unwrap().into()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider);
+        let tls = tls.with_safe_default_protocol_versions().unwrap();
+        let tls = tls.with_root_certificates(roots).with_no_client_auth();
+        let (tell, mut told) = tokio::sync::mpsc::channel(64);
+        let client = async_nats::ConnectOptions::with_nkey(text("seed"))
+            .require_tls(true)
+            .tls_client_config(tls)
+            .event_callback(move |event| {
+                let tell = tell.clone();
+                async move { tell.send(event.to_string()).await.unwrap() }
+            })
+            .connect(text("url"))
+            .await
+            .unwrap();
+        let own = "plimsoll.hello.bob";
+        let others = [
+            "plimsoll.hello.eve",
+            "plimsoll.3.a.eve.ask",
+            "plimsoll.3.c.me.run.eve.up",
+        ];
+        for subject in [own].iter().chain(&others) {
+            client.publish(*subject, "hello".into()).await.unwrap();
+        }
+        let heard = [
+            "plimsoll.hello.*",
+            "plimsoll.3.a.eve.ask",
+            "plimsoll.3.c.>",
+            "_INBOX.>",
+            ">",
+        ];
+        let mut subscribed = Vec::new();
+        for subject in heard {
+            subscribed.push(client.subscribe(subject).await.unwrap());
+        }
+        let mut left: Vec<&str> = others.iter().chain(&heard).copied().collect();
+        let all = async {
+            while !left.is_empty() {
+                let event = told.recv().await.unwrap().to_lowercase();
+                assert!(!event.contains("hello.bob"), "{event}");
+                left.retain(|subject| !event.contains(&format!("\"{subject}\"").to_lowercase()));
+            }
+        };
+        let in_time = tokio::time::timeout(Duration::from_secs(60), all).await;
+        assert!(in_time.is_ok(), "not refused: {left:?}");
+    });
+}
+
+fn an_agent_works_for_one_run_at_a_time() {
+    let mut fleet = Fleet::start();
+    let conductor = fleet.conductor();
+    fleet.agent("ada", &[]);
+    let first = crew(&conductor, 1);
+    let mut told = String::new();
+    until("the agent says for whom it works", || {
+        told = Crew::take(&conductor, &Wanted::Any(1))
+            .unwrap_err()
+            .to_string();
+        told.contains("works for conductor's run")
+    });
+    assert!(
+        told.starts_with("1 agents are wanted, and 0 can be had; ada"),
+        "{told}"
+    );
+    let error = conductor.stop(&name("ada"), false).unwrap_err().to_string();
+    assert!(error.contains("works for"), "{error}");
+    drop(first);
+    drop(crew(&conductor, 1));
+    conductor.stop(&name("ada"), false).unwrap();
+    assert!(fleet.agents[0].wait().unwrap().success());
+}
+
+fn a_clock_that_is_far_off_begins_with_the_others() {
+    let ahead = [
+        "unshare",
+        "-T",
+        "--monotonic",
+        "1000",
+        "--boottime",
+        "1000",
+        "--fork",
+        "--",
+    ];
+    let may = Command::new(ahead[0])
+        .args(&ahead[1..])
+        .arg("true")
+        .status();
+    if !may.is_ok_and(|status| status.success()) {
+        println!("fleet: skipped: this kernel, or its owner, allows no time namespaces");
+        return;
+    }
+    let mut fleet = Fleet::start();
+    let (conductor, web) = (fleet.conductor(), Web::start());
+    fleet.agent("ada", &ahead);
+    fleet.agent("bob", &[]);
+    let crew = crew(&conductor, 2);
+    let (summary, windows) = run_by(&crew, &drive(&web, HOLD), || {});
+    assert_eq!(summary.unwrap().elapsed, HOLD);
+    assert_eq!(windows.len(), 8);
+    let seen = crew.seen();
+    let off = |agent: &str| {
+        let seen = seen.iter().find(|seen| seen.name == agent);
+        let offsets = &seen.unwrap().offsets;
+        *offsets.iter().min_by_key(|one| one.bound).unwrap()
+    };
+    for (agent, expected) in [("ada", 1_000_000_000_000), ("bob", 0)] {
+        let known = off(agent);
+        println!(
+            "fleet: {agent} is off by {} ns, ± {}",
+            known.offset, known.bound
+        );
+        assert!(known.offset.abs_diff(expected) <= known.bound);
+    }
+}
