@@ -206,6 +206,7 @@ impl Side<'_> {
             secrets: self.run.secrets,
             after: self.after,
             quiet: self.quiet,
+            elsewhere: None,
             beside: Some(Beside {
                 partner: self.partner,
                 seat: self.seat,

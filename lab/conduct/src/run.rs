@@ -90,6 +90,10 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     problems.extend(scratch::check(&request.plan));
     let cores = cores::allowed().map_err(ConductError::Cores)?;
     problems.extend(cores::check(&request.plan, &cores));
+    if request.elsewhere.is_some() && request.plan.question.duet {
+        let both = "a duet drives both of its sides from this machine: leave out the agents, or `duet`";
+        problems.push(both.to_owned());
+    }
     if !problems.is_empty() {
         return Err(ConductError::Settings { problems });
     }
