@@ -281,6 +281,41 @@ pub fn size(text: &str, max: u64) -> Result<u64, TextError> {
     })
 }
 
+/// A range of sizes in bytes: `< 20 kB`, `>= 1 kB`, `1 kB..2 kB`, `512 B`.
+///
+/// # Errors
+/// What is none, or holds no size.
+pub fn sizes(text: &str) -> Result<std::ops::RangeInclusive<u64>, TextError> {
+    const MOST: u64 = 1 << 50;
+    let trimmed = text.trim();
+    let one = |part: &str| size(part.trim(), MOST);
+    let bound = |sign: &str| trimmed.strip_prefix(sign).map(one).transpose();
+    let range = if let Some(most) = bound("<=")? {
+        0..=most
+    } else if let Some(above) = bound("<")? {
+        match above.checked_sub(1) {
+            Some(most) => 0..=most,
+            None => return Err(TextError::new("no body is smaller than that", whole(text))),
+        }
+    } else if let Some(least) = bound(">=")? {
+        least..=u64::MAX
+    } else if let Some(below) = bound(">")? {
+        below + 1..=u64::MAX
+    } else if let Some((least, most)) = trimmed.split_once("..") {
+        one(least)?..=one(most)?
+    } else {
+        let exact = one(trimmed)?;
+        exact..=exact
+    };
+    match range.is_empty() {
+        true => Err(TextError::new(
+            "the first size is larger than the second",
+            whole(text),
+        )),
+        false => Ok(range),
+    }
+}
+
 /// A rate: `1000/s`, `60/min`; in events per second.
 ///
 /// # Errors

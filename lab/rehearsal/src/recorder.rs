@@ -339,6 +339,10 @@ fn expected(asked: &Asked) -> String {
     parts.extend(asked.answer.iter().map(|one| match one {
         Expectation::Json { path, value } => format!("{} = {}", path.as_str(), value.source()),
         Expectation::Contains(text) => format!("“{}” in the body", text.source()),
+        Expectation::Size { low, high } => match high {
+            &u64::MAX => format!("at least {low} bytes"),
+            high => format!("{low} to {high} bytes"),
+        },
         Expectation::Header { name, text } if text.source().is_empty() => format!("header {name}"),
         Expectation::Header { name, text } => format!("“{}” in header {name}", text.source()),
     }));
@@ -351,6 +355,7 @@ fn expected(asked: &Asked) -> String {
             CaptureSource::Regex(pattern) => format!("/{}/", pattern.as_str()),
             CaptureSource::RegexAll(pattern) => format!("all of /{}/", pattern.as_str()),
             CaptureSource::Xml(path) => path.as_str().to_owned(),
+            CaptureSource::Html(path) => format!("html{}", path.as_str()),
             CaptureSource::RequestPath => "its own path".to_owned(),
             CaptureSource::Status => "the status".to_owned(),
         };

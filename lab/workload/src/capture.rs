@@ -4,6 +4,7 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
+use crate::html_path::HtmlPath;
 use crate::scope::Slot;
 use crate::template::Template;
 use crate::xml_path::XmlPath;
@@ -41,6 +42,9 @@ pub enum CaptureSource<T = Template> {
     RegexAll(Box<Pattern>),
     /// All values at a path of the body as XML, as a list. An empty body gives an empty list.
     Xml(Box<XmlPath>),
+    /// All values at a path of the body as HTML, as a list. Whatever a page is, a browser makes something
+    /// of it.
+    Html(Box<HtmlPath>),
     /// The rendered path of this request (`request.path`).
     RequestPath,
     /// The status of the answer.
@@ -195,6 +199,7 @@ impl<T> CaptureSource<T> {
             Self::Regex(pattern) => CaptureSource::Regex(pattern.clone()),
             Self::RegexAll(pattern) => CaptureSource::RegexAll(pattern.clone()),
             Self::Xml(path) => CaptureSource::Xml(path.clone()),
+            Self::Html(path) => CaptureSource::Html(path.clone()),
             Self::RequestPath => CaptureSource::RequestPath,
             Self::Status => CaptureSource::Status,
         })

@@ -162,6 +162,13 @@ pub enum Expectation<T = Template> {
     },
     /// The body holds this text.
     Contains(T),
+    /// The body, decoded, has at least and at most so many bytes.
+    Size {
+        /// Fewest.
+        low: u64,
+        /// Most.
+        high: u64,
+    },
     /// A header of this lower-case name is there, and holds this text.
     Header {
         /// Its name.
@@ -360,6 +367,10 @@ impl<T> Expectation<T> {
                 value: map(value)?,
             },
             Self::Contains(text) => Expectation::Contains(map(text)?),
+            Self::Size { low, high } => Expectation::Size {
+                low: *low,
+                high: *high,
+            },
             Self::Header { name, text } => Expectation::Header {
                 name: name.clone(),
                 text: map(text)?,

@@ -6,7 +6,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use super::call::{Answer, Call, ENCODED_EXAMPLE_BYTES, broken, keeps, status_text};
-use super::capture::read_answer;
+use super::capture::{Whole, read_answer};
 use super::client::HttpClient;
 use super::coding::{Coding, CodingError};
 use super::connection::Connection;
@@ -196,7 +196,7 @@ impl<T: Time> HttpClient<T> {
             self.judge_events(complete.status, encoded, call)
         } else if encoded {
             let decoded = &mut *self.decoded.borrow_mut();
-            let result = self.judge_encoded(complete.status, body, call, decoded);
+            let result = self.judge_encoded(complete, body, call, decoded);
             if call.prepared.decodes && result.is_ok() {
                 sizes.plain = decoded.len() as u64;
             }
@@ -205,7 +205,7 @@ impl<T: Time> HttpClient<T> {
             }
             result
         } else {
-            self.judge_plain(complete.status, body, call)
+            self.judge_plain(complete.status, (body, complete.body_bytes), call)
         };
         Answer::Whole { at, sizes, result }
     }
@@ -228,7 +228,10 @@ impl<T: Time> HttpClient<T> {
             false => listening.finish(),
         };
         let result = match ended {
-            Ok(()) => self.judge_plain(status, listening.text().as_bytes(), call),
+            Ok(()) => {
+                let text = listening.text().as_bytes();
+                self.judge_plain(status, (text, text.len() as u64), call)
+            }
             Err(why) => Err(self.failure(ErrorClass::Check, || why)),
         };
         call.listening = Some(listening);
@@ -238,7 +241,7 @@ impl<T: Time> HttpClient<T> {
     fn judge_plain(
         &self,
         status: u16,
-        body: &[u8],
+        (body, size): (&[u8], u64),
         call: &mut Call<'_, T::Timer>,
     ) -> Result<(), Failure> {
         let prepared = call.prepared;
@@ -248,7 +251,7 @@ impl<T: Time> HttpClient<T> {
         if prepared.captures.is_empty() && prepared.answer.is_empty() {
             return Ok(());
         }
-        let read = (status, body);
+        let read = Whole { status, body, size };
         read_answer(prepared, read, &call.finds, call.message, call.scope).map_err(|cause| {
             self.failure(ErrorClass::Check, || {
                 format!("{cause}; {}", status_text(status, body))
@@ -282,24 +285,26 @@ impl<T: Time> HttpClient<T> {
 
     fn judge_encoded(
         &self,
-        status: u16,
+        complete: &Complete,
         body: &[u8],
         call: &mut Call<'_, T::Timer>,
         decoded: &mut Vec<u8>,
     ) -> Result<(), Failure> {
         let limit = self.limits.max_response_bytes;
+        let (status, sent) = (complete.status, complete.body_bytes);
         let prepared = call.prepared;
         if !prepared.expects(status) {
             // The beginning of it is enough to show, and all that is kept.
             let _cut_off = call
                 .coding
                 .decode(body, ENCODED_EXAMPLE_BYTES as u64, decoded);
-            return self.judge_plain(status, decoded, call);
+            return self.judge_plain(status, (decoded, sent), call);
         }
         if prepared.decodes {
             let done = call.coding.decode(body, limit, decoded);
             done.map_err(|error| self.undecoded(&error))?;
-            return self.judge_plain(status, decoded, call);
+            let size = decoded.len() as u64;
+            return self.judge_plain(status, (decoded, size), call);
         }
         if prepared.keeps_body {
             let name = call.coding.name();
@@ -310,7 +315,7 @@ impl<T: Time> HttpClient<T> {
                 )
             }));
         }
-        self.judge_plain(status, body, call)
+        self.judge_plain(status, (body, sent), call)
     }
 
     fn undecoded(&self, error: &CodingError) -> Failure {

@@ -5,7 +5,7 @@ use lab_workload::{Capture, CaptureSource, Expectation, Template, UserScope};
 use serde_json::Value;
 
 use super::request::{Prepared, path_of};
-use super::xml;
+use super::{html, xml};
 
 /// Most matches of a pattern that are kept.
 const MAX_VALUES: usize = 100_000;
@@ -62,6 +62,16 @@ impl HeaderFinds {
     }
 }
 
+/// An answer as it is read, once it is whole.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole<'a> {
+    pub(crate) status: u16,
+    /// Decoded; nothing of it where nobody looks into it.
+    pub(crate) body: &'a [u8],
+    /// Bytes of the body, decoded where it is.
+    pub(crate) size: u64,
+}
+
 /// Judges the answer to a request by what is expected of it, and sets the variables that its captures
 /// name.
 ///
@@ -69,15 +79,16 @@ impl HeaderFinds {
 /// In words, when the answer lacks what is expected or what a capture needs.
 pub(crate) fn read_answer(
     request: &Prepared,
-    (status, body): (u16, &[u8]),
+    answer: Whole<'_>,
     finds: &HeaderFinds,
     message: &str,
     scope: &mut UserScope,
 ) -> Result<(), String> {
+    let Whole { status, body, size } = answer;
     let mut json = None;
     for (index, expectation) in request.answer.iter().enumerate() {
         let found = finds.get(request.captures.len() + index);
-        expect(expectation, body, &mut json, found, scope)?;
+        expect(expectation, (body, size), &mut json, found, scope)?;
     }
     let read = (status, body, &mut json);
     capture(&request.captures, read, finds, message, scope)
@@ -92,7 +103,7 @@ fn shown(text: &str) -> String {
 
 fn expect(
     expectation: &Expectation,
-    body: &[u8],
+    (body, size): (&[u8], u64),
     json: &mut Option<Value>,
     header: Option<&str>,
     scope: &mut UserScope,
@@ -124,6 +135,18 @@ fn expect(
             holds
                 .then_some(())
                 .ok_or_else(|| format!("the body doesn't contain {}", shown(&wanted)))
+        }
+        Expectation::Size { low, high } => {
+            let wanted = match (*low, *high) {
+                (0, high) => format!("at most {high}"),
+                (low, u64::MAX) => format!("at least {low}"),
+                (low, high) if low == high => low.to_string(),
+                (low, high) => format!("{low} to {high}"),
+            };
+            let holds = (*low..=*high).contains(&size);
+            holds
+                .then_some(())
+                .ok_or_else(|| format!("the body has {size} bytes, not {wanted}"))
         }
         Expectation::Header { name, text } => {
             let value = header.ok_or_else(|| format!("no header `{name}`"))?;
@@ -196,6 +219,10 @@ fn capture(
             }
             CaptureSource::Xml(path) => {
                 let values = xml::values(body, path)?;
+                scope.set_list(capture.slot, &values);
+            }
+            CaptureSource::Html(path) => {
+                let values = html::values(body, path)?;
                 scope.set_list(capture.slot, &values);
             }
             CaptureSource::RequestPath => scope.set_text(capture.slot, path_of(message)),

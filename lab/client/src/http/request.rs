@@ -134,11 +134,18 @@ impl From<RenderError> for Unmade {
 
 /// Whether the capture needs the body.
 fn from_body(capture: &Capture) -> bool {
-    use CaptureSource::{JsonPath, JsonPathTemplate, Regex, RegexAll, Xml};
+    use CaptureSource::{Html, JsonPath, JsonPathTemplate, Regex, RegexAll, Xml};
     matches!(
         capture.source,
-        JsonPath(_) | JsonPathTemplate(_) | Regex(_) | RegexAll(_) | Xml(_)
+        JsonPath(_) | JsonPathTemplate(_) | Regex(_) | RegexAll(_) | Xml(_) | Html(_)
     )
+}
+
+/// Whether the body of an answer is looked into.
+fn reads_body(request: &Request) -> bool {
+    use Expectation::{Contains, Json};
+    let in_body = |one: &Expectation| matches!(one, Json { .. } | Contains(_));
+    request.captures.iter().any(from_body) || request.answer.iter().any(in_body)
 }
 
 /// Whether the capture needs the head.
@@ -205,8 +212,7 @@ impl Prepared {
             body: request.body.clone(),
             constant: None,
             expect: request.expect.clone(),
-            keeps_body: request.captures.iter().any(from_body)
-                || !request.answer.iter().all(in_headers),
+            keeps_body: reads_body(request),
             reads_headers: request.captures.iter().any(from_headers)
                 || request.answer.iter().any(in_headers),
             decodes,

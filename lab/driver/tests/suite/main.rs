@@ -1,5 +1,6 @@
 //! The driver over real sockets and in simulated time: one program, since each would be linked by itself.
 
+mod answers;
 #[path = "../common/mod.rs"]
 mod common;
 mod control;

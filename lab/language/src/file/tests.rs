@@ -144,12 +144,14 @@ fn expect() -> impl Strategy<Value = ExpectFile> {
         option::of(one_or_many()),
         table(scalar()),
         option::of(one_or_many()),
+        option::of(scalar()),
         table(scalar()),
     );
-    let answer = answer.prop_map(|(status, json, contains, header)| AnswerFile {
+    let answer = answer.prop_map(|(status, json, contains, size, header)| AnswerFile {
         status,
         json,
         contains,
+        size,
         header,
     });
     prop_oneof![

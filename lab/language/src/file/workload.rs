@@ -341,6 +341,10 @@ pub(crate) struct AnswerFile {
     /// Text that the body holds, or a list of such texts, all of which it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) contains: Option<OneOrMany>,
+    /// Size of the body, decoded: `< 20 kB`, `> 0`, `1 kB..2 kB`, `512 B`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Size>")]
+    pub(crate) size: Option<At<Scalar>>,
     /// By name a text that the header holds; an empty text asks that the header is there.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
@@ -568,6 +572,7 @@ impl Decode for AnswerFile {
             status: fields.optional("status", problems),
             json: fields.optional("json", problems).unwrap_or_default(),
             contains: fields.optional("contains", problems),
+            size: fields.optional("size", problems),
             header: fields.optional("header", problems).unwrap_or_default(),
         };
         fields.finish(problems);

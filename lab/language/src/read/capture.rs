@@ -1,8 +1,8 @@
-//! What a capture reads: `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, `/regex/g`, `xml(…)`,
+//! What a capture reads: `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, `/regex/g`, `xml(…)`, `html(…)`,
 //! `status`, `request.path`.
 
 use lab_workload::template::{Escape, Symbols};
-use lab_workload::{CaptureSource, JsonPath, Pattern, PatternError, Template, XmlPath};
+use lab_workload::{CaptureSource, HtmlPath, JsonPath, Pattern, PatternError, Template, XmlPath};
 
 use crate::text_error::TextError;
 
@@ -24,6 +24,9 @@ pub(super) fn source(text: &str, symbols: Symbols<'_>) -> Result<CaptureSource, 
     {
         return xml(text, path);
     }
+    if let Some(path) = trimmed.strip_prefix("html") {
+        return html(text, path);
+    }
     match trimmed {
         "request.path" => return Ok(CaptureSource::RequestPath),
         "status" => return Ok(CaptureSource::Status),
@@ -42,7 +45,7 @@ pub(super) fn source(text: &str, symbols: Symbols<'_>) -> Result<CaptureSource, 
             Some(near) => format!("did you mean `{near}`?"),
             None => "write a JSON path `$.items[*].href`, `header.Location`, `cookie.NAME`, \
                          `/regex with (a group)/` (`/…/g` for all its matches), `xml(//response/href)`, \
-                         `status`, or `request.path`"
+                         `html(a.next)@href`,                          `status`, or `request.path`"
                 .to_owned(),
         })),
     }
@@ -126,6 +129,14 @@ fn xml(text: &str, path: &str) -> Result<CaptureSource, TextError> {
     }
 }
 
+fn html(text: &str, path: &str) -> Result<CaptureSource, TextError> {
+    match HtmlPath::parse(path) {
+        Ok(path) => Ok(CaptureSource::Html(Box::new(path))),
+        Err(error) => Err(TextError::new(error.to_string(), 0..text.len())
+            .help("write `html(h1.title)`, or `html(input[name=csrf])@value` for an attribute")),
+    }
+}
+
 fn regex(text: &str, pattern: &str) -> Result<Box<Pattern>, TextError> {
     match Pattern::parse(pattern) {
         Ok(pattern) => Ok(Box::new(pattern)),
@@ -175,6 +186,13 @@ mod tests {
         assert!(matches!(check("/a(b)/"), Ok(CaptureSource::Regex(_))));
         assert!(matches!(check("/a(b)/g"), Ok(CaptureSource::RegexAll(_))));
         assert!(matches!(check("xml(//a@b)"), Ok(CaptureSource::Xml(_))));
+        for html in [
+            "html(a.next)",
+            "html( form input[name='csrf'] )@value",
+            "html(li:not(.old))",
+        ] {
+            assert!(matches!(check(html), Ok(CaptureSource::Html(_))), "{html}");
+        }
         assert!(matches!(
             check("request.path"),
             Ok(CaptureSource::RequestPath)
@@ -188,6 +206,12 @@ mod tests {
             "/a/g",
             "xml(d:href)",
             "xml()",
+            "html()",
+            "html(a",
+            "html(a + b)",
+            "html(a)href",
+            "html(a)@",
+            "html(a)@b c",
             "header.",
             "header.a b",
             "$[?@.a == '{{ nam }}']",

@@ -316,6 +316,11 @@ impl Compiler<'_> {
             let text = self.template("expect", text, Escape::None);
             all.push(text.map(Expectation::Contains));
         }
+        if let Some(size) = &answer.size {
+            let range = self.setting("size", size, units::sizes);
+            let range = range.map(|range| (*range.start(), *range.end()));
+            all.push(range.map(|(low, high)| Expectation::Size { low, high }));
+        }
         for (name, text) in answer.header.iter() {
             let text = self.template("expect", text, Escape::None);
             let token = capture::header_name(&name.value);

@@ -1,0 +1,172 @@
+//! The values at a path of an HTML page, found while it goes by: no tree is made of it, so that no page can
+//! hold a generator up.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use html_escape::decode_html_entities;
+use lab_workload::HtmlPath;
+use lol_html::html_content::{Element, EndTag, TextChunk};
+use lol_html::{ElementContentHandlers, HtmlRewriter, MemorySettings, Settings};
+
+/// Most values of one capture.
+const MAX_VALUES: usize = 100_000;
+/// Most bytes of the values of one capture: texts of elements within each other are kept for each.
+const MAX_BYTES: usize = 8 << 20;
+/// Most memory that finding them takes: what of a page is open at once.
+const MAX_MEMORY: usize = 16 << 20;
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    values: Vec<String>,
+    bytes: usize,
+    /// The values whose elements are still open, innermost last.
+    open: Vec<usize>,
+}
+
+/// All values at the path, in the order of the page: texts of elements up to their end tags, with each
+/// stretch of white space as one space, or values of their attribute where they have it. Nothing is fetched or
+/// run.
+///
+/// # Errors
+/// In words: there is too much of it.
+pub fn values(body: &[u8], path: &HtmlPath) -> Result<Vec<String>, String> {
+    let found = Rc::new(RefCell::new(Found::default()));
+    let handlers = match path.attribute() {
+        Some(name) => attributes(name, &found),
+        None => texts(&found),
+    };
+    let memory = MemorySettings::new().with_max_allowed_memory_usage(MAX_MEMORY);
+    let settings = Settings::new()
+        .append_element_content_handler((Cow::Borrowed(path.selector()), handlers))
+        .with_memory_settings(memory)
+        .with_strict(false);
+    let mut reader = HtmlRewriter::new(settings, |_: &[u8]| {});
+    let read = reader.write(body).and_then(|()| reader.end());
+    read.map_err(|error| format!("the page can't be looked through: {error}"))?;
+    let found = std::mem::take(&mut *found.borrow_mut());
+    Ok(found.values.iter().map(|text| plain(text)).collect())
+}
+
+/// Without what stands for letters, and each stretch of white space as one space.
+fn plain(text: &str) -> String {
+    let decoded = decode_html_entities(text);
+    let words: Vec<&str> = decoded.split_whitespace().collect();
+    words.join(" ")
+}
+
+impl Found {
+    fn begin(&mut self, value: String) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        if self.values.len() >= MAX_VALUES {
+            return Err(format!("it has more than {MAX_VALUES} values").into());
+        }
+        self.bytes += value.len();
+        self.values.push(value);
+        self.bounded()
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        self.bytes += text.len() * self.open.len();
+        self.bounded()?;
+        for place in &self.open {
+            self.values[*place].push_str(text);
+        }
+        Ok(())
+    }
+
+    fn bounded(&self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        match self.bytes > MAX_BYTES {
+            true => Err(format!("its values have more than {} MiB", MAX_BYTES >> 20).into()),
+            false => Ok(()),
+        }
+    }
+}
+
+fn attributes<'h>(name: &'h str, found: &Rc<RefCell<Found>>) -> ElementContentHandlers<'h> {
+    let found = Rc::clone(found);
+    ElementContentHandlers::default().element(move |element: &mut Element| {
+        match element.get_attribute(name) {
+            Some(value) => found.borrow_mut().begin(value),
+            None => Ok(()),
+        }
+    })
+}
+
+fn texts<'h>(found: &Rc<RefCell<Found>>) -> ElementContentHandlers<'h> {
+    let (begun, read) = (Rc::clone(found), Rc::clone(found));
+    ElementContentHandlers::default()
+        .element(move |element: &mut Element| {
+            let mut found = begun.borrow_mut();
+            found.begin(String::new())?;
+            if element.can_have_content() {
+                let place = found.values.len() - 1;
+                found.open.push(place);
+                let ended = Rc::clone(&begun);
+                element.on_end_tag(Box::new(move |_: &mut EndTag| {
+                    // Those within it that were left open end with it.
+                    let open = &mut ended.borrow_mut().open;
+                    open.retain(|other| *other < place);
+                    Ok(())
+                }))?;
+            }
+            Ok(())
+        })
+        .text(move |text: &mut TextChunk| read.borrow_mut().text(text.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PAGE: &str = "<!doctype html><title>A shop</title><form action=/buy>\
+        <input type=hidden name=csrf value=' x&amp;y '><input name=n></form>\
+        <ul class='items wide'><li><a href=/1>One <b>and\n only</b></a><li><a HREF='/2'>Two</a></ul>\
+        <a>no link</a><!-- <a href=/3>none</a> --><script>'<a href=/4>'</script>";
+
+    fn check(path: &str, expected: &[&str]) {
+        let parsed = HtmlPath::parse(path).unwrap();
+        assert_eq!(
+            values(PAGE.as_bytes(), &parsed).unwrap(),
+            expected,
+            "{path}"
+        );
+    }
+
+    #[test]
+    fn values_are_those_of_the_page() {
+        check("(form input[name=csrf])@value", &["x&y"]);
+        check("(.items a)@href", &["/1", "/2"]);
+        check("(.items a)", &["One and only", "Two"]);
+        check("(ul.wide > li > a > b)", &["and only"]);
+        // Those without the attribute are left out.
+        check("(a)@href", &["/1", "/2"]);
+        check("(title)", &["A shop"]);
+        check("(input)", &["", ""]);
+        check("(table)", &[]);
+    }
+
+    #[test]
+    fn no_page_costs_more_than_it_may() {
+        let all = HtmlPath::parse("(div)").unwrap();
+        assert_eq!(values(b"", &all).unwrap(), Vec::<String>::new());
+        let deep = "<div>x".repeat(20_000);
+        let error = values(deep.as_bytes(), &all).unwrap_err();
+        assert!(error.contains("8 MiB"), "{error}");
+        let many = "<div></div>".repeat(MAX_VALUES + 1);
+        let error = values(many.as_bytes(), &all).unwrap_err();
+        assert!(error.contains("100000"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn anything_is_values(text in "(<|>|/|a|b|&|;|\"|=| |amp|#1|!--|script|table|svg|\\PC){0,60}") {
+            for path in ["(a)", "(* > a b)@b", "(a:not(b))"] {
+                let _ = values(text.as_bytes(), &HtmlPath::parse(path).unwrap());
+            }
+        }
+    }
+}
