@@ -1,15 +1,27 @@
-//! `docs/workloads.md` says all that a workload can say, and each of its examples is a right one.
+//! `docs/workloads.md` says all that a workload can say, and each of its examples is a right one; so is
+//! each of `docs/studies.md` and of the README.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use lab_study::{Files, load_workload};
+use lab_study::{Files, load_study, load_workload};
 use lab_workload::template::{FILTERS, FUNCTIONS};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
-fn page() -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/workloads.md");
-    std::fs::read_to_string(path).expect("docs/workloads.md")
+fn page(path: &str) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(path)).expect(path)
+}
+
+/// What stands behind the opening of each block of YAML, and its text.
+fn examples(page: &str) -> Vec<(&str, &str)> {
+    let blocks = page.split("\n```yaml").skip(1);
+    let parted = blocks.map(|block| {
+        let (kind, rest) = block.split_once('\n').expect("a line");
+        let (text, _) = rest.split_once("\n```").expect("the block ends");
+        (kind.trim(), text)
+    });
+    parted.collect()
 }
 
 /// One file, and what it may name.
@@ -25,6 +37,19 @@ impl Files for Example {
     }
 }
 
+/// A study, and the workload that it names by whatever name.
+struct Folder(String);
+
+impl Files for Folder {
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        let workload = "workload: example\nsession: { pace: 10s, steps: [{ step: s, request: GET / }] }\n";
+        Ok(match path.ends_with(".study.yaml") {
+            true => self.0.clone().into_bytes(),
+            false => workload.as_bytes().to_vec(),
+        })
+    }
+}
+
 /// An example as a whole workload: that of steps becomes a session.
 fn whole(kind: &str, text: &str) -> String {
     match kind {
@@ -36,29 +61,83 @@ fn whole(kind: &str, text: &str) -> String {
     }
 }
 
-#[test]
-fn every_example_is_a_right_one() {
-    let page = page();
-    let mut checked = 0;
-    for block in page.split("\n```yaml").skip(1) {
-        let (kind, rest) = block.split_once('\n').expect("a line");
-        let (text, _) = rest.split_once("\n```").expect("the block ends");
-        let text = whole(kind.trim(), text);
-        if let Err(error) = load_workload("example.workload.yaml", &Example(text.clone())) {
-            let mut said = String::new();
-            let theme = GraphicalTheme::unicode_nocolor();
-            let handler = GraphicalReportHandler::new_themed(theme);
-            handler.render_report(&mut said, &error).expect("renders");
-            panic!("{said}\n{text}");
+/// The keys that an example of a few keys leaves out.
+const STUDY: [(&str, &str); 5] = [
+    ("study", "study: example\n"),
+    ("title", "title: Example\n"),
+    ("workload", "workload: example.workload.yaml\n"),
+    ("system", "system: { groupware: {} }\n"),
+    ("load", "load: { users: 100, ramp: 10s, hold: 1m }\n"),
+];
+
+/// An example of a few keys as a whole study: users that it varies are the load's, and other factors that
+/// it names nowhere change a timeout.
+fn whole_study(text: &str) -> String {
+    let says = |key: &str| text.lines().any(|line| line.starts_with(&format!("{key}:")));
+    let mut study = format!("{text}\n");
+    for (key, line) in STUDY {
+        let instead = key == "system" && says("variants");
+        if !says(key) && !instead {
+            let varied = key == "load" && text.contains("\n  users: [");
+            let users = if varied { "\"{{ users }}\"" } else { "100" };
+            study.push_str(&line.replace("100", users));
         }
-        checked += 1;
     }
-    assert!(checked >= 6, "{checked} examples found");
+    study
+}
+
+/// Fails with what is wrong as a person would read it.
+fn right<T>(loaded: Result<T, impl miette::Diagnostic>, text: &str) {
+    if let Err(error) = loaded {
+        let mut said = String::new();
+        let theme = GraphicalTheme::unicode_nocolor();
+        let handler = GraphicalReportHandler::new_themed(theme);
+        handler.render_report(&mut said, &error).expect("renders");
+        panic!("{said}\n{text}");
+    }
+}
+
+#[test]
+fn every_example_of_a_workload_is_a_right_one() {
+    let page = page("docs/workloads.md");
+    let examples = examples(&page);
+    assert!(examples.len() >= 6, "{} examples found", examples.len());
+    for (kind, text) in examples {
+        let text = whole(kind, text);
+        let loaded = load_workload("example.workload.yaml", &Example(text.clone()));
+        right(loaded, &text);
+    }
+}
+
+#[test]
+fn every_example_of_a_study_is_a_right_one() {
+    let (studies, readme) = (page("docs/studies.md"), page("README.md"));
+    let blocks = [examples(&studies), examples(&readme)].concat();
+    let blocks: Vec<&str> = blocks
+        .iter()
+        .filter(|(kind, _)| *kind == "study")
+        .map(|(_, text)| *text)
+        .collect();
+    assert!(blocks.len() >= 10, "{} examples found", blocks.len());
+    for text in blocks {
+        let study = whole_study(text);
+        let loaded = load_study("example.study.yaml", &Folder(study.clone()), &[]);
+        right(loaded, &study);
+    }
+}
+
+#[test]
+fn the_workload_of_the_readme_is_a_right_one() {
+    let page = page("README.md");
+    let examples = examples(&page);
+    let text = examples.iter().find(|(kind, _)| *kind == "workload");
+    let text = text.expect("a workload").1.to_owned();
+    right(load_workload("example.workload.yaml", &Example(text.clone())), &text);
 }
 
 #[test]
 fn nothing_that_a_workload_can_say_is_left_out() {
-    let page = page();
+    let page = page("docs/workloads.md");
     let mut names = BTreeSet::new();
     properties(&lab_study::schema_workload(), &mut names);
     assert!(names.contains("session") && names.len() > 20, "{names:?}");
