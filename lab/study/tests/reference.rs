@@ -37,15 +37,23 @@ impl Files for Example {
     }
 }
 
+/// Whom a study's provisioning may name.
+const NAMED: &str = "user: { name: \"user{{ index }}\" }\n";
+
 /// A study, and the workload that it names by whatever name.
 struct Folder(String);
 
 impl Files for Folder {
     fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
-        let workload = "workload: example\nsession: { pace: 10s, steps: [{ step: s, request: GET / }] }\n";
+        // A sequence keeps no pace, and cycles need one.
+        let pace = match self.0.contains("sequence:") {
+            true => "",
+            false => "pace: 10s, ",
+        };
+        let session = format!("session: {{ {pace}steps: [{{ step: s, request: GET / }}] }}");
         Ok(match path.ends_with(".study.yaml") {
             true => self.0.clone().into_bytes(),
-            false => workload.as_bytes().to_vec(),
+            false => format!("workload: example\n{NAMED}{session}\n").into_bytes(),
         })
     }
 }
@@ -73,7 +81,10 @@ const STUDY: [(&str, &str); 5] = [
 /// An example of a few keys as a whole study: users that it varies are the load's, and other factors that
 /// it names nowhere change a timeout.
 fn whole_study(text: &str) -> String {
-    let says = |key: &str| text.lines().any(|line| line.starts_with(&format!("{key}:")));
+    let says = |key: &str| {
+        text.lines()
+            .any(|line| line.starts_with(&format!("{key}:")))
+    };
     let mut study = format!("{text}\n");
     for (key, line) in STUDY {
         let instead = key == "system" && says("variants");
@@ -132,7 +143,10 @@ fn the_workload_of_the_readme_is_a_right_one() {
     let examples = examples(&page);
     let text = examples.iter().find(|(kind, _)| *kind == "workload");
     let text = text.expect("a workload").1.to_owned();
-    right(load_workload("example.workload.yaml", &Example(text.clone())), &text);
+    right(
+        load_workload("example.workload.yaml", &Example(text.clone())),
+        &text,
+    );
 }
 
 #[test]
