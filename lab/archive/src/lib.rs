@@ -40,8 +40,8 @@ pub use follow::{Follow, Growth};
 pub use hlog::Interval;
 pub use log::{EventLine, EventLog, Happening};
 pub use model::{
-    ClockLine, DuetRecord, Environment, ErrorClass, ErrorExample, GeneratorHealth, LatenessLine, Manifest,
-    Pinning, RawBaseline, StepLine, TrialEnd, TrialRecord, Unanswered, WindowLine,
+    ClockLine, DuetRecord, Environment, ErrorClass, ErrorExample, GeneratorHealth, LatenessLine,
+    Manifest, Pinning, RawBaseline, StepLine, TrialEnd, TrialRecord, Unanswered, WindowLine,
 };
 pub use monitor::MonitorTable;
 pub use reader::{Run, TrialData};

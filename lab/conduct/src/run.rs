@@ -1,6 +1,8 @@
 //! A whole run: the archive, and one trial after the other. It judges nothing
 //! itself.
 
+mod pairs;
+
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -17,7 +19,7 @@ use crate::clock::pause;
 use crate::control::Control;
 use crate::cores::{self, Allotment, Pinned};
 use crate::course::Conductor;
-use crate::duet::{self, Shared, Side};
+use crate::duet;
 use crate::event::Event;
 use crate::journal::{Gone, restore};
 use crate::judged::{Judge, Judged, Streak};
@@ -26,7 +28,6 @@ use crate::logged::Logged;
 use crate::machine;
 use crate::manifest::manifest;
 use crate::measuring::LOOK;
-use crate::meeting::Meeting;
 use crate::preflight::{self as limits, Problem};
 use crate::quiet::{self, Patience};
 use crate::repeats::Repeats;
@@ -91,7 +92,8 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     let cores = cores::allowed().map_err(ConductError::Cores)?;
     problems.extend(cores::check(&request.plan, &cores));
     if request.elsewhere.is_some() && request.plan.question.duet {
-        let both = "a duet drives both of its sides from this machine: leave out the agents, or `duet`";
+        let both =
+            "a duet drives both of its sides from this machine: leave out the agents, or `duet`";
         problems.push(both.to_owned());
     }
     if !problems.is_empty() {
@@ -575,110 +577,6 @@ impl Run<'_> {
             judged: judged.clone(),
         });
         judged
-    }
-}
-
-impl Run<'_> {
-    /// What two trials came to; `None` when they were interrupted or skipped. They have `id` and the one
-    /// after it.
-    fn two(
-        &self,
-        trials: [&Trial; 2],
-        (id, place): (u32, Place),
-        judge: Judge<'_>,
-        events: &mut dyn FnMut(Event),
-    ) -> Result<Option<Judged>, ConductError> {
-        if !self.may_begin(events) {
-            return Ok(None);
-        }
-        self.request.control.begin_trial();
-        let [left, right] = self.attempts(trials, (id, place));
-        events(started(&left.0, left.1));
-        let Some(halves) = &self.halves else {
-            let problem = "a duet needs two cores".to_owned();
-            return Err(ConductError::Unsupported(problem));
-        };
-        events(Event::Note(duet::beside(&right.0, halves)));
-        let works = [&left.0, &right.0].map(|trial| &self.work[&trial.host.storage]);
-        let scratches = [works[0].trial(left.0.id)?, works[1].trial(right.0.id)?];
-        let Ok(quiet) = self.quiet(scratches[0].dir(), events) else {
-            return Ok(None);
-        };
-        let kernel = self.kernel.apply(&left.0.host.kernel)?;
-        let meeting = Meeting::new();
-        let mut rest = scratches.into_iter().zip(meeting.seats()).zip(0..);
-        let mut side = |own: &(Trial, Place), partner: &(Trial, Place)| {
-            let Some(((scratch, seat), at)) = rest.next() else {
-                return Err(ConductError::DriverEnded);
-            };
-            Ok(Side {
-                run: self.shared(),
-                attempt_of: own.1.attempt_of,
-                partner: partner.0.id,
-                workload: Arc::new(self.workload(&own.0)?),
-                pinning: &halves[at],
-                scratch,
-                work: works[at],
-                seat,
-                writer: self.archive.trial(own.0.id)?,
-                quiet: quiet.clone(),
-                kernel: kernel.clone(),
-                after: own.1.after,
-                trial: own.0.clone(),
-            })
-        };
-        let sides = [side(&left, &right)?, side(&right, &left)?];
-        let done = duet::side_by_side(sides, events);
-        let put_back = self.kernel.put_back();
-        let trials = [left, right];
-        for ((trial, _), done) in trials.iter().zip(&done) {
-            if !matches!(done, Ok(Some(_))) {
-                // As of a single trial.
-                let _ = self.archive.discard(trial.id);
-            }
-        }
-        put_back?;
-        let [of_left, of_right] = done;
-        let (Some(of_left), Some(of_right)) = (of_left?, of_right?) else {
-            return Ok(None);
-        };
-        let [(left, _), (right, place)] = trials;
-        let of_left = self.done(left.id, of_left, judge, events);
-        // Whoever watches hears of one trial after the other.
-        events(started(&right, place));
-        let of_right = self.done(right.id, of_right, judge, events);
-        Ok(Some(duet::together([of_left, of_right])))
-    }
-
-    /// Both trials under the numbers of this attempt, and their places in the run.
-    fn attempts(&self, trials: [&Trial; 2], (id, place): (u32, Place)) -> [(Trial, Place); 2] {
-        let mut ids = [id, id + 1].into_iter();
-        trials.map(|planned| {
-            let trial = Trial {
-                id: ids.next().unwrap_or(planned.id),
-                ..planned.clone()
-            };
-            let attempt_of = place.attempt_of.map(|_| planned.id);
-            (
-                trial,
-                Place {
-                    attempt_of,
-                    ..place
-                },
-            )
-        })
-    }
-
-    /// What both trials of a duet read.
-    fn shared(&self) -> Shared<'_> {
-        Shared {
-            program: &self.request.program,
-            plan: &self.request.plan,
-            snapshots: &self.snapshots,
-            secrets: self.secrets,
-            interrupt: self.interrupt,
-            control: &self.request.control,
-        }
     }
 }
 
