@@ -5,6 +5,7 @@
 mod common;
 
 use std::fs;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -84,6 +85,17 @@ const JSON: (&str, &str) = ("content-type", "application/json");
 fn status(client: &mut Client, path: &str) -> u16 {
     let answer = client.send("GET", path, &[], b"");
     answer.expect("the server answers").status
+}
+
+/// A connection that is answered. One that the kernel gave to the thread that is stuck in a commit is not.
+fn answered(address: SocketAddr) -> Client {
+    for _ in 0..8 {
+        let mut client = Client::admin(address).expect("the server listens");
+        if client.send("GET", "/healthz", &[], b"").is_ok() {
+            return client;
+        }
+    }
+    panic!("no connection is answered");
 }
 
 /// A disk that refuses syncs, then writes, then both for want of room: what isn't durable is refused, reads
@@ -168,7 +180,7 @@ fn a_server_says_that_its_disk_hangs() {
         });
         // No call of the file system returns before this does.
         hangs.next(|| {
-            let mut watch = Client::admin(address).expect("the server listens");
+            let mut watch = answered(address);
             wait_until(LIMIT, "a commit is taken for stuck", || {
                 status(&mut watch, "/readyz") == 503
             });
