@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use lab_analysis::model::{RunComparison, RunOutcome};
-use lab_analysis::{Analysis, Runs};
+use lab_analysis::Analysis;
+use lab_comparison::{RunComparison, RunOutcome, Runs};
 use lab_report::write;
 
 use crate::args::{CompareArgs, Format};

@@ -5,11 +5,11 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use lab_analysis::{TrialJudgement, judge_trial};
 use lab_archive::Run;
 use lab_conduct::{FailedCheck, Judged, Outcome, RunRequest, preflight};
 use lab_plan::checks::Cause;
 use lab_study::{Files, Secrets};
+use lab_trial::{TrialJudgement, judge_trial};
 
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::plan::describe;

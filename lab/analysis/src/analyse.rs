@@ -4,19 +4,17 @@ use std::collections::BTreeSet;
 
 use lab_archive::{Run, TrialData};
 use lab_plan::Plan;
+use lab_trial::{Input, ReportError, step_names};
 use sha2::{Digest, Sha256};
 
 use crate::duet::{self, Duets};
-use crate::error::ReportError;
 use crate::model::{
     Analysis, Answer, Check, CheckOutcome, Decision, Outcome, RESULT_SCHEMA, StudyFacts, Summary,
     TrialAnalysis, Verdict,
 };
 use crate::published::tables;
-use crate::source::step_names;
 use crate::{
-    capacity, cells, checks, compare, effects, findings, limits_set, line, repeated, source, trial,
-    unmeasured, warmup,
+    capacity, cells, checks, compare, effects, findings, limits_set, line, repeated, unmeasured,
 };
 
 /// What a reader of a duet's figures must know.
@@ -29,7 +27,7 @@ const HALF: &str = "A duet: two variants ran at the same time, each with its gen
 /// # Errors
 /// See [`ReportError`]: the archive's own study, plan, or histograms can't be used.
 pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
-    let plan = source::plan(run)?;
+    let plan = lab_trial::plan(run)?;
     let study = &plan.question;
     let steps = step_names(study);
     let inputs = inputs(run, &plan, &steps)?;
@@ -103,12 +101,12 @@ fn inputs<'a>(
     run: &'a Run,
     plan: &'a Plan,
     steps: &'a [String],
-) -> Result<Vec<trial::Input<'a>>, ReportError> {
+) -> Result<Vec<Input<'a>>, ReportError> {
     let find = plan.search.as_ref().map(|search| &search.find);
     let input = |data: &'a TrialData| {
         let id = data.record.id;
-        let planned = repeated::planned(plan, data);
-        Ok(trial::Input {
+        let planned = lab_trial::planned(plan, data);
+        Ok(Input {
             manifest: &run.manifest,
             study: &plan.question,
             steps,
@@ -127,16 +125,16 @@ fn inputs<'a>(
 /// any, from all), and takes the figures after it. A search went on from each trial as it was judged
 /// when it ended, alone: so its report judges it.
 fn analyse_trials(
-    inputs: &[trial::Input<'_>],
+    inputs: &[Input<'_>],
     is_search: bool,
 ) -> Result<Vec<TrialAnalysis>, ReportError> {
     if is_search {
-        return inputs.iter().map(trial::alone).collect();
+        return inputs.iter().map(lab_trial::alone).collect();
     }
-    let judged: Result<Vec<_>, _> = inputs.iter().map(trial::judge).collect();
+    let judged: Result<Vec<_>, _> = inputs.iter().map(lab_trial::judge).collect();
     let judged = judged?;
-    let warmup = |of: &trial::Input<'_>| {
-        let same = |other: &trial::Input<'_>| {
+    let warmup = |of: &Input<'_>| {
+        let same = |other: &Input<'_>| {
             let (a, b) = (&of.planned.load, &other.planned.load);
             of.planned.cell == other.planned.cell && a == b
         };
@@ -149,11 +147,11 @@ fn analyse_trials(
             .filter(|(_, one)| one.is_valid() || !any_valid)
             .map(|(_, one)| one.batches.as_slice())
             .collect();
-        warmup::warmup(&series)
+        lab_trial::warmup(&series)
     };
     let warmups: Vec<_> = inputs.iter().map(warmup).collect();
     let all = inputs.iter().zip(judged).zip(warmups);
-    all.map(|((input, judged), warmup)| trial::figures(input, judged, &warmup))
+    all.map(|((input, judged), warmup)| lab_trial::figures(input, judged, &warmup))
         .collect()
 }
 

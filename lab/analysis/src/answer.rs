@@ -8,8 +8,8 @@
 
 use lab_plan::{Decides, Question};
 use lab_stats::exchange::Exchange;
+use lab_trial::format::{list, plural, times};
 
-use crate::format::{list, plural, times};
 use crate::model::{
     Analysis, Answer, Comparison, Decision, Difference, Measure, TrialAnalysis, Verdict,
 };
@@ -22,10 +22,12 @@ const NOTHING_FAILED: &str = "Equal: no trial has a failure of the kind that dec
 const MOST_TOLD: usize = 3;
 
 /// The measures that decide.
-pub(crate) struct Deciding {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deciding {
     /// In the order of weight.
-    pub(crate) measures: Vec<Measure>,
-    pub(crate) named: bool,
+    pub measures: Vec<Measure>,
+    /// Whether a study, or whoever asks, names them.
+    pub named: bool,
 }
 
 impl Deciding {
@@ -35,10 +37,7 @@ impl Deciding {
     }
 
     /// The same of several runs.
-    pub(crate) fn of_runs<'a>(
-        named: Option<Decides>,
-        runs: impl Iterator<Item = &'a Analysis>,
-    ) -> Self {
+    pub fn of_runs<'a>(named: Option<Decides>, runs: impl Iterator<Item = &'a Analysis>) -> Self {
         let trials: Vec<&[TrialAnalysis]> = runs.map(|run| run.trials.as_slice()).collect();
         Self::named_or_usual(named, &trials)
     }
@@ -74,18 +73,23 @@ impl Deciding {
     }
 
     /// All measures, the one that is named first.
-    pub(crate) fn in_order(&self) -> Vec<Measure> {
+    #[must_use]
+    pub fn in_order(&self) -> Vec<Measure> {
         let is_named = |one: &Measure| self.named && self.has(*one);
         let (named, others): (Vec<Measure>, Vec<Measure>) =
             Measure::ALL.into_iter().partition(is_named);
         named.into_iter().chain(others).collect()
     }
 
-    pub(crate) fn has(&self, measure: Measure) -> bool {
+    /// Whether it is one of them.
+    #[must_use]
+    pub fn has(&self, measure: Measure) -> bool {
         self.measures.contains(&measure)
     }
 
-    pub(crate) fn answer(&self, decision: Decision, sentence: String, is_gate: bool) -> Answer {
+    /// The answer that they give.
+    #[must_use]
+    pub fn answer(&self, decision: Decision, sentence: String, is_gate: bool) -> Answer {
         Answer {
             decision,
             sentence,
@@ -138,7 +142,8 @@ pub(crate) fn of_run(
 
 /// What is worse besides where one measure alone decides: it turns nothing, and is said all the same.
 /// Empty where nothing is.
-pub(crate) fn besides(deciding: &Deciding, all: &[Comparison], sides: &Sides<'_>) -> String {
+#[must_use]
+pub fn besides(deciding: &Deciding, all: &[Comparison], sides: &Sides<'_>) -> String {
     let is_worse =
         |one: &&Comparison| !one.decides && one.verdict.is_some_and(Difference::is_worse);
     let worse: Vec<&Comparison> = all.iter().filter(is_worse).collect();
@@ -221,7 +226,8 @@ fn names(measures: &[Measure]) -> Vec<String> {
 
 /// What comparisons that all have a verdict come to. Only a variant can be worse than another; of the
 /// levels of a factor a difference of either sign is an answer.
-pub(crate) fn decision(decide: &[&Comparison], is_gate: bool) -> Decision {
+#[must_use]
+pub fn decision(decide: &[&Comparison], is_gate: bool) -> Decision {
     let any = |wanted: &dyn Fn(Difference) -> bool| {
         let mut verdicts = decide.iter().filter_map(|one| one.verdict);
         verdicts.any(wanted)
@@ -246,14 +252,15 @@ pub(crate) fn decision(decide: &[&Comparison], is_gate: bool) -> Decision {
 }
 
 /// What is compared with what, in words that a sentence can begin with: *b*, and *a*.
-pub(crate) type Sides<'a> = dyn Fn(&Comparison) -> (String, String) + 'a;
+pub type Sides<'a> = dyn Fn(&Comparison) -> (String, String) + 'a;
 
 fn between_cells(one: &Comparison) -> (String, String) {
     (one.b.clone(), one.a.clone())
 }
 
 /// The decision in a sentence, with the figures that it hangs on.
-pub(crate) fn sentence(decision: Decision, decide: &[&Comparison], sides: &Sides<'_>) -> String {
+#[must_use]
+pub fn sentence(decision: Decision, decide: &[&Comparison], sides: &Sides<'_>) -> String {
     let of = |wanted: &dyn Fn(Difference) -> bool| -> Vec<&Comparison> {
         let is = |one: &&&Comparison| one.verdict.is_some_and(wanted);
         let mut found: Vec<&Comparison> = decide.iter().filter(is).copied().collect();

@@ -1,37 +1,11 @@
 //! What the server could carry, as far as the numbers bear it: the resource that limits it (the
 //! utilisation law) and how throughput scales with users (the universal scalability law).
 
-use std::collections::BTreeMap;
-
-use lab_archive::Environment;
 use lab_plan::Question;
 use lab_stats::usl::{self, Usl};
+use lab_trial::format::{figure, times};
 
-use crate::format::{figure, times};
 use crate::model::{CellSummary, Measure, Scaling, TrialAnalysis, UslPoint, Verdict};
-
-/// Cores that the system may use.
-fn system_cores(environment: &Environment) -> u64 {
-    match environment.pinning.system.len() {
-        0 => u64::from(environment.cores.max(1)),
-        pinned => pinned as u64,
-    }
-}
-
-/// Cores of the system in a trial: those that its settings name, else those of the run.
-pub(crate) fn cores_of_trial(
-    environment: &Environment,
-    settings: &BTreeMap<String, String>,
-) -> u64 {
-    let named = settings.get("cpus").and_then(|words| {
-        let list = words
-            .strip_prefix("cores ")
-            .or(words.strip_prefix("core "))?;
-        let cores = list.split(", ").map(str::parse::<u32>);
-        cores.collect::<Result<Vec<_>, _>>().ok()
-    });
-    named.map_or_else(|| system_cores(environment), |cores| cores.len() as u64)
-}
 
 /// A resource that is busy for less than this part of the time limits nothing yet.
 const IDLE: f64 = 0.5;
@@ -40,7 +14,7 @@ const IDLE: f64 = 0.5;
 /// 1 ÷ D. Source: Denning & Buzen, "The Operational Analysis of Queueing Network Models" (1978).
 pub(crate) fn bottleneck(cores: u64, cell: &CellSummary) -> Option<String> {
     let throughput = cell.throughput_per_s?.mean;
-    let cores = crate::number::as_f64(cores);
+    let cores = lab_trial::as_f64(cores);
     let counter = |counters: &crate::model::Counters, name: &str| {
         counters
             .get(name)

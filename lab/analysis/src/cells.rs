@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lab_plan::{Cell, Level, Question};
 use lab_stats::WeightedMean;
+use lab_trial::as_f64;
 
 use crate::model::{
     Arrivals, Bound, CellSummary, Counters, Estimate, ProbeCounts, StepAnalysis, StepSummary,
     Times, TimesSummary, TrialAnalysis, Verdict,
 };
-use crate::number::as_f64;
 use crate::published::transfer;
 use crate::repeated;
 

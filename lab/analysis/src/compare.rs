@@ -8,14 +8,14 @@
 use lab_plan::{Cell, Factor, Level, Plan, VARIANT};
 use lab_stats::exchange::Exchange;
 use lab_stats::verdict::{ALPHA, Compared, Margins, word};
+use lab_trial::as_f64;
+use lab_trial::format::{level, plural, times};
 
 use crate::answer::{self, Asked, Deciding};
 use crate::duet::Duets;
-use crate::format::{level, plural, times};
 use crate::model::{
     Answer, CellSummary, Claim, Comparison, Difference, Inference, Measure, TrialAnalysis, Verdict,
 };
-use crate::number::as_f64;
 
 /// Most pairs of cells that are compared: nine measures each at most.
 pub(crate) const MOST_PAIRS: usize = 40;
@@ -510,7 +510,8 @@ fn too_few(test: Exchange<'_>, count: usize) -> String {
 }
 
 /// By what differences of a measure are judged: a control may have shown that small ones can't be claimed.
-pub(crate) fn margins(claims: &[Claim], smallest: f64, measure: Measure) -> Margins {
+#[must_use]
+pub fn margins(claims: &[Claim], smallest: f64, measure: Measure) -> Margins {
     let matters = measure.matters(smallest);
     let claim = claims.iter().find(|claim| claim.metric == measure);
     Margins {

@@ -12,15 +12,13 @@ use lab_plan::{Level, Plan, Side, VARIANT};
 use lab_stats::duet::{Block, Windows, effects, windows};
 use lab_stats::histogram::mean;
 use lab_stats::{Merger, quantile};
+use lab_trial::checks::partner_is_none;
+use lab_trial::{Input, ReportError, answers_by_part, as_f64};
 
 use crate::answer::Deciding;
-use crate::checks::partner_is_none;
-use crate::error::ReportError;
 use crate::model::{
     Comparison, Difference, Duet, DuetBlock, Measure, SideEffect, TrialAnalysis, Verdict,
 };
-use crate::number::as_f64;
-use crate::trial::{Input, answers_by_part};
 
 /// Into how many windows a hold is cut: as many of these as there are answers enough for, on both sides.
 const CUTS: [usize; 6] = [48, 24, 12, 6, 3, 1];

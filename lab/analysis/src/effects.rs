@@ -1,8 +1,9 @@
 //! What the comparisons say, in sentences: one per level of a factor, by the mean response.
 
+use lab_trial::format::{figure, list, ratio_or_percent, signed_percent, times};
+
 use crate::answer::verdict_words;
 use crate::compare::Differences;
-use crate::format::{figure, list, ratio_or_percent, signed_percent, times};
 use crate::model::{Comparison, Difference, Measure};
 
 /// More sentences than this aren't read; the tables have all.

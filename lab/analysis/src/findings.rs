@@ -3,16 +3,16 @@
 use lab_archive::model::Environment;
 use lab_plan::Level;
 use lab_stats::{WeightedMean, ratio};
-
-use crate::capacity;
-use crate::format::{
+use lab_trial::as_f64;
+use lab_trial::format::{
     bound, count, figure, list, ms, part_of_load, percent, plural, plural_count,
     ratio as ratio_text, times as times_text,
 };
+
+use crate::capacity;
 use crate::model::{
     CellSummary, Entry, Outcome, PublishedTable, StudyFacts, Summary, TrialAnalysis, Verdict,
 };
-use crate::number::as_f64;
 use crate::published::transfer;
 
 /// Differences in response below this aren't worth a sentence.
@@ -345,7 +345,7 @@ fn headroom(facts: &Facts<'_>) -> Option<String> {
     let of_cell =
         |trial: &&TrialAnalysis| trial.cell == cell.cell && trial.verdict == Verdict::Valid;
     let settings = &facts.trials.iter().find(of_cell)?.system_settings;
-    let cores = capacity::cores_of_trial(facts.environment, settings);
+    let cores = lab_trial::cores_of_trial(facts.environment, settings);
     let busy = counter(&cell.system, "cpu_percent")?;
     let system = lab_stats::ratio(busy, as_f64(cores))?;
     let generator = generator_percent(facts.environment, cell, facts.trials);

@@ -1,8 +1,7 @@
 //! What is said of limits of checks that a study sets itself.
 
 use lab_plan::checks::{Limit, Limits, limits};
-
-use crate::format;
+use lab_trial::format;
 
 /// That there are such limits; `None` where there are none.
 pub(crate) fn sentence(words: &[String]) -> Option<String> {

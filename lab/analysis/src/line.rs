@@ -1,80 +1,15 @@
 //! The load line: the most users that a system carries within thresholds, of each cell that was
 //! searched; and the judgement of one trial that a search goes on from.
 
-use lab_archive::Run;
 use lab_plan::checks::Cause;
 use lab_plan::{Cell, Find, Plan};
 use lab_stats::isotonic::{self, CONFIDENCE, Ceiling};
 use lab_stats::safe;
 use lab_stats::search::{Judgement, Rules, Tried, load_line};
+use lab_trial::failed;
+use lab_trial::format::{cell_label, count, list, percent};
 
-use crate::error::ReportError;
-use crate::format::{cell_label, count, list, percent};
-use crate::model::{
-    Check, CheckOutcome, LineDifference, LineLevel, LoadLine, SafeLine, TrialAnalysis, Verdict,
-};
-use crate::source::{self, step_names};
-use crate::{repeated, trial};
-
-/// What one trial came to, as a run that goes on must know it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TrialJudgement {
-    /// The checks that make it no measurement, what explains the others first; empty of a measurement.
-    pub failed: Vec<Check>,
-    /// Where the cause lies; `None` of a measurement.
-    pub cause: Option<Cause>,
-    /// Whether the system under test failed.
-    pub system_failed: bool,
-    /// Of a search: whether a measurement holds what the search is subject to.
-    pub carried: Option<bool>,
-}
-
-/// Judges one trial of an archive, as its report will; a pure function of the archive.
-///
-/// # Errors
-/// As [`crate::analyse()`]; [`ReportError::UnknownTrial`] also where the archive has no such trial.
-pub fn judge_trial(run: &Run, id: u32) -> Result<TrialJudgement, ReportError> {
-    let plan = source::plan(run)?;
-    let steps = step_names(&plan.question);
-    let data = run.trials.iter().find(|data| data.record.id == id);
-    let planned = data.and_then(|data| repeated::planned(&plan, data));
-    let (data, planned) = data.zip(planned).ok_or(ReportError::UnknownTrial(id))?;
-    let input = trial::Input {
-        manifest: &run.manifest,
-        study: &plan.question,
-        steps: &steps,
-        planned,
-        find: plan.search.as_ref().map(|search| &search.find),
-        data,
-    };
-    let trial = trial::alone(&input)?;
-    Ok(TrialJudgement {
-        failed: failed(&trial).into_iter().cloned().collect(),
-        cause: trial.cause,
-        system_failed: trial.system_failure.is_some(),
-        carried: trial.carried,
-    })
-}
-
-/// The checks that make a trial no measurement, those first that name its cause: what competes for the
-/// CPU may only warn, and explains why the generator failed all the same.
-pub(crate) fn failed(trial: &TrialAnalysis) -> Vec<&Check> {
-    let told = |check: &&Check| match check.outcome {
-        CheckOutcome::Invalid => true,
-        CheckOutcome::Warn => {
-            trial.cause == Some(Cause::Outside) && check.cause == Some(Cause::Outside)
-        }
-        CheckOutcome::Pass | CheckOutcome::NotJudged => false,
-    };
-    let mut failed: Vec<&Check> = trial.checks.iter().filter(told).collect();
-    failed.sort_by_key(|check| {
-        (
-            check.cause != trial.cause,
-            check.outcome == CheckOutcome::Warn,
-        )
-    });
-    failed
-}
+use crate::model::{LineDifference, LineLevel, LoadLine, SafeLine, TrialAnalysis, Verdict};
 
 fn judgement(trial: &TrialAnalysis) -> Judgement {
     match (&trial.system_failure, trial.verdict, trial.carried) {
@@ -168,7 +103,7 @@ fn safe(tried: &[Tried], wanted: f64) -> Option<SafeLine> {
 
 /// `response time p(95) < 100ms`, with its step.
 fn words(threshold: &lab_plan::Threshold) -> String {
-    let text = crate::format::threshold(threshold.metric, &threshold.text);
+    let text = lab_trial::format::threshold(threshold.metric, &threshold.text);
     match &threshold.step {
         None => text,
         Some(step) => format!("{text} in “{step}”"),
@@ -250,7 +185,8 @@ fn difference(first: &LoadLine, other: &LoadLine) -> LineDifference {
 
 /// A line of a later run beside an earlier one's, where the part `relevant` of the earlier one is the
 /// least that matters.
-pub(crate) fn regression(first: &LoadLine, other: &LoadLine, relevant: f64) -> LineDifference {
+#[must_use]
+pub fn regression(first: &LoadLine, other: &LoadLine, relevant: f64) -> LineDifference {
     let mut found = difference(first, other);
     let matters = relevant * first.users.map_or(0.0, f64::from);
     let fewer = found.difference.or(less(other.high, first.low));

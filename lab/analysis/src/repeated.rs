@@ -4,16 +4,9 @@ use std::collections::BTreeMap;
 
 use lab_archive::TrialData;
 use lab_plan::checks::Cause;
-use lab_plan::{Plan, Trial};
+use lab_trial::checks::later_attempt;
 
-use crate::checks::later_attempt;
 use crate::model::{TrialAnalysis, Verdict};
-
-/// The trial of the plan that an archived one is an attempt at.
-pub(crate) fn planned<'a>(plan: &'a Plan, data: &TrialData) -> Option<&'a Trial> {
-    let id = data.record.attempt_of.unwrap_or(data.record.id);
-    plan.trials.iter().find(|trial| trial.id == id)
-}
 
 /// In the order in which they ran; a repeat has a higher number than trials that came after it.
 pub(crate) fn in_order(trials: &[TrialData]) -> Vec<&TrialData> {

@@ -2,13 +2,14 @@
 
 mod support;
 
+use lab_analysis::Analysis;
 use lab_analysis::model::{
-    Attempt, Comparison, Difference, Measure, Outcome, RunComparison, RunOutcome, ThresholdResult,
-    TrialAnalysis,
+    Attempt, Comparison, Difference, Measure, Outcome, ThresholdResult, TrialAnalysis,
 };
-use lab_analysis::{Analysis, compare_runs, judge_trial};
 use lab_archive::ErrorClass;
+use lab_comparison::{RunComparison, RunOutcome, compare_runs};
 use lab_plan::Metric;
+use lab_trial::judge_trial;
 use support::{Made, STUDY, Shape};
 
 const LIMITS: &str =

@@ -14,8 +14,9 @@ pub use csv::{comparisons_csv, runs_csv, steps_csv};
 pub use json::{json, runs_json};
 pub use junit::{junit, junit_of_runs};
 
+use lab_comparison::RunComparison;
+
 use crate::Analysis;
-use crate::model::RunComparison;
 use crate::render;
 use crate::sections::{comparison, report};
 

@@ -2,9 +2,10 @@
 
 mod support;
 
-use lab_analysis::model::{CheckOutcome, Comparison, Measure, RunOutcome, Verdict};
-use lab_analysis::{Analysis, compare_runs};
+use lab_analysis::Analysis;
+use lab_analysis::model::{CheckOutcome, Comparison, Measure, Verdict};
 use lab_archive::ErrorClass;
+use lab_comparison::{RunOutcome, compare_runs};
 use lab_report::write::{html, markdown, steps_csv, terminal};
 use support::{Made, STUDY, Shape, WORKLOAD};
 

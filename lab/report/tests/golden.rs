@@ -12,13 +12,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use lab_analysis::model::{Outcome, Verdict};
-use lab_analysis::{Analysis, analyse, judge_trial};
+use lab_analysis::{Analysis, analyse};
 use lab_archive::Run;
 use lab_plan::Plan;
 use lab_plan::checks::Cause;
 use lab_report::write::json;
 use lab_stats::search::{Judgement, Next, Tried};
 use lab_study::present_plan;
+use lab_trial::judge_trial;
 use serde_json::Value;
 
 /// Sums over other orders or by another libm differ by less.

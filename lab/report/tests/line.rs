@@ -2,9 +2,11 @@
 
 mod support;
 
-use lab_analysis::model::{Difference, Measure, Outcome, RunOutcome};
-use lab_analysis::{Analysis, compare_runs, judge_trial};
+use lab_analysis::Analysis;
+use lab_analysis::model::{Difference, Measure, Outcome};
+use lab_comparison::{RunOutcome, compare_runs};
 use lab_report::write::{html, json, junit_of_runs, markdown, terminal};
+use lab_trial::judge_trial;
 use support::{Made, STUDY, Shape};
 
 /// Up to 130 users the made-up server answers within 100 ms, beyond it does not.

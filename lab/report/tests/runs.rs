@@ -2,8 +2,9 @@
 
 mod support;
 
-use lab_analysis::model::{Difference, Measure, RunComparison, RunOutcome, SpreadBasis};
-use lab_analysis::{Analysis, CannotCompare, Runs, compare_runs};
+use lab_analysis::Analysis;
+use lab_analysis::model::{Difference, Measure, SpreadBasis};
+use lab_comparison::{CannotCompare, RunComparison, RunOutcome, Runs, compare_runs};
 use lab_plan::Decides;
 use lab_report::write::{
     junit, junit_of_runs, runs_csv, runs_html, runs_json, runs_markdown, runs_terminal,

@@ -212,9 +212,16 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("groupware-text", &[]),
-    ("lab-analysis", &["lab-archive", "lab-plan", "lab-stats"]),
+    (
+        "lab-analysis",
+        &["lab-archive", "lab-plan", "lab-stats", "lab-trial"],
+    ),
     ("lab-archive", &["lab-stats"]),
     ("lab-client", &["lab-workload"]),
+    (
+        "lab-comparison",
+        &["lab-analysis", "lab-plan", "lab-stats", "lab-trial"],
+    ),
     (
         "lab-conduct",
         &[
@@ -248,9 +255,13 @@ const EDGES: &[(&str, &[&str])] = &[
         "lab-rehearsal",
         &["lab-client", "lab-driver", "lab-workload"],
     ),
-    ("lab-report", &["lab-analysis", "lab-plan", "lab-stats"]),
+    (
+        "lab-report",
+        &["lab-analysis", "lab-comparison", "lab-plan", "lab-stats"],
+    ),
     ("lab-stats", &[]),
     ("lab-study", &["lab-language", "lab-plan", "lab-workload"]),
+    ("lab-trial", &["lab-archive", "lab-plan", "lab-stats"]),
     ("lab-workload", &[]),
     (
         "plimsoll",
@@ -261,6 +272,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-text",
             "lab-analysis",
             "lab-archive",
+            "lab-comparison",
             "lab-conduct",
             "lab-draft",
             "lab-driver",
@@ -272,6 +284,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-rehearsal",
             "lab-report",
             "lab-study",
+            "lab-trial",
         ],
     ),
     (

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use lab_plan::Cell;
+use lab_trial::model::Counters;
+use lab_trial::model::{Arrivals, Bound, ProbeCounts};
 use serde::Serialize;
 
-use super::figures::{Counters, Estimate};
+use super::figures::Estimate;
 use super::transfer::TransferSummary;
-use super::trial::{Arrivals, Bound, ProbeCounts};
 
 /// One cell over its valid trials. Figures are means over trials; `None` without a valid trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -101,7 +102,7 @@ pub struct StepSummary {
     pub bound: Option<Bound>,
     /// Response times in the hold.
     pub response_ms: TimesSummary,
-    /// Times of the phases of answers in the hold, by phase; see [`super::StepAnalysis::phases_ms`].
+    /// Times of the phases of answers in the hold, by phase; see [`lab_trial::model::StepAnalysis::phases_ms`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub phases_ms: BTreeMap<&'static str, TimesSummary>,
 }

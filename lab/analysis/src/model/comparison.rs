@@ -3,10 +3,9 @@
 use lab_archive::ErrorClass;
 use lab_plan::Decides;
 use lab_stats::verdict::Better;
+use lab_trial::as_f64;
+use lab_trial::model::TrialAnalysis;
 use serde::Serialize;
-
-use super::trial::TrialAnalysis;
-use crate::number::as_f64;
 
 /// By which rule differences are judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -331,7 +330,7 @@ impl Measure {
     /// A value on the scale on which differences are judged: its logarithm, or of a rate its part of
     /// all requests. `None` where it has no place there.
     #[must_use]
-    pub(crate) fn scaled(self, value: f64) -> Option<f64> {
+    pub fn scaled(self, value: f64) -> Option<f64> {
         match self.is_rate() {
             true => (value.is_finite() && value >= 0.0).then_some(value / 100.0),
             false => (value.is_finite() && value > 0.0).then(|| value.ln()),
@@ -340,7 +339,7 @@ impl Measure {
 
     /// What a difference on that scale comes to: see [`Comparison::ratio`].
     #[must_use]
-    pub(crate) fn ratio(self, difference: f64) -> f64 {
+    pub fn ratio(self, difference: f64) -> f64 {
         match self.is_rate() {
             true => 1.0 + difference,
             false => difference.exp(),
@@ -349,7 +348,7 @@ impl Measure {
 
     /// The smallest difference that matters, where `smallest` does for what has a ratio.
     #[must_use]
-    pub(crate) fn matters(self, smallest: f64) -> f64 {
+    pub fn matters(self, smallest: f64) -> f64 {
         match self.is_rate() {
             true => RATE_MATTERS,
             false => smallest,
@@ -360,7 +359,7 @@ impl Measure {
     #[must_use]
     pub fn change(self, ratio: f64) -> String {
         if !self.is_rate() {
-            return crate::format::ratio_or_percent(ratio);
+            return lab_trial::format::ratio_or_percent(ratio);
         }
         let points = (ratio - 1.0) * 100.0;
         // An interval's end that is hundredths of a point is no zero.

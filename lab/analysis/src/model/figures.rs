@@ -1,19 +1,7 @@
 //! Figures that all parts of an analysis share.
 
-use std::collections::BTreeMap;
-
-use lab_archive::model::{ErrorClass, ErrorExample};
 use lab_stats::mean_interval;
 use serde::Serialize;
-
-/// Means (or, where a name says so, maxima) of counters over the hold; `None` is a gap.
-pub type Counters = BTreeMap<String, Option<f64>>;
-
-/// Errors by class, those that occurred.
-pub type ErrorCounts = BTreeMap<ErrorClass, u64>;
-
-/// Examples of failed requests, as archived.
-pub type ErrorExamples = Vec<ErrorExample>;
 
 /// A mean over the valid trials of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

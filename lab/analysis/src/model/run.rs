@@ -5,6 +5,8 @@
 
 use lab_archive::model::Environment;
 use lab_plan::{Cell, Decides};
+use lab_trial::format::plural_count;
+use lab_trial::model::{Check, TrialAnalysis};
 use serde::Serialize;
 
 use super::answer::Answer;
@@ -13,9 +15,7 @@ use super::comparison::{Comparison, Inference};
 use super::duet::Duet;
 use super::line::{LineDifference, LoadLine, Scaling};
 use super::published::PublishedTable;
-use super::trial::{Check, TrialAnalysis};
 use super::unmeasured::{Demand, Exploratory, Reason, Seen};
-use crate::format::plural_count;
 
 /// The `schema` of `result.json`.
 pub const RESULT_SCHEMA: &str = "plimsoll.result/1";

@@ -3,10 +3,10 @@
 
 use lab_plan::Cell;
 use lab_plan::checks::{Cause, Unit};
+use lab_trial::model::CheckOutcome;
 use serde::Serialize;
 
 use super::comparison::Measure;
-use super::trial::CheckOutcome;
 
 /// A check that did not pass, over all trials in which it didn't.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,6 +3,5 @@
 //!
 //! It stands apart from the statistics: nothing here changes a verdict.
 
-pub(crate) mod notesmark;
 pub(crate) mod tables;
 pub(crate) mod transfer;

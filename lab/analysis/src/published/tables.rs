@@ -8,13 +8,13 @@
 
 use jiff::SignedDuration;
 use lab_plan::{Cell, Published, Question};
+use lab_trial::as_f64;
+use lab_trial::format::{duration, figure, level, or_none};
 
 use super::transfer;
-use crate::format::{duration, figure, level, or_none};
 use crate::model::{
     AsIs, CellSummary, Entry, PublishedTable, StepSummary, TrialAnalysis, Verdict, speed_note,
 };
-use crate::number::as_f64;
 
 /// Published and planned lengths that differ by more than this differ by construction.
 const SAME_LENGTH: f64 = 0.01;

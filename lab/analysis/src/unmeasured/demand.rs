@@ -7,15 +7,15 @@
 use lab_plan::Plan;
 use lab_stats::exchange::Exchange;
 use lab_stats::verdict::{LEAST_BLOCKS, Margins};
+use lab_trial::as_f64;
+use lab_trial::checks::spoils_times_only;
+use lab_trial::format::percent;
 
 use super::seen::stands;
-use crate::checks::spoils_times_only;
 use crate::compare::{Draft, Trials, judge, pairs};
-use crate::format::percent;
 use crate::model::{
     CellSummary, CheckOutcome, Comparison, Demand, Measure, TrialAnalysis, Verdict,
 };
-use crate::number::as_f64;
 
 /// More pairs than these are left out.
 const MOST_PAIRS: usize = 12;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use lab_archive::Run;
 use lab_plan::checks::{self, Cause, Unit};
+use lab_trial::failed;
+use lab_trial::format::{figure as number, limit, list, plural};
 
-use crate::format::{figure as number, limit, list, plural};
-use crate::line::failed;
 use crate::model::{
     Beyond, Check, CheckOutcome, Figure, Range, Reason, Summary, TrialAnalysis, Verdict,
 };

@@ -1,7 +1,8 @@
 //! What was counted in the invalid trials of each cell. It knows no comparison.
 
+use lab_trial::as_f64;
+
 use crate::model::{CellSummary, Counters, Range, Seen, TrialAnalysis, Verdict};
-use crate::number::as_f64;
 
 /// Of each cell with an invalid trial that ran to its end, in the order of the cells.
 pub(crate) fn seen(cells: &[CellSummary], trials: &[TrialAnalysis]) -> Vec<Seen> {

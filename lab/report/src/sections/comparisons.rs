@@ -7,7 +7,7 @@ use crate::document::{
 };
 use crate::format::{NONE, figure, plural, times};
 use crate::model::{Answer, Comparison, Difference};
-use lab_analysis::verdict_words;
+use lab_analysis::answer::verdict_words;
 
 /// Pairs with a chart; the table has all.
 const MOST_CHARTS: usize = 12;

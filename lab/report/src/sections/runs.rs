@@ -3,8 +3,8 @@
 use super::comparisons::{Pair, families, intervals, table};
 use crate::document::{Badge, Block, Document, Section, Tone};
 use crate::format::{plural, times};
-use crate::model::{RunComparison, RunFacts, RunOutcome};
 use lab_analysis::line_difference_sentence;
+use lab_comparison::{RunComparison, RunFacts, RunOutcome};
 
 /// Cells with a chart; the table has all.
 const MOST_CHARTS: usize = 24;

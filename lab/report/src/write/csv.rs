@@ -1,13 +1,12 @@
 //! `steps.csv`, one row per trial and step, and `comparisons.csv`, one row per comparison: for
 //! spreadsheets and scripts.
 
+use lab_comparison::RunComparison;
 use lab_plan::Cell;
 
 use crate::Analysis;
 use crate::format::level;
-use crate::model::{
-    Comparison, Difference, RunComparison, StepAnalysis, Times, TrialAnalysis, Verdict,
-};
+use crate::model::{Comparison, Difference, StepAnalysis, Times, TrialAnalysis, Verdict};
 use crate::sections::Entries;
 
 const TIMES: [&str; 8] = ["mean", "min", "p50", "p90", "p95", "p99", "p999", "max"];

@@ -1,7 +1,8 @@
 //! `result.json`, schema `plimsoll.result/1`.
 
+use lab_comparison::RunComparison;
+
 use crate::Analysis;
-use crate::model::RunComparison;
 
 /// The analysis as indented JSON with a final line end.
 ///

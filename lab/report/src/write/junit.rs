@@ -6,16 +6,16 @@
 
 use std::time::Duration;
 
+use lab_analysis::{line_difference_sentence, load_line_figure, safe_line_words};
+use lab_comparison::{RunComparison, RunOutcome};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::Analysis;
 use crate::format::plain;
 use crate::model::{
-    Answer, Check, CheckOutcome, Comparison, Decision, Difference, RunComparison, RunOutcome,
-    TrialAnalysis, Verdict,
+    Answer, Check, CheckOutcome, Comparison, Decision, Difference, TrialAnalysis, Verdict,
 };
 use crate::sections::{outcome, texts, threshold_value, threshold_words};
-use lab_analysis::{line_difference_sentence, load_line_figure, safe_line_words};
 
 use Came::{Broken, Failed, Passed, Skipped};
 

@@ -364,9 +364,7 @@ pub struct Bound {
 
 impl Bound {
     /// Of all trials' same step together, those in which nothing took too long included.
-    pub(crate) fn of_all<'a>(
-        steps: impl Iterator<Item = &'a StepAnalysis> + Clone,
-    ) -> Option<Self> {
+    pub fn of_all<'a>(steps: impl Iterator<Item = &'a StepAnalysis> + Clone) -> Option<Self> {
         let time_limit_ms = steps.clone().find_map(|step| step.bound)?.time_limit_ms;
         let of_one = |step: &StepAnalysis| {
             step.bound.unwrap_or(Self {

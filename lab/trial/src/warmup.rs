@@ -19,20 +19,20 @@ use crate::sums::{Names, Sums};
 
 /// What is known of the beginning of a cell's trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Warmup {
+pub struct Warmup {
     /// What is cut off each hold.
-    pub(crate) cut_ms: f64,
+    pub cut_ms: f64,
     /// In batches.
-    pub(crate) throughput: Steady,
+    pub throughput: Steady,
     /// In batches; not judged if a batch has no answer in any trial.
-    pub(crate) response: Steady,
+    pub response: Steady,
     /// Trials whose mean was looked at.
-    pub(crate) trials: usize,
+    pub trials: usize,
 }
 
 /// Five windows together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Batch {
+pub struct Batch {
     /// From the start of the hold.
     start_ms: f64,
     per_s: Option<f64>,
@@ -41,7 +41,8 @@ pub(crate) struct Batch {
 
 /// Finds the warm-up of trials of one cell. Where one of the series has no steady state nothing is
 /// cut: no part of the hold speaks for the rest.
-pub(crate) fn warmup(trials: &[&[Batch]]) -> Warmup {
+#[must_use]
+pub fn warmup(trials: &[&[Batch]]) -> Warmup {
     let length = trials.iter().map(|batches| batches.len()).min();
     let length = length.unwrap_or_default();
     let of = |value: fn(&Batch) -> Option<f64>| {

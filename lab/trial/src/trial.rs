@@ -9,6 +9,7 @@ use lab_plan::{Find, LoadKind, Question, Threshold, Trial};
 use lab_stats::quantile;
 
 use crate::attempts::AllAttempts;
+use crate::cores::cores_of_trial;
 use crate::error::ReportError;
 use crate::format::{cell_label, plural_count};
 use crate::model::{
@@ -18,34 +19,40 @@ use crate::model::{
 };
 use crate::number::as_f64;
 use crate::predicted::{self, Predicted, mean_wait_ms};
-use crate::published::{notesmark, transfer};
 use crate::sums::{self, Names, StepSum, Sums, hold, sum_over};
 use crate::warmup::{Batch, Warmup, batches, warmup};
-use crate::{capacity, checks, counters, thresholds};
+use crate::{checks, counters, notesmark, thresholds, transfer};
 
 /// What one trial is judged from.
-pub(crate) struct Input<'a> {
-    pub(crate) manifest: &'a Manifest,
-    pub(crate) study: &'a Question,
-    pub(crate) steps: &'a [String],
-    pub(crate) planned: &'a Trial,
+pub struct Input<'a> {
+    /// Of its run.
+    pub manifest: &'a Manifest,
+    /// What its run is judged by.
+    pub study: &'a Question,
+    /// See [`crate::step_names`].
+    pub steps: &'a [String],
+    /// Its entry in the plan.
+    pub planned: &'a Trial,
     /// Of a search for the load line.
-    pub(crate) find: Option<&'a Find>,
-    pub(crate) data: &'a TrialData,
+    pub find: Option<&'a Find>,
+    /// What the archive has of it.
+    pub data: &'a TrialData,
 }
 
 /// What is judged of a trial before its cell's warm-up is known.
-pub(crate) struct Judged {
+pub struct Judged {
     /// All but the steady state.
     checks: Vec<Check>,
     /// See [`TrialAnalysis::disturbed`].
     disturbed: bool,
-    pub(crate) batches: Vec<Batch>,
+    /// What its warm-up is found on; empty of a trial that didn't come to its end.
+    pub batches: Vec<Batch>,
 }
 
 impl Judged {
     /// Whether its series may speak for its cell.
-    pub(crate) fn is_valid(&self) -> bool {
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
         let invalid = |check: &Check| check.outcome == CheckOutcome::Invalid;
         !self.checks.iter().any(invalid)
     }
@@ -63,7 +70,10 @@ fn names<'a>(input: &Input<'a>) -> Names<'a> {
 }
 
 /// Checks the measurement over the whole hold.
-pub(crate) fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
+///
+/// # Errors
+/// [`ReportError::Merge`].
+pub fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
     let names = names(input);
     let hold = hold(input.data, input.planned.load.kind);
     let sums = sum_over(&names, input.data, hold).map_err(merge(input))?;
@@ -96,7 +106,10 @@ pub(crate) fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
 }
 
 /// Times of the answers in so many equal parts of the hold, after this much of it.
-pub(crate) fn answers_by_part(
+///
+/// # Errors
+/// [`ReportError::Merge`].
+pub fn answers_by_part(
     input: &Input<'_>,
     cut_ms: f64,
     parts: usize,
@@ -119,14 +132,20 @@ struct Measured<'a> {
 
 /// A trial judged by itself, its warm-up found on its own series: the one judgement of a search's trials,
 /// both when they end and in the report.
-pub(crate) fn alone(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
+///
+/// # Errors
+/// [`ReportError::Merge`].
+pub fn alone(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
     let judged = judge(input)?;
     let warmup = warmup(&[&judged.batches]);
     figures(input, judged, &warmup)
 }
 
 /// The figures of a judged trial, over the hold after its warm-up.
-pub(crate) fn figures(
+///
+/// # Errors
+/// [`ReportError::Merge`].
+pub fn figures(
     input: &Input<'_>,
     judged: Judged,
     warmup: &Warmup,
@@ -359,7 +378,7 @@ fn demand_s(input: &Input<'_>, monitored: &counters::Monitored, sums: &Sums) -> 
     let answered = sums.hold.per_s(sums.hold.sent());
     let cpu_ms = counters::cpu_ms_per_transaction(&monitored.system, answered)?;
     let settings = &input.data.record.system_settings;
-    let cores = capacity::cores_of_trial(&input.manifest.environment, settings);
+    let cores = cores_of_trial(&input.manifest.environment, settings);
     Some(cpu_ms / 1000.0 / as_f64(cores))
 }
 

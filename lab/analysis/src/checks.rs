@@ -7,11 +7,11 @@ use lab_plan::checks::STARTING_STATE;
 use lab_plan::{Order, Question};
 use lab_stats::trend::{Trend, trend};
 use lab_stats::verdict::ALPHA;
+use lab_trial::as_f64;
+use lab_trial::checks::{check, held, not_judged, pass, warn};
+use lab_trial::format::{count, list, percent, signed_percent, times};
 
-use super::outcome::{check, held, not_judged, pass, warn};
-use crate::format::{count, list, percent, signed_percent, times};
 use crate::model::{Check, CheckOutcome, Measure, TrialAnalysis, Verdict};
-use crate::number::as_f64;
 
 /// Smaller differences of a cell's data are none: a store's files grow in steps.
 const DATA_SLACK_BYTES: f64 = 262_144.0;

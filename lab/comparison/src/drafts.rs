@@ -1,32 +1,32 @@
 //! What is compared between runs: a measure of a cell, block by block of every run.
 
+use lab_analysis::model::{Analysis, CellSummary, Measure, TrialAnalysis, Verdict};
 use lab_stats::between::Blocks;
 use lab_stats::unpaired::Row;
+use lab_trial::as_f64;
 
-use super::given::{Pair, Runs};
-use crate::model::{Analysis, CellSummary, Measure, TrialAnalysis, Verdict};
-use crate::number::as_f64;
+use crate::given::{Pair, Runs};
 use crate::setup;
 
 /// A measure of a cell before it is judged: logs, or parts of all requests, by run and block.
-pub(super) struct Draft {
-    pub(super) label: String,
-    pub(super) measure: Measure,
-    pub(super) a: Vec<Vec<Option<f64>>>,
-    pub(super) b: Vec<Vec<Option<f64>>>,
+pub(crate) struct Draft {
+    pub(crate) label: String,
+    pub(crate) measure: Measure,
+    pub(crate) a: Vec<Vec<Option<f64>>>,
+    pub(crate) b: Vec<Vec<Option<f64>>>,
     /// Of earlier runs, those of one build together.
-    pub(super) earlier: Vec<Vec<Blocks>>,
-    pub(super) means: (f64, f64),
+    pub(crate) earlier: Vec<Vec<Blocks>>,
+    pub(crate) means: (f64, f64),
 }
 
 impl Draft {
     /// Of all blocks, those of the first side first.
-    pub(super) fn row(&self) -> Row {
+    pub(crate) fn row(&self) -> Row {
         self.a.iter().chain(&self.b).flatten().copied().collect()
     }
 
     /// Both sides, each with the values of every run.
-    pub(super) fn sides(&self) -> (Vec<Blocks>, Vec<Blocks>) {
+    pub(crate) fn sides(&self) -> (Vec<Blocks>, Vec<Blocks>) {
         let some = |runs: &[Vec<Option<f64>>]| {
             let of_run = |run: &Vec<Option<f64>>| run.iter().flatten().copied().collect();
             runs.iter().map(of_run).collect()
@@ -35,7 +35,7 @@ impl Draft {
     }
 
     /// Both sides, whichever run a block is of.
-    pub(super) fn values(&self) -> (Vec<f64>, Vec<f64>) {
+    pub(crate) fn values(&self) -> (Vec<f64>, Vec<f64>) {
         let (a, b) = self.sides();
         (a.concat(), b.concat())
     }
@@ -43,7 +43,7 @@ impl Draft {
 
 /// What is compared: every measure of every cell, but for those cut at a time limit. Of a search
 /// every trial was chosen by what was seen before: its loads aren't compared.
-pub(super) fn drafts(runs: &Runs<'_>, in_both: &[Pair<'_>], measures: &[Measure]) -> Vec<Draft> {
+pub(crate) fn drafts(runs: &Runs<'_>, in_both: &[Pair<'_>], measures: &[Measure]) -> Vec<Draft> {
     if runs.both().any(|run| !run.load_lines.is_empty()) {
         return Vec::new();
     }
@@ -56,7 +56,7 @@ pub(super) fn drafts(runs: &Runs<'_>, in_both: &[Pair<'_>], measures: &[Measure]
 }
 
 /// Whether a valid trial of the cell has no value because some operations took too long.
-pub(super) fn is_cut(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> bool {
+pub(crate) fn is_cut(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> bool {
     let cut = |of| valid_trials(of, cell).any(|trial| measure.is_cut(trial));
     runs.both().any(cut)
 }
@@ -132,7 +132,7 @@ fn by_block(of: &Analysis, cell: &CellSummary, measure: Measure) -> Vec<Option<f
         .collect()
 }
 
-pub(super) fn blocks(of: &Analysis) -> usize {
+pub(crate) fn blocks(of: &Analysis) -> usize {
     let blocks = of.trials.iter().map(|trial| trial.block + 1);
     blocks.max().unwrap_or(0) as usize
 }

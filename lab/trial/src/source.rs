@@ -8,7 +8,10 @@ use lab_plan::{Plan, Question, SCHEMA};
 use crate::error::ReportError;
 
 /// The plan that the run was made by.
-pub(crate) fn plan(run: &Run) -> Result<Plan, ReportError> {
+///
+/// # Errors
+/// See [`ReportError`]: it can't be used.
+pub fn plan(run: &Run) -> Result<Plan, ReportError> {
     let schema = run.plan.get("schema").and_then(serde_json::Value::as_str);
     match schema {
         Some(known) if known != SCHEMA => Err(ReportError::Version(known.to_owned())),
@@ -17,7 +20,8 @@ pub(crate) fn plan(run: &Run) -> Result<Plan, ReportError> {
 }
 
 /// The session's steps in session order; a name that occurs several times is one step here.
-pub(crate) fn step_names(question: &Question) -> Vec<String> {
+#[must_use]
+pub fn step_names(question: &Question) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let steps = question.workload.steps.iter();
     steps

@@ -1,11 +1,8 @@
 //! Two runs beside each other, as `plimsoll compare --format json` has them (schema
 //! `plimsoll.comparison/1`).
 
+use lab_analysis::model::{Answer, Claim, Comparison, LineDifference};
 use serde::Serialize;
-
-use super::answer::Answer;
-use super::comparison::{Claim, Comparison};
-use super::line::LineDifference;
 
 /// The `schema` of a comparison of runs.
 pub const COMPARISON_SCHEMA: &str = "plimsoll.comparison/1";

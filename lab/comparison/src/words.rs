@@ -1,11 +1,12 @@
 //! What is known of the spread between runs, in words.
 
-use super::given::Runs;
-use crate::format::{percent, plural};
-use crate::model::{Comparison, RunSpread, SpreadBasis};
+use lab_analysis::format::{percent, plural};
+use lab_analysis::model::{Comparison, RunSpread, SpreadBasis};
+
+use crate::given::Runs;
 
 /// How far runs of one build spread, where that is most among what decides; `None` without a verdict.
-pub(super) fn between_runs(runs: &Runs<'_>, comparisons: &[Comparison]) -> Option<String> {
+pub(crate) fn between_runs(runs: &Runs<'_>, comparisons: &[Comparison]) -> Option<String> {
     let judged = |one: &&Comparison| one.decides && one.verdict.is_some();
     let told = comparisons.iter().filter(judged);
     let told = told.filter_map(|one| Some((one, one.run_spread?)));

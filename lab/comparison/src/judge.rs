@@ -4,23 +4,23 @@
 //! (`lab_stats::unpaired`), and runs as the unit (`lab_stats::between`). Intervals are as wide as
 //! the wider of the two.
 
+use lab_analysis::answer::Deciding;
+use lab_analysis::format::{plural, times};
+use lab_analysis::margins;
+use lab_analysis::model::{Claim, Comparison, Difference, RunSpread, SpreadBasis};
 use lab_stats::between::{Basis, Between, holm};
 use lab_stats::paired::Bounds;
 use lab_stats::unpaired::{self, Row, least_p, least_units};
 use lab_stats::verdict::{ALPHA, Compared, word};
 
-use super::drafts::Draft;
-use crate::answer::Deciding;
-use crate::compare::margins;
-use crate::format::{plural, times};
-use crate::model::{Claim, Comparison, Difference, RunSpread, SpreadBasis};
+use crate::drafts::Draft;
 
 /// By what differences are judged.
-pub(super) struct Rule<'a> {
-    pub(super) claims: &'a [Claim],
-    pub(super) relevant: f64,
-    pub(super) deciding: &'a Deciding,
-    pub(super) seed: u64,
+pub(crate) struct Rule<'a> {
+    pub(crate) claims: &'a [Claim],
+    pub(crate) relevant: f64,
+    pub(crate) deciding: &'a Deciding,
+    pub(crate) seed: u64,
 }
 
 /// A draft with what tells of its noise.
@@ -34,7 +34,7 @@ struct Tested {
 
 /// The deciding measures of all cells are tested together, and so are the others. `units` are the
 /// blocks of the first side.
-pub(super) fn judge(drafts: Vec<Draft>, units: usize, rule: &Rule<'_>) -> Vec<Comparison> {
+pub(crate) fn judge(drafts: Vec<Draft>, units: usize, rule: &Rule<'_>) -> Vec<Comparison> {
     let tested = |draft: Draft| {
         let (a, b) = draft.sides();
         Tested {

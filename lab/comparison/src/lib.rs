@@ -8,21 +8,23 @@
 mod drafts;
 mod given;
 mod judge;
+mod model;
+mod setup;
 mod words;
 
+use lab_analysis::answer::{self, Deciding};
+use lab_analysis::format::list;
+use lab_analysis::model::{
+    Analysis, Answer, CellSummary, Claim, Comparison, Decision, LineDifference, LoadLine, Measure,
+};
 use lab_stats::unpaired::least_units;
 use lab_stats::verdict::ALPHA;
 
-use crate::answer::{self, Deciding};
-use crate::format::list;
-use crate::model::{Analysis, Answer, Decision, SetupDifference};
-use crate::model::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome};
-use crate::model::{CellSummary, Claim, Comparison, LineDifference, Measure};
-use crate::{line, setup};
 use drafts::{blocks, drafts, is_cut};
 use given::Pair;
 pub use given::Runs;
 use judge::{Rule, judge};
+pub use model::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference};
 
 /// Why two runs can't be compared at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -219,9 +221,9 @@ fn claims(runs: &Runs<'_>, relevant: f64) -> Vec<Claim> {
 
 /// Lines of the same cell, the second run's beside the first's.
 fn line_differences(a: &Analysis, b: &Analysis, relevant: f64) -> Vec<LineDifference> {
-    let pair = |one: &crate::model::LoadLine| {
+    let pair = |one: &LoadLine| {
         let other = b.load_lines.iter().find(|other| other.cell == one.cell)?;
-        let mut found = line::regression(one, other, relevant);
+        let mut found = lab_analysis::line_regression(one, other, relevant);
         found.a = format!("{} in run a", found.a);
         found.b = format!("{} in run b", found.b);
         Some(found)

@@ -1,10 +1,11 @@
 //! In what two runs differ besides their results: the machine, its settings, what was asked.
 
+use lab_analysis::Analysis;
+use lab_analysis::format::count;
 use lab_plan::Decides;
+use lab_trial::as_f64;
 
-use crate::format::count;
-use crate::model::{Analysis, SetupDifference};
-use crate::number::as_f64;
+use crate::model::SetupDifference;
 
 /// Memory sizes within this part are the same: a kernel keeps more or less of it for itself.
 const SAME_MEMORY: f64 = 0.02;

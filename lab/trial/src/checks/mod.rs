@@ -13,13 +13,12 @@ mod generator;
 mod load;
 mod outcome;
 mod records;
-mod run;
 mod steady;
 mod waits;
 
 pub(crate) use cause::cause;
 pub(crate) use facts::Facts;
-pub(crate) use run::of_run;
+pub use outcome::{check, held, not_judged, pass, warn};
 pub(crate) use steady::{TAIL, steady_state};
 
 use lab_archive::model::TrialEnd;
@@ -110,7 +109,8 @@ fn part_missing(end: &TrialEnd) -> Option<Check> {
 }
 
 /// The check that a later measurement of the same trial fails.
-pub(crate) fn later_attempt(first: u32) -> Check {
+#[must_use]
+pub fn later_attempt(first: u32) -> Check {
     invalid(
         "attempt",
         format!("trial {first} is a measurement already"),
@@ -120,7 +120,8 @@ pub(crate) fn later_attempt(first: u32) -> Check {
 
 /// The check that a trial of a duet fails whose partner is no measurement, for the reason that the
 /// partner has.
-pub(crate) fn partner_is_none(partner: u32, cause: Option<Cause>) -> Check {
+#[must_use]
+pub fn partner_is_none(partner: u32, cause: Option<Cause>) -> Check {
     let check = invalid(
         "partner",
         format!("trial {partner}, which ran at the same time, is no measurement"),
@@ -148,7 +149,8 @@ pub(crate) fn of_both_sides(checks: &mut [Check]) -> bool {
 }
 
 /// Whether what fails this check makes answers late and hardly makes the system work more.
-pub(crate) fn spoils_times_only(name: &str) -> bool {
+#[must_use]
+pub fn spoils_times_only(name: &str) -> bool {
     matches!(
         name,
         "stolen CPU"

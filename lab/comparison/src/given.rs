@@ -1,8 +1,8 @@
 //! What is given to compare.
 
+use lab_analysis::model::{Analysis, CellSummary};
 use lab_plan::Decides;
 
-use crate::model::{Analysis, CellSummary};
 use crate::setup;
 
 /// Runs to compare: those of one build beside those of another.
@@ -20,16 +20,16 @@ pub struct Runs<'a> {
 }
 
 /// A cell of the first run, and the same of the second.
-pub(super) type Pair<'a> = (&'a CellSummary, &'a CellSummary);
+pub(crate) type Pair<'a> = (&'a CellSummary, &'a CellSummary);
 
 impl<'a> Runs<'a> {
     /// All runs but the earlier ones.
-    pub(super) fn both(&self) -> impl Iterator<Item = &'a Analysis> + use<'a> {
+    pub(crate) fn both(&self) -> impl Iterator<Item = &'a Analysis> + use<'a> {
         self.a.iter().chain(self.b)
     }
 
     /// Earlier runs that did the same on the same machine.
-    pub(super) fn earlier(&self) -> impl Iterator<Item = &'a Analysis> + use<'a> {
+    pub(crate) fn earlier(&self) -> impl Iterator<Item = &'a Analysis> + use<'a> {
         let a = self.a.first();
         let earlier = self.earlier.iter();
         earlier.filter(move |run| a.is_some_and(|a| setup::is_same_study(a, run)))

@@ -19,7 +19,8 @@ impl Facts<'_> {
 }
 
 /// A figure beside a limit in force.
-pub(super) fn held(value: f64, limit: &Limit, in_force: InForce) -> Figure {
+#[must_use]
+pub fn held(value: f64, limit: &Limit, in_force: InForce) -> Figure {
     let finite = |limit: f64| limit.is_finite().then_some(limit);
     Figure {
         key: limit.key,
@@ -31,15 +32,20 @@ pub(super) fn held(value: f64, limit: &Limit, in_force: InForce) -> Figure {
     }
 }
 
-pub(super) fn pass(name: &'static str, evidence: String) -> Check {
+/// One that the measurement passes.
+#[must_use]
+pub fn pass(name: &'static str, evidence: String) -> Check {
     check(name, CheckOutcome::Pass, evidence, "")
 }
 
-pub(super) fn not_judged(name: &'static str, why: impl Into<String>) -> Check {
+/// One that has nothing to judge by.
+pub fn not_judged(name: &'static str, why: impl Into<String>) -> Check {
     check(name, CheckOutcome::NotJudged, why.into(), "")
 }
 
-pub(super) fn warn(name: &'static str, evidence: String, advice: &str) -> Check {
+/// One that warns.
+#[must_use]
+pub fn warn(name: &'static str, evidence: String, advice: &str) -> Check {
     check(name, CheckOutcome::Warn, evidence, advice)
 }
 
@@ -48,12 +54,8 @@ pub(super) fn invalid(name: &'static str, evidence: String, advice: &str) -> Che
 }
 
 /// A check whose outcome is known; advice is for what doesn't pass.
-pub(super) fn check(
-    name: &'static str,
-    outcome: CheckOutcome,
-    evidence: String,
-    advice: &str,
-) -> Check {
+#[must_use]
+pub fn check(name: &'static str, outcome: CheckOutcome, evidence: String, advice: &str) -> Check {
     let told = outcome >= CheckOutcome::Warn;
     Check {
         name,
@@ -81,7 +83,8 @@ pub(super) fn judged(
 
 impl Check {
     /// With the figures that it judged by. Limits that they are beyond stand in the evidence.
-    pub(super) fn by(mut self, figures: Vec<Figure>) -> Self {
+    #[must_use]
+    pub fn by(mut self, figures: Vec<Figure>) -> Self {
         if self.outcome >= CheckOutcome::Warn {
             let beyond: Vec<String> = figures.iter().filter_map(beyond).collect();
             if !beyond.is_empty() {

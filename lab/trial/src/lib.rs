@@ -1,0 +1,35 @@
+//! One trial of an archive: its figures, its checks, its thresholds; and what it came to, as a run that goes
+//! on must know it. Pure: the same archive gives the same judgement. It knows no other trial.
+//!
+//! ```text
+//! windows, histograms ─sums→ whole trial and hold ─┬─warmup→ figures
+//! plan, record, monitor ───────────────────────────┼→ checks → verdict
+//! study ───────────────────────────────────────────┴→ thresholds
+//! ```
+
+mod attempts;
+pub mod checks;
+mod cores;
+mod counters;
+mod error;
+pub mod format;
+mod judgement;
+pub mod model;
+mod notesmark;
+mod number;
+mod predicted;
+mod source;
+mod sums;
+mod thresholds;
+mod transfer;
+mod trial;
+mod warmup;
+
+pub use cores::cores_of_trial;
+pub use error::ReportError;
+pub use judgement::{TrialJudgement, failed, judge_trial, planned};
+pub use number::as_f64;
+pub use source::{plan, step_names};
+pub use transfer::kib_per_whole_ms;
+pub use trial::{Input, Judged, alone, answers_by_part, figures, judge};
+pub use warmup::{Batch, Warmup, warmup};

@@ -1,0 +1,16 @@
+//! What is said of a trial, as `result.json` has it.
+
+mod attempts;
+mod figures;
+mod transfer;
+mod trial;
+
+pub use attempts::{Attempt, Attempts, BEYOND};
+pub use figures::{Counters, ErrorCounts, ErrorExamples};
+pub use transfer::Transfer;
+pub use trial::{
+    Arrivals, Bound, Check, CheckOutcome, Connections, Figure, Generator, Lateness, Point,
+    ProbeCounts, Sample, Series, StepAnalysis, ThresholdResult, Times, TrialAnalysis, Verdict,
+};
+
+pub(crate) use trial::DELIVERED;
