@@ -170,21 +170,7 @@ pub fn set_password(
     }
     let mut credentials = Credentials::clone(&account.credentials());
     credentials.password = Some(hash);
-    let mut batch = Batch::new();
-    if created {
-        batch.delete_partition(Arc::clone(account.name.key()));
-    }
-    put(&mut batch, &account, &credentials);
-    let registered = Registered {
-        account,
-        created,
-        app_password: None,
-    };
-    let change = Change {
-        registered,
-        credentials,
-    };
-    Ok((batch, change))
+    Ok(keep(account, created, credentials))
 }
 
 /// Registers a user with the hash of a password, and perhaps the right to manage users.
@@ -210,9 +196,16 @@ pub fn add(
         admin,
         ..Credentials::default()
     };
+    Ok(keep(account, created, credentials))
+}
+
+/// The records of a user with these credentials, and what is told of the change.
+fn keep(account: Arc<Account>, created: bool, credentials: Credentials) -> (Batch, Change) {
     let mut batch = Batch::new();
-    // What a deleted user of the same name may have left by a late write.
-    batch.delete_partition(Arc::clone(account.name.key()));
+    if created {
+        // What a deleted user of the same name may have left by a late write.
+        batch.delete_partition(Arc::clone(account.name.key()));
+    }
     put(&mut batch, &account, &credentials);
     let registered = Registered {
         account,
@@ -223,7 +216,7 @@ pub fn add(
         registered,
         credentials,
     };
-    Ok((batch, change))
+    (batch, change)
 }
 
 /// Makes an application password; gives its id and text too.
