@@ -54,10 +54,11 @@ pub(super) fn steps(analysis: &Analysis) -> Option<Section> {
 /// Phases, in their order, as archives and results name them.
 const PHASES: [&str; 6] = ["dns", "connect", "tls", "blocked", "wait", "receive"];
 
-/// A figure of events: its name, of which time, as archives name that, and which figure of it.
-type EventFigure = (&'static str, &'static str, fn(&TimesSummary) -> Option<f64>);
+/// A figure of one of the times of a step's requests: its name, of which time, as archives name that, and
+/// what of it.
+type TimeFigure = (&'static str, &'static str, fn(&TimesSummary) -> Option<f64>);
 
-const EVENTS: [EventFigure; 4] = [
+const EVENTS: [TimeFigure; 4] = [
     ("first: mean", "first_event", |times| mean(times.mean)),
     ("first: p95", "first_event", |times| mean(times.p95)),
     ("between: mean", "between_events", |times| mean(times.mean)),
@@ -66,52 +67,16 @@ const EVENTS: [EventFigure; 4] = [
 
 /// When events came, of steps whose requests listen for them.
 pub(super) fn events(analysis: &Analysis) -> Option<Section> {
-    let valid = analysis.cells.iter().filter(|cell| cell.valid_trials > 0);
-    let listens = |at: &usize| {
-        let mut of_step = valid.clone().filter_map(|cell| cell.steps.get(*at));
-        of_step.any(|step| step.phases_ms.contains_key("first_event"))
-    };
-    let steps = analysis.study.steps.iter().enumerate();
-    let steps: Vec<(usize, &String)> = steps.filter(|(at, _)| listens(at)).collect();
+    let listens = |at: &usize| has_time(analysis, |step| step == *at, "first_event");
+    let steps: Vec<usize> = (0..analysis.study.steps.len()).filter(listens).collect();
     if steps.is_empty() {
         return None;
     }
-    let row = |(at, name): (usize, &String)| {
-        let entry = |cell: &CellSummary| {
-            let of = |(_, time, of): &EventFigure| {
-                let times = cell.steps.get(at)?.phases_ms.get(time)?;
-                of(times)
-            };
-            let figures = EVENTS.iter().map(|one| Figure::new(of(one), figure));
-            FigureEntry {
-                figures: figures.collect(),
-                bound: None,
-                published: None,
-            }
-        };
-        FigureRow {
-            name: name.clone(),
-            entries: analysis.cells.iter().map(entry).collect(),
-            has_published: false,
-        }
-    };
-    let part = |(name, ..): &EventFigure| Part {
-        name,
-        is_detail: false,
-    };
-    let figures = Figures {
-        name: "Events per step",
-        of: "step",
-        cells: cell_heads(analysis),
-        parts: EVENTS.iter().map(part).collect(),
-        published: None,
-        rows: steps.into_iter().map(row).collect(),
-    };
     let words = "An answer that is a stream of events counts once, with its response time to the last of \
                  them. The first is timed from where that begins, each other one from the one before.";
     let blocks = vec![
         Block::Paragraph(words.to_owned()),
-        Block::Figures(measured(analysis, figures)),
+        times(analysis, "Events per step", &steps, &EVENTS),
     ];
     Some(Section::of_page(
         "Events: time to the first, and between them, ms",
@@ -121,22 +86,38 @@ pub(super) fn events(analysis: &Analysis) -> Option<Section> {
 
 /// Where the time of requests went: steps down, cells across. Archives of earlier versions don't say.
 pub(super) fn phases(analysis: &Analysis) -> Option<Section> {
-    let valid = analysis.cells.iter().filter(|cell| cell.valid_trials > 0);
-    let steps: Vec<&StepSummary> = valid.flat_map(|cell| &cell.steps).collect();
-    let had = |phase: &&str| steps.iter().any(|step| step.phases_ms.contains_key(*phase));
-    let phases: Vec<&str> = PHASES.into_iter().filter(|phase| had(phase)).collect();
+    let had = |phase: &&str| has_time(analysis, |_| true, phase);
+    let of = |phase| -> TimeFigure { (phase, phase, |times| mean(times.mean)) };
+    let phases: Vec<TimeFigure> = PHASES.into_iter().filter(had).map(of).collect();
     if phases.is_empty() {
         return None;
     }
-    let row = |(at, name): (usize, &String)| {
+    let steps: Vec<usize> = (0..analysis.study.steps.len()).collect();
+    let words = "From the first byte sent to the first of the answer a user waits; then it receives the \
+                 rest. Connect, tls, and dns are means of those requests alone that opened a connection.";
+    let blocks = vec![
+        Block::Paragraph(words.to_owned()),
+        times(analysis, "Phases per step", &steps, &phases),
+    ];
+    Some(Section::of_page(
+        "Where the time goes: mean of each phase, ms",
+        blocks,
+    ))
+}
+
+/// Whether valid trials have timed this in one of the steps.
+fn has_time(analysis: &Analysis, of: impl Fn(usize) -> bool, time: &str) -> bool {
+    let valid = analysis.cells.iter().filter(|cell| cell.valid_trials > 0);
+    let mut steps = valid.flat_map(|cell| cell.steps.iter().enumerate());
+    steps.any(|(at, step)| of(at) && step.phases_ms.contains_key(time))
+}
+
+/// Figures of times: steps down, cells across.
+fn times(analysis: &Analysis, name: &'static str, steps: &[usize], parts: &[TimeFigure]) -> Block {
+    let row = |at: &usize| {
         let entry = |cell: &CellSummary| {
-            let mean_of = |phase: &&str| {
-                let took = cell.steps.get(at)?.phases_ms.get(*phase)?;
-                mean(took.mean)
-            };
-            let figures = phases
-                .iter()
-                .map(|phase| Figure::new(mean_of(phase), figure));
+            let of = |(_, time, of): &TimeFigure| of(cell.steps.get(*at)?.phases_ms.get(*time)?);
+            let figures = parts.iter().map(|part| Figure::new(of(part), figure));
             FigureEntry {
                 figures: figures.collect(),
                 bound: None,
@@ -144,33 +125,24 @@ pub(super) fn phases(analysis: &Analysis) -> Option<Section> {
             }
         };
         FigureRow {
-            name: name.clone(),
+            name: analysis.study.steps[*at].clone(),
             entries: analysis.cells.iter().map(entry).collect(),
             has_published: false,
         }
     };
-    let part = |name: &&'static str| Part {
+    let part = |(name, ..): &TimeFigure| Part {
         name,
         is_detail: false,
     };
     let figures = Figures {
-        name: "Phases per step",
+        name,
         of: "step",
         cells: cell_heads(analysis),
-        parts: phases.iter().map(part).collect(),
+        parts: parts.iter().map(part).collect(),
         published: None,
-        rows: analysis.study.steps.iter().enumerate().map(row).collect(),
+        rows: steps.iter().map(row).collect(),
     };
-    let words = "From the first byte sent to the first of the answer a user waits; then it receives the \
-                 rest. Connect, tls, and dns are means of those requests alone that opened a connection.";
-    let blocks = vec![
-        Block::Paragraph(words.to_owned()),
-        Block::Figures(measured(analysis, figures)),
-    ];
-    Some(Section::of_page(
-        "Where the time goes: mean of each phase, ms",
-        blocks,
-    ))
+    Block::Figures(measured(analysis, figures))
 }
 
 fn has_errors(analysis: &Analysis) -> bool {
