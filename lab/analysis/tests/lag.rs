@@ -20,7 +20,7 @@ fn lagging(loop_lag_us: Option<u64>) -> TrialAnalysis {
 }
 
 #[test]
-fn time_from_readable_to_read_is_judged_by_the_service_time() {
+fn what_reading_late_adds_to_service_times_is_judged() {
     assert_eq!(
         check(&lagging(None), "loop lag"),
         None,
@@ -42,7 +42,7 @@ fn time_from_readable_to_read_is_judged_by_the_service_time() {
 }
 
 #[test]
-fn a_quick_server_is_not_judged_below_a_millisecond() {
+fn what_any_loop_needs_to_wake_up_is_not_held_against_it() {
     let quick = |lag_us| {
         let shape = Shape {
             response_us: 100,
@@ -50,15 +50,14 @@ fn a_quick_server_is_not_judged_below_a_millisecond() {
             ..Shape::default()
         };
         let trial = Made::both(&shape).analysis().trials[0].clone();
-        check(&trial, "loop lag").unwrap().outcome
+        check(&trial, "loop lag").unwrap().clone()
     };
-    assert_eq!(quick(900), CheckOutcome::Pass);
-    assert_eq!(quick(1_500), CheckOutcome::Warn);
-    assert_eq!(
-        quick(9_000),
-        CheckOutcome::Invalid,
-        "longer than answers take"
-    );
+    assert_eq!(quick(100).outcome, CheckOutcome::Pass);
+    assert_eq!(quick(500).outcome, CheckOutcome::Warn);
+    let longest = quick(9_000);
+    assert_eq!(longest.outcome, CheckOutcome::Invalid);
+    let told = "which made up 100 % of the mean, 100 % of the p50";
+    assert!(longest.evidence.contains(told), "{}", longest.evidence);
 }
 
 /// Of users who think, a late send is in no time; of arrivals it is in every response.

@@ -372,10 +372,15 @@ async fn watch_loop<C: Client>(shared: Rc<Shared<C>>, zero: u64) {
         at = at.saturating_add(LOOP_LAG_EVERY);
         timer.sleep_until(at).await;
         let now = shared.clock.nanos();
-        let lag = now.saturating_sub(at);
-        shared.recorder.borrow_mut().loop_lag(now, lag);
-        // A loop that was held up is sampled once for it, not for every sample that it missed.
-        at += lag / LOOP_LAG_EVERY * LOOP_LAG_EVERY;
+        // After a stall, the moments that passed meanwhile count, too: what came then waited as they did.
+        shared
+            .recorder
+            .borrow_mut()
+            .loop_lag(now, now.saturating_sub(at));
+        while now.saturating_sub(at) >= LOOP_LAG_EVERY {
+            at += LOOP_LAG_EVERY;
+            shared.recorder.borrow_mut().loop_lag(now, now - at);
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 //! Was the generator healthy? Lateness of its sends, its wait for a CPU, its use of CPU.
 
+use hdrhistogram::Histogram;
 use lab_plan::LoadKind;
 use lab_plan::checks::{
-    GENERATOR_CPU, LATENESS, LATENESS_OF_SERVICE, LATENESS_TAIL, LOOP_LAG, RUN_QUEUE_DELAY,
+    GENERATOR_CPU, LATENESS, LATENESS_OF_SERVICE, LATENESS_TAIL, LOOP_LAG, LOOP_LAG_TAIL,
+    RUN_QUEUE_DELAY,
 };
-use lab_stats::histogram::max;
+use lab_stats::delay::Undelayed;
+use lab_stats::histogram::{max, mean};
 use lab_stats::{little, quantile};
 
 use super::facts::Facts;
@@ -19,6 +22,10 @@ const UNKNOWN_ADVICE: &str = "Nothing shows whether the generator had the CPU it
 
 /// A delay that any machine makes: up to here it isn't held against the service time.
 const USUAL_DELAY_MS: f64 = 1.0;
+
+/// A loop that sleeps takes about so long to wake up, whatever else runs; this much of its lag is not held
+/// against it.
+const USUAL_LAG_US: u64 = 100;
 
 /// A user whose send is late is late with all that follows. Where late sends took less of the users' time
 /// than this, they lost no more of the load than may be missing anyway.
@@ -94,10 +101,13 @@ fn lateness(facts: &Facts<'_>) -> (Check, bool) {
     (judged, most == CheckOutcome::Pass)
 }
 
-/// The median of what answers took from their actual send.
+/// What answers took from their actual send.
+fn service_times<'a>(facts: &'a Facts<'_>) -> &'a Histogram<u64> {
+    facts.sums.service.as_ref().unwrap_or(&facts.sums.response)
+}
+
 fn median_service_ms(facts: &Facts<'_>) -> Option<f64> {
-    let times = facts.sums.service.as_ref().unwrap_or(&facts.sums.response);
-    quantile(times, 0.5).map(us_as_ms)
+    quantile(service_times(facts), 0.5).map(us_as_ms)
 }
 
 /// A delay of the generator's own beside the service time, %.
@@ -108,28 +118,49 @@ fn part_of_service(delay_ms: f64, service_ms: f64) -> f64 {
     lab_stats::ratio(delay_ms * 100.0, service_ms).unwrap_or(f64::INFINITY)
 }
 
-/// How long answers lay there before they were read; `None` where that wasn't sampled.
+/// How long answers lay there before they were read, and what that added to their times; `None` where it
+/// wasn't sampled.
 fn loop_lag(facts: &Facts<'_>) -> Option<Check> {
     let lag = &facts.sums.loop_lag;
     let latest = us_as_ms(max(lag)?);
     let name = "loop lag";
+    let times = service_times(facts);
     let p50 = quantile(lag, 0.5).map(us_as_ms);
-    let p99 = quantile(lag, 0.99).map(us_as_ms);
-    let Some(((p50, p99), service)) = p50.zip(p99).zip(median_service_ms(facts)) else {
+    let Some((p50, undelayed)) = p50.zip(Undelayed::new(times, lag, USUAL_LAG_US, 0.99)) else {
         return Some(not_judged(name, "too few samples, or no answers"));
     };
+    let mean_lag_us = (mean(lag)? - USUAL_LAG_US as f64).max(0.0);
+    let of_mean =
+        mean(times).and_then(|mean| lab_stats::ratio(mean_lag_us.min(mean) * 100.0, mean));
+    let of_quantile = |p| {
+        let measured = quantile(times, p)? as f64;
+        lab_stats::ratio(undelayed.added(p)? * 100.0, measured)
+    };
+    let [p50_part, p95_part, p99_part] = [0.5, 0.95, 0.99].map(of_quantile);
+    let parts = [
+        ("mean", of_mean),
+        ("p50", p50_part),
+        ("p95", p95_part),
+        ("p99", p99_part),
+    ];
+    let told = parts
+        .iter()
+        .filter_map(|(of, part)| Some(format!("{} of the {of}", percent((*part)?))));
     let evidence = format!(
-        "answers were read p50 {} ms, p99 {} ms, at the latest {} ms after they were there; they took \
-         {} ms (median)",
+        "answers were read p50 {} ms, at the latest {} ms after they were there, which made up {}",
         ms(p50),
-        ms(p99),
         ms(latest),
-        ms(service)
+        told.collect::<Vec<_>>().join(", "),
     );
     let advice = "What is measured is the generator's own delay as well: give it more cores or a \
                   quieter machine, or fewer users.";
-    let figure = facts.held(part_of_service(p99, service), &LOOP_LAG);
-    Some(judged(name, vec![figure], evidence, advice))
+    let most = [of_mean, p50_part, p95_part]
+        .into_iter()
+        .flatten()
+        .fold(0.0, f64::max);
+    let mut figures = vec![facts.held(most, &LOOP_LAG)];
+    figures.extend(p99_part.map(|part| facts.held(part, &LOOP_LAG_TAIL)));
+    Some(judged(name, figures, evidence, advice))
 }
 
 /// The part of the users' time that late sends took; `None` where sends don't wait for each other.
