@@ -25,6 +25,17 @@ impl Draft {
         self.a.iter().chain(&self.b).flatten().copied().collect()
     }
 
+    /// By block the difference of the sides' means, where every run has it.
+    pub(crate) fn pairs(&self) -> Vec<Option<f64>> {
+        let mean = |runs: &[Vec<Option<f64>>], block: usize| {
+            let values = runs.iter().map(|run| run.get(block).copied().flatten());
+            lab_stats::paired::mean(&values.collect::<Option<Vec<f64>>>()?)
+        };
+        let blocks = self.a.first().map_or(0, Vec::len);
+        let pair = |block| Some(mean(&self.b, block)? - mean(&self.a, block)?);
+        (0..blocks).map(pair).collect()
+    }
+
     /// Both sides, each with the values of every run.
     pub(crate) fn sides(&self) -> (Vec<Blocks>, Vec<Blocks>) {
         let some = |runs: &[Vec<Option<f64>>]| {
@@ -42,8 +53,14 @@ impl Draft {
 }
 
 /// What is compared: every measure of every cell, but for those cut at a time limit. Of a search
-/// every trial was chosen by what was seen before: its loads aren't compared.
-pub(crate) fn drafts(runs: &Runs<'_>, in_both: &[Pair<'_>], measures: &[Measure]) -> Vec<Draft> {
+/// every trial was chosen by what was seen before: its loads aren't compared. Of blocks that are `paired`, those
+/// count that every run has.
+pub(crate) fn drafts(
+    runs: &Runs<'_>,
+    in_both: &[Pair<'_>],
+    measures: &[Measure],
+    paired: bool,
+) -> Vec<Draft> {
     if runs.both().any(|run| !run.load_lines.is_empty()) {
         return Vec::new();
     }
@@ -51,7 +68,7 @@ pub(crate) fn drafts(runs: &Runs<'_>, in_both: &[Pair<'_>], measures: &[Measure]
         .iter()
         .flat_map(|cells| measures.iter().map(move |measure| (cells.0, *measure)))
         .filter(|(cell, measure)| !is_cut(runs, cell, *measure))
-        .filter_map(|(cell, measure)| draft(runs, cell, measure))
+        .filter_map(|(cell, measure)| draft(runs, cell, measure, paired))
         .collect()
 }
 
@@ -74,11 +91,14 @@ fn valid_trials<'a>(
 }
 
 /// `None` where a side has no value at all.
-fn draft(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> Option<Draft> {
+fn draft(runs: &Runs<'_>, cell: &CellSummary, measure: Measure, paired: bool) -> Option<Draft> {
     let side = |of: &[Analysis]| -> Vec<Vec<Option<f64>>> {
         of.iter().map(|run| by_block(run, cell, measure)).collect()
     };
-    let (of_a, of_b) = (side(runs.a), side(runs.b));
+    let (mut of_a, mut of_b) = (side(runs.a), side(runs.b));
+    if paired {
+        leave_common(of_a.iter_mut().chain(&mut of_b));
+    }
     let mean = |of: &[Vec<Option<f64>>]| {
         let some: Vec<f64> = of.iter().flatten().flatten().copied().collect();
         lab_stats::ratio(some.iter().sum(), as_f64(some.len() as u64))
@@ -100,6 +120,18 @@ fn draft(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> Option<Draft>
         b: scaled(of_b),
         earlier: earlier(runs, cell, measure),
     })
+}
+
+/// Leaves of each run the blocks that all of them have.
+fn leave_common<'a>(runs: impl Iterator<Item = &'a mut Vec<Option<f64>>>) {
+    let mut runs: Vec<&mut Vec<Option<f64>>> = runs.collect();
+    let blocks = runs.iter().map(|run| run.len()).min().unwrap_or_default();
+    runs.iter_mut().for_each(|run| run.truncate(blocks));
+    for block in 0..blocks {
+        if runs.iter().any(|run| run[block].is_none()) {
+            runs.iter_mut().for_each(|run| run[block] = None);
+        }
+    }
 }
 
 /// Earlier runs of one version and with the same settings of the system stand together.

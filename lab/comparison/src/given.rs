@@ -28,6 +28,13 @@ impl<'a> Runs<'a> {
         self.a.iter().chain(self.b)
     }
 
+    /// The seed of all runs, where they have the same: then each block drew the same waits and choices in all.
+    pub(crate) fn one_seed(&self) -> Option<u64> {
+        let mut seeds = self.both().map(|run| run.study.seed);
+        let first = seeds.next()?;
+        seeds.all(|seed| seed == first).then_some(first)
+    }
+
     /// Earlier runs that did the same on the same machine.
     pub(crate) fn earlier(&self) -> impl Iterator<Item = &'a Analysis> + use<'a> {
         let a = self.a.first();

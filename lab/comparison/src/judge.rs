@@ -1,17 +1,17 @@
 //! Verdicts between runs: beyond what blocks do by chance, and beyond what runs do.
 //!
 //! A difference is called one only where both tests say so: labels exchanged between whole blocks
-//! (`lab_stats::unpaired`), and runs as the unit (`lab_stats::between`). Intervals are as wide as
-//! the wider of the two.
+//! (`lab_stats::unpaired`), or between the sides of a pair (`lab_stats::paired`), and runs as the unit
+//! (`lab_stats::between`). Intervals are as wide as the wider of the two.
 
 use lab_analysis::answer::Deciding;
 use lab_analysis::format::{plural, times};
 use lab_analysis::margins;
 use lab_analysis::model::{Claim, Comparison, Difference, RunSpread, SpreadBasis};
 use lab_stats::between::{Basis, Between, holm};
-use lab_stats::paired::Bounds;
+use lab_stats::paired::{self, Adjusted, Bounds};
 use lab_stats::unpaired::{self, Row, least_p, least_units};
-use lab_stats::verdict::{ALPHA, Compared, word};
+use lab_stats::verdict::{ALPHA, Compared, LEAST_BLOCKS, word};
 
 use crate::drafts::Draft;
 
@@ -20,7 +20,57 @@ pub(crate) struct Rule<'a> {
     pub(crate) claims: &'a [Claim],
     pub(crate) relevant: f64,
     pub(crate) deciding: &'a Deciding,
+    pub(crate) exchange: Exchange,
+}
+
+/// What was as likely if the sides don't differ.
+#[derive(Clone, Copy)]
+pub(crate) struct Exchange {
+    /// Whether all runs were made by one plan: then the sides change places block by block, else whole blocks of
+    /// any run do.
+    pub(crate) paired: bool,
+    /// Blocks of the first side.
+    pub(crate) units: usize,
     pub(crate) seed: u64,
+}
+
+impl Exchange {
+    pub(crate) fn can_show(self, draft: &Draft) -> bool {
+        if self.paired {
+            return draft.pairs().iter().flatten().count() >= LEAST_BLOCKS;
+        }
+        let (a, b) = draft.values();
+        least_p(a.len(), b.len()) <= ALPHA
+    }
+
+    fn between(self, draft: &Draft) -> Option<Between> {
+        let (a, b) = draft.sides();
+        match self.paired {
+            true => Between::of_one_plan(&a, &b, &draft.earlier),
+            false => Between::of(&a, &b, &draft.earlier),
+        }
+    }
+
+    /// p of drafts that are tested together.
+    fn p(self, family: &[&mut Tested]) -> Vec<Adjusted> {
+        let drafts = family.iter().map(|one| &one.draft);
+        match self.paired {
+            true => paired::max_t(&drafts.map(Draft::pairs).collect::<Vec<_>>(), self.seed),
+            false => {
+                let rows: Vec<Row> = drafts.map(Draft::row).collect();
+                unpaired::max_t(&rows, self.units, self.seed)
+            }
+        }
+    }
+
+    fn interval(self, draft: &Draft, alpha: f64) -> Bounds {
+        if self.paired {
+            let pairs: Vec<f64> = draft.pairs().into_iter().flatten().collect();
+            return paired::interval(&pairs, alpha, self.seed);
+        }
+        let (a, b) = draft.values();
+        unpaired::interval(&a, &b, alpha, self.seed)
+    }
 }
 
 /// A draft with what tells of its noise.
@@ -32,27 +82,20 @@ struct Tested {
     decides: bool,
 }
 
-/// The deciding measures of all cells are tested together, and so are the others. `units` are the
-/// blocks of the first side.
-pub(crate) fn judge(drafts: Vec<Draft>, units: usize, rule: &Rule<'_>) -> Vec<Comparison> {
-    let tested = |draft: Draft| {
-        let (a, b) = draft.sides();
-        Tested {
-            between: Between::of(&a, &b, &draft.earlier),
-            decides: rule.deciding.has(draft.measure),
-            p: None,
-            draft,
-        }
+/// The deciding measures of all cells are tested together, and so are the others.
+pub(crate) fn judge(drafts: Vec<Draft>, rule: &Rule<'_>) -> Vec<Comparison> {
+    let exchange = rule.exchange;
+    let tested = |draft: Draft| Tested {
+        between: exchange.between(&draft),
+        decides: rule.deciding.has(draft.measure),
+        p: None,
+        draft,
     };
     let mut all: Vec<Tested> = drafts.into_iter().map(tested).collect();
     for deciding in [true, false] {
-        let enough = |one: &&mut Tested| {
-            let (a, b) = one.draft.values();
-            one.decides == deciding && least_p(a.len(), b.len()) <= ALPHA
-        };
+        let enough = |one: &&mut Tested| one.decides == deciding && exchange.can_show(&one.draft);
         let family: Vec<&mut Tested> = all.iter_mut().filter(enough).collect();
-        let rows: Vec<Row> = family.iter().map(|one| one.draft.row()).collect();
-        let of_blocks = unpaired::max_t(&rows, units, rule.seed);
+        let of_blocks = exchange.p(&family);
         let of_run = |one: &&mut Tested| one.between.map_or(1.0, |between| between.p());
         let alone: Vec<f64> = family.iter().map(of_run).collect();
         let of_runs = holm(&alone);
@@ -69,12 +112,12 @@ fn comparison(tested: &Tested, rule: &Rule<'_>) -> Comparison {
     let measure = draft.measure;
     let margins = margins(rule.claims, rule.relevant, measure);
     let (a, b) = draft.values();
-    let mean = |of: &[f64]| lab_stats::paired::mean(of).unwrap_or_default();
+    let mean = |of: &[f64]| paired::mean(of).unwrap_or_default();
     let log_ratio = tested
         .between
         .map_or(mean(&b) - mean(&a), |between| between.difference);
     let interval = |alpha: f64| {
-        let of_blocks = unpaired::interval(&a, &b, alpha, rule.seed);
+        let of_blocks = rule.exchange.interval(draft, alpha);
         match tested.between.map(|between| between.interval(alpha)) {
             None => of_blocks,
             Some(of_runs) => Bounds {

@@ -1,7 +1,7 @@
 //! Two runs beside each other: the same cells, trials of the one against trials of the other.
 //!
-//! Two runs share no blocks, so nothing is paired, and all blocks of a run share what that run has to
-//! itself. So the unit is the run where there are several of a build, and where there are not, an
+//! Runs with one seed draw the same waits and choices in the same block: there blocks are paired. Runs with
+//! different seeds share nothing. In either case all blocks of a run share what that run has to itself. So the unit is the run where there are several of a build, and where there are not, an
 //! assumption stands in for them, in words. What else changed between the runs counts as a
 //! difference, too: it is listed, and where it matters, a caller asks first.
 
@@ -20,10 +20,10 @@ use lab_analysis::model::{
 use lab_stats::unpaired::least_units;
 use lab_stats::verdict::ALPHA;
 
-use drafts::{blocks, drafts, is_cut};
+use drafts::{Draft, blocks, drafts, is_cut};
 use given::Pair;
 pub use given::Runs;
-use judge::{Rule, judge};
+use judge::{Exchange, Rule, judge};
 pub use model::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference};
 
 /// Why two runs can't be compared at all.
@@ -92,15 +92,14 @@ impl<'a> Runs<'a> {
         let relevant = relevant.fold(0.0, f64::max);
         let claims = claims(self, relevant);
         let deciding = self.deciding();
-        let drafts = drafts(self, &in_both, &deciding.in_order());
+        let (drafts, exchange) = self.exchanged(&in_both, &deciding, a.study.seed);
         let rule = Rule {
             claims: &claims,
             relevant,
             deciding: &deciding,
-            seed: a.study.seed,
+            exchange,
         };
-        let units = self.a.iter().map(blocks).sum();
-        let comparisons = judge(drafts, units, &rule);
+        let comparisons = judge(drafts, &rule);
         let load_lines = line_differences(a, b, relevant);
         let cut = |cell: &CellSummary| Measure::ALL.iter().any(|one| is_cut(self, cell, *one));
         let bounded = in_both.iter().filter(|cells| cut(cells.0));
@@ -127,7 +126,9 @@ impl<'a> Runs<'a> {
             unmatched: unmatched(a, b),
             judged: comparisons.iter().filter(|one| one.p.is_some()).count(),
             deciding: judged_deciding(&comparisons),
-            between_runs: words::between_runs(self, &comparisons),
+            paired: exchange.paired,
+            pairing: words::pairing(self, &comparisons, exchange.paired),
+            between_runs: words::between_runs(self, &comparisons, exchange.paired),
             comparisons,
             bounded,
             load_lines,
@@ -136,6 +137,35 @@ impl<'a> Runs<'a> {
             confidence: 1.0 - ALPHA,
             least_trials: least_units(ALPHA),
         })
+    }
+
+    /// What is compared, and how it is tested: in pairs where all runs have one seed, and where no comparison that
+    /// has blocks enough for a verdict loses it by that.
+    fn exchanged(
+        &self,
+        in_both: &[Pair<'_>],
+        deciding: &Deciding,
+        seed: u64,
+    ) -> (Vec<Draft>, Exchange) {
+        let exchange = |paired| Exchange {
+            paired,
+            units: self.a.iter().map(blocks).sum(),
+            seed,
+        };
+        let measures = deciding.in_order();
+        let (unpaired, paired) = (exchange(false), exchange(true));
+        let apart = drafts(self, in_both, &measures, false);
+        if self.one_seed().is_some() {
+            let pairs = drafts(self, in_both, &measures, true);
+            let able = |drafts: &[Draft], by: Exchange| {
+                drafts.iter().filter(|draft| by.can_show(draft)).count()
+            };
+            let most = able(&apart, unpaired);
+            if most > 0 && able(&pairs, paired) == most {
+                return (pairs, paired);
+            }
+        }
+        (apart, unpaired)
     }
 
     fn deciding(&self) -> Deciding {

@@ -42,6 +42,11 @@ pub struct RunComparison {
     /// Cells in which operations took longer than the load's time limit: bounds aren't compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bounded: Vec<String>,
+    /// Whether blocks of all runs are paired: they were made by one plan.
+    pub paired: bool,
+    /// That in words, and why; `None` without a verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairing: Option<String>,
     /// How far runs of one build spread, how that is known, and what it means; `None` without a verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between_runs: Option<String>,

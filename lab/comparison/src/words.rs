@@ -2,11 +2,35 @@
 
 use lab_analysis::format::{percent, plural};
 use lab_analysis::model::{Comparison, RunSpread, SpreadBasis};
+use lab_stats::verdict::LEAST_BLOCKS;
 
 use crate::given::Runs;
 
+/// Whether blocks are paired, and why; `None` without a verdict.
+pub(crate) fn pairing(runs: &Runs<'_>, comparisons: &[Comparison], paired: bool) -> Option<String> {
+    if !comparisons.iter().any(|one| one.verdict.is_some()) {
+        return None;
+    }
+    Some(match runs.one_seed() {
+        Some(seed) if paired => format!(
+            "Paired by block: all runs have seed {seed}, so in the same block users wait and choose alike, and \
+             what that does to both sides drops out."
+        ),
+        Some(_) => format!(
+            "Not paired, though the runs have one seed: a pair needs {LEAST_BLOCKS} blocks that all runs have."
+        ),
+        None => "Not paired: the runs have different seeds, so users wait and choose differently, and that is in \
+                 the intervals."
+            .to_owned(),
+    })
+}
+
 /// How far runs of one build spread, where that is most among what decides; `None` without a verdict.
-pub(crate) fn between_runs(runs: &Runs<'_>, comparisons: &[Comparison]) -> Option<String> {
+pub(crate) fn between_runs(
+    runs: &Runs<'_>,
+    comparisons: &[Comparison],
+    paired: bool,
+) -> Option<String> {
     let judged = |one: &&Comparison| one.decides && one.verdict.is_some();
     let told = comparisons.iter().filter(judged);
     let told = told.filter_map(|one| Some((one, one.run_spread?)));
@@ -24,7 +48,7 @@ pub(crate) fn between_runs(runs: &Runs<'_>, comparisons: &[Comparison]) -> Optio
             plural(spread.runs, "run"),
             earlier(runs),
         ),
-        SpreadBasis::Assumed => assumed(&spread, &size, name),
+        SpreadBasis::Assumed => assumed(&spread, &size, name, paired),
     })
 }
 
@@ -35,14 +59,19 @@ fn earlier(runs: &Runs<'_>) -> String {
     }
 }
 
-fn assumed(spread: &RunSpread, size: &str, name: &str) -> String {
+fn assumed(spread: &RunSpread, size: &str, name: &str, paired: bool) -> String {
+    let beside = if paired {
+        " beside what the plan draws"
+    } else {
+        ""
+    };
     let too_few = match spread.runs {
         0 => "no run has another of its build beside it".to_owned(),
         n => format!("{} of one build are too few to tell", plural(n, "run")),
     };
     format!(
         "How far runs of one build differ from one another is not known: {too_few}. The intervals \
-         assume that it is as far as blocks of a run do, {size} in {name}; if runs on this machine differ \
+         assume that it is as far as blocks of a run do{beside}, {size} in {name}; if runs on this machine differ \
          more, a difference may be the run's and not the build's. More runs of a build tell: \
          plimsoll compare A A2 A3 -- B B2 B3."
     )

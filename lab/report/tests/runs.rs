@@ -127,6 +127,44 @@ fn p95(runs: &RunComparison) -> &lab_analysis::model::Comparison {
     all.find(|one| one.metric == Measure::P95).unwrap()
 }
 
+fn says(of: &RunComparison, words: &str) {
+    let terminal = runs_terminal(of, 80);
+    let flat: Vec<&str> = terminal.split_whitespace().collect();
+    assert!(flat.join(" ").contains(words), "{terminal}");
+}
+
+/// The blocks of both runs spread alike by a per cent, as those do that draw the same.
+#[test]
+fn blocks_of_one_seed_are_pairs() {
+    let (a, b) = (analysis(6, 1.0, 0), analysis(6, 1.04, 0));
+    let width = |of: &RunComparison| {
+        let (low, high) = p95(of).interval.unwrap();
+        high - low
+    };
+    let paired = compared(std::slice::from_ref(&a), std::slice::from_ref(&b), &[]);
+    assert!(paired.paired);
+    says(&paired, "Paired by block: all runs have seed 1");
+    // Of six signs the pattern that was seen and its mirror image are two in 64.
+    assert!((p95(&paired).p_single.unwrap() - 2.0 / 64.0).abs() < 1e-12);
+    let mut other = b.clone();
+    other.study.seed = 2;
+    let unpaired = compared(std::slice::from_ref(&a), &[other], &[]);
+    assert!(!unpaired.paired);
+    says(&unpaired, "Not paired: the runs have different seeds");
+    assert!(
+        width(&paired) < 0.3 * width(&unpaired),
+        "{} {}",
+        width(&paired),
+        width(&unpaired)
+    );
+    // Where a block is missing in one run five are left, too few for signs: nothing is lost by that.
+    let mut short = b;
+    short.trials[2].verdict = lab_analysis::model::Verdict::Invalid;
+    let fewer = compared(&[a], &[short], &[]);
+    assert!(!fewer.paired && p95(&fewer).verdict.is_some());
+    says(&fewer, "a pair needs 6 blocks");
+}
+
 /// What a run has to itself is not the build's: runs tell it, or it is said that none does.
 #[test]
 fn runs_of_one_build_tell_how_far_runs_spread() {
@@ -144,11 +182,7 @@ fn runs_of_one_build_tell_how_far_runs_spread() {
         said.contains("is not known: no run has another of its build"),
         "{said}"
     );
-    let terminal = runs_terminal(&alone, 80).replace('\n', " ");
-    assert!(
-        terminal.contains("may be the run's and not the build's"),
-        "{terminal}"
-    );
+    says(&alone, "may be the run's and not the build's");
     // Beside four runs of the baseline it is one among them.
     let beside = compared(&a, &b, &[]);
     assert_eq!(

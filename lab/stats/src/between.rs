@@ -11,6 +11,9 @@
 //! false differences are shown where runs spread as much or less, and more where they spread more:
 //! who reads the result must be told so.
 //!
+//! Runs that were made by one plan drew the same waits and choices in the same block: what these do to a figure is
+//! in all of them alike, and drops out ([`Between::of_one_plan`]).
+//!
 //! Source: the random effects model with replication, Searle, Casella & McCulloch, *Variance Components*,
 //! 1992, chapter 3; that a benchmark has such levels, Kalibera & Jones, "Rigorous Benchmarking in
 //! Reasonable Time", ISMM 2013.
@@ -56,9 +59,26 @@ impl Between {
     /// any noise.
     #[must_use]
     pub fn of(a: &[Blocks], b: &[Blocks], earlier: &[Vec<Blocks>]) -> Option<Self> {
+        let earlier_runs = earlier.iter().flatten();
+        let within = pooled(a.iter().chain(b).chain(earlier_runs).map(Vec::as_slice));
+        Self::with(a, b, earlier, within)
+    }
+
+    /// The same of runs that were made by one plan: all runs of `a` and `b` have the same blocks in the same
+    /// order. What a block does to all of them alike is no noise.
+    #[must_use]
+    pub fn of_one_plan(a: &[Blocks], b: &[Blocks], earlier: &[Vec<Blocks>]) -> Option<Self> {
+        Self::with(a, b, earlier, beside_blocks(&[a, b].concat()))
+    }
+
+    fn with(
+        a: &[Blocks],
+        b: &[Blocks],
+        earlier: &[Vec<Blocks>],
+        within: Option<Pooled>,
+    ) -> Option<Self> {
         let (mean_a, mean_b) = (mean(&means(a))?, mean(&means(b))?);
         let builds = || [a, b].into_iter().chain(earlier.iter().map(Vec::as_slice));
-        let within = pooled(builds().flatten().map(Vec::as_slice));
         let of_build: Vec<Vec<f64>> = builds().map(means).collect();
         let between = pooled(of_build.iter().map(Vec::as_slice));
         // What a mean over runs has of a spread between blocks, and of one between runs.
@@ -147,6 +167,25 @@ fn pooled<'a>(groups: impl Iterator<Item = &'a [f64]>) -> Option<Pooled> {
     })
 }
 
+/// What is left of runs of equally many blocks beside what each run, and each block over all runs, has to itself:
+/// the residual of the two-way layout.
+fn beside_blocks(runs: &[Blocks]) -> Option<Pooled> {
+    let blocks = runs.iter().map(Vec::len).min()?;
+    let of_block = |block: usize| mean(&runs.iter().map(|run| run[block]).collect::<Vec<_>>());
+    let of_blocks: Vec<f64> = (0..blocks).map(of_block).collect::<Option<_>>()?;
+    let left = |run: &Blocks| -> Blocks {
+        let values = run.iter().zip(&of_blocks);
+        values.map(|(value, block)| value - block).collect()
+    };
+    let left: Vec<Blocks> = runs.iter().map(left).collect();
+    let found = pooled(left.iter().map(Vec::as_slice))?;
+    let freedom = (runs.len() - 1) * (blocks - 1);
+    (freedom > 0).then(|| Pooled {
+        variance: found.variance * count(found.freedom) / count(freedom),
+        freedom,
+    })
+}
+
 /// Of each run that has any block.
 fn means(runs: &[Blocks]) -> Vec<f64> {
     runs.iter().filter_map(|blocks| mean(blocks)).collect()
@@ -181,6 +220,18 @@ mod tests {
         let half = t_of(0.05, 4.0) * (8.0_f64 / 3.0).sqrt();
         assert!(close(bounds.low, 3.0 - half) && close(bounds.high, 3.0 + half));
         assert!(found.p() > 0.1);
+    }
+
+    #[test]
+    fn what_blocks_do_to_all_runs_of_a_plan_is_no_noise() {
+        // Differences by block 2, 3, 4: their variance is 1, so a run's own is 1/2, with two degrees of freedom.
+        let (a, b) = (vec![10.0, 50.0, 90.0], vec![12.0, 53.0, 94.0]);
+        let found = Between::of_one_plan(&[a], &[b], &[]).unwrap();
+        assert!(close(found.difference, 3.0) && found.basis == Basis::Assumed);
+        assert!(close(found.spread, 0.5_f64.sqrt()));
+        let half = t_of(0.05, 2.0) * (0.5 * (2.0 + 2.0 / 3.0_f64)).sqrt();
+        assert!(close(found.interval(0.05).high, 3.0 + half));
+        assert_eq!(Between::of_one_plan(&[vec![1.0]], &[vec![2.0]], &[]), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod noise;
 
 use lab_stats::between::{Basis, Between, Blocks, holm};
+use lab_stats::paired::sign_flip_p;
 use lab_stats::unpaired::{Row, max_t};
 use lab_stats::verdict::ALPHA;
 use noise::{Noise, within};
@@ -148,6 +149,68 @@ fn a_difference_that_is_larger_than_runs_spread_is_found() {
             assert!(
                 found as f64 >= least * COMPARISONS as f64,
                 "{design:?}: {found}"
+            );
+        }
+    }
+}
+
+/// Runs of one plan: what it draws spreads all of them by `of_draws` from block to block, alike.
+fn of_one_plan(noise: &mut Noise, design: Design, of_draws: f64, of_run: f64) -> [Vec<Blocks>; 3] {
+    let draws = noise.normals(6, 0.0, of_draws);
+    [design.a, design.b, design.earlier].map(|n| {
+        let mut runs = runs(noise, n, 0.0, of_run);
+        let blocks = runs.iter_mut().flat_map(|run| run.iter_mut().zip(&draws));
+        blocks.for_each(|(block, draw)| *block += draw);
+        runs
+    })
+}
+
+/// What the report calls paired: the test over runs, and the signs of the differences by block.
+fn paired_p(a: &[Blocks], b: &[Blocks], earlier: &[Vec<Blocks>]) -> f64 {
+    let mean = |runs: &[Blocks], block: usize| {
+        runs.iter().map(|run| run[block]).sum::<f64>() / runs.len() as f64
+    };
+    let differences: Vec<f64> = (0..6)
+        .map(|block| mean(b, block) - mean(a, block))
+        .collect();
+    let of_runs = Between::of_one_plan(a, b, earlier).unwrap().p();
+    of_runs.max(sign_flip_p(&differences, 1))
+}
+
+#[test]
+fn runs_of_one_build_and_one_plan_are_told_apart_in_one_case_of_twenty_at_most() {
+    let mut noise = Noise::new(56);
+    for design in DESIGNS {
+        for (draws, times) in [0.0, 1.0, 5.0]
+            .map(|draws| [0.0, 0.5, 1.0].map(|t| (draws, t)))
+            .concat()
+        {
+            let (mut wrong, mut widths) = (0, [0.0; 2]);
+            for _ in 0..COMPARISONS {
+                let [a, b, earlier] = of_one_plan(&mut noise, design, draws * BLOCK, times * BLOCK);
+                let earlier = [earlier];
+                wrong += usize::from(paired_p(&a, &b, &earlier) <= ALPHA);
+                let of = [
+                    Between::of_one_plan(&a, &b, &earlier),
+                    Between::of(&a, &b, &earlier),
+                ];
+                for (width, between) in widths.iter_mut().zip(of) {
+                    let bounds = between.unwrap().interval(ALPHA);
+                    *width += bounds.high - bounds.low;
+                }
+            }
+            let width = widths[0] / widths[1];
+            println!(
+                "{design:?}, draws spread {draws} ×, runs {times} × as much as what else spreads blocks: \
+                 {wrong} of {COMPARISONS} false; intervals {width:.2} × as wide as unpaired"
+            );
+            let (above, error) = within(wrong, COMPARISONS, ALPHA);
+            assert!(above <= error, "{design:?} {draws} {times}: {wrong}");
+            // Draws that hide all else are gone; where there are none, pairing costs degrees of freedom.
+            let most = if draws > 1.0 { 0.7 } else { 1.25 };
+            assert!(
+                design.earlier > 0 || width <= most,
+                "{design:?} {draws} {times}: {width}"
             );
         }
     }

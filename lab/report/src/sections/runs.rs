@@ -36,6 +36,7 @@ pub fn comparison(runs: &RunComparison) -> Document {
         load_lines: Vec::new(),
         findings: lines
             .map(line_difference_sentence)
+            .chain(runs.pairing.clone())
             .chain(runs.between_runs.clone())
             .collect(),
         sections,
@@ -90,7 +91,7 @@ fn lead(runs: &RunComparison) -> String {
         judged => format!(" {}", families(runs.answer.as_ref(), runs.deciding, judged)),
     };
     format!(
-        "Valid trials of run b beside those of run a, cell by cell. Nothing is paired: whatever else \
+        "Valid trials of run b beside those of run a, cell by cell. Whatever else \
          changed between the runs counts as well, and what runs have to themselves is in the \
          intervals.{} A difference is called one only if it is beyond \
          noise (joint p ≤ {}) and larger than {} %{}; equal means shown to differ \
