@@ -154,6 +154,7 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         variables: Arc::from([]),
         given: Arc::default(),
         data: None,
+        files: Vec::new(),
     }
 }
 

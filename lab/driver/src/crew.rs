@@ -148,12 +148,11 @@ pub(crate) fn http(drive: &Drive) -> Result<impl Make<HttpClient<Timers>>, Drive
         limits: drive.limits.of_requests(),
     };
     Ok(move |drive: &Arc<Drive>, number: usize, timers: &Timers| {
-        let requests = drive.workload.requests();
         let server = Server {
             protocol: drive.protocol_of_worker(number),
             ..server.clone()
         };
-        let client = HttpClient::new(requests, server, timers.clone());
+        let client = HttpClient::new(&drive.workload, server, timers.clone());
         Ok(client.retrying(retried(&drive.workload)))
     })
 }

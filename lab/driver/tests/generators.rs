@@ -50,7 +50,8 @@ setup:
   - step: First
     request: GET /setup/{{ me }}
   - step: Second
-    request: GET /second/{{ me }}
+    request: PUT /second/{{ me }}
+    body: { file: attached.bin }
 session:
   steps:
     - step: Get
@@ -61,11 +62,19 @@ probe:
   request: GET /probe
 ";
 
+/// More than a frame carries.
+fn attached() -> Vec<u8> {
+    (0..1_300_000).map(|at| (at / 3) as u8).collect()
+}
+
 struct OneFile;
 
 impl lab_study::Files for OneFile {
-    fn read(&self, _path: &str) -> std::io::Result<Vec<u8>> {
-        Ok(WORKLOAD.into())
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        Ok(match path {
+            "attached.bin" => attached(),
+            _ => WORKLOAD.into(),
+        })
     }
 }
 
@@ -188,6 +197,12 @@ fn setup_has_one_barrier() {
     let last = lines.iter().rposition(|l| l.contains("/setup/")).unwrap();
     let first = lines.iter().position(|l| l.contains("/second/")).unwrap();
     assert!(last < first, "{lines:?}");
+    let sent = server.seen().into_iter();
+    let mut sent = sent.filter(|seen| seen.line.starts_with("PUT /second/"));
+    assert!(
+        sent.all(|seen| seen.bytes == attached()),
+        "each generator has the file"
+    );
 }
 
 fn arrivals_are_shared() {

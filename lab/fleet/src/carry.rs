@@ -22,17 +22,22 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 pub(crate) struct Room {
     pub(crate) packets: usize,
     pub(crate) bytes: usize,
+    /// With more bytes than these on their way no frame is taken on: files are read faster than they
+    /// arrive. Without it there is no waiting, and too much is an error.
+    pub(crate) ahead: Option<usize>,
 }
 
 /// To an agent: a workload with the variables of all its users.
 pub(crate) const DOWN: Room = Room {
     packets: 1024,
     bytes: 2 * MAX_FRAME_BYTES as usize,
+    ahead: Some(8 << 20),
 };
 /// To the conductor: minutes of windows.
 pub(crate) const UP: Room = Room {
     packets: 256,
     bytes: 32 << 20,
+    ahead: None,
 };
 
 /// One side of a trial's way.
@@ -43,6 +48,7 @@ pub(crate) struct Carrier {
     epoch: u64,
     trial: u32,
     sent: Unacknowledged,
+    ahead: Option<usize>,
     came: Arrivals,
     /// Of the frame that is being put together.
     parts: Vec<u8>,
@@ -83,6 +89,7 @@ impl Carrier {
             epoch,
             trial,
             sent: Unacknowledged::new(room.packets, room.bytes),
+            ahead: room.ahead,
             came: Arrivals::default(),
             parts: Vec::new(),
         }
@@ -107,7 +114,7 @@ impl Carrier {
                     Some(content) => self.take(content, into).await?,
                     None => return Err(Broken::GivenUp),
                 },
-                frame = out.recv(), if !out_ended => match frame {
+                frame = out.recv(), if !out_ended && self.takes_more() => match frame {
                     Some(frame) => self.send(&frame).await?,
                     None => {
                         out_ended = true;
@@ -118,6 +125,10 @@ impl Carrier {
             }
         }
         Ok(())
+    }
+
+    fn takes_more(&self) -> bool {
+        self.ahead.is_none_or(|bytes| self.sent.bytes() <= bytes)
     }
 
     /// Cuts a frame into packets and sends them.

@@ -239,13 +239,21 @@ session:
     - step: Sometimes
       share: 50%
       request: GET /sometimes/{{ me }}
+    - step: Never
+      when: index < 0
+      request: PUT /never
+      body: { file: large.bin }
 ";
 
 struct OneFile;
 
 impl lab_study::Files for OneFile {
-    fn read(&self, _path: &str) -> std::io::Result<Vec<u8>> {
-        Ok(WORKLOAD.into())
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        Ok(match path {
+            // More than is on its way at once; an agent that lacks a byte of it doesn't begin.
+            "large.bin" => (0..20 << 20).map(|at: u32| (at / 5) as u8).collect(),
+            _ => WORKLOAD.into(),
+        })
     }
 }
 

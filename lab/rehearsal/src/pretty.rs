@@ -36,6 +36,8 @@ pub(crate) fn body(
         ));
     }
     let Ok(text) = std::str::from_utf8(bytes) else {
+        // Without its parameters, such as the boundary of a form.
+        let kind = kind.split(';').next().unwrap_or(kind);
         return nothing(format!("{whole} bytes of {}", one_line(kind)));
     };
     let indented = indented(text);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lab_client::{BaseUrl, Exchange, Nanos, RequestId, Tap, Version};
 use lab_driver::Witness;
 use lab_workload::{
-    Body, CaptureSource, Expectation, Request as Asked, Step, Template, UserScope, Workload,
+    Body, CaptureSource, Expectation, Piece, Request as Asked, Step, Template, UserScope, Workload,
 };
 
 use crate::mask::{MASK, Secrets, is_telling};
@@ -294,6 +294,10 @@ fn empty(asked: &Asked, scope: &UserScope) -> Vec<String> {
         Body::Empty => {}
         Body::Json(template) | Body::Text(template) => add(template),
         Body::Form(fields) => fields.iter().for_each(|(_, value)| add(value)),
+        Body::Pieces(pieces) => pieces.iter().for_each(|piece| match piece {
+            Piece::Text(text) => add(text),
+            Piece::File(_) => {}
+        }),
     }
     let mut empty: Vec<String> = texts
         .iter()

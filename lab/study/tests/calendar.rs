@@ -196,6 +196,7 @@ fn render(request: &lab_workload::Request, scope: &mut UserScope, out: &mut Stri
             }
         }
         Body::Text(template) => template.render(scope, out).unwrap(),
+        Body::Pieces(_) => panic!("no file is uploaded"),
     }
     for capture in &request.captures {
         if let CaptureSource::JsonPathTemplate(template) = &capture.source {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lab_study::{Files, Workload, load_workload};
 use lab_workload::timing::{SessionChoice, TimingStream};
-use lab_workload::{Body, CaptureSource, Message, Request, Template, User, UserScope};
+use lab_workload::{Body, CaptureSource, Message, Piece, Request, Template, User, UserScope};
 use proptest::prelude::*;
 
 struct Folder;
@@ -60,6 +60,10 @@ fn request(request: &Request, scope: &mut UserScope, out: &mut String) {
                 render(value, scope, out);
             }
         }
+        Body::Pieces(pieces) => pieces.iter().for_each(|piece| match piece {
+            Piece::Text(text) => render(text, scope, out),
+            Piece::File(place) => write!(out, "<file {place}>").unwrap(),
+        }),
     }
     writeln!(out, "{:?}", request.expect).unwrap();
     for capture in &request.captures {
@@ -222,6 +226,9 @@ fn body() -> impl Strategy<Value = String> {
         template().prop_map(|a| format!("      form: {{ 'k k': '{a}' }}\n")),
         template().prop_map(|a| format!("      xml: '{a}'\n")),
         template().prop_map(|a| format!("      text: '{a}'\n")),
+        (template(), template()).prop_map(|(a, b)| format!(
+            "      multipart: {{ 'k\"': '{a}', f: {{ file: w.bin, name: '{b}' }} }}\n"
+        )),
         (0..9000_u32).prop_map(|n| format!("      bytes: {n}\n")),
     ]
 }

@@ -4,6 +4,7 @@
 //! Pure, and small enough for a generator on another machine: nothing here knows files, places in
 //! them, clocks, or sockets.
 
+mod attached;
 mod capture;
 mod control;
 mod data;
@@ -26,6 +27,7 @@ mod user;
 mod wait;
 mod xml_path;
 
+pub use attached::{Attached, MAX_ATTACHED_BYTES, sha256};
 pub use capture::{Capture, CaptureSource, JsonPath, Pattern, PatternError};
 pub use control::{Control, Group, Retry, Until, Visitor};
 pub use data::{Bytes, Data, Each, Table, TableError};
@@ -35,7 +37,9 @@ pub use level::{Level, Parameters};
 pub use load::{LoadKind, LoadSpec, Spacing, TIMEOUT_MS};
 pub use mask::MASK;
 pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
-pub use model::{Body, Events, Expectation, Probe, Request, Session, Step, Transfer, Workload};
+pub use model::{
+    Body, Events, Expectation, Piece, Probe, Request, Session, Step, Transfer, Workload,
+};
 pub use predict::{Arrivals, Prediction, Range, Span, StepPrediction, predict};
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::model::Workload;
+use crate::model::{Body, Piece, Request, Workload};
 use crate::scope::Slot;
 use crate::template::{Symbols, Template, TemplateError, TemplateSource};
 
@@ -41,6 +41,9 @@ pub enum MessageError {
     /// A variable's place is beyond the last, or there are too many.
     #[error("the workload names variables that it doesn't have")]
     Variables,
+    /// A file's place is beyond the last.
+    #[error("the workload names files that it doesn't have")]
+    Files,
 }
 
 impl Message {
@@ -75,10 +78,26 @@ impl Message {
         if count > MAX_VARIABLES || !captures.map(|capture| &capture.slot).all(has) {
             return Err(MessageError::Variables);
         }
+        let files = sources.files.len();
+        if !sources.requests().flat_map(files_of).all(|at| at < files) {
+            return Err(MessageError::Files);
+        }
         let symbols = Symbols {
             variables: &sources.variables,
             parameters: &sources.parameters,
         };
         sources.try_map(|source| Ok(Template::from_source(source, symbols)?))
     }
+}
+
+/// The places of the files that a request carries.
+fn files_of<T>(request: &Request<T>) -> impl Iterator<Item = usize> {
+    let pieces = match &request.body {
+        Body::Pieces(pieces) => &pieces[..],
+        _ => &[],
+    };
+    pieces.iter().filter_map(|piece| match piece {
+        Piece::File(place) => Some(*place),
+        Piece::Text(_) => None,
+    })
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attached::Attached;
 use crate::capture::{Capture, JsonPath};
 use crate::control::{Control, Group, Retry, Visitor};
 use crate::data::Data;
@@ -47,6 +48,9 @@ pub struct Workload<T = Template> {
     /// The rows that its users or sessions are given.
     #[serde(default)]
     pub data: Option<Arc<Data>>,
+    /// Files whose content its requests carry.
+    #[serde(default)]
+    pub files: Vec<Attached>,
 }
 
 /// The repeated cycle of one user.
@@ -191,6 +195,19 @@ pub enum Body<T = Template> {
     Form(Vec<(String, T)>),
     /// As it is; content type from `headers`, else `text/plain; charset=utf-8`.
     Text(T),
+    /// One piece after the other: the parts of a form with files, or a file alone. Its content type is
+    /// among the headers.
+    Pieces(Vec<Piece<T>>),
+}
+
+/// A piece of a body.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Piece<T = Template> {
+    /// Text.
+    Text(T),
+    /// The content of the file with this place in [`Workload::files`].
+    File(usize),
 }
 
 /// A single request measured beside the load.
@@ -317,6 +334,7 @@ impl<T> Workload<T> {
             variables: Arc::clone(&self.variables),
             given: Arc::clone(&self.given),
             data: self.data.clone(),
+            files: self.files.clone(),
         })
     }
 }
@@ -332,6 +350,10 @@ impl<T> Request<T> {
             Body::Json(json) => Body::Json(map(json)?),
             Body::Form(fields) => Body::Form(named(fields, map)?),
             Body::Text(text) => Body::Text(map(text)?),
+            Body::Pieces(pieces) => {
+                let pieces = pieces.iter().map(|piece| piece.try_map(map));
+                Body::Pieces(pieces.collect::<Result<_, E>>()?)
+            }
         };
         let captures: Result<_, E> = self.captures.iter().map(|one| one.try_map(map)).collect();
         let events = self.events.as_ref().map(|events| {
@@ -355,6 +377,15 @@ impl<T> Request<T> {
             compressed: self.compressed,
             follow: self.follow,
             events: events.transpose()?,
+        })
+    }
+}
+
+impl<T> Piece<T> {
+    fn try_map<U, E>(&self, map: &mut impl FnMut(&T) -> Result<U, E>) -> Result<Piece<U>, E> {
+        Ok(match self {
+            Self::Text(text) => Piece::Text(map(text)?),
+            Self::File(place) => Piece::File(*place),
         })
     }
 }

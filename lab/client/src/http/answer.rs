@@ -171,7 +171,7 @@ impl<T: Time> HttpClient<T> {
             let mut own = jar.borrow_mut();
             let jar = if call.other { &mut passing } else { &mut *own };
             let host = prepared.host_at(&self.base);
-            if let Some((name, value)) = jar.store(value, host, path_of(call.message)) {
+            if let Some((name, value)) = jar.store(value, host, path_of(&call.message.text)) {
                 call.finds.cookie(&prepared.captures, name, value);
             }
         }
@@ -252,7 +252,7 @@ impl<T: Time> HttpClient<T> {
             return Ok(());
         }
         let read = Whole { status, body, size };
-        read_answer(prepared, read, &call.finds, call.message, call.scope).map_err(|cause| {
+        read_answer(prepared, read, &call.finds, &call.message.text, call.scope).map_err(|cause| {
             self.failure(ErrorClass::Check, || {
                 format!("{cause}; {}", status_text(status, body))
             })

@@ -7,6 +7,7 @@ use lab_workload::UserScope;
 use super::capture::HeaderFinds;
 use super::coding::Coding;
 use super::events::Listening;
+use super::message::Message;
 use super::request::{Prepared, path_of};
 use crate::exchange::{ErrorClass, Failure, Phases, Sizes};
 use crate::time::Nanos;
@@ -20,7 +21,7 @@ pub(super) const ENCODED_EXAMPLE_BYTES: usize = 16 << 10;
 /// One request under way.
 pub(super) struct Call<'a, T> {
     pub(super) prepared: &'a Prepared,
-    pub(super) message: &'a str,
+    pub(super) message: &'a Message,
     pub(super) scope: &'a mut UserScope,
     pub(super) deadline: &'a T,
     pub(super) finds: HeaderFinds,
@@ -52,7 +53,7 @@ impl<'a, T> Call<'a, T> {
     #[inline]
     pub(super) fn new(
         prepared: &'a Prepared,
-        (message, other, left): (&'a str, bool, u32),
+        (message, other, left): (&'a Message, bool, u32),
         scope: &'a mut UserScope,
         deadline: &'a T,
         sent: Nanos,
@@ -107,7 +108,10 @@ pub(super) fn keeps(prepared: &Prepared, status: u16, coding: Coding) -> usize {
 }
 
 pub(super) fn timeout_text<T>(call: &Call<'_, T>) -> String {
-    format!("no whole answer from {} in time", path_of(call.message))
+    format!(
+        "no whole answer from {} in time",
+        path_of(&call.message.text)
+    )
 }
 
 pub(super) fn broken(error: &io::Error) -> String {

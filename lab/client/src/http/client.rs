@@ -9,13 +9,14 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use lab_workload::{Request, UserScope};
+use lab_workload::{UserScope, Workload};
 
 use super::POOLED_BYTES;
 use super::call::{Answer, Call, broken, timeout_text};
 use super::connection::{Connection, Route};
 use super::cookie::Jar;
 use super::events::Listening;
+use super::message::Message;
 use super::redirect::{Hop, Sent, follow};
 use super::request::{Prepared, Scratch, Unmade};
 use super::server::{Limits, Server};
@@ -63,7 +64,7 @@ pub struct HttpClient<T: Time> {
     details_left: Cell<usize>,
     pub(super) read: RefCell<Box<[u8]>>,
     scratch: RefCell<Scratch>,
-    messages: RefCell<Vec<String>>,
+    texts: RefCell<Vec<String>>,
     /// What an answer came to that was encoded.
     pub(super) decoded: RefCell<Vec<u8>>,
     pub(super) tap: Option<Rc<dyn Tap>>,
@@ -109,8 +110,8 @@ enum Turn {
 }
 
 impl<T: Time> HttpClient<T> {
-    /// A client for these requests, by their place among them.
-    pub fn new<'a>(requests: impl Iterator<Item = &'a Request>, server: Server, time: T) -> Self {
+    /// A client for the workload's requests, by their place among them.
+    pub fn new(workload: &Workload, server: Server, time: T) -> Self {
         let Server {
             base,
             addresses,
@@ -120,13 +121,15 @@ impl<T: Time> HttpClient<T> {
             limits,
         } = server;
         let Protocol { offer, shared } = protocol;
+        let requests = workload.requests();
+        let requests = requests.map(|request| Prepared::new(request, &workload.files, &base));
         let secure = || Ok((tls.config()?, tls.name_of(&base)?));
         let secure = base.secure.then(secure).transpose();
         let route = secure
             .map(|tls| Route { addresses, tls })
             .map_err(|error: TlsError| error.to_string().into());
         Self {
-            requests: requests.map(|r| Prepared::new(r, &base)).collect(),
+            requests: requests.collect(),
             retried: Vec::new(),
             base,
             route,
@@ -144,7 +147,7 @@ impl<T: Time> HttpClient<T> {
             details_left: Cell::new(MAX_DETAILS),
             read: RefCell::new(vec![0; READ_BYTES].into()),
             scratch: RefCell::default(),
-            messages: RefCell::default(),
+            texts: RefCell::default(),
             decoded: RefCell::default(),
             tap: None,
         }
@@ -171,7 +174,7 @@ impl<T: Time> HttpClient<T> {
         &self,
         session: &mut HttpSession,
         request: RequestId,
-        (message, other, left): (String, Option<Box<BaseUrl>>, u32),
+        (message, other, left): (Message, Option<Box<BaseUrl>>, u32),
     ) {
         if !self
             .retried
@@ -196,7 +199,7 @@ impl<T: Time> HttpClient<T> {
         prepared: &Prepared,
         scope: &mut UserScope,
     ) -> Result<Hop, Unmade> {
-        let mut message = self.take_message();
+        let mut message = Message::new(self.take_text());
         let rendered = {
             let scratch = &mut *self.scratch.borrow_mut();
             let jar = &mut *session.jar.borrow_mut();
@@ -220,7 +223,7 @@ impl<T: Time> HttpClient<T> {
         &self,
         session: &mut HttpSession,
         request: RequestId,
-        (message, other, left): (&str, &Option<Box<BaseUrl>>, u32),
+        (message, other, left): (&Message, &Option<Box<BaseUrl>>, u32),
         (status, location): (u16, &str),
     ) -> Result<(), String> {
         let sent = Sent {
@@ -376,11 +379,11 @@ impl<T: Time> HttpClient<T> {
         if let Some(tap) = &self.tap {
             let server = connection.other.as_deref().unwrap_or(&self.base);
             let now = self.time.now();
-            tap.sent(server, Version::One, now, call.message.as_bytes());
+            tap.sent(server, Version::One, now, &call.message.whole());
         }
         let sent = loop {
             let turn = poll_fn(|cx| {
-                let wrote = connection.poll_write_turn(cx, call.message.as_bytes(), &mut written);
+                let wrote = connection.poll_write_message(cx, call.message, &mut written);
                 if wrote.is_pending() {
                     // A server that answers while it reads may read no further until its answer
                     // is taken.
@@ -446,19 +449,20 @@ impl<T: Time> HttpClient<T> {
         self.counts.set(counts);
     }
 
-    fn take_message(&self) -> String {
-        self.messages.borrow_mut().pop().unwrap_or_default()
+    fn take_text(&self) -> String {
+        self.texts.borrow_mut().pop().unwrap_or_default()
     }
 
-    fn give_back(&self, mut message: String) {
-        if message.capacity() > POOLED_BYTES {
-            self.scratch.borrow_mut().keep(message);
+    fn give_back(&self, message: Message) {
+        let mut text = message.text;
+        if text.capacity() > POOLED_BYTES {
+            self.scratch.borrow_mut().keep(text);
             return;
         }
-        let mut messages = self.messages.borrow_mut();
-        if messages.len() < POOLED {
-            message.clear();
-            messages.push(message);
+        let mut texts = self.texts.borrow_mut();
+        if texts.len() < POOLED {
+            text.clear();
+            texts.push(text);
         }
     }
 }
@@ -506,7 +510,7 @@ impl<T: Time> Client for HttpClient<T> {
             Err(detail) => return Exchange::Unmade { detail },
         };
         let sent = self.time.now();
-        let going = (message.as_str(), other.is_some(), left);
+        let going = (&message, other.is_some(), left);
         let mut call = Call::new(prepared, going, scope, deadline, sent);
         call.listening = listening;
         let (ended, sizes, mut result) = match self.offer {

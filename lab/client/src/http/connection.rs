@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::message::{Message, SLICES};
 use crate::exchange::{Phase, Phases};
 use crate::time::{Nanos, Time, Timer};
 use crate::url::BaseUrl;
@@ -152,7 +153,7 @@ impl Connection {
 
     /// Writes the next turn of `message[*written..]` and counts `written` up.
     #[inline]
-    pub(crate) fn poll_write_turn(
+    fn poll_write_turn(
         &mut self,
         cx: &mut Context<'_>,
         message: &[u8],
@@ -170,6 +171,35 @@ impl Connection {
             }
             *written += count;
         }
+        self.poll_flush(cx)
+    }
+
+    /// Writes the next turn of `message`, of which so much is written, and counts `written` up.
+    #[inline]
+    pub(super) fn poll_write_message(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message,
+        written: &mut usize,
+    ) -> Poll<io::Result<()>> {
+        if let Some(text) = message.plain() {
+            return self.poll_write_turn(cx, text.as_bytes(), written);
+        }
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let used = message.slices(*written, TURN_BYTES, &mut slices);
+        if used > 0 {
+            let stream = Pin::new(&mut self.stream);
+            let count = ready!(stream.poll_write_vectored(cx, &slices[..used]))?;
+            if count == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            *written += count;
+        }
+        self.poll_flush(cx)
+    }
+
+    #[inline]
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.stream {
             Stream::Plain(_) => Poll::Ready(Ok(())),
             Stream::Tls(stream) => Pin::new(&mut **stream).poll_flush(cx),

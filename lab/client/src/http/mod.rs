@@ -38,6 +38,7 @@ mod cookie;
 mod events;
 mod head;
 mod html;
+mod message;
 mod redirect;
 mod request;
 mod response;

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use url::Url;
 
 use super::cookie::Jar;
+use super::message::Message;
 use crate::url::BaseUrl;
 
 /// Longest address that a redirect may lead to.
@@ -15,7 +16,7 @@ const MAX_LOCATION: usize = 8 << 10;
 #[derive(Debug)]
 pub(super) struct Hop {
     /// The whole message.
-    pub(super) message: String,
+    pub(super) message: Message,
     /// The server, where it is another than the drive's.
     pub(super) other: Option<Box<BaseUrl>>,
     /// How many redirects may follow.
@@ -26,7 +27,7 @@ pub(super) struct Hop {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent<'a> {
     /// The whole message.
-    pub(super) message: &'a str,
+    pub(super) message: &'a Message,
     /// The server that it went to.
     pub(super) server: &'a BaseUrl,
     /// The drive's.
@@ -49,11 +50,11 @@ pub(super) fn follow(
     status: u16,
     location: &str,
     jar: &mut Jar,
-) -> Result<(String, Option<Box<BaseUrl>>), String> {
-    let (head, body) = sent
-        .message
-        .split_once("\r\n\r\n")
-        .unwrap_or((sent.message, ""));
+) -> Result<(Message, Option<Box<BaseUrl>>), String> {
+    let text = &sent.message.text;
+    let end = text.find("\r\n\r\n");
+    let head = &text[..end.unwrap_or(text.len())];
+    let body = end.map_or(text.len(), |end| end + 4);
     let (line, headers) = head.split_once("\r\n").unwrap_or((head, ""));
     let mut words = line.split(' ');
     let method = words.next().unwrap_or("GET");
@@ -62,7 +63,7 @@ pub(super) fn follow(
     let same = server == *sent.server;
     let next = method_after(method, status);
     let keeps_body = next == method;
-    let mut message = String::with_capacity(sent.message.len() + path.len());
+    let mut message = String::with_capacity(text.len() + path.len());
     // Writing to a string can't fail.
     let _infallible = write!(message, "{next} {path} HTTP/1.1\r\n");
     for header in headers.split("\r\n") {
@@ -84,9 +85,10 @@ pub(super) fn follow(
         jar.write(sent.base.secure, &path, &mut message);
     }
     message.push_str("\r\n");
-    if keeps_body {
-        message.push_str(body);
-    }
+    let message = match keeps_body {
+        true => sent.message.with_head(body, message),
+        false => Message::new(message),
+    };
     Ok((message, other))
 }
 
@@ -151,7 +153,7 @@ mod tests {
     ) -> Result<(String, Option<String>), String> {
         let base = base();
         let sent = Sent {
-            message,
+            message: &Message::new(message.to_owned()),
             server: &base,
             base: &base,
             host: "h",
@@ -159,7 +161,7 @@ mod tests {
         let mut jar = Jar::default();
         jar.store("new=2; Path=/", "h", "/");
         let (message, other) = follow(&sent, status, location, &mut jar)?;
-        Ok((message, other.map(|other| other.to_string())))
+        Ok((message.text, other.map(|other| other.to_string())))
     }
 
     #[track_caller]

@@ -7,11 +7,13 @@ use std::ops::RangeInclusive;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lab_workload::{Body, Capture, CaptureSource, Events, Expectation, Request};
+use bytes::Bytes;
+use lab_workload::{Attached, Body, Capture, CaptureSource, Events, Expectation, Piece, Request};
 use lab_workload::{RenderError, Template, UserScope};
 
 use super::coding::ACCEPTED;
 use super::cookie::Jar;
+use super::message::Message;
 use super::redirect::is_redirect;
 use crate::url::BaseUrl;
 
@@ -59,6 +61,8 @@ pub(crate) struct Prepared {
     host: Host,
     basic: Option<(Template, Template)>,
     body: Body,
+    /// The content of the workload's files, where it carries any.
+    files: Vec<Bytes>,
     /// The whole message without its final empty line, where nothing varies but cookies.
     constant: Option<Box<str>>,
     pub(crate) expect: Vec<RangeInclusive<u16>>,
@@ -157,7 +161,7 @@ fn from_headers(capture: &Capture) -> bool {
 }
 
 impl Prepared {
-    pub(crate) fn new(request: &Request, base: &BaseUrl) -> Self {
+    pub(crate) fn new(request: &Request, files: &[Attached], base: &BaseUrl) -> Self {
         let mut fixed = String::from(" HTTP/1.1\r\n");
         let mut varying = Vec::new();
         let given = |name: &str| {
@@ -210,6 +214,7 @@ impl Prepared {
             host,
             basic: request.basic_auth.clone(),
             body: request.body.clone(),
+            files: contents(&request.body, files),
             constant: None,
             expect: request.expect.clone(),
             keeps_body: reads_body(request),
@@ -269,8 +274,9 @@ impl Prepared {
         scope: &mut UserScope,
         jar: &mut Jar,
         scratch: &mut Scratch,
-        out: &mut String,
+        message: &mut Message,
     ) -> Result<Option<Box<BaseUrl>>, Unmade> {
+        let out = &mut message.text;
         if let Some(constant) = &self.constant {
             out.push_str(constant);
             let target = self.target.as_literal().unwrap_or("/");
@@ -286,7 +292,7 @@ impl Prepared {
             jar.write(base.secure, path, out);
         }
         self.push_varying(scope, scratch, out)?;
-        self.push_body(scope, scratch, out)?;
+        self.push_body(scope, scratch, message)?;
         Ok(other)
     }
 
@@ -333,12 +339,17 @@ impl Prepared {
         &self,
         scope: &mut UserScope,
         scratch: &mut Scratch,
-        out: &mut String,
+        message: &mut Message,
     ) -> Result<(), Unmade> {
-        if matches!(self.body, Body::Empty) {
-            self.push_no_body(out);
-            out.push_str("\r\n");
-            return Ok(());
+        let out = &mut message.text;
+        match &self.body {
+            Body::Empty => {
+                self.push_no_body(out);
+                out.push_str("\r\n");
+                return Ok(());
+            }
+            Body::Pieces(pieces) => return self.push_pieces(pieces, scope, scratch, message),
+            _ => {}
         }
         let mut body = scratch.take();
         let rendered = self.render_body(scope, &mut body);
@@ -361,7 +372,7 @@ impl Prepared {
 
     fn render_body(&self, scope: &mut UserScope, body: &mut String) -> Result<(), Unmade> {
         match &self.body {
-            Body::Empty => {}
+            Body::Empty | Body::Pieces(_) => {}
             Body::Json(template) | Body::Text(template) => template.render(scope, body)?,
             Body::Form(fields) => {
                 for (name, value) in fields {
@@ -374,6 +385,29 @@ impl Prepared {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Appends a body of texts and files.
+    fn push_pieces(
+        &self,
+        pieces: &[Piece],
+        scope: &mut UserScope,
+        scratch: &mut Scratch,
+        message: &mut Message,
+    ) -> Result<(), Unmade> {
+        let mut body = Message::new(scratch.take());
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => text.render(scope, &mut body.text)?,
+                Piece::File(place) => body.push_file(&self.files[*place]),
+            }
+        }
+        // Writing to a string can't fail.
+        let _infallible = write!(message.text, "Content-Length: {}\r\n\r\n", body.len());
+        let head = std::mem::take(&mut message.text);
+        *message = body.with_head(0, head);
+        scratch.keep(body.text);
         Ok(())
     }
 
@@ -391,9 +425,17 @@ pub(crate) fn path_of(message: &str) -> &str {
     target.split('?').next().unwrap_or(target)
 }
 
+/// The content of the workload's files, for a body that carries some.
+fn contents(body: &Body, files: &[Attached]) -> Vec<Bytes> {
+    match body {
+        Body::Pieces(_) => files.iter().map(|file| file.content().clone()).collect(),
+        _ => Vec::new(),
+    }
+}
+
 fn content_type(body: &Body) -> Option<&'static str> {
     match body {
-        Body::Empty => None,
+        Body::Empty | Body::Pieces(_) => None,
         Body::Json(_) => Some("application/json"),
         Body::Form(_) => Some("application/x-www-form-urlencoded"),
         Body::Text(_) => Some("text/plain; charset=utf-8"),

@@ -63,6 +63,12 @@ impl Unacknowledged {
         self.packets.len() < self.most_packets && self.bytes + bytes <= self.most_bytes
     }
 
+    /// Bytes of what waits.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The other side has all packets below this number. An old word changes nothing, and one about
     /// packets that were never sent is no word of the other side's.
     pub fn acknowledge(&mut self, below: u64) {

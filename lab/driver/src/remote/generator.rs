@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::channel::{FrameSink, FrameSource};
+use super::content;
 use super::error::MessageError;
 use super::message::{FromGenerator, ToGenerator, WireDrive, hear, tell};
 use super::wire::WireReport;
@@ -75,7 +76,8 @@ fn work(
     let Some(ToGenerator::Start(start)) = hear(&mut orders)? else {
         return Err(GenerateError::NoStart);
     };
-    let drive = start.drive()?.into_drive()?;
+    let mut drive = start.drive()?.into_drive()?;
+    content::receive(&mut drive, &mut orders)?;
     validate(&drive)?;
     let make = crew::http(&drive)?;
     let drive = Arc::new(drive);

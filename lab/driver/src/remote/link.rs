@@ -10,10 +10,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lab_workload::{LoadKind, Message};
+use lab_workload::{LoadKind, Message, Workload};
 use tokio::sync::watch;
 
 use super::channel::{FrameSink, FrameSource};
+use super::content;
 use super::error::MessageError;
 use super::inbox::Inbox;
 use super::message::{FromGenerator, Start, ToGenerator, WireDrive, WireOrder, hear, tell};
@@ -211,7 +212,9 @@ impl Link {
         let source = peer.reports;
         let reports = spawn(format!("from {name}"), move || listener.listen(source))?;
         let (of, clock, orders) = (Arc::clone(&place), common.clock, common.control.subscribe());
-        let hand_on = move || hand_on(peer.orders, start, orders, (clock, &*of));
+        let workload = Arc::clone(&common.drive.workload);
+        let first = (start, workload);
+        let hand_on = move || hand_on(peer.orders, first, orders, (clock, &*of));
         Ok(Self {
             place,
             workers,
@@ -227,7 +230,7 @@ impl Link {
 /// by whoever reads its reports.
 fn hand_on(
     mut to: Box<dyn FrameSink + Send>,
-    start: Start,
+    (start, workload): (Start, Arc<Workload>),
     mut orders: watch::Receiver<Order>,
     (clock, place): (Clock, &dyn Place),
 ) {
@@ -235,10 +238,10 @@ fn hand_on(
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else {
         return;
     };
-    if tell(&mut to, &start).is_err() {
+    if tell(&mut to, &start).is_err() || content::send(&workload, &mut to).is_err() {
         return;
     }
-    drop(start);
+    drop((start, workload));
     loop {
         let order = *orders.borrow_and_update();
         let zero = order.zero.map(|zero| clock.to_shared(zero));

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::channel::{FrameSink, FrameSource, Piped};
+use super::content;
 use super::error::MessageError;
 use super::wire::WireReport;
 use crate::drive::Limits;
@@ -17,7 +18,7 @@ use crate::part::Part;
 use lab_client::{Protocol, TlsOptions};
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 7;
+pub(crate) const PROTOCOL: u32 = 8;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -150,7 +151,8 @@ pub fn check_to_generator(bytes: &[u8]) -> Result<usize, MessageError> {
     let (mut from, mut count) = (Piped(bytes), 0);
     while let Some(message) = hear(&mut from)? {
         if let ToGenerator::Start(start) = message {
-            let _drive = start.drive()?.into_drive()?;
+            let mut drive = start.drive()?.into_drive()?;
+            content::receive(&mut drive, &mut from)?;
         }
         count += 1;
     }

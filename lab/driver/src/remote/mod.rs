@@ -10,6 +10,7 @@
 //! that differs from the conductor's. No response time ever crosses from one clock to another.
 
 mod channel;
+mod content;
 mod delivery;
 mod elsewhere;
 mod error;

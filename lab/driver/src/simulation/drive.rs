@@ -72,6 +72,7 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
         variables: Arc::from([]),
         given: Arc::default(),
         data: None,
+        files: Vec::new(),
     };
     Drive {
         workload: Arc::new(workload),

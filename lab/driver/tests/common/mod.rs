@@ -38,7 +38,10 @@ pub(crate) struct Seen {
     pub(crate) line: String,
     /// Lines as they came.
     pub(crate) headers: Vec<String>,
+    /// As text, as far as it is one.
     pub(crate) body: String,
+    /// As it came.
+    pub(crate) bytes: Vec<u8>,
     /// Number of the connection, from 0.
     pub(crate) connection: usize,
 }
@@ -86,6 +89,7 @@ impl<S: Read + Write> Peer<S> {
             line,
             headers: lines.collect(),
             body: String::new(),
+            bytes: Vec::new(),
             connection: self.number,
         };
         let length = seen
@@ -93,7 +97,8 @@ impl<S: Read + Write> Peer<S> {
             .map_or(0, |n| n.parse().unwrap());
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body).ok()?;
-        seen.body = String::from_utf8(body).unwrap();
+        seen.body = String::from_utf8_lossy(&body).into_owned();
+        seen.bytes = body;
         self.log.lock().unwrap().push(seen.clone());
         Some(seen)
     }
@@ -240,6 +245,7 @@ impl Make {
                 variables: variables.into(),
                 given: Arc::default(),
                 data: None,
+                files: Vec::new(),
             },
         }
     }

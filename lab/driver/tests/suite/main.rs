@@ -17,3 +17,4 @@ mod session;
 mod tls;
 mod truth;
 mod two;
+mod uploads;

@@ -4,7 +4,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Make, Peer, Told, ms, run_until};
+use crate::common::{Make, Peer, Seen, Told, ms, run_until};
+use crate::uploads::{body, upload};
 use lab_client::{Identity, PemFile};
 use lab_driver::{Drive, ErrorClass, Phase, TlsOptions};
 use lab_workload::Wait;
@@ -75,6 +76,7 @@ struct Secure {
     /// Its own certificate.
     pem: PemFile,
     resumed: Arc<AtomicUsize>,
+    log: Arc<Mutex<Vec<Seen>>>,
     stop: Arc<AtomicBool>,
     accepts: Option<std::thread::JoinHandle<()>>,
 }
@@ -113,6 +115,8 @@ impl Secure {
         let port = listener.local_addr().unwrap().port();
         let resumed = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&resumed);
+        let log = Arc::<Mutex<Vec<Seen>>>::default();
+        let seen = Arc::clone(&log);
         let stop = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&stop);
         let accepts = std::thread::spawn(move || {
@@ -121,11 +125,8 @@ impl Secure {
                     return;
                 }
                 let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
-                let mut peer = Peer::new(
-                    StreamOwned::new(connection, stream),
-                    0,
-                    Arc::new(Mutex::default()),
-                );
+                let stream = StreamOwned::new(connection, stream);
+                let mut peer = Peer::new(stream, 0, Arc::clone(&seen));
                 let mut answered = 0;
                 while (answered == 0 || !close) && peer.request().is_some() {
                     answered += usize::from(peer.ok("secret"));
@@ -141,6 +142,7 @@ impl Secure {
             port,
             pem,
             resumed,
+            log,
             stop,
             accepts: Some(accepts),
         }
@@ -193,6 +195,19 @@ fn a_root_of_ones_own_is_trusted_and_the_connection_kept() {
         told.windows.iter().map(|w| w.steps[0].bytes).sum::<u64>() % 6,
         0
     );
+}
+
+#[test]
+fn files_go_out_byte_for_byte() {
+    let server = Secure::start(false);
+    let mut drive = server.load("localhost", TlsOptions::default());
+    drive.tls.authorities = vec![server.pem.clone()];
+    let make = upload(Make::new(&[]), "POST /up");
+    drive.workload = make.workload.into();
+    let told = run_until(drive, |told| told.done() >= 3);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let log = server.log.lock().unwrap();
+    assert!(log.len() >= 3 && log.iter().all(|seen| seen.bytes == body(0)));
 }
 
 #[test]

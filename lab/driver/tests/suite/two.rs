@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::common::{Make, Server, Told, ms, run_until};
+use crate::uploads::{body, upload};
 
 /// What a server does with a request.
 #[derive(Debug, Clone)]
@@ -41,6 +42,7 @@ enum Does {
 struct Saw {
     connections: AtomicUsize,
     requests: Mutex<Vec<(String, usize)>>,
+    bodies: Mutex<Vec<Vec<u8>>>,
     under_way: AtomicUsize,
     most: AtomicUsize,
 }
@@ -202,23 +204,24 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         let (saw, broken) = (Arc::clone(&saw), Arc::clone(&broken));
         spawn_local(async move {
             let got = answer(request, respond, does, &broken).await;
-            saw.requests.lock().unwrap()[number].1 = got;
+            saw.requests.lock().unwrap()[number].1 = got.len();
+            saw.bodies.lock().unwrap().push(got);
             saw.under_way.fetch_sub(1, Ordering::SeqCst);
         });
     }
 }
 
-/// Does it; gives the bytes of the request's body.
+/// Does it; gives the request's body.
 async fn answer(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
     does: Does,
     broken: &tokio::sync::Notify,
-) -> usize {
+) -> Vec<u8> {
     let mut body = request.into_body();
-    let mut got = 0;
+    let mut got = Vec::new();
     while let Some(Ok(data)) = body.data().await {
-        got += data.len();
+        got.extend_from_slice(&data);
         let _released = body.flow_control().release_capacity(data.len());
     }
     let head = || Response::builder().header("x-two", "yes").body(()).unwrap();
@@ -329,6 +332,19 @@ fn bodies_both_ways_are_larger_than_any_window() {
     assert!(whole >= told.transactions(0), "{whole}");
     let bytes: u64 = told.windows.iter().map(|w| w.steps[0].bytes).sum();
     assert_eq!(bytes, 17_000_000 * told.transactions(0));
+}
+
+#[test]
+fn files_go_out_byte_for_byte() {
+    let mut builder = Builder::new();
+    builder.initial_window_size(100_000);
+    let server = Two::start(builder, at_once);
+    let make = upload(Make::new(&[]), "POST /up");
+    let told = run_until(server.drive(make), |told| told.done() >= 3);
+    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let bodies = server.saw.bodies.lock().unwrap();
+    let whole = bodies.iter().filter(|bytes| **bytes == body(0)).count();
+    assert!(whole as u64 >= told.transactions(0), "{whole}");
 }
 
 #[test]

@@ -3,11 +3,13 @@
 //! Only the shape is checked here: keys, lists, mappings. What a text means is for `read`. Types
 //! print back to YAML, and what is printed reads as the same.
 
+mod content;
 mod decode;
 mod parts;
 mod shapes;
 mod workload;
 
+pub(crate) use content::{ContentFile, FieldFile, PartFile};
 pub use decode::{Container, Decode, Fields, unexpected};
 pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
 pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};

@@ -175,6 +175,30 @@ fn events() -> impl Strategy<Value = EventsFile> {
     })
 }
 
+fn part() -> impl Strategy<Value = PartFile> {
+    let field = (
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+    );
+    let field = field.prop_map(|(file, name, text, r#type)| FieldFile {
+        file,
+        name,
+        text,
+        r#type,
+    });
+    prop_oneof![
+        scalar().prop_map(PartFile::Text),
+        field.prop_map(|field| PartFile::Full(Box::new(at(field)))),
+    ]
+}
+
+fn content() -> impl Strategy<Value = ContentFile> {
+    let parts = (scalar(), option::of(scalar()));
+    parts.prop_map(|(file, r#type)| ContentFile { file, r#type })
+}
+
 prop_compose! {
     fn request()(
         request in option::of(scalar()),
@@ -187,9 +211,12 @@ prop_compose! {
         capture in table(scalar()),
         (compressed, follow) in (option::of(scalar()), option::of(scalar())),
         events in option::of(events().prop_map(at)),
+        multipart in option::of(table(part()).prop_map(at)),
+        body in option::of(content().prop_map(at)),
     ) -> RequestFile {
         RequestFile {
-            request, headers, json, form, bytes, xml, text, basic_auth, expect, capture, compressed, follow, events,
+            request, headers, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
+            follow, events,
         }
     }
 }

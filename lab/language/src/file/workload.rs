@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::content::{ContentFile, PartFile};
 use super::decode::{Container, Decode, Fields};
 use super::parts::{At, Json, OneOrMany, Scalar, Table};
 use super::shapes::{Count, Size, Time, WaitTime};
@@ -264,6 +265,14 @@ pub(crate) struct RequestFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) text: Option<At<Scalar>>,
+    /// A body as a web form with files sends it, `multipart/form-data`: by name a text, or
+    /// `{ file: photo.jpg }`, or `{ text: '{"a": 1}', type: application/json }`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) multipart: Option<At<Table<PartFile>>>,
+    /// A body that is the content of a file: `{ file: photo.jpg }`; its content type is told by the
+    /// name, unless `type` or a header says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) body: Option<At<ContentFile>>,
     /// HTTP Basic credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) basic_auth: Option<BasicFile>,
@@ -406,6 +415,18 @@ impl Decode for WorkloadFile {
     }
 }
 
+impl StepFile {
+    /// Its requests that say more than their line.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = &RequestFile> {
+        let listed = self.requests.iter().flat_map(|list| &list.value);
+        let listed = listed.filter_map(|item| match item {
+            RequestItem::Full(request) => Some(&request.value),
+            RequestItem::Line(_) => None,
+        });
+        std::iter::once(&self.only).chain(listed)
+    }
+}
+
 impl Container for DataFile {}
 
 impl Decode for DataFile {
@@ -523,6 +544,8 @@ impl RequestFile {
             bytes: fields.optional("bytes", problems),
             xml: fields.optional("xml", problems),
             text: fields.optional("text", problems),
+            multipart: fields.optional("multipart", problems),
+            body: fields.optional("body", problems),
             basic_auth: fields.optional("basic_auth", problems),
             expect: fields.optional("expect", problems),
             capture: fields.optional("capture", problems).unwrap_or_default(),
@@ -530,6 +553,16 @@ impl RequestFile {
             follow: fields.optional("follow", problems),
             events: fields.optional("events", problems),
         }
+    }
+
+    /// The files whose content it carries.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &At<Scalar>> {
+        let parts = self.multipart.iter().flat_map(|parts| parts.value.iter());
+        let of_parts = parts.filter_map(|(_, part)| match part {
+            PartFile::Full(field) => field.value.file.as_ref(),
+            PartFile::Text(_) => None,
+        });
+        of_parts.chain(self.body.as_ref().map(|body| &body.value.file))
     }
 
     /// True when a step says nothing of a request of its own.

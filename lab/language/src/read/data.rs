@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lab_workload::{Data, Each, PASSWORD, Slot, Table, TableError};
 
-use super::files::{Files, beside, near_file};
+use super::files::{Files, beside, open};
 use super::names::switch;
 use super::variable::{RESERVED, is_word};
 use crate::error::{Problem, Problems};
@@ -68,22 +68,7 @@ fn table(file: &At<Scalar>, files: &dyn Files, problems: &mut Problems) -> Optio
     let name = file.text();
     let path = beside(&file.span.file.name, &name);
     let place = file.span.first_line();
-    let bytes = match files.open(&path) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            let missing = error.kind() == std::io::ErrorKind::NotFound;
-            let message = match missing {
-                true => format!("there is no file `{name}`"),
-                false => format!("`{name}` can't be read: {error}"),
-            };
-            let near = near_file(&path, files).filter(|_| missing);
-            problems.push(Problem {
-                help: near.or_else(|| missing.then(|| format!("looked for {path}"))),
-                ..place.problem(message, "named here")
-            });
-            return None;
-        }
-    };
+    let bytes = open(file, files, problems)?;
     match Table::scan(&path, bytes) {
         Ok(table) => Some(table),
         Err(error) => {

@@ -93,6 +93,32 @@ pub(super) fn near_file(path: &str, files: &dyn Files) -> Option<String> {
     crate::nearest(name, &names).map(|near| format!("did you mean `{near}`?"))
 }
 
+/// The file that a value names, seen from the file that the value stands in; `None` when a problem was
+/// noted.
+pub(super) fn open(
+    file: &At<Scalar>,
+    files: &dyn Files,
+    problems: &mut Problems,
+) -> Option<Arc<dyn Bytes>> {
+    let name = file.text();
+    let path = beside(&file.span.file.name, &name);
+    let error = match files.open(&path) {
+        Ok(bytes) => return Some(bytes),
+        Err(error) => error,
+    };
+    let missing = error.kind() == std::io::ErrorKind::NotFound;
+    let message = match missing {
+        true => format!("there is no file `{name}`"),
+        false => format!("`{name}` can't be read: {error}"),
+    };
+    let near = near_file(&path, files).filter(|_| missing);
+    problems.push(Problem {
+        help: near.or_else(|| missing.then(|| format!("looked for {path}"))),
+        ..file.span.first_line().problem(message, "named here")
+    });
+    None
+}
+
 /// A path written in the file `from`, seen from where `from` is read.
 #[must_use]
 pub fn beside(from: &str, path: &str) -> String {

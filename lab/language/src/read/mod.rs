@@ -2,6 +2,7 @@
 //!
 //! Files come through [`Files`]; nothing here opens one.
 
+mod attached;
 mod body;
 mod capture;
 mod choice;
@@ -10,6 +11,7 @@ mod data;
 mod events;
 mod files;
 mod method;
+mod multipart;
 mod names;
 mod request;
 mod steps;

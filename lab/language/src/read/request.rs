@@ -1,7 +1,7 @@
 //! Requests: method and target, headers, body, what is expected of the answer, captures.
 
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
-use lab_workload::{Body, Capture, Expectation, Request, Slot, Template};
+use lab_workload::{Attached, Body, Capture, Expectation, Request, Slot, Template};
 
 use super::method::method_problem;
 use super::{body, capture};
@@ -37,6 +37,8 @@ pub(super) struct Taking {
 pub(super) struct Compiler<'a> {
     pub(super) variables: &'a [String],
     pub(super) parameters: &'a Cell,
+    /// Files whose content requests carry.
+    pub(super) files: &'a [Attached],
     pub(super) problems: &'a mut Problems,
     pub(super) taking: Taking,
 }
@@ -131,14 +133,13 @@ impl Compiler<'_> {
     pub(super) fn request(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
         let start = self.request_line(line);
         let mut headers = self.headers(&file.headers);
-        if let (Some(kind), Some(headers)) = (content_type(file), &mut headers)
-            && !headers
-                .iter()
-                .any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+        let body = self.body(file);
+        let kind = body.as_ref().and_then(|(_, kind)| kind.as_deref());
+        if let (Some(kind), Some(headers)) = (kind, &mut headers)
+            && !headers.iter().any(|(name, _)| is_content_type(name))
         {
             headers.push(("Content-Type".to_owned(), Template::literal(kind)));
         }
-        let body = self.body(file);
         let basic_auth = match &file.basic_auth {
             Some(basic) => {
                 let name = self.template("username", &basic.username, Escape::None);
@@ -157,7 +158,7 @@ impl Compiler<'_> {
             method,
             target,
             headers: headers?,
-            body: body?,
+            body: body?.0,
             basic_auth: basic_auth?,
             expect: expect?,
             answer: answer?,
@@ -218,13 +219,16 @@ impl Compiler<'_> {
         compiled
     }
 
-    fn body(&mut self, file: &RequestFile) -> Option<Body> {
+    /// The body, and its content type where that is no other than the driver's own.
+    fn body(&mut self, file: &RequestFile) -> Option<(Body, Option<String>)> {
         let given: Vec<(&str, &Span)> = [
             ("json", file.json.as_ref().map(|j| &j.span)),
             ("form", file.form.as_ref().map(|f| &f.span)),
             ("bytes", file.bytes.as_ref().map(|b| &b.span)),
             ("xml", file.xml.as_ref().map(|x| &x.span)),
             ("text", file.text.as_ref().map(|t| &t.span)),
+            ("multipart", file.multipart.as_ref().map(|m| &m.span)),
+            ("body", file.body.as_ref().map(|b| &b.span)),
         ]
         .into_iter()
         .filter_map(|(name, span)| span.map(|s| (name, s)))
@@ -235,6 +239,36 @@ impl Compiler<'_> {
                 .push(span.first_line().problem(message, "the second body"));
             return None;
         }
+        if let Some(form) = &file.multipart {
+            self.refuse_own_type(&file.headers)?;
+            let (body, kind) = self.multipart(form)?;
+            return Some((body, Some(kind)));
+        }
+        if let Some(content) = &file.body {
+            let (body, kind) = self.content(&content.value)?;
+            return Some((body, Some(kind)));
+        }
+        let kind = content_type(file).map(str::to_owned);
+        self.text_body(file).map(|body| (body, kind))
+    }
+
+    /// The content type of a form with files names what stands between its parts.
+    fn refuse_own_type(&mut self, headers: &Table<At<Scalar>>) -> Option<()> {
+        let own = headers
+            .iter()
+            .find(|(name, _)| is_content_type(&name.value));
+        let Some((name, _)) = own else {
+            return Some(());
+        };
+        let message = "a form with files says its content type itself";
+        self.problems.push(Problem {
+            help: Some("leave the header out".to_owned()),
+            ..name.span.problem(message, "this header")
+        });
+        None
+    }
+
+    fn text_body(&mut self, file: &RequestFile) -> Option<Body> {
         if let Some(json) = &file.json {
             let symbols = Symbols {
                 variables: self.variables,
@@ -352,6 +386,10 @@ impl Compiler<'_> {
         }
         compiled
     }
+}
+
+fn is_content_type(name: &str) -> bool {
+    name.eq_ignore_ascii_case("content-type")
 }
 
 /// The content type of bodies that are texts to the driver.

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use lab_workload::template::Escape;
 use lab_workload::{
-    Data, Each, Given, MAX_VARIABLES, PASSWORD, Probe, Session, Template, Transfer, Workload,
+    Attached, Data, Each, Given, MAX_VARIABLES, PASSWORD, Probe, Session, Template, Transfer,
+    Workload,
 };
 
 use super::choice;
 use super::files::{Environment, Files, decode};
 use super::names::{check_short_name, level};
 use super::request::{Compiler, Taking};
-use super::{control, data, steps, variable};
+use super::{attached, control, data, steps, variable};
 use crate::error::{LoadError, Problem, Problems};
-use crate::file::{At, ProbeFile, RequestItem, Scalar, Table, TransferFile, WorkloadFile};
+use crate::file::{At, ProbeFile, Scalar, Table, TransferFile, WorkloadFile};
 use crate::node::Node;
 use crate::source::Span;
 use crate::text_error::TextError;
@@ -25,6 +26,14 @@ use lab_workload::Parameters as Cell;
 const MAX_TRANSFER: u64 = 1 << 40;
 /// Longest value that the environment gives.
 const MAX_GIVEN: usize = 64 * 1024;
+
+/// What was read for a workload besides its own file.
+#[derive(Clone, Copy)]
+struct Beside<'a> {
+    data: Option<&'a Arc<Data>>,
+    files: &'a [Attached],
+}
+
 /// The workload that a file's tree is, with its own parameters.
 ///
 /// # Errors
@@ -34,9 +43,16 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
     let mut problems = Problems::default();
     let rows = file.data.as_ref();
     let rows = rows.map(|rows| data::data(rows, files, &mut problems).map(Arc::new));
-    let mut workload = match transposed(rows) {
-        Some(data) => validate(&file, data.as_ref(), &mut problems),
-        None => None,
+    let attached = attached::read(&file, files, &mut problems);
+    let mut workload = match (transposed(rows), attached) {
+        (Some(data), Some(files)) => {
+            let beside = Beside {
+                data: data.as_ref(),
+                files: &files,
+            };
+            validate(&file, beside, &mut problems)
+        }
+        _ => None,
     };
     if let Some(workload) = &mut workload {
         workload.given = Arc::new(given(root, workload, files, &mut problems));
@@ -54,25 +70,22 @@ pub fn workload_with(
     own: &Workload,
 ) -> Result<Workload, LoadError> {
     let mut problems = Problems::default();
-    let workload =
-        validate_with(file, parameters, own.data.as_ref(), &mut problems).map(|workload| {
-            Workload {
-                given: Arc::clone(&own.given),
-                ..workload
-            }
-        });
-    problems.finish(workload)
+    let beside = Beside {
+        data: own.data.as_ref(),
+        files: &own.files,
+    };
+    let workload = validate_with(file, parameters, beside, &mut problems);
+    problems.finish(workload.map(|workload| Workload {
+        given: Arc::clone(&own.given),
+        ..workload
+    }))
 }
 
 /// The validated workload with its own parameters; `None` when a problem was noted.
-fn validate(
-    file: &WorkloadFile,
-    data: Option<&Arc<Data>>,
-    problems: &mut Problems,
-) -> Option<Workload> {
+fn validate(file: &WorkloadFile, beside: Beside<'_>, problems: &mut Problems) -> Option<Workload> {
     check_short_name("workload", &file.workload, problems);
     let parameters = parameters(file, problems)?;
-    validate_with(file, &parameters, data, problems)
+    validate_with(file, &parameters, beside, problems)
 }
 
 /// The parameters as the workload itself sets them; `None` when a problem was noted.
@@ -104,16 +117,17 @@ impl WorkloadFile {
 fn validate_with(
     file: &WorkloadFile,
     parameters: &Cell,
-    data: Option<&Arc<Data>>,
+    Beside { data, files }: Beside<'_>,
     problems: &mut Problems,
 ) -> Option<Workload> {
-    let variables = variables(file, data.map(Arc::as_ref), problems)?;
     let rows = data.map(Arc::as_ref);
+    let variables = variables(file, rows, problems)?;
     let user = user(&file.user, &variables, (parameters, rows), problems);
     let outside = without_session_rows(&variables, rows);
     let mut compiler = Compiler {
         variables: &outside,
         parameters,
+        files,
         problems,
         taking: Taking::default(),
     };
@@ -155,6 +169,7 @@ fn validate_with(
         variables: variables.into(),
         given: Arc::default(),
         data: data.map(Arc::clone),
+        files: files.to_vec(),
     })
 }
 
@@ -263,12 +278,8 @@ fn variables(
     for step in file.setup.iter().chain(session) {
         let step = &step.value;
         step.set.iter().for_each(|(name, _)| add(name));
-        step.only.capture.iter().for_each(|(name, _)| add(name));
-        for item in step.requests.iter().flat_map(|r| &r.value) {
-            if let RequestItem::Full(request) = item {
-                request.value.capture.iter().for_each(|(name, _)| add(name));
-            }
-        }
+        let captures = step.requests().flat_map(|request| request.capture.iter());
+        captures.for_each(|(name, _)| add(name));
     }
     if let Some(probe) = &file.probe {
         for (name, _) in probe.only.capture.iter() {
@@ -317,6 +328,7 @@ fn user(
         let mut compiler = Compiler {
             variables: &known,
             parameters,
+            files: &[],
             problems,
             taking: Taking::default(),
         };

@@ -125,11 +125,10 @@ fn workload(
     let root = node::parse(&file)?;
     let (workload, written) = lab_language::read_workload(&root, files)?;
     let sha256 = meaning::sha256(&root, &["workload", "about"]);
-    // What a file of rows says is said by the workload.
-    let sha256 = match &workload.data {
-        Some(data) => meaning::with(&sha256, &data.sha256),
-        None => sha256,
-    };
+    // What files beside it say is said by the workload.
+    let rows = workload.data.iter().map(|data| &data.sha256);
+    let others = rows.chain(workload.files.iter().map(|file| &file.sha256));
+    let sha256 = others.fold(sha256, |one, other| meaning::with(&one, other));
     archived.push(("workload.yaml".to_owned(), bytes));
     Ok(Some(WorkloadRead {
         workload: Arc::new(workload),

@@ -16,6 +16,8 @@ pub enum Escape {
     Xml,
     /// As a value of `application/x-www-form-urlencoded`.
     Form,
+    /// Inside the quotes of a name of a part of `multipart/form-data`.
+    PartName,
     /// Nowhere: the whole text is one expression, and its value `true` or `false`.
     Condition,
 }
@@ -43,6 +45,12 @@ impl Escape {
                 if !out[start..].bytes().all(is_plain_in_form) {
                     let raw = out.split_off(start);
                     push_form(&raw, out);
+                }
+            }
+            Self::PartName => {
+                if out[start..].contains(['"', '\r', '\n']) {
+                    let raw = out.split_off(start);
+                    push_part_name(&raw, out);
                 }
             }
         }
@@ -106,6 +114,18 @@ pub(crate) fn push_form(raw: &str, out: &mut String) {
     }
 }
 
+/// Appends `raw` as browsers write a name of a part (HTML, “multipart form data”).
+pub(crate) fn push_part_name(raw: &str, out: &mut String) {
+    for c in raw.chars() {
+        match c {
+            '"' => out.push_str("%22"),
+            '\r' => out.push_str("%0D"),
+            '\n' => out.push_str("%0A"),
+            c => out.push(c),
+        }
+    }
+}
+
 /// Appends `raw` percent-encoded as one segment of a path or one value of a query (RFC 3986,
 /// unreserved characters stay).
 pub(crate) fn push_url(raw: &str, out: &mut String) {
@@ -153,6 +173,11 @@ mod tests {
     #[test]
     fn form_values_follow_the_url_standard() {
         assert_eq!(escaped(Escape::Form, "a b&c=é*"), "a+b%26c%3D%C3%A9*");
+    }
+
+    #[test]
+    fn names_of_parts_end_neither_their_quotes_nor_their_line() {
+        assert_eq!(escaped(Escape::PartName, "a\"b\r\né"), "a%22b%0D%0Aé");
     }
 
     proptest! {

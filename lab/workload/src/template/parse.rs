@@ -7,7 +7,7 @@ use minijinja::value::ValueKind;
 
 use super::constant;
 use super::error::{Help, TemplateError};
-use super::escape::{Escape, push_form, push_json};
+use super::escape::{Escape, push_form, push_json, push_part_name};
 use super::function::{self, Call, FUNCTIONS, Kind};
 use super::jinja::{self, FILTERS, GLOBALS, Jinja};
 use super::piece::{Piece, Plain};
@@ -609,6 +609,7 @@ fn literal(text: &str, escape: Escape) -> Piece {
         Escape::None | Escape::Xml | Escape::Condition => out.push_str(text),
         Escape::JsonText | Escape::JsonValue => push_json(text, &mut out),
         Escape::Form => push_form(text, &mut out),
+        Escape::PartName => push_part_name(text, &mut out),
     }
     Piece::Literal(out.into())
 }

@@ -247,8 +247,8 @@ impl<T: Time> HttpClient<T> {
             .map_err(|why| Lost::Failed(ErrorClass::Check, why))?;
         call.began = self.time.now();
         if let Some(tap) = &self.tap {
-            let message = call.message.as_bytes();
-            tap.sent(server, Version::Two, call.began, message);
+            let message = call.message.whole();
+            tap.sent(server, Version::Two, call.began, &message);
         }
         let (answer, stream) = match held.send.send_request(request, body.is_empty()) {
             Ok(sent) => sent,

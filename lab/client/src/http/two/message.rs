@@ -1,10 +1,13 @@
 //! A rendered message as HTTP/2 has it. Pure.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, Method, Request, Uri};
 
+use super::super::message::{Message, Piece};
 use crate::url::BaseUrl;
 
 /// Headers that say something of a connection of HTTP/1.1 (RFC 9113, section 8.2.2).
@@ -16,12 +19,17 @@ const OF_CONNECTION: [&str; 5] = [
     "upgrade",
 ];
 
-/// The head and the body of a message that goes to `server`.
+/// The head of a message that goes to `server`, and the pieces of its body.
 ///
 /// # Errors
 /// In words, what HTTP/2 can't carry.
-pub(super) fn request(message: &str, server: &BaseUrl) -> Result<(Request<()>, Bytes), String> {
-    let (head, body) = message.split_once("\r\n\r\n").unwrap_or((message, ""));
+pub(super) fn request(
+    message: &Message,
+    server: &BaseUrl,
+) -> Result<(Request<()>, VecDeque<Bytes>), String> {
+    let text = &message.text;
+    let end = text.find("\r\n\r\n");
+    let head = &text[..end.unwrap_or(text.len())];
     let mut lines = head.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');
     let method = words.next().unwrap_or_default();
@@ -53,7 +61,13 @@ pub(super) fn request(message: &str, server: &BaseUrl) -> Result<(Request<()>, B
     *request.uri_mut() = uri(host, target, server)?;
     *request.headers_mut() = headers;
     *request.version_mut() = http::Version::HTTP_2;
-    Ok((request, Bytes::copy_from_slice(body.as_bytes())))
+    let body = message.pieces(end.map_or(text.len(), |end| end + 4));
+    let body = body.filter_map(|piece| match piece {
+        Piece::Text("") => None,
+        Piece::Text(text) => Some(Bytes::copy_from_slice(text.as_bytes())),
+        Piece::File(content) => Some(content.clone()),
+    });
+    Ok((request, body.collect()))
 }
 
 fn uri(host: Option<&str>, target: &str, server: &BaseUrl) -> Result<Uri, String> {
@@ -97,11 +111,16 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn of_text(text: &str, server: &BaseUrl) -> Result<(Request<()>, Vec<u8>), String> {
+        let (request, body) = request(&Message::new(text.to_owned()), server)?;
+        Ok((request, Vec::from(body).concat()))
+    }
+
     #[test]
     fn a_message_is_the_same_request() {
         let text = "POST /a?b=1 HTTP/1.1\r\nUser-Agent: p\r\nHost: shop.example\r\nConnection: close\r\n\
                     TE: gzip\r\nX-Two: a\r\nX-Two: b\r\nCookie: a=1; b=2\r\nContent-Length: 4\r\n\r\nbody";
-        let (request, body) = request(text, &server("https://127.0.0.1:8443")).unwrap();
+        let (request, body) = of_text(text, &server("https://127.0.0.1:8443")).unwrap();
         assert_eq!(request.method(), "POST");
         assert_eq!(request.uri(), "https://shop.example/a?b=1");
         let headers: Vec<(&str, &str)> = request
@@ -117,13 +136,13 @@ mod tests {
             ("content-length", "4"),
         ];
         assert_eq!(headers, expected);
-        assert_eq!(body, "body");
+        assert_eq!(body, b"body");
     }
 
     #[test]
     fn without_a_host_the_server_is_the_authority() {
         let (request, body) =
-            request("GET / HTTP/1.1\r\n\r\n", &server("http://[::1]:81")).unwrap();
+            of_text("GET / HTTP/1.1\r\n\r\n", &server("http://[::1]:81")).unwrap();
         assert_eq!(request.uri(), "http://[::1]:81/");
         assert!(body.is_empty());
     }
@@ -131,13 +150,13 @@ mod tests {
     proptest! {
         #[test]
         fn no_message_panics(text in ".{0,200}") {
-            let _answer = request(&text, &server("http://h"));
+            let _answer = of_text(&text, &server("http://h"));
         }
 
         #[test]
         fn bodies_and_targets_stay(path in "/[a-z0-9/?=&%]{0,30}", body in ".{0,50}") {
             let text = format!("PUT {path} HTTP/1.1\r\nHost: h\r\n\r\n{body}");
-            let (request, sent) = request(&text, &server("http://h")).unwrap();
+            let (request, sent) = of_text(&text, &server("http://h")).unwrap();
             prop_assert_eq!(request.uri().path_and_query().unwrap().as_str(), path);
             prop_assert_eq!(&sent[..], body.as_bytes());
         }

@@ -1,5 +1,6 @@
 //! One stream: what is sent on it and what comes back, as it comes. It judges nothing.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,7 +14,7 @@ use http::{HeaderMap, StatusCode};
 /// the rest.
 pub(super) struct Talk {
     /// What is still to be sent, and where.
-    sending: Option<(SendStream<Bytes>, Bytes)>,
+    sending: Option<(SendStream<Bytes>, VecDeque<Bytes>)>,
     answer: Answering,
 }
 
@@ -36,9 +37,13 @@ pub(super) enum Came {
 
 impl Talk {
     /// A request whose head is on its way, and what is to follow it.
-    pub(super) fn new(answer: ResponseFuture, mut stream: SendStream<Bytes>, body: Bytes) -> Self {
+    pub(super) fn new(
+        answer: ResponseFuture,
+        mut stream: SendStream<Bytes>,
+        body: VecDeque<Bytes>,
+    ) -> Self {
         let sending = (!body.is_empty()).then(|| {
-            stream.reserve_capacity(body.len());
+            stream.reserve_capacity(body.iter().map(Bytes::len).sum());
             (stream, body)
         });
         Self {
@@ -91,18 +96,35 @@ impl Talk {
     /// Sends what the server's windows take. Where sending fails, the answer's end says why.
     fn send(&mut self, cx: &mut Context<'_>) {
         while let Some((stream, body)) = &mut self.sending {
-            let piece = match stream.poll_capacity(cx) {
-                Poll::Pending => return,
-                Poll::Ready(Some(Ok(room))) => body.split_to(room.min(body.len())),
-                Poll::Ready(Some(Err(_)) | None) => {
-                    self.sending = None;
-                    return;
-                }
+            // Room that is there already is not told of again.
+            let room = match stream.capacity() {
+                0 => match stream.poll_capacity(cx) {
+                    Poll::Pending => return,
+                    Poll::Ready(Some(Ok(room))) => room,
+                    Poll::Ready(Some(Err(_)) | None) => {
+                        self.sending = None;
+                        return;
+                    }
+                },
+                room => room,
             };
+            let piece = next(body, room);
             let last = body.is_empty();
             if stream.send_data(piece, last).is_err() || last {
                 self.sending = None;
             }
         }
     }
+}
+
+/// Takes what comes next of a body, so much at most.
+fn next(body: &mut VecDeque<Bytes>, room: usize) -> Bytes {
+    let Some(first) = body.front_mut() else {
+        return Bytes::new();
+    };
+    let piece = first.split_to(room.min(first.len()));
+    if first.is_empty() {
+        body.pop_front();
+    }
+    piece
 }

@@ -1,0 +1,171 @@
+//! A message as it goes out: text, and the content of files in between, which all who send it share.
+//! It knows neither connections nor what the text says.
+
+use std::borrow::Cow;
+use std::io::IoSlice;
+
+use bytes::Bytes;
+
+/// Most slices that a system call is given.
+pub(super) const SLICES: usize = 16;
+
+/// A rendered message.
+#[derive(Debug, Default)]
+pub(super) struct Message {
+    /// All of it but the files.
+    pub(super) text: String,
+    /// The files, by the places in the text before which they stand; in order.
+    files: Vec<(usize, Bytes)>,
+}
+
+impl Message {
+    /// One that is all text.
+    pub(super) fn new(text: String) -> Self {
+        Self {
+            text,
+            files: Vec::new(),
+        }
+    }
+
+    /// Puts a file behind what the text has so far.
+    pub(super) fn push_file(&mut self, content: &Bytes) {
+        if !content.is_empty() {
+            self.files.push((self.text.len(), content.clone()));
+        }
+    }
+
+    /// The text, where that is all there is.
+    #[inline]
+    pub(super) fn plain(&self) -> Option<&str> {
+        self.files.is_empty().then_some(&self.text)
+    }
+
+    /// Bytes in all.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        let files: usize = self.files.iter().map(|(_, file)| file.len()).sum();
+        self.text.len() + files
+    }
+
+    /// What it consists of, from this place in its text on.
+    pub(super) fn pieces(&self, from: usize) -> impl Iterator<Item = Piece<'_>> {
+        let mut next = from;
+        let files = self.files.iter().flat_map(move |(place, file)| {
+            let before = &self.text[next..*place];
+            next = *place;
+            [Piece::Text(before), Piece::File(file)]
+        });
+        let last = self.files.last().map_or(from, |(place, _)| *place);
+        files.chain(std::iter::once_with(move || {
+            Piece::Text(&self.text[last..])
+        }))
+    }
+
+    /// Fills `slices` with what comes behind the first `written` bytes, `most` of them, and says how many
+    /// slices that takes.
+    pub(super) fn slices<'a>(
+        &'a self,
+        mut written: usize,
+        mut most: usize,
+        slices: &mut [IoSlice<'a>; SLICES],
+    ) -> usize {
+        let mut used = 0;
+        for piece in self.pieces(0) {
+            let bytes = piece.bytes();
+            let skipped = written.min(bytes.len());
+            written -= skipped;
+            let rest = &bytes[skipped..];
+            let rest = &rest[..rest.len().min(most)];
+            if !rest.is_empty() {
+                slices[used] = IoSlice::new(rest);
+                most -= rest.len();
+                used += 1;
+            }
+            if used == SLICES || most == 0 {
+                break;
+            }
+        }
+        used
+    }
+
+    /// All of it as bytes in one.
+    pub(super) fn whole(&self) -> Cow<'_, [u8]> {
+        match self.plain() {
+            Some(text) => Cow::Borrowed(text.as_bytes()),
+            None => {
+                let pieces: Vec<&[u8]> = self.pieces(0).map(|piece| piece.bytes()).collect();
+                Cow::Owned(pieces.concat())
+            }
+        }
+    }
+
+    /// The same behind another head, which takes the place of the first `head` bytes of its text.
+    pub(super) fn with_head(&self, head: usize, other: String) -> Self {
+        let mut message = Self::new(other);
+        for piece in self.pieces(head) {
+            match piece {
+                Piece::Text(text) => message.text.push_str(text),
+                Piece::File(content) => message.push_file(content),
+            }
+        }
+        message
+    }
+}
+
+/// A stretch of a message.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Piece<'a> {
+    Text(&'a str),
+    File(&'a Bytes),
+}
+
+impl<'a> Piece<'a> {
+    fn bytes(self) -> &'a [u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::File(content) => content,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn message(pieces: &[(String, Vec<u8>)]) -> (Message, Vec<u8>) {
+        let mut message = Message::new("head".to_owned());
+        let mut whole = b"head".to_vec();
+        for (text, file) in pieces {
+            message.text.push_str(text);
+            whole.extend(text.bytes());
+            message.push_file(&Bytes::copy_from_slice(file));
+            whole.extend(file);
+        }
+        (message, whole)
+    }
+
+    proptest! {
+        #[test]
+        fn it_goes_out_in_its_order_however_little_is_taken_at_once(
+            pieces in proptest::collection::vec(("[a-cä]{0,3}", proptest::collection::vec(any::<u8>(), 0..5)), 0..20),
+            most in 1usize..9,
+        ) {
+            let (message, whole) = message(&pieces);
+            prop_assert_eq!(message.len(), whole.len());
+            prop_assert_eq!(&*message.whole(), &whole[..]);
+            let mut out = Vec::new();
+            while out.len() < whole.len() {
+                let mut slices = [IoSlice::new(&[]); SLICES];
+                let used = message.slices(out.len(), most, &mut slices);
+                prop_assert!(used > 0);
+                slices[..used].iter().for_each(|slice| out.extend_from_slice(slice));
+            }
+            prop_assert_eq!(out, &whole[..]);
+            let other = message.with_head(4, "another".to_owned());
+            prop_assert_eq!(&other.whole()[..7], b"another");
+            prop_assert_eq!(&other.whole()[7..], &whole[4..]);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Bodies with the content of files, as written.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::decode::{Container, Decode, Fields};
+use super::parts::{At, Scalar};
+use crate::error::Problems;
+use crate::node::{Node, Value};
+
+/// A part of a form with files.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum PartFile {
+    /// Its text.
+    Text(At<Scalar>),
+    /// With more.
+    Full(Box<At<FieldFile>>),
+}
+
+/// A part with more than a text: a `file`, or a `text`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct FieldFile {
+    /// The file whose content it is, from the workload's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) file: Option<At<Scalar>>,
+    /// What the server is told that the file is called; its own name unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) name: Option<At<Scalar>>,
+    /// Its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) text: Option<At<Scalar>>,
+    /// Its content type; of a file as its name tells unless said, of a text none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) r#type: Option<At<Scalar>>,
+}
+
+/// The content of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct ContentFile {
+    /// The file, from the workload's folder.
+    #[schemars(with = "String")]
+    pub(crate) file: At<Scalar>,
+    /// Its content type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) r#type: Option<At<Scalar>>,
+}
+
+impl Decode for PartFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let Value::Map(_) = node.value else {
+            return At::decode(node, problems).map(Self::Text);
+        };
+        At::decode(node, problems).map(Box::new).map(Self::Full)
+    }
+}
+
+impl Container for FieldFile {}
+
+impl Decode for FieldFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a part of a form", problems)?;
+        let file = Self {
+            file: fields.optional("file", problems),
+            name: fields.optional("name", problems),
+            text: fields.optional("text", problems),
+            r#type: fields.optional("type", problems),
+        };
+        fields.finish(problems);
+        Some(file)
+    }
+}
+
+impl Container for ContentFile {}
+
+impl Decode for ContentFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a body", problems)?;
+        let file = fields.required("file", problems);
+        let r#type = fields.optional("type", problems);
+        fields.finish(problems);
+        Some(Self {
+            file: file?,
+            r#type,
+        })
+    }
+}
