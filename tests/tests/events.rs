@@ -40,6 +40,9 @@ system:
         Server(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
     ready: { within: 30s }
 load: { users: 3, ramp: 0s, hold: 3s }
+thresholds:
+  first_event{step:Ask}: [\"min > 19ms\"]
+  between_events{step:Ask}: [\"max < 0.001ms\"]
 trials: 1
 repeats: 0
 ";
@@ -79,6 +82,12 @@ fn events_are_counted_and_timed_from_the_file_to_the_report() {
     let result: Value = serde_json::from_str(&text).expect("JSON");
     let trial = &result["trials"][0];
     assert_eq!(trial["errors"], 0, "{trial:#}");
+    let holds = |text: &str| {
+        let all = trial["thresholds"].as_array().expect("thresholds");
+        all.iter().find(|one| one["text"] == text).expect(text)["holds"].clone()
+    };
+    assert_eq!(holds("min > 19ms"), true, "{trial:#}");
+    assert_eq!(holds("max < 0.001ms"), false, "{trial:#}");
     let step = &trial["steps"][0];
     let (first, between) = (
         &step["phases_ms"]["first_event"],

@@ -10,7 +10,7 @@ use lab_archive::ErrorClass;
 use lab_comparison::{RunComparison, RunOutcome, compare_runs};
 use lab_plan::Metric;
 use lab_trial::judge_trial;
-use support::{Made, STUDY, Shape};
+use support::{Made, STUDY, Shape, WORKLOAD};
 
 const LIMITS: &str =
     "thresholds:\n  response_time: [\"p(95) < 300ms\"]\n  error_rate: [\"rate < 1%\"]\n";
@@ -34,6 +34,52 @@ fn judged(trial: &TrialAnalysis, text: &str) -> ThresholdResult {
     found
         .unwrap_or_else(|| panic!("{:?}", trial.thresholds))
         .clone()
+}
+
+#[test]
+fn an_answer_without_its_events_is_slower_than_any_limit() {
+    let limits = "thresholds:\n  first_event{step:Log in}: [\"med < 1s\", \"p(85) < 300ms\", \"p(95) < 1h\"]\n  \
+                  between_events{step:Log in}: [\"max < 1h\", \"p(50) > 1ms\"]\n";
+    let of = |fails_every| {
+        let shape = Shape {
+            fails_every,
+            events: true,
+            ..Shape::default()
+        };
+        let listening = "request: POST /login\n      events: { count: 2 }";
+        let made = Made {
+            study: STUDY.replace(LIMITS, limits),
+            workload: WORKLOAD.replace("request: POST /login", listening),
+            ..Made::both(&shape)
+        };
+        made.analysis().trials.remove(0)
+    };
+    let (well, tenth) = (of(0), of(10));
+    let value = |text: &str| judged(&well, text).value.unwrap();
+    assert!(
+        well.thresholds.iter().all(|one| one.holds),
+        "{:#?}",
+        well.thresholds
+    );
+    let (first, between) = (value("med < 1s"), value("p(50) > 1ms"));
+    assert!(
+        (between / first - 0.4 / 0.6).abs() < 0.01,
+        "{first} {between}"
+    );
+    for (text, beyond) in [
+        ("med < 1s", false),
+        ("p(85) < 300ms", false),
+        ("p(95) < 1h", true),
+        ("max < 1h", true),
+        ("p(50) > 1ms", false),
+    ] {
+        let judged = judged(&tenth, text);
+        assert_eq!(
+            (judged.beyond, judged.holds),
+            (beyond, !beyond),
+            "{judged:?}"
+        );
+    }
 }
 
 #[test]

@@ -65,12 +65,28 @@ pub enum Metric {
     ResponseTime,
     /// From the actual send.
     ServiceTime,
+    /// Of a step that listens for events: what the first took, from where the response time counts.
+    FirstEvent,
+    /// Likewise what each further event took after the one before.
+    BetweenEvents,
     /// Errors ÷ (transactions + errors).
     ErrorRate,
     /// Requests sent again because the server had closed the connection ÷ (transactions + errors).
     Resends,
     /// Transactions per second in the hold.
     Throughput,
+}
+
+impl Metric {
+    /// Whether it is a time, with percentiles and in milliseconds.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        match self {
+            Self::ResponseTime | Self::ServiceTime => true,
+            Self::FirstEvent | Self::BetweenEvents => true,
+            Self::ErrorRate | Self::Resends | Self::Throughput => false,
+        }
+    }
 }
 
 /// A figure of a metric.

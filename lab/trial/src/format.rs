@@ -189,6 +189,8 @@ pub fn threshold(metric: Metric, text: &str) -> String {
     let metric = match metric {
         Metric::ResponseTime => "response time",
         Metric::ServiceTime => "service time",
+        Metric::FirstEvent => "first event",
+        Metric::BetweenEvents => "between events",
         Metric::ErrorRate => "error rate",
         Metric::Resends => "resends",
         Metric::Throughput => "throughput",

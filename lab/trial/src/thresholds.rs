@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
+use lab_archive::Kind;
 use lab_archive::model::Unanswered;
 use lab_plan::{Aggregate, Comparison, Metric, Threshold};
 use lab_stats::needed_sample;
@@ -163,16 +164,14 @@ fn hides(threshold: &Threshold, sums: &Sums, left: &LeftOut) -> bool {
 fn measured(threshold: &Threshold, of: &Measured<'_>) -> Result<f64, String> {
     let sums = of.sums;
     match threshold.metric {
-        Metric::ResponseTime | Metric::ServiceTime => {
-            time(threshold, &attempts_of(threshold, sums), of.timeout_ms)
-        }
+        metric if metric.is_time() => time(threshold, &attempts_of(threshold, sums), of.timeout_ms),
         Metric::ErrorRate => error_rate(threshold, sums),
         Metric::Resends => {
             let (resent, requests) = (sums.whole.stale_retries, sums.whole.sent());
             let rate = lab_stats::ratio(as_f64(resent), as_f64(requests));
             rate.ok_or_else(|| "no requests".to_owned())
         }
-        Metric::Throughput => throughput(threshold, sums, of.throughput_per_s),
+        _ => throughput(threshold, sums, of.throughput_per_s),
     }
 }
 
@@ -226,17 +225,39 @@ fn attempts_of(threshold: &Threshold, sums: &Sums) -> AllAttempts {
     }
 }
 
-/// Failed attempts in the hold.
+/// Failed attempts in the hold. An answer without a first event is one, and so is the next event of an
+/// answer that broke off.
 fn failed_of(threshold: &Threshold, sums: &Sums) -> u64 {
-    match &threshold.step {
-        None => sums.hold.errors(),
-        Some(step) => sums.hold.steps.get(step).map_or(0, |sum| sum.errors),
+    let Some(name) = &threshold.step else {
+        return sums.hold.errors();
+    };
+    let Some(step) = sums.hold.steps.get(name) else {
+        return 0;
+    };
+    match threshold.metric {
+        Metric::FirstEvent => {
+            let answers = step.ok.saturating_sub(step.redirects) + step.errors + step.over_limit;
+            let first = times_of(threshold, sums).map_or(0, Histogram::len);
+            answers.saturating_sub(first)
+        }
+        Metric::BetweenEvents => step.errors + step.over_limit,
+        _ => step.errors,
     }
 }
 
-/// The histogram of the threshold's step, or of all: from the planned send, or from the actual one.
+/// The histogram of the threshold's step, or of all: from the planned send, from the actual one, or of
+/// events.
 fn times_of<'a>(threshold: &Threshold, sums: &'a Sums) -> Option<&'a Histogram<u64>> {
     let of_service = threshold.metric == Metric::ServiceTime;
+    let event = match threshold.metric {
+        Metric::FirstEvent => Some(Kind::FirstEvent),
+        Metric::BetweenEvents => Some(Kind::BetweenEvents),
+        _ => None,
+    };
+    if let Some(kind) = event {
+        let key = (threshold.step.clone()?, kind);
+        return sums.step_phases.get(&key);
+    }
     match &threshold.step {
         None if of_service => Some(sums.service.as_ref().unwrap_or(&sums.response)),
         None => Some(&sums.response),

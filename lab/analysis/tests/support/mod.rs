@@ -122,6 +122,8 @@ pub(crate) struct Shape {
     pub(crate) turned_away: u64,
     /// Service time ÷ response time, where the two differ.
     pub(crate) service: Option<f64>,
+    /// Whether answers of the first step are streams of two events: after 0.6 of its time, and at its end.
+    pub(crate) events: bool,
     /// Lag of the generator's loop (µs), where it is sampled.
     pub(crate) loop_lag_us: Option<u64>,
     /// The trial of the plan that it repeats: its own is made up before it.
@@ -168,6 +170,7 @@ impl Default for Shape {
             began: 1.0,
             turned_away: 0,
             service: None,
+            events: false,
             loop_lag_us: None,
             attempt_of: None,
             started: None,
@@ -530,7 +533,11 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
                 histogram(out, at, Outcome::Ok, start, end, &ok);
                 histogram(out, at, Outcome::Error, start, end, &failed);
                 if let Some(part) = shape.service {
-                    services(out, at, start, end, &ok, part);
+                    parts(out, (at, Kind::Service), (start, end), &ok, part);
+                }
+                if shape.events && at == 0 {
+                    parts(out, (at, Kind::FirstEvent), (start, end), &ok, 0.6);
+                    parts(out, (at, Kind::BetweenEvents), (start, end), &ok, 0.4);
                 }
             }
             let mut late = Histogram::<u64>::new(3).unwrap();
@@ -588,12 +595,11 @@ fn planned_sessions(trial: &Trial, in_ramp: bool) -> f64 {
     }
 }
 
-/// The same answers from their actual sends.
-fn services(
+/// Of the same answers a time that is a part of their own.
+fn parts(
     out: &mut TrialWriter,
-    step: usize,
-    start: u64,
-    end: u64,
+    (step, kind): (usize, Kind),
+    (start, end): (u64, u64),
     ok: &Histogram<u64>,
     part: f64,
 ) {
@@ -605,7 +611,7 @@ fn services(
     let series = Series::Step {
         step: step as u16,
         outcome: Outcome::Ok,
-        kind: Kind::Service,
+        kind,
     };
     out.histogram(series, ms(start), ms(end), &shorter).unwrap();
 }

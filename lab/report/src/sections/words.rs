@@ -82,13 +82,11 @@ pub(crate) fn threshold_value(threshold: &ThresholdResult) -> String {
     let value = threshold.value;
     match (&threshold.reason, threshold.metric) {
         (Some(reason), _) => reason.clone(),
-        (None, Metric::ResponseTime | Metric::ServiceTime) => {
-            or_none(value, |ms| format!("{} ms", figure(ms)))
-        }
+        (None, metric) if metric.is_time() => or_none(value, |ms| format!("{} ms", figure(ms))),
         (None, Metric::ErrorRate | Metric::Resends) => {
             or_none(value, |rate| crate::format::percent(rate * 100.0))
         }
-        (None, Metric::Throughput) => or_none(value, |rate| format!("{} per s", figure(rate))),
+        (None, _) => or_none(value, |rate| format!("{} per s", figure(rate))),
     }
 }
 

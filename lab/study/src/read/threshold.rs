@@ -31,9 +31,8 @@ pub(super) fn threshold(
     );
     let aggregate = within(text, left, aggregate(metric, left))?;
     let limit = within(text, right, limit(metric, right))?;
-    let is_time = matches!(metric, Metric::ResponseTime | Metric::ServiceTime);
     // Shown with the unit that it is read in.
-    let unit = match is_time && right.trim().parse::<f64>().is_ok() {
+    let unit = match metric.is_time() && right.trim().parse::<f64>().is_ok() {
         true => "ms",
         false => "",
     };
@@ -50,19 +49,16 @@ pub(super) fn threshold(
 
 fn example(metric: Metric) -> &'static str {
     match metric {
-        Metric::ResponseTime | Metric::ServiceTime => "write `p(95) < 300ms` or `avg < 100ms`",
         Metric::ErrorRate | Metric::Resends => "write `rate < 0.1%` or `rate < 0.001`",
-        Metric::Throughput => "write `rate > 1000/s`",
+        time if time.is_time() => "write `p(95) < 300ms` or `avg < 100ms`",
+        _ => "write `rate > 1000/s`",
     }
 }
 
 fn aggregate(metric: Metric, text: &str) -> Result<Aggregate, TextError> {
     let trimmed = text.trim();
     let bad = |message: String| TextError::new(message, whole(text)).help(example(metric));
-    if matches!(
-        metric,
-        Metric::ErrorRate | Metric::Resends | Metric::Throughput
-    ) {
+    if !metric.is_time() {
         return match trimmed {
             "rate" => Ok(Aggregate::Rate),
             other => Err(bad(format!("`{other}` is not a figure of this metric"))),
@@ -96,7 +92,7 @@ fn limit(metric: Metric, text: &str) -> Result<f64, TextError> {
         || TextError::new(format!("`{trimmed}` is not a limit"), whole(text)).help(example(metric));
     match metric {
         // k6 writes milliseconds without a unit.
-        Metric::ResponseTime | Metric::ServiceTime => match number(trimmed) {
+        time if time.is_time() => match number(trimmed) {
             Some(ms) => Ok(ms),
             None => duration(text, MAX_WAIT).map(|d| d.as_secs_f64() * 1e3),
         },
@@ -109,7 +105,7 @@ fn limit(metric: Metric, text: &str) -> Result<f64, TextError> {
                 .filter(|n| *n <= 1.0)
                 .ok_or_else(bad)
         }
-        Metric::Throughput => number(trimmed.strip_suffix("/s").unwrap_or(trimmed)).ok_or_else(bad),
+        _ => number(trimmed.strip_suffix("/s").unwrap_or(trimmed)).ok_or_else(bad),
     }
 }
 

@@ -50,6 +50,8 @@ fn threshold_key(
     const METRICS: &[&str] = &[
         "response_time",
         "service_time",
+        "first_event",
+        "between_events",
         "error_rate",
         "resends",
         "throughput",
@@ -61,6 +63,8 @@ fn threshold_key(
     let metric = match name.trim() {
         "response_time" => Metric::ResponseTime,
         "service_time" => Metric::ServiceTime,
+        "first_event" => Metric::FirstEvent,
+        "between_events" => Metric::BetweenEvents,
         "error_rate" => Metric::ErrorRate,
         "resends" => Metric::Resends,
         "throughput" => Metric::Throughput,
@@ -71,39 +75,59 @@ fn threshold_key(
             return None;
         }
     };
+    let step = step_of(&key.value, metric, rest, workload);
+    let noted = |error: TextError| {
+        problems.push(key.span.text_problem("threshold", &key.value, &error));
+    };
+    step.map_err(noted).ok().map(|step| (metric, step))
+}
+
+/// The step that a threshold is narrowed to by what stands behind `{`, if it is.
+fn step_of(
+    key: &str,
+    metric: Metric,
+    rest: Option<&str>,
+    workload: &Workload,
+) -> Result<Option<String>, TextError> {
+    let of_events = matches!(metric, Metric::FirstEvent | Metric::BetweenEvents);
+    let wrong = |message: &str, help: &str| {
+        let error = TextError::new(message, 0..key.len());
+        Err(error.help(help))
+    };
     let Some(rest) = rest else {
-        return Some((metric, None));
+        return match of_events {
+            true => wrong(
+                "times of events are of one step",
+                &format!("write `{}{{step:…}}`", key.trim()),
+            ),
+            false => Ok(None),
+        };
     };
     if metric == Metric::Resends {
-        let error = TextError::new(
+        return wrong(
             "resends are counted for all steps together",
-            0..key.value.len(),
-        )
-        .help("write `resends`");
-        problems.push(key.span.text_problem("threshold", &key.value, &error));
-        return None;
+            "write `resends`",
+        );
     }
-    let step = rest
-        .strip_suffix('}')
-        .and_then(|r| r.trim().strip_prefix("step:"));
-    let Some(step) = step.map(str::trim) else {
-        let error = TextError::new("only a step can narrow a threshold", 0..key.value.len())
-            .help("write `response_time{step:Log in}`");
-        problems.push(key.span.text_problem("threshold", &key.value, &error));
-        return None;
+    let inside = rest.strip_suffix('}').map(str::trim);
+    let Some(name) = inside.and_then(|inside| inside.strip_prefix("step:")) else {
+        return wrong(
+            "only a step can narrow a threshold",
+            "write `response_time{step:Log in}`",
+        );
     };
-    let names: Vec<&str> = workload
-        .session
-        .steps
-        .iter()
-        .map(|s| s.name.as_str())
-        .collect();
-    if !names.contains(&step) {
-        let (message, help) = unknown_name("step", step, &names);
-        let at = key.value.find(step).unwrap_or(0);
-        let error = TextError::new(message, at..at + step.len()).help(help);
-        problems.push(key.span.text_problem("threshold", &key.value, &error));
-        return None;
+    let name = name.trim();
+    let at = key.find(name).unwrap_or(0);
+    let at = at..at + name.len();
+    let steps = &workload.session.steps;
+    let Some(step) = steps.iter().find(|step| step.name == name) else {
+        let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+        let (message, help) = unknown_name("step", name, &names);
+        return Err(TextError::new(message, at).help(help));
+    };
+    if of_events && step.requests.iter().all(|one| one.events.is_none()) {
+        let error = TextError::new("this step doesn't listen for events", at);
+        return Err(error.help("a request listens that says `events`"));
     }
-    Some((metric, Some(step.to_owned())))
+    Ok(Some(name.to_owned()))
 }
