@@ -1,19 +1,21 @@
 //! One thread that accepts connections and has them served, with its own listener and event loop.
 
 use std::io;
-use std::net::{IpAddr, TcpListener};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::admission::{Admission, Slot};
 use crate::arrival::{Origin, arrive};
+use crate::listen::Listener;
 
 /// How long a thread stays away from its listener after an error, such as too many open files.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -111,66 +113,98 @@ impl<H> Accepting<H> {
 /// # Errors
 /// When the system has no event loop to give, or the listener can't be used with one.
 pub fn run<H: Serve>(
-    listener: TcpListener,
+    listener: Listener,
     shared: &Arc<Accepting<H>>,
     stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    event_loop()?.block_on(accept_all(listener, shared, stop))
+}
+
+/// The event loop of a thread that serves connections.
+pub(crate) fn event_loop() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
-        .build()?;
-    runtime.block_on(accept_all(listener, shared, stop))
+        .build()
 }
 
 async fn accept_all<H: Serve>(
-    listener: TcpListener,
+    listener: Listener,
     shared: &Arc<Accepting<H>>,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    // The connections of a thread watch a signal of its own: polled with every request, the
-    // server's would be fought over by all threads.
-    let (stop_here, stopping) = watch::channel(false);
-    let on_thread = Arc::new(AtomicUsize::new(0));
-    let mut connections = JoinSet::new();
+    let Listener { socket, accepted } = listener;
+    let socket = tokio::net::TcpListener::from_std(socket)?;
+    let mut connections = Connections::new(shared, 0);
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            arrived = socket.accept() => match arrived {
                 Ok((stream, peer)) => {
-                    let from = (peer.ip(), &on_thread);
-                    admit((stream, from), shared, &stopping, &mut connections);
+                    accepted.fetch_add(1, Relaxed);
+                    connections.admit(stream, peer.ip());
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
-            Some(_) = connections.join_next() => {}
+            () = connections.ended() => {}
             _ = stop.wait_for(|stop| *stop) => break,
         }
     }
-    drop(listener);
-    stop_here.send_replace(true);
-    let drained = async { while connections.join_next().await.is_some() {} };
-    // Past the deadline, the rest is cut off when the set is dropped.
-    let _ = tokio::time::timeout(shared.shutdown_timeout, drained).await;
+    drop(socket);
+    connections.finish().await;
     Ok(())
 }
 
-fn admit<H: Serve>(
-    (stream, (peer, on_thread)): (TcpStream, (IpAddr, &Arc<AtomicUsize>)),
-    shared: &Arc<Accepting<H>>,
-    stopping: &watch::Receiver<bool>,
-    connections: &mut JoinSet<()>,
-) {
-    let Some(slot) = shared.admission.enter(peer, shared.proxies_say) else {
-        shared.handler.refused();
-        return;
-    };
-    let open = OpenConnection::count(shared, on_thread);
-    let (shared, stopping) = (Arc::clone(shared), stopping.clone());
-    let on_thread = Arc::clone(on_thread);
-    connections.spawn(async move {
-        let _open = open;
-        serve((stream, peer, slot), on_thread, &shared, stopping).await;
-    });
+/// The connections of one thread.
+pub(crate) struct Connections<H: Serve> {
+    shared: Arc<Accepting<H>>,
+    /// They watch a signal of their own: polled with every request, the server's would be fought over by
+    /// all threads.
+    stop: watch::Sender<bool>,
+    on_thread: Arc<AtomicUsize>,
+    tasks: JoinSet<()>,
+}
+
+impl<H: Serve> Connections<H> {
+    /// None yet, on a thread that does so many other things.
+    pub(crate) fn new(shared: &Arc<Accepting<H>>, others: usize) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            stop: watch::channel(false).0,
+            on_thread: Arc::new(AtomicUsize::new(others)),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    /// Serves one, if there is room for it.
+    pub(crate) fn admit(&mut self, stream: TcpStream, peer: IpAddr) {
+        let shared = Arc::clone(&self.shared);
+        let Some(slot) = shared.admission.enter(peer, shared.proxies_say) else {
+            shared.handler.refused();
+            return;
+        };
+        let open = OpenConnection::count(&shared, &self.on_thread);
+        let (on_thread, stopping) = (Arc::clone(&self.on_thread), self.stop.subscribe());
+        self.tasks.spawn(async move {
+            let _open = open;
+            serve((stream, peer, slot), on_thread, &shared, stopping).await;
+        });
+    }
+
+    /// Waits until one has ended; for ever where there is none.
+    pub(crate) async fn ended(&mut self) {
+        if self.tasks.join_next().await.is_none() {
+            std::future::pending().await
+        }
+    }
+
+    /// Waits until the requests under way are answered, or the deadline has come.
+    pub(crate) async fn finish(mut self) {
+        self.stop.send_replace(true);
+        let tasks = &mut self.tasks;
+        let drained = async { while tasks.join_next().await.is_some() {} };
+        // Past the deadline, the rest is cut off when the set is dropped.
+        let _ = tokio::time::timeout(self.shared.shutdown_timeout, drained).await;
+    }
 }
 
 async fn serve<H: Serve>(

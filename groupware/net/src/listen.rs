@@ -2,11 +2,40 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 
 const BACKLOG: i32 = 4096;
+
+/// A thread's listener, and how many connections that thread took from it.
+#[derive(Debug)]
+pub struct Listener {
+    pub(crate) socket: TcpListener,
+    pub(crate) accepted: Arc<AtomicU64>,
+}
+
+impl From<TcpListener> for Listener {
+    fn from(socket: TcpListener) -> Self {
+        let accepted = Arc::default();
+        Self { socket, accepted }
+    }
+}
+
+impl Listener {
+    /// The same listener, for [`crate::stand_in`].
+    ///
+    /// # Errors
+    /// When the process may have no more descriptors.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            socket: self.socket.try_clone()?,
+            accepted: Arc::clone(&self.accepted),
+        })
+    }
+}
 
 /// So many listeners on the same port, one for each thread; the system spreads connections over
 /// them. Gives the address too, for port 0 takes any free port.

@@ -18,7 +18,8 @@ use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
 use groupware_jobs::{ChangeRetention, Departures, Jobs, LookupSweep};
 use groupware_net::{
-    self as net, Accepting, Admission, Certificate, Known, Pace, TlsAcceptor, descriptors, listen,
+    self as net, Accepting, Admission, Certificate, Known, Listener, Pace, TlsAcceptor,
+    descriptors, listen,
 };
 use groupware_service::Service;
 use groupware_store::FolderLock;
@@ -34,9 +35,9 @@ use crate::stored;
 
 /// Descriptors kept for files and listeners.
 const RESERVED_DESCRIPTORS: u64 = 256 + (Upload::DESCRIPTORS * (STREAMS + AT_HAND)) as u64;
-/// A thread has its listener, its poller, the poller's waker, and a reader of the store with three
-/// files.
-const DESCRIPTORS_OF_THREAD: u64 = 6;
+/// A thread has its listener, also for who stands in for it, its poller, the poller's waker, and a reader
+/// of the store with three files.
+const DESCRIPTORS_OF_THREAD: u64 = 7;
 /// Most threads that serve connections.
 const MAX_THREADS: usize = 1024;
 
@@ -140,13 +141,28 @@ impl Server {
         listeners: Vec<TcpListener>,
         shared: &Arc<Accepting<HttpServer>>,
     ) -> io::Result<()> {
+        let listeners: Vec<Listener> = listeners.into_iter().map(Listener::from).collect();
+        let seen = listeners.iter().map(Listener::try_clone);
+        let seen = seen.collect::<io::Result<Vec<_>>>()?;
         for (number, listener) in listeners.into_iter().enumerate() {
             let (shared, stop) = (Arc::clone(shared), self.stop.subscribe());
-            let thread = std::thread::Builder::new()
-                .name(format!("http-{number}"))
-                .spawn(move || net::run(listener, &shared, stop))?;
-            self.threads.push(thread);
+            self.spawn_thread(format!("http-{number}"), move || {
+                net::run(listener, &shared, stop)
+            })?;
         }
+        let (shared, stop) = (Arc::clone(shared), self.stop.subscribe());
+        self.spawn_thread("http-stand-in".to_owned(), move || {
+            net::stand_in(seen, &shared, stop)
+        })
+    }
+
+    fn spawn_thread(
+        &mut self,
+        name: String,
+        run: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        let thread = std::thread::Builder::new().name(name).spawn(run)?;
+        self.threads.push(thread);
         Ok(())
     }
 
@@ -262,7 +278,8 @@ impl std::fmt::Debug for Server {
 /// As many connections as the configuration says, or as there are descriptors for, of HTTP; and of SMTP,
 /// which has a quarter of those at most.
 fn connections(config: &Config, thread_count: usize) -> (usize, usize) {
-    let all = descriptors(RESERVED_DESCRIPTORS, DESCRIPTORS_OF_THREAD, thread_count);
+    let threads = thread_count + 1;
+    let all = descriptors(RESERVED_DESCRIPTORS, DESCRIPTORS_OF_THREAD, threads);
     let has_smtp = config.smtp_listen.is_some() || config.submission_listen.is_some();
     let smtp = match has_smtp {
         true => config.smtp_limits.connections.min(all / 4),

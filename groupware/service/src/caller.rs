@@ -131,7 +131,7 @@ impl Caller {
     }
 
     /// Whether the thread serves no other connection, so that it may wait for the disk itself. Who
-    /// connects meanwhile waits for the disk once.
+    /// connects meanwhile waits too, until another thread stands in for this one.
     pub fn may_block(&self) -> bool {
         let connection = self.0.connection.as_ref();
         connection.is_some_and(|connection| connection.on_thread.load(Relaxed) == 1)

@@ -1,6 +1,7 @@
 //! A disk as a test holds it.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
@@ -165,8 +166,11 @@ impl Crashes<'_> {
         let mut talk = self.disk.talk.lock().expect("nobody panics with it");
         match talk.hear() {
             Ok(Tell::Image { folder, call }) => {
-                let known = known();
+                // Who fails may wait for the program under test to end, and that for the disk.
+                let known = catch_unwind(AssertUnwindSafe(known));
                 talk.say(&Ask::GoOn).expect("the disk's process listens");
+                drop(talk);
+                let known = known.unwrap_or_else(|panic| resume_unwind(panic));
                 Some(Crash {
                     folder,
                     call,

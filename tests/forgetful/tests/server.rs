@@ -5,7 +5,6 @@
 mod common;
 
 use std::fs;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -87,17 +86,6 @@ fn status(client: &mut Client, path: &str) -> u16 {
     answer.expect("the server answers").status
 }
 
-/// A connection that is answered. One that the kernel gave to the thread that is stuck in a commit is not.
-fn answered(address: SocketAddr) -> Client {
-    for _ in 0..8 {
-        let mut client = Client::admin(address).expect("the server listens");
-        if client.send("GET", "/healthz", &[], b"").is_ok() {
-            return client;
-        }
-    }
-    panic!("no connection is answered");
-}
-
 /// A disk that refuses syncs, then writes, then both for want of room: what isn't durable is refused, reads
 /// and `/healthz` go on, `/readyz` says no, and all is well again once the disk is, without a new start.
 #[test]
@@ -170,17 +158,20 @@ fn a_server_says_that_its_disk_hangs() {
     let (data, beside, below) = (disk.path().join("data"), scratch(), scratch());
     let world = World::start(&data, beside.path());
     let address = world.server().address();
+    let register = move |name: &str| {
+        let mut client = Client::admin(address).expect("the server listens");
+        let record = json!({ "type": "service", "service-name": name });
+        let answer = client.request("POST", "/lookup/records", &record);
+        answer.expect("the server answers").status
+    };
+    // What is read to register another is in memory then: the first call that hangs is the commit's.
+    assert_eq!(register("before"), 200);
     let mut hangs = disk.crashes(1, 1, below.path());
     std::thread::scope(|scope| {
-        let stuck = scope.spawn(move || {
-            let mut client = Client::admin(address).expect("the server listens");
-            let record = json!({ "type": "service", "service-name": "stuck" });
-            let answer = client.request("POST", "/lookup/records", &record);
-            answer.expect("the server answers").status
-        });
+        let stuck = scope.spawn(move || register("stuck"));
         // No call of the file system returns before this does.
         hangs.next(|| {
-            let mut watch = answered(address);
+            let mut watch = Client::admin(address).expect("the server listens");
             wait_until(LIMIT, "a commit is taken for stuck", || {
                 status(&mut watch, "/readyz") == 503
             });

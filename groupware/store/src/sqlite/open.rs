@@ -88,6 +88,7 @@ pub(crate) fn open(
     })?;
     let log_ahead = LogAhead::new(&file);
     let writer = SqliteWriter::new(connection, checkpointer, log_ahead, changes).map_err(failed)?;
+    pool.open_spares();
     Ok((pool, writer))
 }
 

@@ -17,6 +17,8 @@ use crate::{Engine, Record, Show, Snapshot, StoreError, Walk};
 
 /// Most connections kept open without work.
 const IDLE_CONNECTIONS: usize = 128;
+/// Connections that are open from the start: for a sweep or two that read for long, and for others.
+const SPARE_CONNECTIONS: usize = 4;
 
 const GET: &str = "SELECT revision, value FROM records WHERE partition = ?1 AND key = ?2";
 const SCAN_FROM: &str = "SELECT key, revision, value FROM records
@@ -51,6 +53,13 @@ impl ReadPool {
             idle: Mutex::new(Vec::new()),
             _lock: lock,
         }
+    }
+
+    /// Opens some connections before they are needed: one that is opened while the disk hangs hangs with it.
+    /// What can't be opened yet is when it is needed, and says why then.
+    pub(super) fn open_spares(&self) {
+        let open = |_| self.begin().inspect(|session| drop(session.get("", b"")));
+        let _at_once: Vec<_> = (0..SPARE_CONNECTIONS).map(open).collect();
     }
 
     /// Starts a read transaction; its snapshot is taken by its first read.
