@@ -2,11 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use lab_study::{Bytes, Environment, Files};
+
+use crate::watched::Watched;
 
 /// No study, workload, or table of figures is larger; a wrong path shall not fill the memory.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -16,15 +17,6 @@ const MAX_NAMES: usize = 10_000;
 
 /// Reads paths as the shell gives them.
 pub(crate) struct Disk;
-
-/// A file that is read a row at a time.
-struct Rows(File);
-
-impl Bytes for Rows {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read_at(buffer, offset)
-    }
-}
 
 /// As [`Disk`], for who runs what is read: values of the environment are told, and those that lack are
 /// missed before anything starts.
@@ -76,7 +68,7 @@ impl Files for Disk {
                 "this is no file",
             ));
         }
-        Ok(Arc::new(Rows(file)))
+        Ok(Arc::new(Watched::new(path, file)?))
     }
 
     fn names(&self, folder: &str) -> Vec<String> {

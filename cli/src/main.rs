@@ -19,6 +19,7 @@ mod size;
 mod state;
 mod talk;
 mod trying;
+mod watched;
 mod width;
 mod words;
 

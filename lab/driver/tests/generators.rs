@@ -44,11 +44,12 @@ fn main() {
 
 const WORKLOAD: &str = "
 workload: test
+data: users.csv
 user:
   me: '{{ index }}'
 setup:
   - step: First
-    request: GET /setup/{{ me }}
+    request: GET /setup/{{ me }}/{{ row }}
   - step: Second
     request: PUT /second/{{ me }}
     body: { file: attached.bin }
@@ -67,12 +68,19 @@ fn attached() -> Vec<u8> {
     (0..1_300_000).map(|at| (at / 3) as u8).collect()
 }
 
+/// The same.
+fn rows() -> Vec<u8> {
+    let row = |at| format!("{},{}\n", at * 3, "x".repeat(99));
+    format!("row,other\n{}", (0..7_000).map(row).collect::<String>()).into()
+}
+
 struct OneFile;
 
 impl lab_study::Files for OneFile {
     fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
         Ok(match path {
             "attached.bin" => attached(),
+            "users.csv" => rows(),
             _ => WORKLOAD.into(),
         })
     }
@@ -203,6 +211,11 @@ fn setup_has_one_barrier() {
         sent.all(|seen| seen.bytes == attached()),
         "each generator has the file"
     );
+    let mut rows: Vec<String> = server.lines();
+    rows.retain(|line| line.starts_with("GET /setup/"));
+    rows.sort();
+    let expected = (0..8).map(|user| format!("GET /setup/{user}/{}", user * 3));
+    assert_eq!(rows, expected.collect::<Vec<_>>());
 }
 
 fn arrivals_are_shared() {

@@ -42,14 +42,30 @@ pub struct Data {
     pub columns: Vec<(u32, Slot)>,
     /// Number of rows, at least one.
     pub rows: u64,
+    /// Length of the file, bytes.
+    #[serde(default)]
+    pub length: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// Where the rows are; nothing where the workload came from another process.
+    /// Where the rows are; nothing where the workload came from another process and its files did not yet.
     #[serde(skip)]
     pub table: Option<Arc<Table>>,
 }
 
 impl Data {
+    /// Gives it its rows.
+    ///
+    /// # Errors
+    /// In words: what is wrong with them, or that they are those of another file.
+    pub fn fill(&mut self, bytes: Arc<dyn Bytes>) -> Result<(), String> {
+        let table = Table::scan(&self.file, bytes).map_err(|error| error.to_string())?;
+        if table.sha256() != self.sha256 || table.rows() != self.rows {
+            return Err("it is another file than was said".to_owned());
+        }
+        self.table = Some(Arc::new(table));
+        Ok(())
+    }
+
     /// The values of the row with this number, in the order of [`Data::columns`]. Users are numbered from
     /// 0, and so are the sessions of a trial.
     ///

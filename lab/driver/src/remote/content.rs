@@ -1,9 +1,11 @@
-//! The content of the files that a drive's requests carry, on its way to a generator: in frames behind the
-//! first message, so that no message grows with it.
+//! The content of the files that a drive's workload takes from, on its way to a generator: those that requests
+//! carry, then the rows. In frames behind the first message, so that no message grows with it.
 
+use std::fs::File;
+use std::io::{self, Write};
 use std::sync::Arc;
 
-use lab_workload::{Attached, MAX_ATTACHED_BYTES, Workload};
+use lab_workload::{Data, MAX_ATTACHED_BYTES, Workload};
 
 use super::channel::{FrameSink, FrameSource};
 use super::error::MessageError;
@@ -11,15 +13,38 @@ use crate::drive::Drive;
 
 /// Bytes of a frame.
 const PIECE: usize = 512 << 10;
+/// Most bytes of a file of rows.
+const MAX_ROWS_BYTES: u64 = 64 << 30;
+/// Where rows are kept, in files without a name: on a disk, where a machine keeps `/tmp` in memory.
+const ROWS_IN: [&str; 2] = ["/var/tmp", "/tmp"];
+
+/// How many bytes there are.
+pub(super) fn bytes(workload: &Workload) -> u64 {
+    let files: u64 = workload.files.iter().map(|file| file.length).sum();
+    files + workload.data.as_ref().map_or(0, |data| data.length)
+}
 
 /// Sends all of it.
 pub(super) fn send(
     workload: &Workload,
     to: &mut (impl FrameSink + ?Sized),
 ) -> Result<(), MessageError> {
-    let contents = workload.files.iter().map(Attached::content);
+    let contents = workload.files.iter().map(|file| file.content());
     for piece in contents.flat_map(|content| content.chunks(PIECE)) {
         to.send(piece)?;
+    }
+    let Some(table) = workload.data.as_ref().and_then(|data| data.table.as_ref()) else {
+        return Ok(());
+    };
+    let (mut at, mut piece) = (0, vec![0; PIECE]);
+    while at < table.length() {
+        let room = (table.length() - at).min(PIECE as u64) as usize;
+        let count = table.bytes().read_at(at, &mut piece[..room])?;
+        if count == 0 {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        to.send(&piece[..count])?;
+        at += count as u64;
     }
     Ok(())
 }
@@ -29,23 +54,62 @@ pub(super) fn receive(
     drive: &mut Drive,
     from: &mut (impl FrameSource + ?Sized),
 ) -> Result<(), MessageError> {
-    let files = &mut Arc::make_mut(&mut drive.workload).files;
-    let nonsense = |text: String| Err(MessageError::Nonsense(text));
+    let workload = Arc::make_mut(&mut drive.workload);
     let mut left = MAX_ATTACHED_BYTES;
-    for file in files {
+    for file in &mut workload.files {
         if file.length > left {
-            return nonsense(format!("more bytes of files than {MAX_ATTACHED_BYTES}"));
+            let text = format!("more bytes of files than {MAX_ATTACHED_BYTES}");
+            return Err(MessageError::Nonsense(text));
         }
         left -= file.length;
         let mut content = Vec::new();
-        while (content.len() as u64) < file.length {
-            match from.receive()? {
-                Some(piece) if !piece.is_empty() => content.extend_from_slice(&piece),
-                _ => return nonsense(format!("{} ends early", file.name)),
-            }
-        }
+        pieces(from, (&file.name, file.length), |piece| {
+            content.extend_from_slice(piece);
+            Ok(())
+        })?;
         if !file.fill(content) {
-            return nonsense(format!("{} is another file than was said", file.name));
+            let text = format!("{} is another file than was said", file.name);
+            return Err(MessageError::Nonsense(text));
+        }
+    }
+    match &mut workload.data {
+        Some(data) => rows(Arc::make_mut(data), from),
+        None => Ok(()),
+    }
+}
+
+/// Takes rows in, which stay on the disk.
+fn rows(data: &mut Data, from: &mut (impl FrameSource + ?Sized)) -> Result<(), MessageError> {
+    if data.length > MAX_ROWS_BYTES {
+        let text = format!("{} has more bytes than {MAX_ROWS_BYTES}", data.file);
+        return Err(MessageError::Nonsense(text));
+    }
+    let mut file = nameless()?;
+    pieces(from, (&data.file, data.length), |piece| {
+        Ok(file.write_all(piece)?)
+    })?;
+    let filled = data.fill(Arc::new(file));
+    filled.map_err(|why| MessageError::Nonsense(format!("{}: {why}", data.file)))
+}
+
+fn nameless() -> io::Result<File> {
+    let [first, second] = ROWS_IN;
+    tempfile::tempfile_in(first).or_else(|_| tempfile::tempfile_in(second))
+}
+
+/// Hands on what comes until it is the length of the file of this name.
+fn pieces(
+    from: &mut (impl FrameSource + ?Sized),
+    (name, mut left): (&str, u64),
+    mut take: impl FnMut(&[u8]) -> Result<(), MessageError>,
+) -> Result<(), MessageError> {
+    while left > 0 {
+        match from.receive()? {
+            Some(piece) if !piece.is_empty() && piece.len() as u64 <= left => {
+                take(&piece)?;
+                left -= piece.len() as u64;
+            }
+            _ => return Err(MessageError::Nonsense(format!("{name} ends early"))),
         }
     }
     Ok(())

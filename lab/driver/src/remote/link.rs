@@ -28,12 +28,17 @@ use crate::part::Part;
 use crate::report::Report;
 use crate::script::Script;
 
-/// How long a generator may take to say that its workers are there.
-const READY_WITHIN: Duration = Duration::from_secs(60);
+/// How long a generator may take to say that its workers are there, with files to take in at a MiB/s.
+fn ready_within(workload: &Workload) -> Duration {
+    Duration::from_secs(60 + (content::bytes(workload) >> 20))
+}
 
 /// Running generators.
 #[derive(Debug)]
-pub(crate) struct Links(Vec<Link>);
+pub(crate) struct Links {
+    links: Vec<Link>,
+    ready_within: Duration,
+}
 
 struct Link {
     place: Arc<dyn Place>,
@@ -68,28 +73,32 @@ impl Links {
         let parts = Part::by_weights(&weights);
         let parts = parts.ok_or(DriverError::Drive("its generators have no parts"))?;
         let workload = Message::new(&common.drive.workload).map_err(|e| unsendable(e.into()))?;
-        let (mut links, mut first) = (Self(Vec::new()), 0);
+        let mut links = Self {
+            links: Vec::new(),
+            ready_within: ready_within(&common.drive.workload),
+        };
+        let mut first = 0;
         for (peer, part) in peers.into_iter().zip(parts) {
             let wire = part_of(common.drive, &workload, part, &peer);
             let start = Start::new(&wire).map_err(unsendable)?;
             let workers = workers(common.drive, &peer);
             let inbox = Inbox::new(common.drive, common.script, (first, workers), common.queue);
             first += workers;
-            links.0.push(Link::open(common, peer, start, inbox)?);
+            links.links.push(Link::open(common, peer, start, inbox)?);
         }
         Ok(links)
     }
 
     /// Workers over all generators.
     pub(crate) fn workers(&self) -> usize {
-        self.0.iter().map(|link| link.workers).sum()
+        self.links.iter().map(|link| link.workers).sum()
     }
 
     /// Awaits that all workers are there; gives those of this machine.
     pub(crate) fn threads(&self) -> Result<Vec<WorkerThread>, DriverError> {
         let mut threads = Vec::new();
-        for link in &self.0 {
-            let tids = match link.ready.recv_timeout(READY_WITHIN) {
+        for link in &self.links {
+            let tids = match link.ready.recv_timeout(self.ready_within) {
                 Ok(ready) => ready?,
                 Err(_) => return Err(failed(&*link.place, "did not say that it is ready")),
             };
@@ -102,14 +111,14 @@ impl Links {
 
     /// How long before the trial's 0 it is to be told of.
     pub(crate) fn notice(&self) -> Duration {
-        let notices = self.0.iter().map(|link| link.place.notice());
+        let notices = self.links.iter().map(|link| link.place.notice());
         notices.max().unwrap_or_default()
     }
 
     /// Awaits that all generators that must say so know of the trial's 0, until a quarter of the
     /// notice is left; then awaits that moment itself.
     pub(crate) fn arm(&self, clock: Clock, zero: Duration) -> Result<(), DriverError> {
-        let must = || self.0.iter().filter(|link| link.place.must_arm());
+        let must = || self.links.iter().filter(|link| link.place.must_arm());
         let until = zero.saturating_sub(self.notice() / 4);
         for link in must() {
             let left = until.saturating_sub(clock.now());
@@ -130,7 +139,7 @@ impl Links {
     /// Awaits the end of all generators; their workers have ended, or been told to.
     pub(crate) fn close(mut self) -> Result<(), DriverError> {
         let mut failed = None;
-        for link in self.0.drain(..) {
+        for link in self.links.drain(..) {
             let ended = link.reports.join().map_err(|_| DriverError::Panicked)?;
             link.orders.join().map_err(|_| DriverError::Panicked)?;
             failed = failed.or(ended);
@@ -141,7 +150,7 @@ impl Links {
 
 impl Drop for Links {
     fn drop(&mut self) {
-        self.0.iter().for_each(|link| link.place.kill());
+        self.links.iter().for_each(|link| link.place.kill());
     }
 }
 

@@ -45,6 +45,7 @@ pub(super) fn data(
         unique,
         columns,
         rows: table.rows(),
+        length: table.length(),
         sha256: table.sha256().to_owned(),
         table: Some(Arc::new(table)),
     })

@@ -97,16 +97,6 @@ pub(super) fn check_cells(
 fn no_rows(file: &StudyFile, workload: &Workload, load: &LoadSpec) -> Option<Problem> {
     let data = workload.data.as_ref()?;
     let place = file.load.span.first_line();
-    if load.generators > 1 {
-        let message = format!(
-            "rows of {} are not sent to generators of their own",
-            data.file
-        );
-        return Some(Problem {
-            help: Some("leave `generators` out".to_owned()),
-            ..place.problem(message, "this load")
-        });
-    }
     if data.unique && data.each == Each::User && u64::from(load.users) > data.rows {
         let (users, rows) = (load.users, data.rows);
         let message = format!(

@@ -1,7 +1,9 @@
 //! A file of rows: CSV with a line of names, or JSON Lines, whose first object names the columns.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -34,6 +36,12 @@ impl Bytes for Vec<u8> {
     }
 }
 
+impl Bytes for File {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        FileExt::read_at(self, buffer, offset)
+    }
+}
+
 /// How the rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -49,6 +57,8 @@ pub struct Table {
     rows: u64,
     /// Where the rows 0, 64, 128, … begin, then where the last one ends.
     places: Vec<u64>,
+    /// Length of the file, bytes.
+    length: u64,
     sha256: String,
 }
 
@@ -84,6 +94,7 @@ impl Table {
             columns: Vec::new(),
             rows: 0,
             places: Vec::new(),
+            length: 0,
             sha256: String::new(),
         };
         let mut hashed = Hashed {
@@ -100,6 +111,7 @@ impl Table {
         }
         // What lies behind the last row counts, too.
         io::copy(&mut hashed, &mut io::sink())?;
+        table.length = hashed.at;
         let hash = hashed.hash.finalize();
         table.sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(table)
@@ -109,6 +121,18 @@ impl Table {
     #[must_use]
     pub fn columns(&self) -> &[String] {
         &self.columns
+    }
+
+    /// The file itself.
+    #[must_use]
+    pub fn bytes(&self) -> &dyn Bytes {
+        &*self.bytes
+    }
+
+    /// Length of the file, bytes.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
     }
 
     /// Number of rows.
