@@ -15,8 +15,9 @@ const MOST: u64 = 1 << 14;
 #[derive(Debug, Clone)]
 pub struct Undelayed {
     width: f64,
-    /// What all delays have in common, beyond what is usual.
+    /// What all delays have in common, and what they have on average, beyond what is usual.
     shift: f64,
+    mean: f64,
     /// Parts of the measured times, and of the same without delays, up to the end of each place.
     measured: Vec<f64>,
     undelayed: Vec<f64>,
@@ -40,6 +41,11 @@ impl Undelayed {
             .max(last / MOST)
             .max(1);
         let common = delays.value_at_quantile(0.5).max(usual);
+        let beyond = delays.iter_recorded().map(|delay| {
+            let beyond = delay.value_iterated_to().saturating_sub(usual);
+            exact(beyond) * part_of(delay.count_since_last_iteration(), delays.len())
+        });
+        let mean = beyond.sum();
         let places = usize::try_from(last / width + 1).ok()?;
         let counts = |histogram: &Histogram<u64>, less: u64| {
             let mut counts = vec![0_u64; places];
@@ -65,6 +71,7 @@ impl Undelayed {
         Some(Self {
             width: exact(width),
             shift: exact(common - usual),
+            mean,
             undelayed: undelayed(&measured, &delays),
             measured,
         })
@@ -76,6 +83,12 @@ impl Undelayed {
         let measured = self.quantile(&self.measured, p)?;
         let undelayed = self.quantile(&self.undelayed, p)?;
         Some((measured - undelayed + self.shift).min(measured))
+    }
+
+    /// How much longer the mean was by the delays.
+    #[must_use]
+    pub fn added_to_mean(&self) -> f64 {
+        self.mean
     }
 
     /// Within the place that holds it, times lie evenly.
@@ -185,6 +198,9 @@ mod tests {
         let (_, all, delays) = measured(spread, |_| 80.0);
         let usual = Undelayed::new(&all, &delays, 100, 0.99).unwrap();
         assert_eq!(usual.added(0.5), Some(0.0), "what is usual stays in");
+        assert!(usual.added_to_mean().abs() < f64::EPSILON);
+        let beyond = Undelayed::new(&all, &delays, 50, 0.99).unwrap();
+        assert!((beyond.added_to_mean() - 30.0).abs() < 0.5);
     }
 
     #[test]

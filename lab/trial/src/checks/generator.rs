@@ -129,9 +129,8 @@ fn loop_lag(facts: &Facts<'_>) -> Option<Check> {
     let Some((p50, undelayed)) = p50.zip(Undelayed::new(times, lag, USUAL_LAG_US, 0.99)) else {
         return Some(not_judged(name, "too few samples, or no answers"));
     };
-    let mean_lag_us = (mean(lag)? - USUAL_LAG_US as f64).max(0.0);
-    let of_mean =
-        mean(times).and_then(|mean| lab_stats::ratio(mean_lag_us.min(mean) * 100.0, mean));
+    let of_mean = mean(times)
+        .and_then(|mean| lab_stats::ratio(undelayed.added_to_mean().min(mean) * 100.0, mean));
     let of_quantile = |p| {
         let measured = quantile(times, p)? as f64;
         lab_stats::ratio(undelayed.added(p)? * 100.0, measured)

@@ -86,7 +86,8 @@ impl Check {
     #[must_use]
     pub fn by(mut self, figures: Vec<Figure>) -> Self {
         if self.outcome >= CheckOutcome::Warn {
-            let beyond: Vec<String> = figures.iter().filter_map(beyond).collect();
+            let mut beyond: Vec<String> = figures.iter().filter_map(beyond).collect();
+            beyond.dedup();
             if !beyond.is_empty() {
                 self.evidence.push_str(&format!(" ({})", beyond.join("; ")));
             }
