@@ -74,14 +74,8 @@ runs as. Not in it: the admin token, and uploads under way, which their clients 
 pub(crate) struct BackupArgs {
     /// The folder of backups; new, empty, or with backups in it
     pub(crate) folder: PathBuf,
-    /// The data folder of the server
-    #[arg(
-        long,
-        env = "PLIMSOLL_DATA",
-        default_value = "plimsoll-data",
-        value_name = "DIR"
-    )]
-    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) server: DataFolder,
     /// Remove all backups but the newest N afterwards, and the attachments that only those had
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep: Option<u32>,
@@ -147,14 +141,8 @@ Examples:
 Each line is a log without a gap: a backup that was made while it was kept can be
 brought to any moment of it. `plimsoll serve --keep-changes 7d` keeps one.")]
 pub(crate) struct ChangesArgs {
-    /// The data folder of the server
-    #[arg(
-        long,
-        env = "PLIMSOLL_DATA",
-        default_value = "plimsoll-data",
-        value_name = "DIR"
-    )]
-    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) server: DataFolder,
 }
 
 #[derive(Debug, Args)]
@@ -167,7 +155,14 @@ version made can't be made shorter that way until this was done once, while no
 server runs on them. A second file is written meanwhile, and takes the place of
 the first when it is whole: whatever ends this before loses nothing.")]
 pub(crate) struct CompactArgs {
-    /// The data folder, which no server uses
+    #[command(flatten)]
+    pub(crate) server: DataFolder,
+}
+
+/// Where the server keeps its data.
+#[derive(Debug, Args)]
+pub(crate) struct DataFolder {
+    /// The data folder of the server
     #[arg(
         long,
         env = "PLIMSOLL_DATA",

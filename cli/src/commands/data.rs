@@ -70,7 +70,7 @@ fn backup(args: &BackupArgs) -> Result<Exit, Failure> {
         manifest,
         new_contents,
         new_bytes,
-    } = groupware_backup::take(&args.data, &args.folder, as_of).map_err(|e| failure(&e))?;
+    } = groupware_backup::take(&args.server.data, &args.folder, as_of).map_err(|e| failure(&e))?;
     print(&format!(
         "{}: {} users, {} of records, {} ({} new, {})\n",
         manifest.name,
@@ -220,9 +220,9 @@ fn restore_at(
 
 /// Each log without a gap: from when to when, and what it takes.
 fn changes(args: &ChangesArgs) -> Result<Exit, Failure> {
-    let kept = groupware_backup::kept(&args.data).map_err(|error| failure(&error))?;
+    let kept = groupware_backup::kept(&args.server.data).map_err(|error| failure(&error))?;
     if kept.is_empty() {
-        let text = format!("{} has no changes kept", args.data.display());
+        let text = format!("{} has no changes kept", args.server.data.display());
         return Err(Failure::text(Exit::BadInput, text)
             .hint("`plimsoll serve --keep-changes 7d` keeps them from its start on"));
     }
@@ -236,7 +236,7 @@ fn changes(args: &ChangesArgs) -> Result<Exit, Failure> {
 fn compact(args: &CompactArgs) -> Result<Exit, Failure> {
     let style = ProgressStyle::with_template("{bar:30} {bytes} of {total_bytes} in {elapsed}");
     let bar = ProgressBar::new(0).with_style(style.expect("the template is right"));
-    let compacted = groupware_backup::compact(&args.data, |written, all| {
+    let compacted = groupware_backup::compact(&args.server.data, |written, all| {
         bar.set_length(all);
         bar.set_position(written.min(all));
     });
@@ -254,7 +254,7 @@ fn compact(args: &CompactArgs) -> Result<Exit, Failure> {
     } = compacted;
     print(&format!(
         "{}: {} of records before, {} now\n",
-        args.data.display(),
+        args.server.data.display(),
         size(before_bytes),
         size(after_bytes),
     ))
