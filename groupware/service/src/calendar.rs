@@ -31,7 +31,7 @@ pub async fn change(
     let (now, uptime) = (service.now_s(), service.uptime());
     let ids = Ids::from_random(service.random_bits());
     let (caller, mailbox) = (owner.caller(), owner.mailbox());
-    let look = Look::new(&service.quotas, (caller, mailbox), uptime);
+    let look = Look::new(uptime);
     let changed = change::change(service, caller, |snapshot| {
         let decision = decide(&Context {
             snapshot,
@@ -40,8 +40,13 @@ pub async fn change(
             now,
             ids,
         })?;
-        look.at(snapshot, &decision.batch)?
-            .map_err(|full| refusal(&full, mailbox))?;
+        look.at(
+            &service.quotas,
+            (caller, mailbox),
+            snapshot,
+            &decision.batch,
+        )?
+        .map_err(|full| refusal(&full, mailbox))?;
         Ok((decision.batch, decision.entry))
     });
     changed.await

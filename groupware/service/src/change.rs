@@ -1,5 +1,8 @@
 //! From a decision to a durable change: read a snapshot, decide, commit; on a conflict again.
 
+use std::future::ready;
+use std::sync::Arc;
+
 use groupware_store::{Batch, CommitError, Snapshot, StoreError};
 
 use crate::caller::Caller;
@@ -42,10 +45,42 @@ pub async fn change<T, E: From<StoreError>>(
     caller: &Caller,
     decide: impl Fn(&dyn Snapshot) -> Result<(Batch, T), E>,
 ) -> Result<T, ChangeError<E>> {
+    let decide = || ready(service.store().read(&decide));
+    commit(service, caller, decide).await
+}
+
+/// The same where deciding takes long: that is done apart from whoever else is served.
+///
+/// # Errors
+/// As [`change`].
+pub(crate) async fn change_aside<T, E>(
+    service: &Service,
+    caller: &Caller,
+    decide: impl Fn(&dyn Snapshot) -> Result<(Batch, T), E> + Send + Sync + 'static,
+) -> Result<T, ChangeError<E>>
+where
+    T: Send + 'static,
+    E: From<StoreError> + Send + 'static,
+{
+    let decide = Arc::new(decide);
+    let decide = || {
+        let decide = Arc::clone(&decide);
+        service.read(caller, true, move |snapshot| decide(snapshot))
+    };
+    commit(service, caller, decide).await
+}
+
+async fn commit<T, E, D>(
+    service: &Service,
+    caller: &Caller,
+    decide: impl Fn() -> D,
+) -> Result<T, ChangeError<E>>
+where
+    D: Future<Output = Result<(Batch, T), E>>,
+{
     let mut going: Option<InLane> = None;
     for _ in 0..ROUNDS {
-        let decided = service.store().read(&decide);
-        let (batch, outcome) = decided.map_err(ChangeError::Decided)?;
+        let (batch, outcome) = decide().await.map_err(ChangeError::Decided)?;
         if batch.is_empty() {
             return Ok(outcome);
         }

@@ -21,7 +21,7 @@ pub async fn change<T>(
     decide: impl Fn(&Context<'_>) -> Result<Decision<T>, DocumentError>,
 ) -> Result<T, ChangeError<DocumentError>> {
     let (now, uptime) = (service.now_s(), service.uptime());
-    let look = Look::new(&service.quotas, (caller, who.mailbox), uptime);
+    let look = Look::new(uptime);
     let changed = change::change(service, caller, |snapshot| {
         let decision = decide(&Context {
             snapshot,
@@ -30,8 +30,13 @@ pub async fn change<T>(
             bits,
             quota_bytes: service.settings().quota_bytes,
         })?;
-        look.at(snapshot, &decision.batch)?
-            .map_err(|full| refusal(&full, who.mailbox))?;
+        look.at(
+            &service.quotas,
+            (caller, who.mailbox),
+            snapshot,
+            &decision.batch,
+        )?
+        .map_err(|full| refusal(&full, who.mailbox))?;
         Ok((decision.batch, decision.outcome))
     });
     changed.await

@@ -1,7 +1,9 @@
 //! Mail's decisions on the way to the store.
 
-use groupware_mail::{Context, Decision, Ids, MailError, Reason, Unid};
-use groupware_store::Snapshot;
+use std::time::Duration;
+
+use groupware_mail::{Context, Decision, Ids, MailError, Reason, Unid, limits};
+use groupware_store::{Batch, Snapshot};
 
 use crate::caller::Caller;
 use crate::change::{self, ChangeError};
@@ -45,22 +47,12 @@ pub async fn change_in(
     (caller, mailbox): (&Caller, &str),
     decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
+    let at = (caller, mailbox);
     let (now_us, uptime) = (service.now_us(), service.uptime());
     for _ in 0..BATCHES {
-        let ids = Ids::from_random(service.random_bits());
-        let look = Look::new(&service.quotas, (caller, mailbox), uptime);
+        let round = Round::new(service, now_us, uptime);
         let changed = change::change(service, caller, |snapshot| {
-            let decision = decide(&Context {
-                snapshot,
-                directory: service.directory(),
-                mailbox,
-                now_us,
-                ids,
-                quota_bytes: service.settings().mail_quota_bytes,
-            })?;
-            look.at(snapshot, &decision.batch)?
-                .map_err(|full| refusal(&full, mailbox))?;
-            Ok((decision.batch, (decision.made, decision.more)))
+            round.decide(service, at, snapshot, &decide)
         });
         let (made, more) = changed.await?;
         if !more {
@@ -70,6 +62,69 @@ pub async fn change_in(
         tokio::task::yield_now().await;
     }
     Ok(None)
+}
+
+/// Decides as [`change_in`] does about a message of so many bytes, and where these are many apart from whoever
+/// else is served. There is one batch.
+///
+/// # Errors
+/// See [`ChangeError`].
+pub async fn change_with_message(
+    service: &Service,
+    (caller, mailbox): (&Caller, &str),
+    bytes: usize,
+    decide: impl Fn(&Context<'_>) -> Result<Decision, MailError> + Send + Sync + 'static,
+) -> Result<Option<Unid>, ChangeError<MailError>> {
+    if bytes as u64 <= limits::LARGE_BYTES {
+        return change_in(service, (caller, mailbox), decide).await;
+    }
+    let round = Round::new(service, service.now_us(), service.uptime());
+    let (there, of) = (service.clone(), (caller.clone(), mailbox.to_owned()));
+    let changed = change::change_aside(service, caller, move |snapshot| {
+        round.decide(&there, (&of.0, &of.1), snapshot, &decide)
+    });
+    let (made, _) = changed.await?;
+    Ok(made)
+}
+
+/// One batch, however often it is decided.
+struct Round {
+    now_us: i64,
+    ids: Ids,
+    look: Look,
+}
+
+impl Round {
+    fn new(service: &Service, now_us: i64, uptime: Duration) -> Self {
+        Self {
+            now_us,
+            ids: Ids::from_random(service.random_bits()),
+            look: Look::new(uptime),
+        }
+    }
+
+    /// The batch, the message that comes of it, and whether there is more to do.
+    fn decide(
+        &self,
+        service: &Service,
+        (caller, mailbox): (&Caller, &str),
+        snapshot: &dyn Snapshot,
+        decide: impl Fn(&Context<'_>) -> Result<Decision, MailError>,
+    ) -> Result<(Batch, (Option<Unid>, bool)), MailError> {
+        let decision = decide(&Context {
+            snapshot,
+            directory: service.directory(),
+            mailbox,
+            now_us: self.now_us,
+            ids: self.ids,
+            quota_bytes: service.settings().mail_quota_bytes,
+        })?;
+        let of = (caller, mailbox);
+        self.look
+            .at(&service.quotas, of, snapshot, &decision.batch)?
+            .map_err(|full| refusal(&full, mailbox))?;
+        Ok((decision.batch, (decision.made, decision.more)))
+    }
 }
 
 fn refusal(full: &NoRoom, mailbox: &str) -> MailError {

@@ -57,19 +57,14 @@ impl NoRoom {
 
 /// One look at what a request stores, however often it decides anew: who decides again stores the same.
 #[derive(Debug)]
-pub(crate) struct Look<'a> {
-    quotas: &'a Quotas,
-    /// The caller, and the caller's mailbox.
-    of: (&'a Caller, &'a str),
+pub(crate) struct Look {
     now: Duration,
     is_done: AtomicBool,
 }
 
-impl<'a> Look<'a> {
-    pub(crate) fn new(quotas: &'a Quotas, of: (&'a Caller, &'a str), now: Duration) -> Self {
+impl Look {
+    pub(crate) fn new(now: Duration) -> Self {
         Self {
-            quotas,
-            of,
             now,
             is_done: AtomicBool::new(false),
         }
@@ -78,12 +73,14 @@ impl<'a> Look<'a> {
     /// Whether the batch may be stored, as [`Quotas::check`] has it.
     pub(crate) fn at(
         &self,
+        quotas: &Quotas,
+        of: (&Caller, &str),
         snapshot: &dyn Snapshot,
         batch: &Batch,
     ) -> Result<Result<(), NoRoom>, StoreError> {
         match self.is_done.swap(true, Relaxed) {
             true => Ok(Ok(())),
-            false => self.quotas.check(self.of, snapshot, batch, self.now),
+            false => quotas.check(of, snapshot, batch, self.now),
         }
     }
 }

@@ -14,6 +14,7 @@ const EVENTS: &str = "/mail/mallory/api/calendar/events";
 pub(crate) fn rows() -> Vec<Row> {
     vec![
         Row::new("a message of very many parts", mime_parts),
+        Row::new("messages as large as they get, and larger", large_messages).keeps(1 << 30),
         Row::new("a message to very many", recipients),
         Row::new("SMTP messages that are nearly sent", nearly_sent_messages),
         Row::new("a meeting of very many", attendees),
@@ -80,6 +81,35 @@ fn mime_parts(stage: &Stage) {
         }
     }
     stage.let_the_neighbour_work();
+}
+
+/// Of very many parts, all head, and more than is taken; from several at once.
+fn large_messages(stage: &Stage) {
+    let head = "From: eve@example.com\r\nSubject: large\r\nMIME-Version: 1.0\r\n\
+        Content-Type: multipart/mixed; boundary=b\r\n\r\n";
+    let part = format!("--b\r\n\r\n{}\r\n", "x".repeat(140));
+    let parts = head.to_owned() + &part.repeat(100_000) + "--b--\r\n";
+    let people = " a@example.com,\r\n".repeat(1_000_000 - 70_000);
+    let all_head = format!("From: eve@example.com\r\nTo:{people}\r\n\r\nx");
+    let too_large = parts.repeat(2);
+    std::thread::scope(|scope| {
+        for _ in 0..stage.size(2, 8) {
+            scope.spawn(|| {
+                for _ in 0..stage.size(1, 5) {
+                    let said = deliver(stage, &parts);
+                    // Who has sent very much has to wait.
+                    let is_not_now = said.is_empty() || said.contains("452 ");
+                    assert!(is_not_now || said.contains("250 2.0.0 D"), "{said}");
+                    for message in [&all_head, &too_large] {
+                        let said = deliver(stage, message);
+                        let is_not_now = said.is_empty() || said.contains("452 ");
+                        assert!(is_not_now || said.contains("552 5.3.4 "), "{said}");
+                    }
+                }
+            });
+        }
+        stage.let_the_neighbour_work();
+    });
 }
 
 fn recipients(stage: &Stage) {

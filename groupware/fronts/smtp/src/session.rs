@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use groupware_mail::{self as mail, MailError, Parcel, Reason, limits};
 use groupware_net::{Line, NoLine, Permit};
 use groupware_people::Account;
 use groupware_proto_smtp::{Command, Flaw, Mechanism, Text, Trace, command};
-use groupware_service::mail::change_in;
+use groupware_service::mail::change_with_message;
 use groupware_service::{Caller, ChangeError, Client, SignInError};
 use groupware_store::CommitError;
 use tokio::sync::watch;
@@ -399,16 +400,58 @@ impl<'a> Session<'a> {
                 self.errors = ERRORS + 1;
                 Ok("550 5.6.0 Lines end with CR LF, both".to_owned())
             }
-            Ok(message) => Ok(self.deliver(&envelope, &message).await),
+            Ok(message) => Ok(self.deliver(envelope, message.into()).await),
         }
     }
 
-    async fn deliver(&mut self, envelope: &Envelope, message: &[u8]) -> String {
-        if mail::count_fields(message, "Received") > HOPS {
+    async fn deliver(&mut self, envelope: Envelope, message: Bytes) -> String {
+        // Before anything else looks into a head that may be all of it.
+        if let Err(error) = mail::check(&message) {
+            return refusal(&ChangeError::Decided(error.into()));
+        }
+        if mail::count_fields(&message, "Received") > HOPS {
             return "554 5.4.6 The message goes round in circles".to_owned();
+        }
+        if self.user.is_none()
+            && self.is_stranger()
+            && let Err(error) = mail::check_stranger(self.shared.domain(), &message)
+        {
+            return refusal(&ChangeError::Decided(error));
         }
         let service = &self.shared.service;
         let id = service.random_bits();
+        let trace = self.trace(&envelope, id);
+        let bytes = message.len();
+        let done = match &self.user {
+            Some(user) => {
+                let at = (&self.caller, &**user.name.key());
+                change_with_message(service, at, bytes, move |context| {
+                    let message = mail::completed(context, message.clone());
+                    mail::check_author(context.directory, context.mailbox, &message)?;
+                    let parcel = Parcel {
+                        message: [trace.as_bytes(), &message].concat().into(),
+                        to: envelope.users.clone(),
+                    };
+                    mail::send(context, &parcel)
+                })
+                .await
+            }
+            None => {
+                let trace = format!("Return-Path: <{}>\r\n{trace}", envelope.from);
+                change_with_message(service, (&self.caller, ""), bytes, move |context| {
+                    mail::receive(context, &envelope.users, &trace, &message)
+                })
+                .await
+            }
+        };
+        match done {
+            Ok(_) => format!("250 2.0.0 Delivered as {id:032X}"),
+            Err(error) => refusal(&error),
+        }
+    }
+
+    /// The field that says how a message came.
+    fn trace(&self, envelope: &Envelope, id: u128) -> String {
         let trace = Trace {
             helo: self.helo.as_deref().unwrap_or_default(),
             peer: self.caller.peer(),
@@ -421,40 +464,9 @@ impl<'a> Session<'a> {
                 [only] => Some(only),
                 _ => None,
             },
-            now_s: service.now_s(),
+            now_s: self.shared.service.now_s(),
         };
-        let received = trace.received();
-        let done = match &self.user {
-            Some(user) => {
-                change_in(service, (&self.caller, user.name.key()), |context| {
-                    mail::check(message)?;
-                    let message = mail::completed(context, message.to_vec().into());
-                    mail::check_author(context.directory, context.mailbox, &message)?;
-                    let parcel = Parcel {
-                        message: [received.as_bytes(), &message].concat().into(),
-                        to: envelope.users.clone(),
-                    };
-                    mail::send(context, &parcel)
-                })
-                .await
-            }
-            None => {
-                if self.is_stranger()
-                    && let Err(error) = mail::check_stranger(self.shared.domain(), message)
-                {
-                    return refusal(&ChangeError::Decided(error));
-                }
-                let trace = format!("Return-Path: <{}>\r\n{received}", envelope.from);
-                change_in(service, (&self.caller, ""), |context| {
-                    mail::receive(context, &envelope.users, &trace, message)
-                })
-                .await
-            }
-        };
-        match done {
-            Ok(_) => format!("250 2.0.0 Delivered as {id:032X}"),
-            Err(error) => refusal(&error),
-        }
+        trace.received()
     }
 }
 
