@@ -5,6 +5,7 @@
 //! `None`, never a number.
 
 pub mod between;
+pub mod change;
 pub mod delay;
 pub mod describe;
 pub mod duet;
