@@ -12,6 +12,7 @@ use lab_plan::Decides;
 
 use crate::beginning::{CompletionsArgs, ImportArgs, InitArgs, ManArgs};
 use crate::fleeting::{AgentArgs, AgentsArgs, HubArgs, RunAgentsArgs};
+use crate::history::RunsArgs;
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs};
 use crate::trying::{BenchArgs, QuickArgs};
 
@@ -64,6 +65,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Watch a run go on, in a browser
     Watch(WatchArgs),
+    /// List the runs in a folder, and tell when their figures changed
+    Runs(RunsArgs),
     /// Compare two runs of one workload: did anything get better or worse?
     Compare(CompareArgs),
     /// Measure what this machine's generator can be trusted with

@@ -10,6 +10,7 @@ mod database;
 mod exit;
 mod files;
 mod fleeting;
+mod history;
 mod interrupt;
 mod length;
 mod operating;
@@ -61,6 +62,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Check(args) => commands::check::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Watch(args) => commands::watch::run(args),
+        Command::Runs(args) => commands::runs::run(args),
         Command::Compare(args) => commands::compare::run(args),
         Command::Restore(args) => commands::restore::run(args),
         Command::Data(args) => commands::data::run(args),

@@ -55,8 +55,16 @@ impl Place {
 
     /// A copy of a kept archive: `report` writes into it.
     fn golden(&self, name: &str) {
+        self.golden_as(name, name);
+    }
+
+    fn golden_as(&self, folder: &str, name: &str) {
         let from = repository().join("tests/golden").join(name);
-        copy(&from, &self.path(name));
+        copy(&from, &self.path(folder));
+        // Its result is written after its last trial.
+        let result = self.path(folder).join("result.json");
+        let text = fs::read(&result).expect("a result");
+        fs::write(result, text).expect("written");
     }
 
     /// Runs in this folder.
@@ -126,6 +134,7 @@ fn help_of_every_command() {
         "check",
         "report",
         "compare",
+        "runs",
         "watch",
         "calibrate",
         "restore",
@@ -375,6 +384,48 @@ fn reports_of_kept_runs() {
     let json = place.run("report search --format json").stdout;
     let file = fs::read_to_string(place.path("search/result.json")).expect("the result");
     assert_eq!(json, file);
+}
+
+#[test]
+fn runs_over_time() {
+    let place = Place::new();
+    for name in ["workload", "search", "comparison"] {
+        place.golden_as(&format!("golden-{name}"), name);
+    }
+    kept!("runs", place.run("runs ."));
+    kept!(
+        "runs_of_a_study",
+        place.run("runs . --study golden-search --format md")
+    );
+    kept!("runs_without_any", place.run("runs . --search elsewhere"));
+    kept!("runs_of_one_archive", place.run("runs golden-search"));
+    kept!("runs_of_nothing", place.run("runs"));
+    let page = place.run("runs . --format html").stdout;
+    assert!(
+        page.contains("href=\"./golden-search/report.html\""),
+        "{page}"
+    );
+    let json = place.run("runs . --format json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["studies"].as_array().map(Vec::len), Some(3));
+    // Without its result, and with one that is cut off, a run is analysed and says the same.
+    let result = place.path("golden-search/result.json");
+    fs::write(&result, "{\"schema\":").expect("written");
+    let again = place.run("runs . --format json");
+    assert_eq!(serde_json::from_str(&again.stdout).ok(), Some(json.clone()));
+    fs::remove_file(result).expect("removed");
+    let again = place.run("runs . --format json");
+    assert!(
+        again.stderr.contains("reading 1 archive without"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(serde_json::from_str(&again.stdout).ok(), Some(json));
+    fs::write(place.path("golden-search/plan.json"), "{").expect("written");
+    kept!(
+        "runs_with_a_damaged_archive",
+        place.run("runs . --study golden-search")
+    );
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub(crate) mod report;
 pub(crate) mod request;
 pub(crate) mod restore;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod shell;

@@ -25,6 +25,7 @@ use given::Pair;
 pub use given::Runs;
 use judge::{Exchange, Rule, judge};
 pub use model::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference};
+pub use setup::machine_differences;
 
 /// Why two runs can't be compared at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

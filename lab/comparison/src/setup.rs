@@ -2,6 +2,7 @@
 
 use lab_analysis::Analysis;
 use lab_analysis::format::count;
+use lab_archive::model::Environment;
 use lab_plan::Decides;
 use lab_trial::as_f64;
 
@@ -10,32 +11,33 @@ use crate::model::SetupDifference;
 /// Memory sizes within this part are the same: a kernel keeps more or less of it for itself.
 const SAME_MEMORY: f64 = 0.02;
 
-/// What to look at, in words of a run, and whether a difference in it may make one in the results.
-type Aspect = (&'static str, fn(&Analysis) -> String, bool);
+/// What to look at, in words of what is beside each other, and whether a difference in it may make one in
+/// the results.
+type Aspect<T> = (&'static str, fn(&T) -> String, bool);
 
-/// In the order in which they are told.
-const ASPECTS: [Aspect; 16] = [
-    ("processor", |of| of.environment.cpu.clone(), true),
-    ("cores", |of| of.environment.cores.to_string(), true),
+/// Of the machine and this program, in the order in which they are told.
+const MACHINE: [Aspect<Environment>; 8] = [
+    ("processor", |of| of.cpu.clone(), true),
+    ("cores", |of| of.cores.to_string(), true),
     (MEMORY, memory, true),
-    ("kernel", |of| of.environment.kernel.clone(), true),
-    ("operating system", |of| of.environment.os.clone(), false),
+    ("kernel", |of| of.kernel.clone(), true),
+    ("operating system", |of| of.os.clone(), false),
     (
         "file system of the data",
-        |of| of.environment.data_filesystem.clone(),
+        |of| of.data_filesystem.clone(),
         true,
     ),
     ("cores of each side", pinning, true),
+    ("plimsoll", |of| of.plimsoll_version.clone(), false),
+];
+
+/// Of what was asked.
+const ASKED: [Aspect<Analysis>; 8] = [
     ("speed", |of| of.study.speed.to_string(), true),
     ("ramp and hold", phases, true),
     ("what a load line is", line_thresholds, true),
     ("settings of the system", settings, false),
     ("overrides", overrides, false),
-    (
-        "plimsoll",
-        |of| of.environment.plimsoll_version.clone(),
-        false,
-    ),
     (
         "study file (SHA-256)",
         |of| of.study.file_sha256.clone().unwrap_or_default(),
@@ -53,16 +55,30 @@ const MEMORY: &str = "memory";
 
 /// What differs between two runs.
 pub(crate) fn differences(a: &Analysis, b: &Analysis) -> Vec<SetupDifference> {
-    let differs = |(what, of, matters): Aspect| {
-        let (one, other) = (of(a), of(b));
-        (one != other).then(|| SetupDifference {
-            what,
-            a: one,
-            b: other,
-            matters: matters && !(what == MEMORY && is_same_memory(a, b)),
-        })
-    };
-    ASPECTS.into_iter().filter_map(differs).collect()
+    let mut all = machine_differences(&a.environment, &b.environment);
+    all.extend(ASKED.iter().filter_map(|aspect| differs(aspect, a, b)));
+    all
+}
+
+/// What differs between the machines of two runs, or in this program.
+#[must_use]
+pub fn machine_differences(a: &Environment, b: &Environment) -> Vec<SetupDifference> {
+    let each = MACHINE.iter().filter_map(|aspect| differs(aspect, a, b));
+    let told = each.map(|one| SetupDifference {
+        matters: one.matters && !(one.what == MEMORY && is_same_memory(a, b)),
+        ..one
+    });
+    told.collect()
+}
+
+fn differs<T>((what, of, matters): &Aspect<T>, a: &T, b: &T) -> Option<SetupDifference> {
+    let (a, b) = (of(a), of(b));
+    (a != b).then_some(SetupDifference {
+        what,
+        a,
+        b,
+        matters: *matters,
+    })
 }
 
 /// Whether both ran the same study, with the same plan but for its seed, on the same machine.
@@ -85,18 +101,18 @@ pub(crate) fn build(of: &Analysis) -> String {
     format!("{}\n{}", of.environment.plimsoll_version, settings(of))
 }
 
-fn is_same_memory(a: &Analysis, b: &Analysis) -> bool {
-    let mb = |of: &Analysis| as_f64(of.environment.memory_mb);
+fn is_same_memory(a: &Environment, b: &Environment) -> bool {
+    let mb = |of: &Environment| as_f64(of.memory_mb);
     lab_stats::relative_difference(mb(a), mb(b)).is_some_and(|off| off.abs() <= SAME_MEMORY)
 }
 
-fn memory(of: &Analysis) -> String {
-    format!("{} MB", count(of.environment.memory_mb))
+fn memory(of: &Environment) -> String {
+    format!("{} MB", count(of.memory_mb))
 }
 
-fn pinning(of: &Analysis) -> String {
+fn pinning(of: &Environment) -> String {
     let cores = |of: &[u32]| of.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let pinning = &of.environment.pinning;
+    let pinning = &of.pinning;
     format!(
         "generator {}, system {}",
         cores(&pinning.generator),

@@ -203,6 +203,8 @@ pub struct Cell {
     /// Whether it is an outcome: a page marks it, and where there is no colour a bad one stands in
     /// capitals.
     pub is_outcome: bool,
+    /// Where a page leads from it.
+    pub link: Option<String>,
 }
 
 /// Rows that belong together.
@@ -451,6 +453,7 @@ impl Cell {
             value: None,
             tone: Tone::Plain,
             is_outcome: false,
+            link: None,
         }
     }
 

@@ -11,7 +11,7 @@ mod junit;
 
 pub use checks::checks_markdown;
 pub use csv::{comparisons_csv, runs_csv, steps_csv};
-pub use json::{json, runs_json};
+pub use json::{history_json, json, runs_json};
 pub use junit::{junit, junit_of_runs};
 
 use lab_comparison::RunComparison;

@@ -220,7 +220,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-client", &["lab-workload"]),
     (
         "lab-comparison",
-        &["lab-analysis", "lab-plan", "lab-stats", "lab-trial"],
+        &[
+            "lab-analysis",
+            "lab-archive",
+            "lab-plan",
+            "lab-stats",
+            "lab-trial",
+        ],
     ),
     (
         "lab-conduct",
@@ -238,6 +244,16 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-import", &["lab-draft", "lab-workload"]),
     ("lab-driver", &["lab-client", "lab-stats", "lab-workload"]),
     ("lab-fleet", &["lab-driver"]),
+    (
+        "lab-history",
+        &[
+            "lab-analysis",
+            "lab-archive",
+            "lab-comparison",
+            "lab-plan",
+            "lab-stats",
+        ],
+    ),
     ("lab-language", &["lab-workload"]),
     (
         "lab-live",
@@ -257,7 +273,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "lab-report",
-        &["lab-analysis", "lab-comparison", "lab-plan", "lab-stats"],
+        &[
+            "lab-analysis",
+            "lab-comparison",
+            "lab-history",
+            "lab-plan",
+            "lab-stats",
+        ],
     ),
     ("lab-stats", &[]),
     ("lab-study", &["lab-language", "lab-plan", "lab-workload"]),
@@ -277,6 +299,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-draft",
             "lab-driver",
             "lab-fleet",
+            "lab-history",
             "lab-import",
             "lab-live",
             "lab-monitor",

@@ -1,6 +1,6 @@
 //! What a run, or two runs beside each other, answer to the question that was asked.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::comparison::Measure;
 
@@ -22,7 +22,7 @@ pub struct Answer {
 
 /// What a question comes to. Green means shown: of these only [`CouldNotTell`](Self::CouldNotTell),
 /// [`NotAnswered`](Self::NotAnswered), and [`Worse`](Self::Worse) don't end well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// Worse in a deciding measure, beyond noise and by more than what matters.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lab_plan::Cell;
 use lab_trial::model::Counters;
 use lab_trial::model::{Arrivals, Bound, ProbeCounts};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::figures::Estimate;
 use super::transfer::TransferSummary;
@@ -61,7 +61,7 @@ pub struct CellSummary {
 }
 
 /// Means over trials of one statistic each; least and largest are over all trials.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimesSummary {
     /// Mean of means.
     pub mean: Option<Estimate>,

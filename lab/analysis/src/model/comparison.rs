@@ -5,7 +5,7 @@ use lab_plan::Decides;
 use lab_stats::verdict::Better;
 use lab_trial::as_f64;
 use lab_trial::model::TrialAnalysis;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// By which rule differences are judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -200,7 +200,7 @@ impl Difference {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Measure {
     /// Transactions per second.
     #[serde(rename = "throughput_per_s")]

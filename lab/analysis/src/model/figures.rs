@@ -1,10 +1,10 @@
 //! Figures that all parts of an analysis share.
 
 use lab_stats::mean_interval;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A mean over the valid trials of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Mean over trials.
     pub mean: f64,

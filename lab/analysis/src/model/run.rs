@@ -7,7 +7,7 @@ use lab_archive::model::Environment;
 use lab_plan::{Cell, Decides};
 use lab_trial::format::plural_count;
 use lab_trial::model::{Check, TrialAnalysis};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
 use super::cells::CellSummary;
@@ -164,7 +164,7 @@ fn is_zero(n: &usize) -> bool {
 }
 
 /// What a run comes to. The first that holds counts, in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The system under test failed in a trial.

@@ -7,6 +7,7 @@ mod curves;
 mod duet;
 mod factors;
 mod figures;
+mod history;
 mod levels;
 mod published;
 mod runs;
@@ -16,6 +17,7 @@ mod unmeasured;
 mod void;
 mod words;
 
+pub use history::history;
 pub use runs::comparison;
 
 pub(crate) use comparisons::texts;

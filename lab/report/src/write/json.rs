@@ -1,4 +1,7 @@
-//! `result.json`, schema `plimsoll.result/1`.
+//! `result.json`, schema `plimsoll.result/1`; comparisons and histories beside it.
+
+use lab_history::History;
+use serde::Serialize;
 
 use lab_comparison::RunComparison;
 
@@ -9,9 +12,7 @@ use crate::Analysis;
 /// # Errors
 /// None in practice: an analysis holds nothing that JSON can't.
 pub fn json(analysis: &Analysis) -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(analysis)?;
-    text.push('\n');
-    Ok(text)
+    pretty(analysis)
 }
 
 /// The comparison of runs as JSON, schema `plimsoll.comparison/1`.
@@ -19,7 +20,19 @@ pub fn json(analysis: &Analysis) -> Result<String, serde_json::Error> {
 /// # Errors
 /// None in practice: every value has a JSON form.
 pub fn runs_json(runs: &RunComparison) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(runs)?;
+    pretty(runs)
+}
+
+/// Runs over time as JSON, schema `plimsoll.history/1`.
+///
+/// # Errors
+/// None in practice: every value has a JSON form.
+pub fn history_json(history: &History) -> serde_json::Result<String> {
+    pretty(history)
+}
+
+fn pretty(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     Ok(text)
 }

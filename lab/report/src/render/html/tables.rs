@@ -49,7 +49,12 @@ fn cells(columns: &[Column], cells: &[Cell]) -> Markup {
     html! {
         @for (at, (column, cell)) in columns.iter().zip(cells).enumerate() {
             @if at == 0 {
-                th scope="row" { (cell.text) }
+                th scope="row" {
+                    @match &cell.link {
+                        Some(link) => a href=(link) { (cell.text) },
+                        None => (cell.text),
+                    }
+                }
             } @else {
                 td class=(cell_class(column.kind, cell)) data-v=[cell.value] {
                     @if cell.is_outcome { (judged(cell.tone, &cell.text)) } @else { (cell.text) }

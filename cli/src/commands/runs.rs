@@ -1,0 +1,123 @@
+//! `plimsoll runs`: the runs in a folder over time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use groupware_text::encoded;
+use lab_history::{History, Recorded};
+use lab_report::{render, sections, write};
+
+use crate::commands::{print, report};
+use crate::exit::{Exit, Failure};
+use crate::history::{RunsArgs, RunsFormat, Which};
+use crate::talk::say;
+use crate::width;
+
+/// A `result.json` has the figures of a run, not its samples: no true one is larger.
+const LARGEST_RESULT: u64 = 64 << 20;
+
+pub(crate) fn run(args: &RunsArgs) -> Result<Exit, Failure> {
+    let history = of_folder(&args.folder, &args.which)?;
+    if history.studies.is_empty() {
+        let of = match args.which.study.is_some() || args.which.search.is_some() {
+            true => "no such run",
+            false => "no run",
+        };
+        say(format_args!("{of} in {}", args.folder.display()));
+    }
+    let document = || {
+        // A page's address, whatever the folder is called.
+        let link = |folder: &str| format!("./{}/report.html", encoded(folder));
+        sections::history(&history, &link)
+    };
+    match args.format {
+        RunsFormat::Terminal if history.studies.is_empty() => Ok(Exit::Success),
+        RunsFormat::Terminal => print(&render::terminal(&document(), width::of_reports())),
+        RunsFormat::Html => print(&render::html(&document())),
+        RunsFormat::Md => print(&render::markdown(&document())),
+        RunsFormat::Json => print(
+            &write::history_json(&history).map_err(|error| Failure::new(Exit::Internal, &error))?,
+        ),
+    }
+}
+
+/// The history of the archives in a folder. What can't be read is said, and left out.
+pub(crate) fn of_folder(folder: &Path, which: &Which) -> Result<History, Failure> {
+    let archives = archives(folder)?;
+    let stale = archives.iter().filter(|dir| !has_result(dir)).count();
+    if stale > 0 {
+        say(format_args!(
+            "reading {stale} archive{} without a result.json of their last trial",
+            if stale == 1 { "" } else { "s" }
+        ));
+    }
+    let mut runs = Vec::new();
+    for dir in &archives {
+        match recorded(dir) {
+            Ok(run) => runs.push(run),
+            Err(why) => say(format_args!("left out: {}: {why}", dir.display())),
+        }
+    }
+    runs.retain(|run| {
+        let is_of = which
+            .study
+            .as_deref()
+            .is_none_or(|study| run.study() == study);
+        is_of
+            && which
+                .search
+                .as_deref()
+                .is_none_or(|text| run.mentions(text))
+    });
+    Ok(History::new(runs))
+}
+
+/// Folders with an archive in them, by name.
+fn archives(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let is_archive = |dir: &Path| dir.join("manifest.json").exists();
+    if is_archive(folder) {
+        let text = format!("{} is the archive of one run", folder.display());
+        return Err(Failure::text(Exit::BadInput, text)
+            .hint("name the folder that has it and others; `plimsoll report` shows one"));
+    }
+    let entries = fs::read_dir(folder).map_err(|error| {
+        let text = format!("can't list {}: {error}", folder.display());
+        Failure::text(Exit::BadInput, text).hint("name the folder that the archives are in")
+    })?;
+    let dirs = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut dirs: Vec<PathBuf> = dirs.filter(|dir| is_archive(dir)).collect();
+    dirs.sort();
+    Ok(dirs)
+}
+
+/// Whether its result is of all its trials: each comes into the folder `trials` by a rename.
+fn has_result(dir: &Path) -> bool {
+    let changed = |name: &str| {
+        fs::metadata(dir.join(name))
+            .and_then(|of| of.modified())
+            .ok()
+    };
+    match (changed("result.json"), changed("trials")) {
+        (Some(result), Some(trials)) => result >= trials,
+        (result, None) => result.is_some(),
+        (None, _) => false,
+    }
+}
+
+/// By the archive's `result.json`, which is read in no time; else the archive is analysed.
+fn recorded(dir: &Path) -> Result<Recorded, String> {
+    let name = dir.file_name().unwrap_or_default();
+    let name = name.to_string_lossy().into_owned();
+    let path = dir.join("result.json");
+    let is_small = fs::metadata(&path).is_ok_and(|of| of.len() <= LARGEST_RESULT);
+    let written = (is_small && has_result(dir))
+        .then(|| fs::read(&path).ok())
+        .flatten();
+    // One that another version wrote may say less.
+    if let Some(run) = written.and_then(|bytes| Recorded::new(name.clone(), &bytes).ok()) {
+        return Ok(run);
+    }
+    let analysis = report::read(dir).map_err(|failure| failure.report)?;
+    let result = write::json(&analysis).map_err(|error| error.to_string())?;
+    Recorded::new(name, result.as_bytes()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,181 @@
+//! What a history needs of a `result.json` (schema `plimsoll.result/1`); all else in it is left alone.
+
+use std::collections::BTreeMap;
+
+use lab_analysis::model::{Decision, Estimate, Measure, Outcome, TimesSummary};
+use lab_archive::model::Environment;
+use lab_plan::Decides;
+use serde::Deserialize;
+
+/// A run as its result tells it.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The name of its archive.
+    pub(crate) folder: String,
+    pub(crate) result: Facts,
+}
+
+impl Recorded {
+    /// From the bytes of `result.json` in the archive `folder`.
+    ///
+    /// # Errors
+    /// Those of JSON: text that is cut off, or what another version wrote.
+    pub fn new(folder: String, result: &[u8]) -> Result<Self, serde_json::Error> {
+        let result = serde_json::from_slice(result)?;
+        Ok(Self { folder, result })
+    }
+
+    /// The name of its study.
+    #[must_use]
+    pub fn study(&self) -> &str {
+        &self.result.study.name
+    }
+
+    /// Whether a text stands in what a reader may look for: names, title, verdict sentence, cells,
+    /// overrides, machine, version. Capitals don't matter.
+    #[must_use]
+    pub fn mentions(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        let (study, machine) = (&self.result.study, &self.result.environment);
+        let overrides = study
+            .overrides
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"));
+        let cells = self.result.cells.iter().map(|cell| cell.label.clone());
+        let words = [
+            &self.folder,
+            &study.name,
+            &study.title,
+            &study.started,
+            &self.result.headline,
+            &machine.cpu,
+            &machine.kernel,
+            &machine.os,
+            &machine.plimsoll_version,
+        ];
+        let mut all = words.into_iter().cloned().chain(overrides).chain(cells);
+        all.any(|word| word.to_lowercase().contains(&text))
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Facts {
+    pub(crate) study: Study,
+    pub(crate) environment: Environment,
+    pub(crate) headline: String,
+    pub(crate) answer: Option<Answer>,
+    pub(crate) summary: Summary,
+    #[serde(default)]
+    pub(crate) reasons: Vec<Reason>,
+    pub(crate) cells: Vec<Cell>,
+    #[serde(default)]
+    pub(crate) comparisons: Vec<Comparison>,
+    #[serde(default)]
+    pub(crate) load_lines: Vec<Line>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Study {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) file_sha256: Option<String>,
+    pub(crate) speed: f64,
+    pub(crate) started: String,
+    pub(crate) overrides: Vec<(String, String)>,
+    pub(crate) decides: Option<Decides>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) decision: Decision,
+    pub(crate) decided_by: Vec<Measure>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Summary {
+    pub(crate) outcome: Outcome,
+    pub(crate) planned: usize,
+    pub(crate) complete: usize,
+    pub(crate) valid: usize,
+}
+
+/// A check that did not pass.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Reason {
+    pub(crate) check: String,
+    pub(crate) outcome: String,
+    pub(crate) evidence: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Cell {
+    pub(crate) label: String,
+    pub(crate) users: u32,
+    pub(crate) throughput_per_s: Option<Estimate>,
+    pub(crate) response_ms: TimesSummary,
+    pub(crate) probe_ms: Option<TimesSummary>,
+    #[serde(default)]
+    pub(crate) system: BTreeMap<String, Option<f64>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Comparison {
+    pub(crate) b: String,
+    pub(crate) metric: Measure,
+    pub(crate) ratio: f64,
+    pub(crate) interval: Option<(f64, f64)>,
+    #[serde(default)]
+    pub(crate) decides: bool,
+    pub(crate) p: Option<f64>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Line {
+    pub(crate) label: String,
+    pub(crate) users: Option<u32>,
+    pub(crate) low: Option<u32>,
+    pub(crate) high: Option<u32>,
+}
+
+impl Facts {
+    /// Runs of the same study file with the same settings ask the same.
+    pub(crate) fn is_same_setup(&self, other: &Self) -> bool {
+        let of = |facts: &Self| {
+            let study = &facts.study;
+            let speed = study.speed.to_bits();
+            (study.file_sha256.clone(), study.overrides.clone(), speed)
+        };
+        of(self) == of(other)
+    }
+
+    /// The measures that decide: those of the answer, else the one that the study names, else the usual.
+    pub(crate) fn measures(&self) -> Vec<Measure> {
+        match (&self.answer, self.study.decides) {
+            (Some(answer), _) if !answer.decided_by.is_empty() => answer.decided_by.clone(),
+            (_, Some(named)) => vec![named.into()],
+            _ => Measure::DECIDING.to_vec(),
+        }
+    }
+}
+
+impl Cell {
+    /// A measure's mean over the trials; `None` where a cell keeps none of it.
+    pub(crate) fn value(&self, measure: Measure) -> Option<Estimate> {
+        let counter = |name: &str| {
+            let mean = self.system.get(name).copied().flatten()?;
+            let (low, high) = (None, None);
+            Some(Estimate { mean, low, high })
+        };
+        match measure {
+            Measure::Throughput => self.throughput_per_s,
+            Measure::Mean => self.response_ms.mean,
+            Measure::P50 => self.response_ms.p50,
+            Measure::P95 => self.response_ms.p95,
+            Measure::P99 => self.response_ms.p99,
+            Measure::Probe => self.probe_ms?.mean,
+            Measure::Cpu => counter("cpu_ms_per_transaction"),
+            Measure::Memory => counter("rss_mb_max"),
+            Measure::Transfer | Measure::ErrorRate | Measure::Timeouts | Measure::Resends => None,
+        }
+    }
+}

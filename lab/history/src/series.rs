@@ -1,0 +1,177 @@
+//! Figures of a study over its runs, and from which run on they are others.
+
+use lab_analysis::model::{Estimate, Measure};
+use lab_stats::change::{self, changes};
+use lab_stats::verdict::Better;
+use serde::Serialize;
+
+use crate::facts::Facts;
+
+/// Runs at most: the energy of all divisions grows with their square.
+const MOST_RUNS: usize = 100;
+/// Series of a study at most.
+const MOST_SERIES: usize = 64;
+/// The chance that a change is shown in any series of a study where nothing changes.
+pub(crate) const LEVEL: f64 = 0.05;
+/// Of the orders that are drawn.
+pub(crate) const SEED: u64 = 1;
+
+/// A figure over the runs that ask the same.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    /// The cell in words.
+    pub cell: String,
+    /// What it is: `p95 response`, `load line`.
+    pub measure: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Runs that have it, oldest first.
+    pub points: Vec<Point>,
+    /// From which runs on it is another, oldest first.
+    pub changes: Vec<Change>,
+}
+
+/// The figure of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Point {
+    /// The run, by its place among the study's.
+    pub run: usize,
+    /// The figure: its mean over valid trials, and the interval of that.
+    #[serde(flatten)]
+    pub value: Estimate,
+}
+
+/// From a run on, a figure is another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Change {
+    /// The first run with the new figure, by its place among the study's.
+    pub run: usize,
+    /// Whether the new figure is the better one.
+    pub is_better: bool,
+    /// Geometric mean of the runs before, back to the change before.
+    pub before: f64,
+    /// Of the runs from it on, up to the next change.
+    pub after: f64,
+    /// after ÷ before.
+    pub ratio: f64,
+    /// Its interval, the place taken as given; `None` where too few runs bound it.
+    pub interval: Option<(f64, f64)>,
+    /// The chance of such a division where nothing changes, over all series of the study.
+    pub p: f64,
+}
+
+/// What a series is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Measure(Measure),
+    LoadLine,
+}
+
+impl Of {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Measure(measure) => measure.name(),
+            Self::LoadLine => "load line",
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            Self::Measure(measure) => measure.unit(),
+            Self::LoadLine => "users",
+        }
+    }
+
+    fn is_better(self, ratio: f64) -> bool {
+        let higher = match self {
+            Self::Measure(measure) => measure.better() == Better::Higher,
+            Self::LoadLine => true,
+        };
+        (ratio > 1.0) == higher
+    }
+
+    fn value(self, run: &Facts, label: &str) -> Option<Estimate> {
+        match self {
+            Self::Measure(measure) => {
+                let cell = run.cells.iter().find(|cell| cell.label == label)?;
+                cell.value(measure)
+            }
+            Self::LoadLine => {
+                let line = run.load_lines.iter().find(|line| line.label == label)?;
+                Some(Estimate {
+                    mean: f64::from(line.users?),
+                    low: line.low.map(f64::from),
+                    high: line.high.map(f64::from),
+                })
+            }
+        }
+    }
+}
+
+/// The series of runs that ask the same, each with its place among all runs of the study.
+pub(crate) fn series(runs: &[(usize, &Facts)]) -> Vec<Series> {
+    let runs = &runs[runs.len().saturating_sub(MOST_RUNS)..];
+    let Some((_, latest)) = runs.last() else {
+        return Vec::new();
+    };
+    let lines = latest.load_lines.iter();
+    let lines = lines.map(|line| (Of::LoadLine, line.label.as_str()));
+    let measures = latest.measures();
+    // Levels of a search are tried as it goes: what its runs have in common are their lines.
+    let cells = latest.cells.iter().filter(|_| latest.load_lines.is_empty());
+    let cells = cells.flat_map(|cell| {
+        let of = measures.iter().map(|one| Of::Measure(*one));
+        of.map(|of| (of, cell.label.as_str()))
+    });
+    let all: Vec<(Of, &str)> = lines.chain(cells).take(MOST_SERIES).collect();
+    let values = |(of, label): &(Of, &str)| -> Vec<Option<Estimate>> {
+        let each = runs.iter().map(|(_, run)| of.value(run, label));
+        // Only what is above 0 has a ratio.
+        each.map(|value| value.filter(|value| value.mean.is_finite() && value.mean > 0.0))
+            .collect()
+    };
+    let values: Vec<Vec<Option<Estimate>>> = all.iter().map(values).collect();
+    let log = |row: &Vec<Option<Estimate>>| {
+        row.iter()
+            .map(|one| Some(one.as_ref()?.mean.ln()))
+            .collect()
+    };
+    let rows: Vec<_> = values.iter().map(log).collect();
+    let found = changes(&rows, LEVEL, SEED);
+    let each = all.into_iter().zip(values).zip(found);
+    let series = each.map(|(((of, label), values), found)| Series {
+        cell: label.to_owned(),
+        measure: of.name(),
+        unit: of.unit(),
+        points: runs
+            .iter()
+            .zip(values)
+            .filter_map(|((run, _), value)| {
+                Some(Point {
+                    run: *run,
+                    value: value?,
+                })
+            })
+            .collect(),
+        changes: found
+            .iter()
+            .map(|one| told(of, one, runs[one.at].0))
+            .collect(),
+    });
+    series.filter(|one| !one.points.is_empty()).collect()
+}
+
+/// A change of the logarithm, as one of the figure.
+fn told(of: Of, change: &change::Change, run: usize) -> Change {
+    let ratio = (change.after - change.before).exp();
+    let bounds = (change.low.exp(), change.high.exp());
+    Change {
+        run,
+        is_better: of.is_better(ratio),
+        before: change.before.exp(),
+        after: change.after.exp(),
+        ratio,
+        interval: (change.low.is_finite() && change.high.is_finite()).then_some(bounds),
+        p: change.p,
+    }
+}
