@@ -20,12 +20,14 @@ const TRIALS_OF_A_SEARCH: u64 = 40;
 /// The rest of the archive and the write-ahead log of an idle store.
 const DISK_RESERVE: u64 = 256 << 20;
 
-/// A trial that this machine can't hold.
+/// A trial that this machine can't hold, or two that run at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Its number in the plan.
     pub trial: u32,
-    /// Its users.
+    /// The other trial of a duet, where both together are too much.
+    pub partner: Option<u32>,
+    /// Its users, or those of both.
     pub users: u32,
     /// What it exceeds.
     pub excess: Excess,
@@ -79,10 +81,17 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             trial,
+            partner,
             users,
             excess,
         } = self;
-        write!(f, "trial {trial} has {users} users: ")?;
+        match partner {
+            None => write!(f, "trial {trial} has {users} users: ")?,
+            Some(partner) => write!(
+                f,
+                "trials {trial} and {partner} run at the same time and have {users} users: "
+            )?,
+        }
         match *excess {
             Excess::OpenFiles { limit } => write!(
                 f,
@@ -100,7 +109,11 @@ impl fmt::Display for Problem {
             ),
             Excess::Memory { needed, available } => write!(
                 f,
-                "the generator needs {} of memory for them, {} KB each, and {} are available",
+                "the {} {} of memory for them, {} KB each, and {} are available",
+                match partner {
+                    None => "generator needs",
+                    Some(_) => "generators need",
+                },
                 size(needed),
                 USER_BYTES >> 10,
                 size(available)
@@ -139,26 +152,50 @@ pub(crate) fn check(plan: &Plan, run: &Path) -> Vec<Problem> {
 
 fn check_against(plan: &Plan, limits: &Limits, free: &dyn Fn(&str) -> u64) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
-    let mut trials = largest(plan);
-    trials.sort_by_key(|trial| (std::cmp::Reverse(trial.load.users), trial.id));
+    let trials = largest(plan);
+    let mut units: Vec<&[Trial]> = units(plan, &trials).collect();
+    units.sort_by_key(|unit| (std::cmp::Reverse(users(unit)), unit[0].id));
     let archive = archive_bytes(plan);
-    for trial in &trials {
-        let own = trial.host.storage.as_deref().map(free);
-        let beside = |other: &Trial| other.host.storage == trial.host.storage;
-        let data = data_bytes(trial).saturating_add(snapshot_bytes(plan, &trials, beside));
-        for excess in excesses(trial, limits, (archive, data), own) {
+    for unit in units {
+        let alone = unit.iter().flat_map(|trial| {
+            of_trial(trial, limits).map(move |excess| (std::slice::from_ref(trial), excess))
+        });
+        let data = unit.iter().filter_map(|trial| {
+            let place = trial.host.storage.as_deref();
+            let is_there = |other: &Trial| other.host.storage.as_deref() == place;
+            let kept = snapshot_bytes(plan, &trials, is_there);
+            let data = data_of(unit, is_there).saturating_add(kept);
+            on_disk(data, archive, place.map(free), limits)
+        });
+        let together = memory(unit, limits).into_iter().chain(data);
+        for (of, excess) in alone.chain(together.map(|excess| (unit, excess))) {
             let same =
                 |p: &Problem| std::mem::discriminant(&p.excess) == std::mem::discriminant(&excess);
             if !problems.iter().any(same) {
                 problems.push(Problem {
-                    trial: trial.id,
-                    users: trial.load.users,
+                    trial: of[0].id,
+                    partner: of.get(1).map(|partner| partner.id),
+                    users: u32::try_from(users(of)).unwrap_or(u32::MAX),
                     excess,
                 });
             }
         }
     }
     problems
+}
+
+/// Trials that run at the same time.
+fn units<'t>(plan: &Plan, trials: &'t [Trial]) -> impl Iterator<Item = &'t [Trial]> {
+    trials.chunks(if plan.question.duet { 2 } else { 1 })
+}
+
+fn users(trials: &[Trial]) -> u64 {
+    trials.iter().map(|trial| u64::from(trial.load.users)).sum()
+}
+
+fn data_of(unit: &[Trial], is_meant: impl Fn(&Trial) -> bool) -> u64 {
+    let meant = unit.iter().filter(|trial| is_meant(trial));
+    meant.map(data_bytes).fold(0, u64::saturating_add)
 }
 
 /// The plan's trials, and the largest that a search may choose.
@@ -182,7 +219,8 @@ fn largest(plan: &Plan) -> Vec<Trial> {
 #[must_use]
 pub fn disk_needed(plan: &Plan) -> u64 {
     let trials = largest(plan);
-    let data = trials.iter().map(data_bytes).max().unwrap_or(0);
+    let at_once = units(plan, &trials).map(|unit| data_of(unit, |_| true));
+    let data = at_once.max().unwrap_or(0);
     let kept = snapshot_bytes(plan, &trials, |_| true);
     archive_bytes(plan)
         .saturating_add(data)
@@ -216,55 +254,38 @@ fn data_bytes(trial: &Trial) -> u64 {
     u64::from(trial.load.users).saturating_mul(user)
 }
 
-fn excesses(
-    trial: &Trial,
-    limits: &Limits,
-    (archive, data): (u64, u64),
-    storage: Option<u64>,
-) -> impl Iterator<Item = Excess> + use<> {
+/// What each trial has to itself, also beside another: files are counted by process, and a port may be used once for
+/// each server (ten ports carry ten connections to each of two).
+fn of_trial(trial: &Trial, limits: &Limits) -> impl Iterator<Item = Excess> + use<> {
     let users = u64::from(trial.load.users);
-    let memory = users.saturating_mul(USER_BYTES);
-    let in_run = if storage.is_some() { 0 } else { data };
-    let disk = archive.saturating_add(in_run);
-    let files = users > limits.open_files.saturating_sub(FILE_RESERVE);
-    let ports = users > limits.ports.saturating_sub(FILE_RESERVE);
-    let when = |is: bool, excess: Excess| is.then_some(excess);
-    [
-        when(
-            files,
-            Excess::OpenFiles {
-                limit: limits.open_files,
-            },
-        ),
-        when(
-            ports,
-            Excess::Ports {
-                limit: limits.ports,
-            },
-        ),
-        when(
-            memory > limits.memory_bytes,
-            Excess::Memory {
-                needed: memory,
-                available: limits.memory_bytes,
-            },
-        ),
-        when(
-            disk > limits.disk_bytes,
-            Excess::Disk {
-                needed: disk,
-                available: limits.disk_bytes,
-            },
-        ),
-        storage
-            .filter(|free| data > *free)
-            .map(|available| Excess::Storage {
-                needed: data,
-                available,
-            }),
-    ]
-    .into_iter()
-    .flatten()
+    let Limits {
+        open_files, ports, ..
+    } = *limits;
+    let too_many = |limit: u64| users > limit.saturating_sub(FILE_RESERVE);
+    let files = too_many(open_files).then_some(Excess::OpenFiles { limit: open_files });
+    let ports = too_many(ports).then_some(Excess::Ports { limit: ports });
+    files.into_iter().chain(ports)
+}
+
+/// Memory of the generators of trials that run at the same time.
+fn memory(unit: &[Trial], limits: &Limits) -> Option<Excess> {
+    let needed = users(unit).saturating_mul(USER_BYTES);
+    let available = limits.memory_bytes;
+    (needed > available).then_some(Excess::Memory { needed, available })
+}
+
+/// Data beside the archive, or in a `storage` of so many free bytes.
+fn on_disk(data: u64, archive: u64, storage: Option<u64>, limits: &Limits) -> Option<Excess> {
+    match storage {
+        Some(available) => (data > available).then_some(Excess::Storage {
+            needed: data,
+            available,
+        }),
+        None => {
+            let (needed, available) = (archive.saturating_add(data), limits.disk_bytes);
+            (needed > available).then_some(Excess::Disk { needed, available })
+        }
+    }
 }
 
 #[cfg(test)]
@@ -352,10 +373,30 @@ mod tests {
             problems,
             [Problem {
                 trial: 2,
+                partner: None,
                 users: 25_000,
                 excess
             }]
         );
+    }
+
+    /// What fits alone need not fit beside another: memory and disks are the machine's, files and ports are not.
+    #[test]
+    fn both_sides_of_a_duet_need_room_at_the_same_time() {
+        let machine = Limits {
+            memory_bytes: 100 << 20,
+            ..MACHINE
+        };
+        let mut both = plan(&[3000, 3000], 10 << 20);
+        assert_eq!(words(&both, &machine), "");
+        both.question.duet = true;
+        let needs = disk_needed(&both);
+        insta::assert_snapshot!(words(&both, &machine));
+        both.question.duet = false;
+        assert_eq!(needs - disk_needed(&both), 3000 * ((64 << 10) + (10 << 20)));
+        let mut users = plan(&[15_000, 15_000], 0);
+        users.question.duet = true;
+        assert_eq!(words(&users, &MACHINE), "");
     }
 
     #[test]
