@@ -222,6 +222,12 @@ pub(crate) struct PlanArgs {
     /// needs
     #[arg(long, value_name = "RUN")]
     pub(crate) from: Option<PathBuf>,
+    /// Where earlier runs of the study are, which tell how far runs spread; `runs` unless said
+    #[arg(long, value_name = "DIR")]
+    pub(crate) history: Option<PathBuf>,
+    /// Don't look for earlier runs
+    #[arg(long, conflicts_with = "history")]
+    pub(crate) no_history: bool,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use lab_analysis::Analysis;
 use lab_archive::{Manifest, Run};
 
 use crate::commands::report;
+use crate::commands::run::RUNS;
 use crate::exit::{Exit, Failure};
 use crate::talk::say;
 
@@ -30,10 +31,7 @@ pub(crate) fn runs(
         .collect();
     let beside = compared.first().and_then(|dir| dir.parent());
     let entries = match (folder, beside) {
-        (Some(folder), _) => fs::read_dir(folder).map_err(|error| {
-            let text = format!("can't list {}: {error}", folder.display());
-            Failure::text(Exit::BadInput, text).hint("--history names a folder of runs")
-        })?,
+        (Some(folder), _) => listed(folder)?,
         // What is wrong with the run itself is told when it is read.
         (None, beside) => match beside.and_then(|beside| fs::read_dir(beside).ok()) {
             Some(entries) => entries,
@@ -43,18 +41,68 @@ pub(crate) fn runs(
     let Some(wanted) = manifest(first) else {
         return Ok(Vec::new());
     };
-    let dirs = entries.filter_map(|entry| entry.ok()?.path().canonicalize().ok());
-    let runs = dirs.filter_map(|dir| Some((manifest(&dir)?, dir)));
-    let runs = runs.filter(|(run, _)| is_same_study(run, &wanted));
-    let mut found: Vec<(String, PathBuf)> = runs.map(|(run, dir)| (run.started, dir)).collect();
-    found.sort();
-    // A copy of a run is no other run.
-    found.dedup_by(|one, before| one.0 == before.0);
     let begun: Vec<String> = compared
         .iter()
         .filter_map(|dir| Some(manifest(dir)?.started))
         .collect();
-    found.retain(|(started, _)| !begun.contains(started));
+    let planned = Planned {
+        study: &wanted.study,
+        file_hash: &wanted.file_hash,
+        overrides: &wanted.overrides,
+        speed: wanted.speed,
+    };
+    Ok(latest(entries, &|run| {
+        planned.is_of(run) && !begun.contains(&run.started)
+    }))
+}
+
+/// The latest runs in `folder`, or in `runs`, of the study that is planned.
+pub(crate) fn of_plan(
+    folder: Option<&Path>,
+    wanted: &Planned<'_>,
+) -> Result<Vec<Analysis>, Failure> {
+    let entries = match folder {
+        Some(folder) => listed(folder)?,
+        None => match fs::read_dir(RUNS) {
+            Ok(entries) => entries,
+            Err(_) => return Ok(Vec::new()),
+        },
+    };
+    Ok(latest(entries, &|run| wanted.is_of(run)))
+}
+
+/// A study as it runs.
+pub(crate) struct Planned<'a> {
+    pub(crate) study: &'a str,
+    pub(crate) file_hash: &'a str,
+    pub(crate) overrides: &'a [(String, String)],
+    pub(crate) speed: f64,
+}
+
+impl Planned<'_> {
+    fn is_of(&self, run: &Manifest) -> bool {
+        run.study == self.study
+            && run.file_hash == self.file_hash
+            && run.overrides == self.overrides
+            && run.speed.to_bits() == self.speed.to_bits()
+    }
+}
+
+fn listed(folder: &Path) -> Result<fs::ReadDir, Failure> {
+    fs::read_dir(folder).map_err(|error| {
+        let text = format!("can't list {}: {error}", folder.display());
+        Failure::text(Exit::BadInput, text).hint("--history names a folder of runs")
+    })
+}
+
+fn latest(entries: fs::ReadDir, is_wanted: &dyn Fn(&Manifest) -> bool) -> Vec<Analysis> {
+    let dirs = entries.filter_map(|entry| entry.ok()?.path().canonicalize().ok());
+    let runs = dirs.filter_map(|dir| Some((manifest(&dir)?, dir)));
+    let runs = runs.filter(|(run, _)| is_wanted(run));
+    let mut found: Vec<(String, PathBuf)> = runs.map(|(run, dir)| (run.started, dir)).collect();
+    found.sort();
+    // A copy of a run is no other run.
+    found.dedup_by(|one, before| one.0 == before.0);
     let latest = &found[found.len().saturating_sub(MOST)..];
     if !latest.is_empty() {
         say(format_args!(
@@ -65,7 +113,7 @@ pub(crate) fn runs(
     }
     // One that is damaged tells nothing.
     let read = latest.iter().filter_map(|(_, dir)| report::read(dir).ok());
-    Ok(read.collect())
+    read.collect()
 }
 
 /// Refuses a run that stands twice on one side: beside itself it would tell that runs don't spread.
@@ -87,11 +135,4 @@ pub(crate) fn each_once(side: &[PathBuf]) -> Result<(), Failure> {
 /// Trials count from 1, so that none is read.
 fn manifest(dir: &Path) -> Option<Manifest> {
     Run::open_trial(dir, 0).ok().map(|run| run.manifest)
-}
-
-fn is_same_study(one: &Manifest, wanted: &Manifest) -> bool {
-    one.study == wanted.study
-        && one.file_hash == wanted.file_hash
-        && one.overrides == wanted.overrides
-        && one.speed.to_bits() == wanted.speed.to_bits()
 }

@@ -5,12 +5,16 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lab_analysis::Analysis;
 use lab_conduct::preflight;
 use lab_plan::Side;
+use lab_study::Loaded;
 use lab_study::model::Threshold;
 use lab_study::plan::{LoadKind, Plan, Search, Span, Trial};
 
 use crate::args::PlanArgs;
+use crate::commands::earlier::{self, Planned};
+use crate::commands::run::RUNS;
 use crate::commands::{load, print, request, shows};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::Disk;
@@ -29,10 +33,26 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     };
     print(&rows(&loaded.study.workload, &plan))?;
     print(&describe(&plan))?;
+    let runs = history(args, &loaded, &plan)?;
     print(&shows::describe(&loaded.study, &plan, earlier.as_ref()))?;
-    let request = request::new(&args.study, (loaded, plan), PathBuf::from("runs"), false)?;
+    print(&shows::between_runs(&loaded.study, &plan, &runs))?;
+    let request = request::new(&args.study, (loaded, plan), PathBuf::from(RUNS), false)?;
     preflight(&request).map_err(|error| failure(&error))?;
     print("this machine's limits allow it\n")
+}
+
+/// Earlier runs of the study: what is planned is what they ran.
+fn history(args: &PlanArgs, loaded: &Loaded, plan: &Plan) -> Result<Vec<Analysis>, Failure> {
+    if args.no_history || plan.search.is_some() {
+        return Ok(Vec::new());
+    }
+    let planned = Planned {
+        study: &plan.study,
+        file_hash: &lab_conduct::file_hash(loaded),
+        overrides: &args.study.set,
+        speed: plan.speed,
+    };
+    earlier::of_plan(args.history.as_deref(), &planned)
 }
 
 /// The plan as a person reads it, at most 80 columns wide.

@@ -22,7 +22,7 @@ use crate::talk::say;
 use crate::width;
 
 /// Where archives go unless `--out` says otherwise.
-const RUNS: &str = "runs";
+pub(crate) const RUNS: &str = "runs";
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let files: &dyn Files = if args.dry_run {

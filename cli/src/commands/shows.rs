@@ -5,9 +5,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use lab_analysis::Analysis;
 use lab_analysis::power::{
     Design, EFFECTS, Needed, NeededBlocks, OfMeasure, Power, Reach, SPREADS, Spreads, family,
 };
+use lab_comparison::TwoRuns;
 use lab_study::Study;
 use lab_study::model::Cell;
 use lab_study::plan::Plan;
@@ -51,14 +53,7 @@ pub(crate) fn describe(study: &Study, plan: &Plan, earlier: Option<&Earlier>) ->
         return text;
     }
     let per_block = total(plan) / study.trials.max(1);
-    let design = Design {
-        blocks: study.trials as usize,
-        relevant: study.smallest_difference,
-        seed: plan.seed,
-        family: family(&plan.question, &|cell| users_of(plan, cell)),
-        decides: study.decides,
-        duet: study.duet,
-    };
+    let design = design(study, plan);
     let power = Power::of(&design, earlier.map(|earlier| &earlier.spreads));
     if study.duet {
         text.push_str(DUET);
@@ -88,6 +83,62 @@ pub(crate) fn describe(study: &Study, plan: &Plan, earlier: Option<&Earlier>) ->
         together(design.family.len()),
     );
     text
+}
+
+fn design(study: &Study, plan: &Plan) -> Design {
+    Design {
+        blocks: study.trials as usize,
+        relevant: study.smallest_difference,
+        seed: plan.seed,
+        family: family(&plan.question, &|cell| users_of(plan, cell)),
+        decides: study.decides,
+        duet: study.duet,
+    }
+}
+
+/// What two runs of it can show beside each other, by earlier ones; empty where loads are searched.
+pub(crate) fn between_runs(study: &Study, plan: &Plan, earlier: &[Analysis]) -> String {
+    if plan.search.is_some() || plan.trials.is_empty() {
+        return String::new();
+    }
+    let design = design(study, plan);
+    let runs = match TwoRuns::of(&design, study.cells.len(), earlier) {
+        Ok(runs) => runs,
+        Err(least) => {
+            return format!(
+                "  two runs of it have no verdict beside each other: {least} blocks in each are the\n  \
+                 fewest that can (--set trials={least})\n"
+            );
+        }
+    };
+    let blocks = percent(runs.spread.of_blocks);
+    let count = match runs.runs {
+        1 => "1 earlier run".to_owned(),
+        n => format!("{n} earlier runs"),
+    };
+    let by = match (runs.spread.of_runs, &runs.told) {
+        (Some(of_runs), Some((measure, _))) => format!(
+            "{}, by {count}: runs spread {}, blocks {blocks}",
+            measure.name(),
+            percent(of_runs)
+        ),
+        (None, Some((measure, _))) => format!(
+            "{}, by {count}: blocks spread {blocks}; four tell of runs,\n    so they are assumed to spread as \
+             far",
+            measure.name()
+        ),
+        (_, None) => {
+            format!("no earlier run tells: blocks are assumed to spread {blocks}, and runs as far")
+        }
+    };
+    let parts = EFFECTS.into_iter().zip(runs.parts);
+    let parts: Vec<String> = parts
+        .map(|(effect, part)| format!("{} in {:.0}", percent(effect), part * 100.0))
+        .collect();
+    format!(
+        "  in how many of 100 comparisons two such runs show a difference\n    ({by}):\n    {}\n",
+        parts.join(", ")
+    )
 }
 
 /// How many users a cell has.

@@ -1,5 +1,6 @@
 //! What is given to compare.
 
+use lab_analysis::answer::Deciding;
 use lab_analysis::model::{Analysis, CellSummary};
 use lab_plan::Decides;
 
@@ -28,11 +29,25 @@ impl<'a> Runs<'a> {
         self.a.iter().chain(self.b)
     }
 
+    /// The measures that decide.
+    pub(crate) fn deciding(&self) -> Deciding {
+        let by_study = |of: &[Analysis]| of.iter().find_map(|run| run.study.decides);
+        let named = self.decides.or(by_study(self.b)).or(by_study(self.a));
+        Deciding::of_runs(named, self.both())
+    }
+
     /// The seed of all runs, where they have the same: then each block drew the same waits and choices in all.
     pub(crate) fn one_seed(&self) -> Option<u64> {
         let mut seeds = self.both().map(|run| run.study.seed);
         let first = seeds.next()?;
         seeds.all(|seed| seed == first).then_some(first)
+    }
+
+    /// Whether a run stands beside itself: of what runs and blocks do that tells nothing.
+    pub(crate) fn has_one_twice(&self) -> bool {
+        let mut begun: Vec<&str> = self.both().map(|run| &*run.study.started).collect();
+        begun.sort_unstable();
+        begun.windows(2).any(|two| two[0] == two[1])
     }
 
     /// Earlier runs that did the same on the same machine.

@@ -5,6 +5,7 @@
 //! assumption stands in for them, in words. What else changed between the runs counts as a
 //! difference, too: it is listed, and where it matters, a caller asks first.
 
+mod before;
 mod drafts;
 mod given;
 mod judge;
@@ -20,6 +21,7 @@ use lab_analysis::model::{
 use lab_stats::unpaired::least_units;
 use lab_stats::verdict::ALPHA;
 
+pub use before::TwoRuns;
 use drafts::{Draft, blocks, drafts, is_cut};
 use given::Pair;
 pub use given::Runs;
@@ -156,7 +158,7 @@ impl<'a> Runs<'a> {
         let measures = deciding.in_order();
         let (unpaired, paired) = (exchange(false), exchange(true));
         let apart = drafts(self, in_both, &measures, false);
-        if self.one_seed().is_some() {
+        if self.one_seed().is_some() && !self.has_one_twice() {
             let pairs = drafts(self, in_both, &measures, true);
             let able = |drafts: &[Draft], by: Exchange| {
                 drafts.iter().filter(|draft| by.can_show(draft)).count()
@@ -167,12 +169,6 @@ impl<'a> Runs<'a> {
             }
         }
         (apart, unpaired)
-    }
-
-    fn deciding(&self) -> Deciding {
-        let by_study = |of: &[Analysis]| of.iter().find_map(|run| run.study.decides);
-        let named = self.decides.or(by_study(self.b)).or(by_study(self.a));
-        Deciding::of_runs(named, self.both())
     }
 
     /// In what the other runs differ from the first of the baseline.

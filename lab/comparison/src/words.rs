@@ -16,6 +16,9 @@ pub(crate) fn pairing(runs: &Runs<'_>, comparisons: &[Comparison], paired: bool)
             "Paired by block: all runs have seed {seed}, so in the same block users wait and choose alike, and \
              what that does to both sides drops out."
         ),
+        Some(_) if runs.has_one_twice() => {
+            "Not paired: a run beside itself tells nothing of its noise.".to_owned()
+        }
         Some(_) => format!(
             "Not paired, though the runs have one seed: a pair needs {LEAST_BLOCKS} blocks that all runs have."
         ),

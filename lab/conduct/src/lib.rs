@@ -76,6 +76,7 @@ pub use error::ConductError;
 pub use event::{Event, Phase, Progress};
 pub use journal::{Gone, Restoration, Restored, restore};
 pub use judged::{FailedCheck, Judge, Judged};
+pub use manifest::file_hash;
 pub use preflight::{Excess, Problem, disk_needed};
 pub use quiet::Patience;
 pub use run::{Outcome, RunRequest, preflight, run};

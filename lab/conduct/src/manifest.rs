@@ -12,12 +12,11 @@ use crate::machine;
 
 /// Of a run in the folder `out`; what was overridden is for the caller to add.
 pub(crate) fn manifest(loaded: &Loaded, plan: &Plan, out: &Path, pinning: &Pinning) -> Manifest {
-    let study_file = loaded.files.first().map_or(&[][..], |(_, bytes)| bytes);
     Manifest {
         schema: ARCHIVE_SCHEMA.to_owned(),
         study: plan.study.clone(),
         title: plan.title.clone(),
-        file_hash: format!("sha256:{}", hex(&Sha256::digest(study_file))),
+        file_hash: file_hash(loaded),
         seed: plan.seed,
         speed: plan.speed,
         overrides: Vec::new(),
@@ -26,6 +25,13 @@ pub(crate) fn manifest(loaded: &Loaded, plan: &Plan, out: &Path, pinning: &Pinni
         steps: step_names(&loaded.study.workload),
         files: loaded.files.iter().map(|(name, _)| name.clone()).collect(),
     }
+}
+
+/// What a run's manifest has of the study file.
+#[must_use]
+pub fn file_hash(loaded: &Loaded) -> String {
+    let study_file = loaded.files.first().map_or(&[][..], |(_, bytes)| bytes);
+    format!("sha256:{}", hex(&Sha256::digest(study_file)))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -4,7 +4,8 @@ mod support;
 
 use lab_analysis::Analysis;
 use lab_analysis::model::{Difference, Measure, SpreadBasis};
-use lab_comparison::{CannotCompare, RunComparison, RunOutcome, Runs, compare_runs};
+use lab_analysis::power::Design;
+use lab_comparison::{CannotCompare, RunComparison, RunOutcome, Runs, TwoRuns, compare_runs};
 use lab_plan::Decides;
 use lab_report::write::{
     junit, junit_of_runs, runs_csv, runs_html, runs_json, runs_markdown, runs_terminal,
@@ -73,6 +74,30 @@ fn a_regression_is_shown_and_the_same_is_not() {
     assert!(better.headline.contains("better"), "{}", better.headline);
 }
 
+#[test]
+fn what_two_runs_can_show_is_told_before_they_run() {
+    let design = |blocks| Design {
+        blocks,
+        relevant: 0.02,
+        seed: 1,
+        family: Vec::new(),
+        decides: Some(Decides::ResponseP95),
+        duet: false,
+    };
+    assert_eq!(TwoRuns::of(&design(3), 1, &[]), Err(4), "the fewest blocks");
+    let guessed = TwoRuns::of(&design(6), 1, &[]).unwrap();
+    assert!(guessed.told.is_none() && guessed.spread.of_runs.is_none());
+    // Runs of one build that spread by some 6 % show no 10 %, and blocks that spread by less would.
+    let earlier = RUNS_OF_A.map(|times| analysis(6, times, 0));
+    let told = TwoRuns::of(&design(6), 1, &earlier).unwrap();
+    let of_runs = told.spread.of_runs.unwrap();
+    assert!((0.04..0.09).contains(&of_runs), "{told:?}");
+    assert_eq!((told.runs, told.told.unwrap().0), (4, Measure::P95));
+    assert!(told.parts[2] < 0.3, "{:?}", told.parts);
+    let few = TwoRuns::of(&design(6), 1, &earlier[..3]).unwrap();
+    assert!(few.spread.of_runs.is_none() && few.runs == 3);
+}
+
 /// The gate's own flag goes before the later study's word, and that before the earlier one's.
 #[test]
 fn a_named_measure_decides_between_runs() {
@@ -136,7 +161,11 @@ fn says(of: &RunComparison, words: &str) {
 /// The blocks of both runs spread alike by a per cent, as those do that draw the same.
 #[test]
 fn blocks_of_one_seed_are_pairs() {
-    let (a, b) = (analysis(6, 1.0, 0), analysis(6, 1.04, 0));
+    let (a, mut b) = (analysis(6, 1.0, 0), analysis(6, 1.04, 0));
+    let itself = compared(std::slice::from_ref(&a), std::slice::from_ref(&a), &[]);
+    assert!(!itself.paired);
+    says(&itself, "a run beside itself tells nothing");
+    b.study.started = "2026-01-06T10:00:00Z".to_owned();
     let width = |of: &RunComparison| {
         let (low, high) = p95(of).interval.unwrap();
         high - low

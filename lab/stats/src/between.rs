@@ -18,9 +18,13 @@
 //! 1992, chapter 3; that a benchmark has such levels, Kalibera & Jones, "Rigorous Benchmarking in
 //! Reasonable Time", ISMM 2013.
 
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
 use crate::paired::Bounds;
-use crate::power::count;
+use crate::power::{Sought, count, normal};
 use crate::student::{p_of, t_of};
+use crate::verdict::ALPHA;
 
 /// With fewer degrees of freedom, runs don't tell how far they spread: t at 5 % is 4.3 with two, 3.2
 /// with three. What they say of a larger spread than assumed counts all the same.
@@ -127,6 +131,78 @@ impl Between {
             high: self.difference + half,
         }
     }
+}
+
+/// How far blocks spread within their run, and runs of one build: standard deviations.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Of blocks.
+    pub of_blocks: f64,
+    /// Of what a run has to itself; `None` where too few runs tell, so that it is assumed to be that of blocks.
+    pub of_runs: Option<f64>,
+}
+
+impl Spread {
+    /// What `runs` tell, those of one build together; `None` where no run has two blocks. Of `one_plan`, where all
+    /// have equally many blocks, what a block does to all of them is no noise.
+    #[must_use]
+    pub fn of(runs: &[Vec<Blocks>], one_plan: bool) -> Option<Self> {
+        let all = || runs.iter().flatten();
+        let is_even = all().all(|run| all().next().is_some_and(|one| one.len() == run.len()));
+        let beside = (one_plan && is_even).then(|| beside_blocks(&runs.concat()));
+        let within = beside
+            .flatten()
+            .or_else(|| pooled(all().map(Vec::as_slice)))?;
+        let of_build: Vec<Vec<f64>> = runs.iter().map(|build| means(build)).collect();
+        let between = pooled(of_build.iter().map(Vec::as_slice));
+        let enough = between.filter(|between| between.freedom >= LEAST_FREEDOM);
+        let noise = within.variance * of_blocks(&runs.concat()) * count(all().count());
+        Some(Self {
+            of_blocks: within.variance.sqrt(),
+            of_runs: enough.map(|between| (between.variance - noise).max(0.0).sqrt()),
+        })
+    }
+}
+
+/// A comparison of two runs, one of each build, that is still to be made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Design<'a> {
+    /// Of each run.
+    pub blocks: usize,
+    /// Whether both will have one plan.
+    pub one_plan: bool,
+    /// See [`Between::of`].
+    pub earlier: &'a [Vec<Blocks>],
+    /// Comparisons that are tested together.
+    pub family: usize,
+}
+
+/// Comparisons that are simulated: the standard error of a power of 0.8 is 0.013.
+const STUDIES: u32 = 1000;
+
+/// The chance that a difference is shown, by the test over runs, which is the stricter one, and by the first step
+/// of [`holm`]. `sought.spread` counts for nothing: `spread` does.
+#[must_use]
+pub fn power(sought: &Sought, spread: &Spread, design: &Design<'_>, seed: u64) -> f64 {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let of_runs = spread.of_runs.unwrap_or(spread.of_blocks);
+    let mut run = |centre: f64| -> [Blocks; 1] {
+        let centre = centre + of_runs * normal(&mut random);
+        let blocks = (0..design.blocks).map(|_| centre + spread.of_blocks * normal(&mut random));
+        [blocks.collect()]
+    };
+    let shown = (0..STUDIES).filter(|_| {
+        let (a, b) = (run(0.0), run(sought.effect.ln_1p()));
+        let between = match design.one_plan {
+            true => Between::of_one_plan(&a, &b, design.earlier),
+            false => Between::of(&a, &b, design.earlier),
+        };
+        between.is_some_and(|between| {
+            between.p() * count(design.family) <= ALPHA
+                && between.difference.abs() > sought.relevant.ln_1p()
+        })
+    });
+    count(shown.count()) / f64::from(STUDIES)
 }
 
 /// Several p, so corrected that the chance of one or more false differences among all is what they say.
@@ -247,6 +323,21 @@ mod tests {
             found.interval(0.05).high,
             3.0 + t_of(0.05, 3.0) * error
         ));
+    }
+
+    #[test]
+    fn runs_and_blocks_spread_apart() {
+        let run = |mean: f64| vec![mean - 0.01, mean + 0.01];
+        let told = Spread::of(&[[1.0, 2.0, 3.0, 4.0].map(run).to_vec()], false).unwrap();
+        assert!(close(told.of_blocks, 0.0002_f64.sqrt()), "{told:?}");
+        // The variance of 1, 2, 3, 4 is 5/3, of which 0.0001 are the blocks'.
+        assert!(close(
+            told.of_runs.unwrap(),
+            (5.0_f64 / 3.0 - 0.0001).sqrt()
+        ));
+        let few = Spread::of(&[[1.0, 2.0, 3.0].map(run).to_vec()], true).unwrap();
+        assert!(few.of_runs.is_none() && few.of_blocks < 1e-9, "{few:?}");
+        assert_eq!(Spread::of(&[vec![vec![1.0]]], true), None);
     }
 
     #[test]

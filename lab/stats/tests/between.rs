@@ -4,8 +4,9 @@
 
 mod noise;
 
-use lab_stats::between::{Basis, Between, Blocks, holm};
+use lab_stats::between::{self, Basis, Between, Blocks, Spread, holm};
 use lab_stats::paired::sign_flip_p;
+use lab_stats::power::Sought;
 use lab_stats::unpaired::{Row, max_t};
 use lab_stats::verdict::ALPHA;
 use noise::{Noise, within};
@@ -213,6 +214,53 @@ fn runs_of_one_build_and_one_plan_are_told_apart_in_one_case_of_twenty_at_most()
                 "{design:?} {draws} {times}: {width}"
             );
         }
+    }
+}
+
+/// The plan's figure beside what the comparison makes of simulated runs, signs of blocks included.
+#[test]
+fn two_runs_show_as_often_as_their_power_says() {
+    let mut noise = Noise::new(57);
+    for (earlier, times, effect) in [
+        (0, 1.0, 0.10),
+        (0, 1.0, 0.15),
+        (8, 1.0, 0.10),
+        (8, 0.5, 0.05),
+    ] {
+        let design = Design {
+            a: 1,
+            b: 1,
+            earlier,
+        };
+        let spread = Spread {
+            of_blocks: BLOCK,
+            of_runs: Some(times * BLOCK),
+        };
+        let sought = Sought {
+            effect,
+            relevant: 0.02,
+            spread: BLOCK,
+        };
+        let told = [runs(&mut noise, earlier, 0.0, times * BLOCK)];
+        let planned = between::Design {
+            blocks: 6,
+            one_plan: true,
+            earlier: &told,
+            family: 1,
+        };
+        let said = between::power(&sought, &spread, &planned, 57);
+        let shown = (0..COMPARISONS).filter(|_| {
+            let [a, mut b, _] = of_one_plan(&mut noise, design, 0.0, times * BLOCK);
+            b[0].iter_mut().for_each(|block| *block += effect.ln_1p());
+            let between = Between::of_one_plan(&a, &b, &told).unwrap();
+            between.difference.abs() > 0.02_f64.ln_1p() && paired_p(&a, &b, &told) <= ALPHA
+        });
+        let found = shown.count() as f64 / COMPARISONS as f64;
+        println!("{design:?}, runs spread {times} ×, {effect}: {found:.2} shown, {said:.2} said");
+        assert!(
+            (found - said).abs() < 0.06,
+            "{design:?} {effect}: {found} {said}"
+        );
     }
 }
 
