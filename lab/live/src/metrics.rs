@@ -7,10 +7,12 @@
 use std::fmt::Write as _;
 
 use hdrhistogram::Histogram;
+use lab_analysis::model::LoadLine;
 use lab_archive::ErrorClass;
 
 use crate::state::{Mode, Outcome, State};
 use crate::trial::{COUNTERS, Step, Trial};
+use crate::watch::Watch;
 
 /// What the text is.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -20,7 +22,8 @@ const EXPONENTS: std::ops::RangeInclusive<i32> = -26..=12;
 
 /// The run's metrics.
 #[must_use]
-pub fn metrics(state: &State) -> String {
+pub fn metrics(watch: &Watch) -> String {
+    let state = watch.state();
     let mut text = String::new();
     let study = labels(&[("study", &state.manifest.study)]);
     let (done, valid) = state.counts();
@@ -56,11 +59,46 @@ pub fn metrics(state: &State) -> String {
     );
     let left = state.left_ms() / 1e3;
     let _ = writeln!(text, "plimsoll_load_left_seconds{{{study}}} {left}");
+    if let Some(analysis) = watch.analysis() {
+        of_lines(&mut text, &state.manifest.study, &analysis.load_lines);
+    }
     if let Some(trial) = &state.trial {
         of_trial(&mut text, state, trial);
     }
     text.push_str("# EOF\n");
     text
+}
+
+/// Of a search, as far as complete trials tell; what they don't tell isn't there.
+fn of_lines(text: &mut String, study: &str, lines: &[LoadLine]) {
+    let mut each = |name: &str, help: &str, of: &dyn Fn(&LoadLine) -> Option<f64>| {
+        let told: Vec<_> = lines
+            .iter()
+            .filter_map(|line| Some((line, of(line)?)))
+            .collect();
+        if !told.is_empty() {
+            gauge(text, name, help);
+        }
+        for (line, value) in told {
+            let of = labels(&[("study", study), ("cell", &line.label)]);
+            let _ = writeln!(text, "{name}{{{of}}} {value}");
+        }
+    };
+    each(
+        "plimsoll_safe_line_users",
+        "The most users with whom nearly all trials are shown to hold.",
+        &|line| Some(f64::from(line.safe?.users)),
+    );
+    each(
+        "plimsoll_safe_line_ratio",
+        "At least this part of the trials with so many users is shown to hold.",
+        &|line| Some(line.safe?.part),
+    );
+    each(
+        "plimsoll_load_line_users",
+        "The most users with whom half of the trials hold.",
+        &|line| line.users.map(f64::from),
+    );
 }
 
 fn of_trial(text: &mut String, state: &State, trial: &Trial) {

@@ -36,6 +36,7 @@ pub struct Part {
 #[must_use]
 pub fn parts(watch: &Watch) -> Vec<Part> {
     let state = watch.state();
+    let lines = watch.analysis().map_or(&[][..], |found| &found.load_lines);
     let part = |id, html: Markup| Part {
         id,
         html: html.into_string(),
@@ -43,6 +44,7 @@ pub fn parts(watch: &Watch) -> Vec<Part> {
     vec![
         part("said", html! { (said(state)) }),
         part("progress", now::progress(state)),
+        part("lines", now::lines(lines, state.mode == Mode::Ended)),
         part("controls", controls(watch.controls())),
         part("now", now::tiles(state)),
         part("charts", figures::charts(state)),
@@ -85,6 +87,7 @@ pub fn page(watch: &Watch) -> String {
                     }
                     p #said .sr role="status" aria-live="polite" { (put("said")) }
                     div #progress { (put("progress")) }
+                    div #lines role="status" { (put("lines")) }
                     div #controls { (put("controls")) }
                 }
                 main {

@@ -100,7 +100,7 @@ fn a_trial_under_way_has_the_counts_that_its_report_will_have() {
         (report.transactions, report.errors)
     );
     assert_eq!(trial.times().len() + dropped(report), report.transactions);
-    let text = metrics(watch.state());
+    let text = metrics(&watch);
     let sum: u64 = text
         .lines()
         .filter(|line| line.starts_with("plimsoll_response_time_seconds_count"))
@@ -183,6 +183,49 @@ fn a_run_whose_process_is_gone_says_so_after_a_while() {
     watch.look(start + Duration::from_secs(60)).unwrap();
     assert_eq!(watch.state().mode, Mode::Gone);
     assert!(page(&watch).contains("--resume"));
+}
+
+/// The safe line closes in from below while the search goes on: page and metrics have both lines.
+#[test]
+fn a_search_shows_both_lines_as_far_as_its_trials_tell() {
+    let folder = tempfile::tempdir().unwrap();
+    let search = golden().with_file_name("search");
+    copy(&search, folder.path());
+    let trials = Run::open(&search).unwrap().trials;
+    for trial in &trials[trials.len() / 2..] {
+        let name = format!("trials/{:03}", trial.record.id);
+        fs::remove_dir_all(folder.path().join(name)).unwrap();
+    }
+    let mut watch = Watch::open(folder.path(), analyser(), None).unwrap();
+    watch.look(now()).unwrap();
+    let line = watch.analysis().unwrap().load_line.clone().unwrap();
+    let text = metrics(&watch);
+    let has = |line: String| assert!(text.contains(&line), "{line} in {text}");
+    let of = |name: &str, value: String| {
+        let study = &watch.state().manifest.study;
+        let label = &watch.analysis().unwrap().load_lines[0].label;
+        has(format!(
+            "{name}{{study=\"{study}\",cell=\"{label}\"}} {value}\n"
+        ));
+    };
+    of("plimsoll_load_line_users", line.users.unwrap().to_string());
+    let shown = parts(&watch).into_iter().find(|part| part.id == "lines");
+    let shown = shown.unwrap().html;
+    assert!(
+        shown.contains("Half of the trials hold up to the load line"),
+        "{shown}"
+    );
+    match line.safe {
+        Some(safe) => {
+            of("plimsoll_safe_line_users", safe.users.to_string());
+            of("plimsoll_safe_line_ratio", safe.part.to_string());
+            assert!(shown.contains("safe line, as far as"), "{shown}");
+        }
+        None => assert!(
+            shown.contains("no number of users is shown to be safe"),
+            "{shown}"
+        ),
+    }
 }
 
 #[test]

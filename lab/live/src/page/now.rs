@@ -1,6 +1,8 @@
 //! Where in the plan the run stands, and the figures of the moment.
 
 use lab_analysis::format::{count, duration, figure, or_none};
+use lab_analysis::model::LoadLine;
+use lab_analysis::{load_line_figure, safe_line_words};
 use lab_report::document::{Block, KeyFigure};
 use lab_report::render::pieces;
 use lab_stats::quantile;
@@ -108,6 +110,20 @@ fn under_way(trial: &Trial) -> Markup {
         @if length > 0.0 {
             progress max=(length) value=(trial.elapsed_ms.clamp(0.0, length))
                 aria-label="How far the trial is" {}
+        }
+    }
+}
+
+/// Of a search: the safe line and the load line of each cell, as far as the trials tell.
+pub(super) fn lines(lines: &[LoadLine], is_over: bool) -> Markup {
+    let so_far = if is_over { "" } else { "So far, " };
+    html! {
+        @for line in lines {
+            p.line {
+                @if lines.len() > 1 { strong { (line.label) } ": " }
+                (so_far) (safe_line_words(line)) ". Half of the trials hold up to the load line, "
+                (load_line_figure(line)) "."
+            }
         }
     }
 }

@@ -100,7 +100,7 @@ async fn whole(shared: &Arc<Shared>) -> Response {
 }
 
 async fn measured(shared: &Arc<Shared>) -> Response {
-    match looked(shared, |watch, _| watch.map(|watch| metrics(watch.state()))).await {
+    match looked(shared, |watch, _| watch.map(metrics)).await {
         Ok(text) => of(
             StatusCode::OK,
             metrics::CONTENT_TYPE,
