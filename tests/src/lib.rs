@@ -30,8 +30,15 @@ pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let test = std::env::current_exe().expect("a running program has a path");
-        // target/PROFILE/deps/TEST
-        let profile = test.ancestors().nth(2).expect("tests lie two folders deep");
+        // target/PROFILE/deps/TEST, or target/PROFILE/PROGRAM
+        let folder = test.parent().expect("a program lies in a folder");
+        let is_test = folder.ends_with("deps");
+        let profile = if is_test {
+            folder.parent()
+        } else {
+            Some(folder)
+        };
+        let profile = profile.expect("folders of a build lie in each other");
         let mut build = Command::new(env!("CARGO"));
         build.current_dir(repository());
         build.args([
