@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use lab_analysis::Analysis;
 use lab_archive::{Manifest, Run};
 
-use crate::commands::report;
-use crate::commands::run::RUNS;
+use crate::commands::{RUNS, report};
 use crate::exit::{Exit, Failure};
 use crate::talk::say;
 

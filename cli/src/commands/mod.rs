@@ -29,6 +29,9 @@ pub(crate) mod users;
 pub(crate) mod watch;
 mod written;
 
+/// Where archives go unless `--out` says otherwise.
+pub(crate) const RUNS: &str = "runs";
+
 use std::io::{self, Write};
 
 use crate::exit::{Exit, Failure};

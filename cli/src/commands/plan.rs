@@ -14,8 +14,7 @@ use lab_study::plan::{LoadKind, Plan, Search, Span, Trial};
 
 use crate::args::PlanArgs;
 use crate::commands::earlier::{self, Planned};
-use crate::commands::run::RUNS;
-use crate::commands::{load, print, request, shows};
+use crate::commands::{RUNS, load, print, request, shows};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::Disk;
 use crate::length::{length, total};

@@ -13,16 +13,13 @@ use lab_trial::{TrialJudgement, judge_trial};
 
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::plan::describe;
-use crate::commands::{fleet, load, print, quick, report, request, watch};
+use crate::commands::{RUNS, fleet, load, print, quick, report, request, watch};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
 use crate::progress::Display;
 use crate::talk::say;
 use crate::width;
-
-/// Where archives go unless `--out` says otherwise.
-pub(crate) const RUNS: &str = "runs";
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let files: &dyn Files = if args.dry_run {
