@@ -7,7 +7,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab_archive::{OtherProgram, TrialEnd};
 use lab_conduct::{Event, Judged, Phase, Progress};
-use lab_study::plan::{LoadKind, LoadSpec};
+use lab_study::model::Cell;
+use lab_study::plan::{LoadKind, LoadSpec, Stage};
 
 use crate::talk::say;
 use crate::words::{self, cell_words, duration};
@@ -20,6 +21,7 @@ pub(crate) struct Display {
     bar: Option<ProgressBar>,
     trial: String,
     kind: LoadKind,
+    stages: Vec<Stage>,
     phase: &'static str,
     last_line: Option<Duration>,
     setup_step: Option<u32>,
@@ -42,6 +44,7 @@ impl Display {
             bar,
             trial: String::new(),
             kind: LoadKind::Users,
+            stages: Vec::new(),
             phase: "",
             last_line: None,
             setup_step: None,
@@ -69,15 +72,9 @@ impl Display {
                 control,
                 load,
             } => {
-                let mut cell = if cell.is_empty() {
-                    load_words(load)
-                } else {
-                    cell_words(cell)
-                };
-                if *control {
-                    cell.push_str(" (control)");
-                }
+                let cell = trial_words(cell, load, *control);
                 self.kind = load.kind;
+                self.stages.clone_from(&load.stages);
                 self.trial = match attempt_of {
                     None => format!("trial {id}/{of}, {cell}"),
                     Some(first) => format!("trial {first}/{of} again (as {id}), {cell}"),
@@ -204,7 +201,7 @@ impl Display {
         let text = format!(
             "{}: {}, {load}, {:.0} tx/s, p95 {p95}, {} errors, {} left",
             self.trial,
-            self.phase,
+            self.stage_at(progress.elapsed),
             progress.tx_per_s,
             progress.errors,
             whole_seconds(progress.remaining)
@@ -220,6 +217,18 @@ impl Display {
             self.last_line = Some(progress.elapsed);
             self.line(&text);
         }
+    }
+
+    /// The stage, where the load has any, or else the phase.
+    fn stage_at(&self, elapsed: Duration) -> String {
+        let mut end = 0;
+        let present = self.stages.iter().find(|stage| {
+            end += stage.length_ms;
+            elapsed < Duration::from_millis(end)
+        });
+        present.map_or(self.phase.to_owned(), |stage| {
+            format!("stage {}", stage.name)
+        })
     }
 
     fn trial_done(
@@ -272,10 +281,26 @@ fn verdict(judged: &Judged) -> String {
     format!("INVALID, {}: {}{others}", first.name, first.evidence)
 }
 
+/// The cell in words.
+fn trial_words(cell: &Cell, load: &LoadSpec, control: bool) -> String {
+    let mut words = match cell.is_empty() {
+        true => load_words(load),
+        false => cell_words(cell),
+    };
+    if control {
+        words.push_str(" (control)");
+    }
+    words
+}
+
 /// What makes the load of a cell without factors.
 fn load_words(load: &LoadSpec) -> String {
     match load.kind {
+        LoadKind::Users if !load.stages.is_empty() => format!("up to {} users", load.users),
         LoadKind::Users => format!("users {}", load.users),
+        LoadKind::Arrival { rate_per_s, .. } if !load.stages.is_empty() => {
+            format!("up to {rate_per_s} sessions/s")
+        }
         LoadKind::Arrival { rate_per_s, .. } => format!("{rate_per_s} sessions/s"),
         LoadKind::Sequence { sessions } => format!("{sessions} sessions in sequence"),
     }

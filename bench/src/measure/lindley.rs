@@ -64,7 +64,8 @@ fn go(slots: u32) -> Result<Outcome, Error> {
     // the histograms tell each response time.
     (drive.hold, drive.window) = (ms(6000), ms(1));
     let (seed, block, hold) = (drive.seed, drive.block, drive.hold);
-    let stream = ArrivalStream::new(seed, block, RATE, Spacing::Poisson, Duration::ZERO);
+    let profile = Profile::ramp(RATE, Duration::ZERO);
+    let stream = ArrivalStream::new(seed, block, Spacing::Poisson, profile);
     let planned: Vec<_> = stream.map(|a| a.at).take_while(|at| *at < hold).collect();
     let windows = windows(drive, |_| {})?;
     let served: Vec<Served> = served.try_iter().skip(slots as usize).collect();

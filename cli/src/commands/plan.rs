@@ -10,7 +10,7 @@ use lab_conduct::preflight;
 use lab_plan::Side;
 use lab_study::Loaded;
 use lab_study::model::Threshold;
-use lab_study::plan::{LoadKind, Plan, Search, Span, Trial};
+use lab_study::plan::{LoadKind, Plan, Search, Span, Stage, Trial};
 
 use crate::args::PlanArgs;
 use crate::commands::earlier::{self, Planned};
@@ -73,6 +73,7 @@ pub(crate) fn describe(plan: &Plan) -> String {
         return text;
     }
     text.push_str(&table(plan));
+    text.push_str(&stages(plan));
     let _ = writeln!(text);
     let is_sequence = |trial: &Trial| matches!(trial.load.kind, LoadKind::Sequence { .. });
     // A sequence ends with its last session; its hold is only the time that it may take.
@@ -123,7 +124,10 @@ fn table(plan: &Plan) -> String {
     let mut text = String::new();
     if let Some(first) = plan.trials.first().filter(|_| alike) {
         let (ramp, hold) = times(first);
-        let _ = writeln!(text, "each: ramp {}, hold {}\n", time(ramp), time(hold));
+        let _ = match first.load.stages.is_empty() {
+            true => writeln!(text, "each: ramp {}, hold {}\n", time(ramp), time(hold)),
+            false => writeln!(text, "each: {}, in stages\n", time(hold)),
+        };
     }
     let _ = writeln!(
         text,
@@ -163,6 +167,64 @@ fn table(plan: &Plan) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Cells whose stages are shown.
+const MOST_STAGED: usize = 3;
+
+/// The stages of the first block's loads, and what is offered in each.
+fn stages(plan: &Plan) -> String {
+    let mut text = String::new();
+    let staged =
+        |trial: &&Trial| trial.block == 0 && !trial.control && !trial.load.stages.is_empty();
+    let staged: Vec<&Trial> = plan.trials.iter().filter(staged).collect();
+    for trial in staged.iter().take(MOST_STAGED) {
+        let _ = writeln!(
+            text,
+            "\nstages of trial {}\n{:>20}{:>17}{:>9}{:>12}{:>9}",
+            trial.id,
+            "stage",
+            match trial.load.kind {
+                LoadKind::Arrival { .. } => "arrivals per s",
+                LoadKind::Users | LoadKind::Sequence { .. } => "users",
+            },
+            "for",
+            "requests",
+            "per s"
+        );
+        let predicted = trial.prediction.iter().flat_map(|plan| &plan.stages);
+        let mut predicted = predicted.map(|stage| stage.transactions);
+        for stage in &trial.load.stages {
+            let requests = predicted.next();
+            let number = |value: Option<f64>| value.map_or("-".to_owned(), |n| format!("{n:.0}"));
+            let _ = writeln!(
+                text,
+                "{:>20}{:>17}{:>9}{:>12}{:>9}",
+                stage.name,
+                level(stage),
+                duration(Duration::from_millis(stage.length_ms)),
+                number(requests),
+                number(requests.map(|n| n * 1e3 / stage.length_ms as f64))
+            );
+        }
+    }
+    let more = staged.len().saturating_sub(MOST_STAGED);
+    if more > 0 {
+        let _ = writeln!(text, "and the stages of {more} more cells");
+    }
+    text
+}
+
+/// `100`, or `100 → 500` of a stage that ramps.
+fn level(stage: &Stage) -> String {
+    let level = |level: f64| match level.fract() == 0.0 {
+        true => format!("{level:.0}"),
+        false => format!("{level:.2}"),
+    };
+    match stage.ramps() {
+        true => format!("{} → {}", level(stage.from), level(stage.to)),
+        false => level(stage.to),
+    }
 }
 
 /// Requests of a trial and their rate in the hold, as far as they can be told.
@@ -237,8 +299,10 @@ fn limits(plan: &Plan) -> String {
 
 fn limit(threshold: &Threshold) -> String {
     let words = lab_analysis::format::threshold(threshold.metric, &threshold.text);
-    let step = threshold.step.as_ref();
-    let step = step.map_or(String::new(), |step| format!(" in “{step}”"));
+    let of = |what: &str, name: &str| format!(" in {what}“{name}”");
+    let step = threshold.step.as_deref().map(|step| of("", step));
+    let stage = threshold.stage.as_deref().map(|stage| of("stage ", stage));
+    let step = step.or(stage).unwrap_or_default();
     let implied = if threshold.implied {
         " (unless the study says otherwise)"
     } else {
@@ -325,6 +389,8 @@ mod tests {
              trials: 2\nload: { arrival: { rate: 100/s, spacing: constant }, hold: 10s }\n",
             "system: { groupware: {} }\nmatrix: { limit: [10s, 20s] }\n\
              load: { sequence: { sessions: 50 }, hold: \"{{ limit }}\" }\n",
+            "system: { groupware: {} }\nload: { stages: [{ users: 50, over: 30s }, { stage: at full load, \
+             users: 50, for: 2m }] }\nthresholds: { \"response_time{stage:at full load}\": [\"p(95) < 1s\"] }\n",
             "system: { groupware: {} }\nload: { ramp: 10s, hold: 1m }\nfind:\n  users: { max: 5000 }\n  \
              subject_to: { response_time: [\"p(95) < 100ms\"] }\n",
         ];

@@ -47,10 +47,11 @@ pub(crate) fn bottleneck(cores: u64, cell: &CellSummary) -> Option<String> {
 }
 
 /// The law over the valid trials of a study that varies users alone; `None` with fewer than six
-/// levels, or without a single user.
+/// levels, or without a single user, or of users whose number changes within a trial.
 pub(crate) fn scaling(study: &Question, trials: &[TrialAnalysis]) -> Option<Scaling> {
     let factors: Vec<&str> = study.matrix.iter().map(|f| f.name.as_str()).collect();
-    if factors != ["users"] {
+    let changes = |trial: &TrialAnalysis| !trial.stages.is_empty();
+    if factors != ["users"] || trials.iter().any(changes) {
         return None;
     }
     let points: Option<Vec<(f64, f64)>> = trials

@@ -7,8 +7,8 @@ use lab_stats::WeightedMean;
 use lab_trial::as_f64;
 
 use crate::model::{
-    Arrivals, Bound, CellSummary, Counters, Estimate, ProbeCounts, StepAnalysis, StepSummary,
-    Times, TimesSummary, TrialAnalysis, Verdict,
+    Arrivals, Bound, CellSummary, Counters, Estimate, ProbeCounts, StageAnalysis, StageSummary,
+    StepAnalysis, StepSummary, Times, TimesSummary, TrialAnalysis, Verdict,
 };
 use crate::published::transfer;
 use crate::repeated;
@@ -87,6 +87,7 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
             .enumerate()
             .map(|(at, name)| step(name, at, &valid))
             .collect(),
+        stages: stages(&valid),
         probe_ms: (!probes.is_empty()).then(|| times(probes)),
         probe: probe(&valid),
         transfer: transfer::of_cell(&valid),
@@ -134,6 +135,24 @@ fn step(name: &str, at: usize, valid: &[&TrialAnalysis]) -> StepSummary {
         response_ms: times(steps.iter().map(|step| step.response_ms)),
         phases_ms: phases(&steps),
     }
+}
+
+/// Trials of a cell have the same stages.
+fn stages(valid: &[&TrialAnalysis]) -> Vec<StageSummary> {
+    let first = valid.first().map_or(&[][..], |trial| &trial.stages);
+    let summary = |(at, stage): (usize, &StageAnalysis)| {
+        let all = valid.iter().filter_map(|trial| trial.stages.get(at));
+        let over = |of: fn(&StageAnalysis) -> Option<f64>| Estimate::of(all.clone().map(of));
+        StageSummary {
+            plan: stage.plan.clone(),
+            errors: all.clone().map(|one| one.errors).sum(),
+            throughput_per_s: over(|one| one.throughput_per_s),
+            delivered_per_s: over(|one| one.delivered_per_s),
+            offered_per_s: over(|one| one.offered_per_s),
+            response_ms: times(all.clone().map(|one| one.response_ms)),
+        }
+    };
+    first.iter().enumerate().map(summary).collect()
 }
 
 fn phases(steps: &[&StepAnalysis]) -> BTreeMap<&'static str, TimesSummary> {

@@ -119,7 +119,11 @@ fn carried(study: &StudyFacts, cells: &[CellSummary], trials: &[TrialAnalysis]) 
         return format!("The server {took}, {how}{times}.");
     }
     let labels: Vec<String> = cells.iter().map(|cell| cell.label.clone()).collect();
-    let what = if study.factors == ["users"] {
+    let stages = trials.iter().map(|trial| trial.stages.len()).max();
+    let stages = stages.filter(|stages| *stages > 0 && labels.len() == 1);
+    let what = if let Some(stages) = stages {
+        format!("all {} of its load", plural(stages, "stage"))
+    } else if study.factors == ["users"] {
         let users: Vec<String> = cells
             .iter()
             .map(|cell| count(u64::from(cell.users)))

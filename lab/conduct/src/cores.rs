@@ -218,6 +218,7 @@ mod tests {
                 ..HostSpec::default()
             },
             load: LoadSpec {
+                stages: Vec::new(),
                 users: 1,
                 ramp_ms: 1,
                 hold_ms: 1,

@@ -319,6 +319,7 @@ mod tests {
                 host: Default::default(),
                 reach: Default::default(),
                 load: LoadSpec {
+                    stages: Vec::new(),
                     users: *users,
                     ramp_ms: 1,
                     hold_ms: 1,

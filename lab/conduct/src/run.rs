@@ -587,7 +587,7 @@ fn started(trial: &Trial, place: Place) -> Event {
         of: place.of,
         cell: trial.cell.clone(),
         control: trial.control,
-        load: trial.load,
+        load: trial.load.clone(),
     }
 }
 

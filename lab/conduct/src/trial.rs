@@ -268,6 +268,7 @@ impl Conductor<'_> {
             own_cores: self.own_cores(),
             ramp: self.ramp(),
             hold: self.hold(),
+            stages: load.stages.clone(),
             window: Duration::from_millis(load.window_ms.max(1)),
             limits: self.limits(),
         }

@@ -108,6 +108,7 @@ fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, secon
             Duration::ZERO
         },
         hold: Duration::from_secs(seconds),
+        stages: Vec::new(),
         window: Duration::from_secs(1),
         limits: Limits::default(),
     }

@@ -202,6 +202,9 @@ pub(crate) fn validate(drive: &Drive) -> Result<(), DriverError> {
             "a sequence is at least one session of one user",
         ));
     }
+    if !drive.stages.is_empty() && !lab_workload::are_sound(&drive.stages) {
+        return Err(DriverError::Drive("its stages are none"));
+    }
     if drive.window.is_zero() {
         return Err(DriverError::Drive("its windows have no length"));
     }

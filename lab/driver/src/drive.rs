@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::Date;
-use lab_client::{BaseUrl, Protocol, TlsOptions};
-use lab_workload::LoadKind;
-use lab_workload::Workload;
+use lab_client::{BaseUrl, Nanos, Protocol, TlsOptions};
+use lab_workload::timing::Profile;
+use lab_workload::{LoadKind, Stage, Visit, Workload, visits};
 use serde::{Deserialize, Serialize};
 
+use crate::load::start_offset;
 use crate::part::Part;
 
 /// One trial's worth of driving.
@@ -49,8 +50,11 @@ pub struct Drive {
     pub own_cores: bool,
     /// User i starts at `ramp × i ÷ users`; the rate of arrivals rises in a straight line.
     pub ramp: Duration,
-    /// How long the full load lasts after the ramp; a sequence ends earlier when it is through.
+    /// How long the full load lasts after the ramp, or all stages; a sequence ends earlier when it is
+    /// through.
     pub hold: Duration,
+    /// How the load changes with time; empty where it stays.
+    pub stages: Vec<Stage>,
     /// Length of a window of counts; above zero.
     pub window: Duration,
     /// Bounds.
@@ -63,6 +67,25 @@ impl Drive {
         match self.kind {
             LoadKind::Sequence { .. } => 1,
             LoadKind::Users | LoadKind::Arrival { .. } => self.cores.len().max(1),
+        }
+    }
+
+    /// When a user is there, in ns of the trial.
+    pub(crate) fn visits(&self, index: u32) -> Vec<Visit> {
+        if !self.stages.is_empty() {
+            return visits(&self.stages, index);
+        }
+        vec![Visit {
+            from: start_offset(self.ramp, index, self.users),
+            until: Nanos::MAX,
+        }]
+    }
+
+    /// The rate at which sessions arrive that comes to this much at full load.
+    pub(crate) fn profile(&self, rate_per_s: f64) -> Profile {
+        match self.stages.is_empty() {
+            true => Profile::ramp(rate_per_s, self.ramp),
+            false => Profile::stages(&self.stages),
         }
     }
 

@@ -7,7 +7,7 @@ use lab_workload::timing::SessionChoice;
 use lab_workload::{Control, Template, Visitor};
 
 use crate::client::Client;
-use crate::user::{Clocks, Due, Progress, Shared, User};
+use crate::user::{Clocks, Due, Ended, Progress, Shared, User};
 use lab_client::RequestId;
 
 /// How a round went.
@@ -90,7 +90,7 @@ impl<C: Client> Shared<C> {
             }
             walk.user.scope.set_round(round);
             // A round in which nothing could be sent would be followed by others like it.
-            if !sent || self.is_over(walk, first, control) {
+            if !sent || walk.state.leaves() || self.is_over(walk, first, control) {
                 return;
             }
         }
@@ -101,7 +101,7 @@ impl<C: Client> Shared<C> {
     async fn rounds(&self, walk: &mut Walk<'_, C>, place: Place) -> bool {
         let index = place.index;
         let step = &self.script.session[index];
-        if !self.is_chosen(walk, index) {
+        if walk.state.leaves() || !self.is_chosen(walk, index) {
             return false;
         }
         let control = step.control.as_deref();
@@ -118,7 +118,7 @@ impl<C: Client> Shared<C> {
             let planned = place.planned && round < step.planned_rounds;
             let went = self.step(walk, index, planned).await;
             sent |= went.sent;
-            if went.timed_out && self.timeout_ends_step {
+            if walk.state.leaves() || (went.timed_out && self.timeout_ends_step) {
                 return sent;
             }
             if let Some(control) = looped
@@ -138,12 +138,14 @@ impl<C: Client> Shared<C> {
         let step = &self.script.session[index];
         let pause = &walk.clocks.pause;
         let due = self.wait(walk.user, (index, planned), walk.state, pause);
-        let mut due = due.await;
+        let Some(mut due) = due.await else {
+            return Went::default();
+        };
         let mut went = Went::default();
         for request in step.requests.clone() {
             let ended = self.request(walk, index, (request, due)).await;
             went.sent |= ended.sent;
-            if !ended.well {
+            if !ended.well || walk.state.leaves() {
                 self.forget_rest(step, request, &mut walk.user.scope);
                 went.timed_out = ended.timed_out;
                 return went;
@@ -176,28 +178,26 @@ impl<C: Client> Shared<C> {
             let ended = self.record(exchange, index, due);
             walk.state.take(&ended, due);
             sent |= ended.at.is_some();
-            match retry.filter(|_| !ended.well && ended.at.is_some() && left > 0) {
+            let goes_on = !walk.state.leaves();
+            match retry.filter(|_| goes_on && !ended.well && ended.at.is_some() && left > 0) {
                 Some(retry) => {
                     left -= 1;
                     let pause = &walk.clocks.pause;
                     let waited = self.wait_to_retry(walk.user, &retry.wait, walk.state, pause);
                     due = waited.await;
+                    if walk.state.leaves() {
+                        return Requested::of(sent, &ended);
+                    }
                     self.client.again(&mut walk.user.session, request);
                 }
-                None if ended.well && redirected => {
+                None if ended.well && redirected && goes_on => {
                     due = Due {
                         planned: None,
                         meant: walk.state.at,
                         retry: None,
                     };
                 }
-                None => {
-                    return Requested {
-                        sent,
-                        well: ended.well,
-                        timed_out: ended.timed_out,
-                    };
-                }
+                None => return Requested::of(sent, &ended),
             }
         }
     }
@@ -260,4 +260,15 @@ struct Requested {
     sent: bool,
     well: bool,
     timed_out: bool,
+}
+
+impl Requested {
+    /// By how the last of them did.
+    fn of(sent: bool, last: &Ended) -> Self {
+        Self {
+            sent,
+            well: last.well,
+            timed_out: last.timed_out,
+        }
+    }
 }

@@ -103,6 +103,8 @@ pub(crate) struct Progress {
     pub(crate) at: Nanos,
     /// Nothing may be sent before this.
     pub(crate) not_before: Nanos,
+    /// Nothing is sent from here on: the user leaves.
+    pub(crate) until: Nanos,
     /// When the session arrived, until its first request is sent: that one's wait runs from here.
     pub(crate) arrived: Option<Nanos>,
     /// Whether anything took time; a cycle in which nothing does must not spin.
@@ -116,10 +118,16 @@ impl Progress {
         Self {
             at: start,
             not_before: 0,
+            until: Nanos::MAX,
             arrived: None,
             moved: true,
             well: true,
         }
+    }
+
+    /// Whether the user's time is over.
+    pub(crate) fn leaves(&self) -> bool {
+        self.at >= self.until
     }
 
     /// Takes in how a request went that was due then.
@@ -181,14 +189,14 @@ impl<C: Client> Shared<C> {
         until
     }
 
-    /// The wait before a step.
+    /// The wait before a step; `None` where the user leaves before its end.
     pub(crate) async fn wait(
         &self,
         user: &mut User<C>,
         (index, planned): (usize, bool),
         state: &mut Progress,
         pause: &Timer,
-    ) -> Due {
+    ) -> Option<Due> {
         let step = &self.script.session[index];
         let wait = nanos(match planned {
             true => user.timing.next_wait(&step.wait),
@@ -201,6 +209,11 @@ impl<C: Client> Shared<C> {
         if let Some(planned) = planned.filter(|planned| *planned < meant) {
             self.under_way(user.place).set(planned.max(1));
         }
+        if meant >= state.until {
+            pause.sleep_until(state.until).await;
+            state.at = state.at.max(state.until);
+            return None;
+        }
         if meant > state.at {
             pause.sleep_until(meant).await;
             state.moved = true;
@@ -212,11 +225,11 @@ impl<C: Client> Shared<C> {
             self.recorder.borrow_mut().waited(now, index, lasted);
             state.at = now;
         }
-        Due {
+        Some(Due {
             planned,
             meant,
             retry: None,
-        }
+        })
     }
 
     /// The wait before a failed request is sent again.
@@ -231,7 +244,7 @@ impl<C: Client> Shared<C> {
         let wait = nanos(user.timing.next_unplanned(wait));
         let meant = failed.saturating_add(wait).max(state.not_before);
         if meant > failed {
-            pause.sleep_until(meant).await;
+            pause.sleep_until(meant.min(state.until)).await;
             state.at = self.clock.nanos();
         }
         Due {

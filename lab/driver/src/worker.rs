@@ -22,9 +22,7 @@ use crate::clock::Clock;
 use crate::control::Order;
 use crate::drive::Drive;
 use crate::error::DriverError;
-use crate::load::{
-    SharedPool, Source, run_arrivals, run_probe, run_session, run_slot, start_offset,
-};
+use crate::load::{Plan, SharedPool, Source, run_arrivals, run_probe, run_slot, run_user};
 use crate::part::Slice;
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts, WorkerWindow};
@@ -262,13 +260,22 @@ impl Worker {
                 tasks.spawn_local(run_slot(shared, user, source));
                 continue;
             }
-            let offset = start_offset(drive.ramp, user.index, drive.users);
-            let start = zero.saturating_add(offset);
+            let mut visits = drive.visits(user.index);
+            for visit in &mut visits {
+                visit.from = visit.from.saturating_add(zero);
+                visit.until = visit.until.saturating_add(zero);
+            }
             let sessions = match drive.kind {
                 LoadKind::Sequence { sessions } => Some(sessions),
                 _ => None,
             };
-            tasks.spawn_local(run_session(shared, user, start, sessions));
+            let plan = Plan {
+                visits,
+                sessions,
+                seed: drive.seed,
+                block: drive.block,
+            };
+            tasks.spawn_local(run_user(shared, user, plan));
         }
         if let Some(source) = source {
             // After the slots, so that they are free when the first session comes.
@@ -279,9 +286,7 @@ impl Worker {
 
     /// Of sessions that arrive.
     fn source(&self) -> Option<Source> {
-        let Drive {
-            seed, block, ramp, ..
-        } = *self.drive;
+        let Drive { seed, block, .. } = *self.drive;
         match self.drive.kind {
             LoadKind::Arrival {
                 rate_per_s,
@@ -289,7 +294,7 @@ impl Worker {
             } => Some(Source {
                 seed,
                 block,
-                stream: ArrivalStream::new(seed, block, rate_per_s, spacing, ramp),
+                stream: ArrivalStream::new(seed, block, spacing, self.drive.profile(rate_per_s)),
             }),
             LoadKind::Users | LoadKind::Sequence { .. } => None,
         }

@@ -345,6 +345,18 @@ pub fn rate(text: &str) -> Result<f64, TextError> {
     }
 }
 
+/// A rate of a load that changes: as [`rate`], or none at all (`0/s`).
+///
+/// # Errors
+/// As [`rate`].
+pub fn rate_or_none(text: &str) -> Result<f64, TextError> {
+    let is_none = text.split_once('/').is_some_and(|(number, unit)| {
+        let zero = number.trim().parse().is_ok_and(|n: f64| n == 0.0);
+        zero && rate(&format!("1/{unit}")).is_ok()
+    });
+    if is_none { Ok(0.0) } else { rate(text) }
+}
+
 /// How long an answer may take.
 ///
 /// # Errors

@@ -14,7 +14,8 @@ mod threshold;
 pub use decides::{Decides, UnknownMeasure};
 pub use duet::{Duet, Side};
 pub use lab_workload::{
-    Arrivals, Level, LoadKind, LoadSpec, Prediction, Range, Spacing, Span, StepPrediction, Transfer,
+    Arrivals, Level, LoadKind, LoadSpec, Prediction, Range, Spacing, Span, Stage, StagePrediction,
+    StepPrediction, Transfer,
 };
 pub use plan::{Plan, SCHEMA, Search, Trial};
 pub use question::{

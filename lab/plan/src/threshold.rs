@@ -10,6 +10,9 @@ pub struct Threshold {
     pub metric: Metric,
     /// `None` = all steps.
     pub step: Option<String>,
+    /// The stage of the load that it is about; `None` = all of the hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
     /// Which figure of it.
     pub aggregate: Aggregate,
     /// The comparison that must hold.
@@ -48,6 +51,7 @@ impl Threshold {
         Self {
             metric: Metric::ErrorRate,
             step: None,
+            stage: None,
             aggregate: Aggregate::Rate,
             comparison: Comparison::Less,
             limit,

@@ -92,6 +92,8 @@ pub struct Plot {
     pub dots: Vec<(f64, f64)>,
     /// A place of its own.
     pub mark: Option<f64>,
+    /// Stretches that follow each other, by their ends, and whether each is shaded.
+    pub stretches: Vec<(f64, bool)>,
 }
 
 /// Bars of means with a whisker to p95 and a mark at the published mean.
@@ -194,6 +196,7 @@ impl Plot {
             band: Vec::new(),
             dots: Vec::new(),
             mark: None,
+            stretches: Vec::new(),
         }
     }
 }

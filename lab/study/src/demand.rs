@@ -6,14 +6,12 @@ use lab_language::{
     CellError, Optional, Setting, TextError,
     units::{self, Hold},
 };
-use lab_workload::{LoadKind, LoadSpec, Spacing};
+use lab_workload::{LoadKind, LoadSpec, Spacing, Stage};
 
+use crate::extent::{MAX_PHASE, USERS, milliseconds};
 use crate::model::Cell;
+use crate::stages::{self, Level, StageTemplate};
 
-/// Fewest and most virtual users of a trial.
-pub(crate) const USERS: std::ops::RangeInclusive<u64> = 1..=1_000_000;
-/// Longest ramp, and longest hold.
-pub(crate) const MAX_PHASE: Duration = Duration::from_secs(30 * 86_400);
 /// Most sessions of a sequence.
 const SESSIONS: std::ops::RangeInclusive<u64> = 1..=10_000_000;
 /// Most processes that drive one load.
@@ -22,6 +20,9 @@ const GENERATORS: std::ops::RangeInclusive<u64> = 1..=64;
 const CONNECTIONS: u32 = 1000;
 /// The time that a sequence may take, unless a study says otherwise.
 const SEQUENCE_LIMIT: Duration = Duration::from_secs(600);
+
+/// Longest window of a load whose end is known.
+const LONGEST_WINDOW_MS: u64 = 1000;
 
 /// The load of a study, still with references to factors.
 #[derive(Debug, Clone)]
@@ -40,6 +41,12 @@ pub(crate) enum KindTemplate {
     Users(Setting),
     Arrival(Box<ArrivalTemplate>),
     Sequence(Setting),
+    /// Users or arrivals that change with time.
+    Stages {
+        of: Level,
+        stages: Vec<StageTemplate>,
+        arrival: Option<Box<ArrivalTemplate>>,
+    },
     /// Users whose number a search chooses, with the fewest that it tries.
     Searched(u32),
 }
@@ -47,16 +54,18 @@ pub(crate) enum KindTemplate {
 /// Sessions that arrive, still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) struct ArrivalTemplate {
-    pub(crate) rate: Setting,
+    /// With stages none: they say it.
+    pub(crate) rate: Option<Setting>,
     pub(crate) spacing: Option<Setting>,
     pub(crate) connections: Option<Setting>,
 }
 
 /// The load of a trial at speed 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Load {
     kind: LoadKind,
     users: u32,
+    stages: Vec<Stage>,
     ramp: Duration,
     hold: Duration,
     timeout: Option<Duration>,
@@ -67,7 +76,7 @@ pub(crate) struct Load {
 impl LoadTemplate {
     /// The load in `cell`; `pace` is the length of a cycle.
     pub(crate) fn load(&self, cell: &Cell, pace: Option<Duration>) -> Result<Load, CellError> {
-        let (kind, users) = self.kind.kind(cell)?;
+        let (kind, users, stages) = self.kind.kind(cell)?;
         let ramp = self
             .ramp
             .value(cell, |text| units::duration(text, MAX_PHASE))?;
@@ -82,6 +91,7 @@ impl LoadTemplate {
         Ok(Load {
             kind,
             users,
+            stages,
             ramp: ramp.unwrap_or(Duration::ZERO),
             hold: hold.unwrap_or(SEQUENCE_LIMIT),
             timeout,
@@ -92,27 +102,60 @@ impl LoadTemplate {
 }
 
 impl KindTemplate {
-    fn kind(&self, cell: &Cell) -> Result<(LoadKind, u32), CellError> {
+    fn kind(&self, cell: &Cell) -> Result<(LoadKind, u32, Vec<Stage>), CellError> {
         let users = |text: &str| units::whole_number(text, USERS);
         Ok(match self {
-            Self::Users(setting) => (LoadKind::Users, setting.value(cell, users)? as u32),
-            Self::Searched(users) => (LoadKind::Users, *users),
+            Self::Users(setting) => {
+                let users = setting.value(cell, users)? as u32;
+                (LoadKind::Users, users, Vec::new())
+            }
+            Self::Searched(users) => (LoadKind::Users, *users, Vec::new()),
+            Self::Stages {
+                of,
+                stages,
+                arrival,
+            } => {
+                let (stages, most) = stages::stages(*of, stages, cell)?;
+                match of {
+                    Level::Users => (LoadKind::Users, most as u32, stages),
+                    Level::Rate => {
+                        let (kind, connections) = arrivals(most, arrival.as_deref(), cell)?;
+                        (kind, connections, stages)
+                    }
+                }
+            }
             Self::Arrival(arrival) => {
-                let spacing = arrival.spacing.value(cell, spacing_named)?;
-                let kind = LoadKind::Arrival {
-                    rate_per_s: arrival.rate.value(cell, units::rate)?,
-                    spacing: spacing.unwrap_or_default(),
-                };
-                let connections = arrival.connections.value(cell, users)?;
-                (kind, connections.map_or(CONNECTIONS, |n| n as u32))
+                let rate_per_s = arrival.rate.value(cell, units::rate)?;
+                let (kind, connections) =
+                    arrivals(rate_per_s.unwrap_or_default(), Some(arrival), cell)?;
+                (kind, connections, Vec::new())
             }
             Self::Sequence(sessions) => {
                 let count = |text: &str| units::whole_number(text, SESSIONS);
                 let sessions = sessions.value(cell, count)? as u32;
-                (LoadKind::Sequence { sessions }, 1)
+                (LoadKind::Sequence { sessions }, 1, Vec::new())
             }
         })
     }
+}
+
+/// Sessions that arrive at this rate, and their connections.
+fn arrivals(
+    rate_per_s: f64,
+    template: Option<&ArrivalTemplate>,
+    cell: &Cell,
+) -> Result<(LoadKind, u32), CellError> {
+    let (mut spacing, mut connections) = (None, None);
+    if let Some(arrival) = template {
+        spacing = arrival.spacing.value(cell, spacing_named)?;
+        let count = |text: &str| units::whole_number(text, USERS);
+        connections = arrival.connections.value(cell, count)?;
+    }
+    let kind = LoadKind::Arrival {
+        rate_per_s,
+        spacing: spacing.unwrap_or_default(),
+    };
+    Ok((kind, connections.map_or(CONNECTIONS, |n| n as u32)))
 }
 
 fn hold(text: &str, kind: LoadKind, pace: Option<Duration>) -> Result<Duration, TextError> {
@@ -149,9 +192,15 @@ impl Load {
     /// speed, an answer or the end of a sequence, keeps its limit.
     pub(crate) fn spec(&self, speed: f64) -> LoadSpec {
         let is_sequence = matches!(self.kind, LoadKind::Sequence { .. });
-        let hold_ms = match is_sequence {
-            true => milliseconds(self.hold, 1.0),
-            false => milliseconds(self.hold, speed).max(1),
+        let level = match self.kind {
+            LoadKind::Arrival { .. } => Level::Rate,
+            LoadKind::Users | LoadKind::Sequence { .. } => Level::Users,
+        };
+        let stages = stages::at_speed(&self.stages, level, speed);
+        let hold_ms = match (is_sequence, stages.is_empty()) {
+            (true, _) => milliseconds(self.hold, 1.0),
+            (false, true) => milliseconds(self.hold, speed).max(1),
+            (false, false) => stages.iter().map(|stage| stage.length_ms).sum(),
         };
         let kind = match self.kind {
             LoadKind::Arrival {
@@ -164,13 +213,14 @@ impl Load {
             other => other,
         };
         // The hold of a sequence is far longer than the sequence itself.
-        let longest_window = if is_sequence { 100 } else { 1000 };
+        let longest_window = if is_sequence { 100 } else { LONGEST_WINDOW_MS };
         LoadSpec {
             users: self.users,
             ramp_ms: milliseconds(self.ramp, speed),
             hold_ms,
-            window_ms: (hold_ms / 250).clamp(1, longest_window),
+            window_ms: window_ms(hold_ms, &stages).clamp(1, longest_window),
             kind,
+            stages,
             generators: self.generators,
             timeout_ms: self.timeout.map(|time| milliseconds(time, 1.0)),
             time_limit_ms: self.time_limit.map(|time| milliseconds(time, 1.0)),
@@ -178,6 +228,17 @@ impl Load {
     }
 }
 
-fn milliseconds(time: Duration, speed: f64) -> u64 {
-    (time.as_secs_f64() * 1e3 / speed).round() as u64
+/// As long as 250 fit into the hold; where a stage is short, ten into that, so that it has figures, but
+/// never more than 5000 into all. Windows end where stages do, if their lengths allow it.
+fn window_ms(hold_ms: u64, stages: &[Stage]) -> u64 {
+    let usual = hold_ms / 250;
+    let lengths = || stages.iter().map(|stage| stage.length_ms);
+    let Some(shortest) = lengths().min() else {
+        return usual;
+    };
+    let most = usual
+        .min((shortest / 10).max(hold_ms / 5000))
+        .clamp(1, LONGEST_WINDOW_MS);
+    let fits = |window: &u64| lengths().all(|length| length.is_multiple_of(*window));
+    (most.div_ceil(2)..=most).rev().find(fits).unwrap_or(most)
 }

@@ -8,6 +8,7 @@ mod attach;
 mod cell;
 mod command;
 mod demand;
+mod extent;
 mod file;
 mod groupware;
 pub mod model;
@@ -15,6 +16,7 @@ pub mod plan;
 mod preparation;
 mod reach;
 mod read;
+mod stages;
 mod system;
 
 pub use archived::{ArchivedError, present_plan};

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use lab_language::{CellError, Secrets};
 use lab_plan::{Duet, Question};
 pub use lab_workload::{
-    Arrivals, LoadKind, LoadSpec, Prediction, Range, Spacing, Span, StepPrediction,
+    Arrivals, LoadKind, LoadSpec, Prediction, Range, Spacing, Span, Stage, StagePrediction,
+    StepPrediction,
 };
 use serde::{Deserialize, Serialize};
 
@@ -256,7 +257,7 @@ impl Plan {
         let template = self.search.as_ref()?.cells.get(cell)?;
         let load = LoadSpec {
             users,
-            ..template.load
+            ..template.load.clone()
         };
         let mut trial = Trial {
             id,

@@ -157,6 +157,7 @@ fn control_arrives_as_it_was_sent() {
 
 fn load_of(users: u32, kind: LoadKind) -> LoadSpec {
     LoadSpec {
+        stages: Vec::new(),
         users,
         ramp_ms: 0,
         hold_ms: 100_000,

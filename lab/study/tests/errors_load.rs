@@ -7,6 +7,99 @@ use faults::{Fault, STUDY, WORKLOAD, load, snapshot};
 const LOAD: &str = r#"users: "{{ users }}", ramp: 10s, hold: 4 cycles"#;
 
 #[test]
+fn faults_of_stages() {
+    let faults: &[Fault] = &[
+        ("no stage", LOAD, "stages: []"),
+        (
+            "stages and users",
+            LOAD,
+            "stages: [{ users: 5, for: 1s }], users: 5",
+        ),
+        (
+            "stages and a hold",
+            LOAD,
+            "stages: [{ users: 5, for: 1s }], hold: 5s",
+        ),
+        ("no level", LOAD, "stages: [{ for: 1s }]"),
+        (
+            "two levels",
+            LOAD,
+            "stages: [{ users: 5, rate: 5/s, for: 1s }]",
+        ),
+        (
+            "users and rates",
+            LOAD,
+            "stages: [{ users: 5, for: 1s }, { rate: 5/s, for: 1s }]",
+        ),
+        ("no length", LOAD, "stages: [{ users: 5 }]"),
+        (
+            "two lengths",
+            LOAD,
+            "stages: [{ users: 5, for: 1s, over: 2s }]",
+        ),
+        ("no load", LOAD, "stages: [{ users: 0, for: 1s }]"),
+        (
+            "bare rate of a stage",
+            LOAD,
+            "stages: [{ rate: 0, for: 1s }]",
+        ),
+        (
+            "one name twice",
+            LOAD,
+            "stages: [{ stage: a, users: 5, for: 1s }, { stage: a, users: 6, for: 1s }]",
+        ),
+        (
+            "arrivals of users",
+            LOAD,
+            "stages: [{ users: 5, for: 1s }], arrival: { connections: 5 }",
+        ),
+        (
+            "two rates",
+            LOAD,
+            "stages: [{ rate: 5/s, for: 1s }], arrival: { rate: 5/s }",
+        ),
+        (
+            "unknown key of a stage",
+            LOAD,
+            "stages: [{ users: 5, fro: 1s }]",
+        ),
+    ];
+    insta::assert_snapshot!(snapshot(STUDY, faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+}
+
+#[test]
+fn faults_of_thresholds_on_stages() {
+    let with_stages = STUDY.replace(
+        LOAD,
+        "stages: [{ stage: up, users: \"{{ users }}\", over: 5s }, { stage: high, users: 9, for: 5s }]",
+    );
+    let faults: &[Fault] = &[
+        (
+            "a stage that ramps",
+            "thresholds:\n",
+            "thresholds:\n  error_rate{stage:up}: [\"rate < 1%\"]\n",
+        ),
+        (
+            "an unknown stage",
+            "thresholds:\n",
+            "thresholds:\n  error_rate{stage:hihg}: [\"rate < 1%\"]\n",
+        ),
+        (
+            "a stage and a step",
+            "thresholds:\n",
+            "thresholds:\n  error_rate{phase:up}: [\"rate < 1%\"]\n",
+        ),
+    ];
+    insta::assert_snapshot!(snapshot(&with_stages, faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+}
+
+#[test]
 fn faults_of_a_load() {
     let faults: &[Fault] = &[
         ("no kind", LOAD, "hold: 10s"),

@@ -257,7 +257,7 @@ fn speed_multiplies_the_rate_and_leaves_the_timeout() {
     assert_eq!(trial.load.time_limit_ms, None);
     let limited = load.replace("timeout", "time_limit");
     let limited = plan(&self::study("", &limited, SESSION), &options).unwrap();
-    let limited = limited.trials[0].load;
+    let limited = &limited.trials[0].load;
     assert_eq!(
         (limited.timeout_ms, limited.time_limit_ms),
         (None, Some(30_000))
@@ -271,6 +271,68 @@ fn speed_multiplies_the_rate_and_leaves_the_timeout() {
         "{arrivals:?}"
     );
     assert!(arrivals.trial > arrivals.hold);
+}
+
+#[test]
+fn stages_are_planned_at_any_speed() {
+    let planned = |load: &str, speed: f64| {
+        let options = PlanOptions { speed, seed: None };
+        let study = study("", load, SESSION);
+        plan(&study, &options).unwrap().trials.remove(0)
+    };
+    let of = |trial: &lab_study::plan::Trial| -> Vec<(String, u64, f64, f64)> {
+        let stages = trial.load.stages.iter();
+        let parts = stages.map(|one| (one.name.clone(), one.length_ms, one.from, one.to));
+        parts.collect()
+    };
+    let users = "stages: [{ users: 60, over: 1m }, { stage: high, users: 60, for: 2m }, { users: 0, over: 1m }]";
+    let fast = planned(users, 60.0);
+    let expected = [
+        ("1", 1000, 0.0, 60.0),
+        ("high", 2000, 60.0, 60.0),
+        ("3", 1000, 60.0, 0.0),
+    ];
+    assert_eq!(
+        of(&fast),
+        expected.map(|(name, ms, a, b)| (name.to_owned(), ms, a, b))
+    );
+    assert_eq!(
+        (fast.load.users, fast.load.ramp_ms, fast.load.hold_ms),
+        (60, 0, 4000)
+    );
+    // The ramps are half of the full load, and a speed changes no draw.
+    let (fast, slow) = (
+        fast.prediction.unwrap(),
+        planned(users, 1.0).prediction.unwrap(),
+    );
+    assert_eq!(fast.transactions.to_bits(), slow.transactions.to_bits());
+    assert_eq!(fast.stages, slow.stages);
+    let [up, high, down] = [0, 1, 2].map(|at| fast.stages[at].transactions);
+    assert!((high / (up + down) - 2.0).abs() < 0.3, "{up} {high} {down}");
+    assert!((up + high + down - fast.transactions).abs() < 1e-9);
+
+    let rates = "stages: [{ rate: 1/s, for: 10m }, { rate: 0/s, for: 1m }, { rate: 3/s, over: 10m }], \
+                 arrival: { connections: 9, spacing: constant }";
+    let fast = planned(rates, 60.0);
+    let expected = [
+        ("1", 10_000, 60.0, 60.0),
+        ("2", 1000, 0.0, 0.0),
+        ("3", 10_000, 0.0, 180.0),
+    ];
+    assert_eq!(
+        of(&fast),
+        expected.map(|(name, ms, a, b)| (name.to_owned(), ms, a, b))
+    );
+    let kind = LoadKind::Arrival {
+        rate_per_s: 180.0,
+        spacing: Spacing::Constant,
+    };
+    assert_eq!((fast.load.kind, fast.load.users), (kind, 9));
+    let arrivals = fast.prediction.unwrap().stages;
+    assert_eq!(
+        [0, 1, 2].map(|at| arrivals[at].arrivals),
+        [600.0, 0.0, 900.0]
+    );
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod notesmark;
 mod number;
 mod predicted;
 mod source;
+mod stages;
 mod sums;
 mod thresholds;
 mod transfer;

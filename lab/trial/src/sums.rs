@@ -351,9 +351,33 @@ pub(crate) fn sum_over(
     data: &TrialData,
     hold: Hold,
 ) -> Result<Sums, MergeError> {
+    add_up(names, data, hold, |_, _| true)
+}
+
+/// Adds up what lies in this stretch of a trial, as if there were nothing else.
+pub(crate) fn sum_within(
+    names: &Names<'_>,
+    data: &TrialData,
+    stretch: Hold,
+) -> Result<Sums, MergeError> {
+    let lies_within = |start_ms, end_ms| stretch.contains(start_ms, end_ms);
+    add_up(names, data, stretch, lies_within)
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "milliseconds of a trial stay far below 2^52"
+)]
+fn add_up(
+    names: &Names<'_>,
+    data: &TrialData,
+    hold: Hold,
+    counts: impl Fn(f64, f64) -> bool,
+) -> Result<Sums, MergeError> {
     let mut whole = Counts::default();
     let mut held = Counts::default();
-    for window in &data.windows {
+    let windows = data.windows.iter();
+    for window in windows.filter(|window| counts(window.start_ms, window.end_ms)) {
         whole.add(names, window);
         if hold.contains(window.start_ms, window.end_ms) {
             held.add(names, window);
@@ -363,7 +387,8 @@ pub(crate) fn sum_over(
         groups: Groups::new(&data.windows),
         ..Merge::default()
     };
-    for interval in &data.hlog {
+    let intervals = data.hlog.iter();
+    for interval in intervals.filter(|one| counts(one.start_ms as f64, one.end_ms as f64)) {
         let histogram = interval.histogram();
         merge.add(
             names,

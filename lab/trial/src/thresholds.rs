@@ -63,26 +63,21 @@ pub(crate) struct Measured<'a> {
     pub(crate) timeout_ms: f64,
 }
 
-pub(crate) fn judge(thresholds: &[Threshold], of: &Measured<'_>) -> Vec<ThresholdResult> {
-    thresholds
-        .iter()
-        .map(|threshold| {
-            let measured = match bound_of(threshold, of.bounds) {
-                None => measured(threshold, of),
-                Some(bound) => bounded(threshold, of.sums, bound),
-            };
-            let result = judge_one(threshold, measured, of.sums);
-            let hidden = |left: &LeftOut| result.holds && hides(threshold, of.sums, left);
-            match of.left_out.filter(hidden) {
-                None => result,
-                Some(left) => ThresholdResult {
-                    holds: false,
-                    reason: Some(format!("{}: with them it doesn't hold", left.words())),
-                    ..result
-                },
-            }
-        })
-        .collect()
+pub(crate) fn judge(threshold: &Threshold, of: &Measured<'_>) -> ThresholdResult {
+    let measured = match bound_of(threshold, of.bounds) {
+        None => measured(threshold, of),
+        Some(bound) => bounded(threshold, of.sums, bound),
+    };
+    let result = judge_one(threshold, measured, of.sums);
+    let hidden = |left: &LeftOut| result.holds && hides(threshold, of.sums, left);
+    match of.left_out.filter(hidden) {
+        None => result,
+        Some(left) => ThresholdResult {
+            holds: false,
+            reason: Some(format!("{}: with them it doesn't hold", left.words())),
+            ..result
+        },
+    }
 }
 
 /// Of operations of which some took longer than the load's time limit, most figures aren't known, so
@@ -197,6 +192,7 @@ fn judge_one(threshold: &Threshold, measured: Result<f64, String>, sums: &Sums) 
         text: threshold.text.clone(),
         metric: threshold.metric,
         step: threshold.step.clone(),
+        stage: threshold.stage.clone(),
         value: value.filter(|_| !beyond),
         limit: threshold.limit,
         holds,

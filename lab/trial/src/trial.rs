@@ -19,6 +19,7 @@ use crate::model::{
 };
 use crate::number::as_f64;
 use crate::predicted::{self, Predicted, mean_wait_ms};
+use crate::stages::{Stage, stages};
 use crate::sums::{self, Names, StepSum, Sums, hold, sum_over};
 use crate::warmup::{Batch, Warmup, batches, warmup};
 use crate::{checks, counters, notesmark, thresholds, transfer};
@@ -97,6 +98,8 @@ pub fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
         disturbed: is_duet && checks::of_both_sides(&mut found),
         checks: found,
         batches: match input.data.record.end {
+            // A load that changes has no steady state to look for.
+            TrialEnd::Complete if !input.planned.load.stages.is_empty() => Vec::new(),
             TrialEnd::Complete => batches(&names, input.data, &sums),
             TrialEnd::SystemFailed { .. }
             | TrialEnd::GeneratorFailed { .. }
@@ -124,6 +127,7 @@ struct Measured<'a> {
     input: &'a Input<'a>,
     cut_ms: f64,
     sums: Sums,
+    stages: Vec<Stage>,
     monitored: counters::Monitored,
     predicted: BTreeMap<String, Predicted>,
     /// By step of which a request was given up at the time limit.
@@ -159,7 +163,8 @@ pub fn figures(
     let disturbed = judged.disturbed;
     let mut checks = judged.checks;
     if input.data.record.end == TrialEnd::Complete {
-        let steady = checks::steady_state(warmup, kind, whole_hold.length_ms());
+        let load = &input.planned.load;
+        let steady = checks::steady_state(warmup, load, whole_hold.length_ms());
         let at = checks.iter().position(|check| check.name == checks::TAIL);
         checks.insert(at.unwrap_or(checks.len()), steady);
     }
@@ -170,6 +175,13 @@ pub fn figures(
         monitored: counters::over_hold(&input.data.monitor, &hold),
         predicted: predicted::by_name(input.planned),
         bounds: bounds(&sums, input.planned.load.time_limit_ms.map(as_f64)),
+        stages: stages(
+            &names,
+            input.data,
+            &input.planned.load,
+            input.planned.prediction.as_ref(),
+        )
+        .map_err(merge(input))?,
         sums,
     };
     Ok(TrialAnalysis {
@@ -184,15 +196,42 @@ impl Measured<'_> {
     }
 
     fn judge(&self, of: &[Threshold]) -> Vec<ThresholdResult> {
+        let each = of.iter().map(|threshold| {
+            let named = threshold.stage.as_ref();
+            let at =
+                named.and_then(|name| self.stages.iter().position(|one| one.plan.name == *name));
+            match at {
+                Some(at) => self.judge_stage(threshold, at),
+                None => self.judge_over(threshold, &self.sums, (&self.bounds, true)),
+            }
+        });
+        each.collect()
+    }
+
+    fn judge_stage(&self, threshold: &Threshold, at: usize) -> ThresholdResult {
+        let sums = &self.stages[at].sums;
+        let limit_ms = self.input.planned.load.time_limit_ms.map(as_f64);
+        let is_last = at + 1 == self.stages.len();
+        self.judge_over(threshold, sums, (&bounds(sums, limit_ms), is_last))
+    }
+
+    /// By what these add up to, to the end of the trial or not.
+    fn judge_over(
+        &self,
+        threshold: &Threshold,
+        sums: &Sums,
+        (bounds, to_the_end): (&BTreeMap<String, Bound>, bool),
+    ) -> ThresholdResult {
         let unanswered = self.input.data.record.unanswered.as_ref();
+        let unanswered = unanswered.filter(|_| to_the_end);
         let measured = thresholds::Measured {
-            sums: &self.sums,
-            throughput_per_s: self.throughput_per_s(),
-            left_out: thresholds::LeftOut::of(unanswered, &self.sums),
-            bounds: &self.bounds,
+            sums,
+            throughput_per_s: sums.hold.per_s(sums.hold.ok()),
+            left_out: thresholds::LeftOut::of(unanswered, sums),
+            bounds,
             timeout_ms: as_f64(self.input.planned.load.timeout_ms()),
         };
-        thresholds::judge(of, &measured)
+        thresholds::judge(threshold, &measured)
     }
 
     /// Of a search: whether the thresholds that it is subject to hold.
@@ -250,6 +289,7 @@ impl Measured<'_> {
                 .summary(),
             service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)).under(over_all),
             steps: steps(input.steps, sums, &self.predicted, &self.bounds),
+            stages: self.stages.iter().map(Stage::analysis).collect(),
             probe_ms: sums.probe.as_ref().map(Times::of),
             probe: probe(input, sums),
             transfer: transfer_of(input, sums),
@@ -332,9 +372,13 @@ fn arrivals(planned: &Trial, sums: &Sums) -> Option<Arrivals> {
     let LoadKind::Arrival { rate_per_s, .. } = planned.load.kind else {
         return None;
     };
+    let staged = !planned.load.stages.is_empty();
+    let drawn = planned.prediction.as_ref().filter(|_| staged);
+    let drawn = drawn.and_then(|plan| plan.arrivals);
+    let hold_s = as_f64(planned.load.hold_ms) / 1000.0;
     Some(Arrivals {
         arrived_per_s: sums.hold.per_s(sums.hold.arrived)?,
-        planned_per_s: rate_per_s,
+        planned_per_s: drawn.map_or(rate_per_s, |drawn| drawn.hold / hold_s),
         waiting_max: sums.hold.waiting_max,
         dropped: sums.whole.dropped,
     })

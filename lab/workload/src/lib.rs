@@ -21,6 +21,7 @@ mod scope;
 mod secret_name;
 mod size;
 mod slot;
+mod stage;
 pub mod template;
 pub mod timing;
 mod user;
@@ -40,11 +41,12 @@ pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
 pub use model::{
     Body, Events, Expectation, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
-pub use predict::{Arrivals, Prediction, Range, Span, StepPrediction, predict};
+pub use predict::{Arrivals, Prediction, Range, Span, StagePrediction, StepPrediction, predict};
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
 pub use secret_name::looks_secret;
 pub use size::{SizeError, size};
+pub use stage::{MAX_STAGES, Stage, Visit, are_sound, visits};
 pub use template::Template;
 pub use wait::{Chance, Wait};
 pub use xml_path::{XmlPath, XmlPathError};

@@ -2,21 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::stage::Stage;
+
 /// The load of a trial, at the plan's speed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSpec {
-    /// Virtual users; of arrivals, the sessions that may be under way at once, each on a connection
+    /// Virtual users, of stages the most of them; of arrivals, the sessions that may be under way at once, each on a connection
     /// of its own; of a sequence, one.
     pub users: u32,
-    /// User i starts at ramp × i ÷ users; the rate of arrivals rises in a straight line.
+    /// User i starts at ramp × i ÷ users; the rate of arrivals rises in a straight line. Stages have
+    /// no other ramp than their own.
     pub ramp_ms: u64,
-    /// The time at full load; of a sequence, the time it may take.
+    /// The time at full load; of stages, of all of them; of a sequence, the time it may take.
     pub hold_ms: u64,
     /// Length of a window: at least 250 fit into the hold where it is long enough.
     pub window_ms: u64,
     /// What makes sessions begin.
     #[serde(default)]
     pub kind: LoadKind,
+    /// How the load changes with time; empty where it stays.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<Stage>,
     /// Processes that the users are spread over.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub generators: u32,
@@ -50,7 +56,7 @@ pub enum LoadKind {
     /// partly open). One that finds all connections taken waits for one, and its first request's
     /// response time counts from its arrival.
     Arrival {
-        /// Sessions per second at full load.
+        /// Sessions per second at full load; of stages, the most.
         rate_per_s: f64,
         /// How far apart they are.
         spacing: Spacing,

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use crate::load::{LoadKind, LoadSpec, Spacing};
 use crate::model::{Step, Workload};
-use crate::timing::{ArrivalStream, TimingStream};
+use crate::stage::{Visit, visits};
+use crate::timing::{ArrivalStream, Profile, TimingStream};
 use case::{Case, StepCount, cases, with_range};
-pub use prediction::{Arrivals, Prediction, Range, Span, StepPrediction};
+pub use prediction::{Arrivals, Prediction, Range, Span, StagePrediction, StepPrediction};
 use tally::{Tally, nanos};
 
 /// Waits that one trial may replay.
@@ -79,7 +80,11 @@ impl Replay<'_> {
     ) -> Replayed {
         let ramp = Duration::from_millis(load.ramp_ms);
         let end = ramp + Duration::from_millis(load.hold_ms);
-        let stream = ArrivalStream::new(self.seed, block, rate_per_s, spacing, ramp);
+        let profile = match load.stages.is_empty() {
+            true => Profile::ramp(rate_per_s, ramp),
+            false => Profile::stages(&load.stages),
+        };
+        let stream = ArrivalStream::new(self.seed, block, spacing, profile.clone());
         let mut tally = Tally::new(self.workload, load, self.case);
         let mut arrivals = Arrivals {
             trial: 0.0,
@@ -88,10 +93,11 @@ impl Replay<'_> {
         let mut arrive = |number: u64, at: Duration| {
             arrivals.trial += 1.0;
             arrivals.hold += f64::from(u8::from(at >= ramp));
+            tally.arrived(nanos(at));
             let mut waits = TimingStream::of_session(self.seed, block, number);
             tally.session(&mut waits, nanos(at));
         };
-        let expected = stream.expected(end);
+        let expected = profile.expected(end);
         let affordable = self.budget as f64 / self.waits_per_session().max(1.0);
         let exact = expected <= affordable;
         if exact {
@@ -102,7 +108,7 @@ impl Replay<'_> {
             let stride = expected / affordable.floor().max(1.0);
             for at in 0..affordable as u64 {
                 let place = (at as f64 + 0.5) * stride;
-                arrive(place as u64, stream.time_of(place));
+                arrive(place as u64, profile.time_of(place));
             }
         }
         let scale = if exact {
@@ -170,8 +176,10 @@ impl Replay<'_> {
         let mut tally = Tally::new(self.workload, load, self.case);
         let mut replayed = 0u64;
         for index in (0..load.users).step_by(stride as usize) {
-            let mut stream = TimingStream::new(self.seed, block, index);
-            tally.user(&mut stream, offset(index, load));
+            for (visit, of) in (0..).zip(visits_of(index, load)) {
+                let mut stream = TimingStream::of_visit(self.seed, block, index, visit);
+                tally.visit(&mut stream, of);
+            }
             replayed += 1;
         }
         Some(tally.finish(users as f64 / replayed as f64, stride == 1))
@@ -198,9 +206,15 @@ fn part(step: &Step) -> f64 {
     step.chance.map_or(1.0, |chance| chance.to - chance.from)
 }
 
-/// When a user starts, as the driver has it: ramp × index ÷ users.
-fn offset(index: u32, load: &LoadSpec) -> u64 {
+/// When a user is there, as the driver has it: by the stages, or from ramp × index ÷ users on.
+fn visits_of(index: u32, load: &LoadSpec) -> Vec<Visit> {
+    if !load.stages.is_empty() {
+        return visits(&load.stages, index);
+    }
     let ramp = u128::from(load.ramp_ms) * 1_000_000;
     let offset = ramp * u128::from(index) / u128::from(load.users.max(1));
-    u64::try_from(offset).unwrap_or(u64::MAX)
+    vec![Visit {
+        from: u64::try_from(offset).unwrap_or(u64::MAX),
+        until: u64::MAX,
+    }]
 }

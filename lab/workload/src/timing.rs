@@ -5,10 +5,12 @@
 //! `uuid`) never shifts a later wait. Nothing here knows a clock.
 
 mod arrival;
+mod profile;
 
 use std::time::Duration;
 
 pub use arrival::{Arrival, ArrivalStream};
+pub use profile::Profile;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -44,6 +46,16 @@ impl TimingStream {
         Self {
             planned: generator(seed, block, index, Purpose::Timing),
             unplanned: generator(seed, block, index, Purpose::Unplanned),
+        }
+    }
+
+    /// The stream of a user's visit, from 0: a user who comes back draws anew, so that how fast the
+    /// server was shifts no wait of the plan.
+    #[must_use]
+    pub fn of_visit(seed: u64, block: u32, index: u32, visit: u32) -> Self {
+        match visit {
+            0 => Self::new(seed, block, index),
+            visit => Self::new(mix(seed ^ mix(u64::from(visit))), block, index),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lab_plan::Cell;
 use lab_trial::model::Counters;
-use lab_trial::model::{Arrivals, Bound, ProbeCounts};
+use lab_trial::model::{Arrivals, Bound, ProbeCounts, StagePlan};
 use serde::{Deserialize, Serialize};
 
 use super::figures::Estimate;
@@ -47,6 +47,9 @@ pub struct CellSummary {
     pub arrivals: Option<Arrivals>,
     /// Steps, in session order.
     pub steps: Vec<StepSummary>,
+    /// The stages of the load, in order; empty where it stays.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageSummary>,
     /// The probe's times.
     pub probe_ms: Option<TimesSummary>,
     /// Answers to the probe in all valid trials together.
@@ -105,4 +108,22 @@ pub struct StepSummary {
     /// Times of the phases of answers in the hold, by phase; see [`lab_trial::model::StepAnalysis::phases_ms`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub phases_ms: BTreeMap<&'static str, TimesSummary>,
+}
+
+/// One stage over the valid trials of a cell. Figures are means over trials.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StageSummary {
+    /// What it was to be.
+    #[serde(flatten)]
+    pub plan: StagePlan,
+    /// Errors of all trials together.
+    pub errors: u64,
+    /// Transactions per second.
+    pub throughput_per_s: Option<Estimate>,
+    /// Answered requests per second, failed ones included.
+    pub delivered_per_s: Option<Estimate>,
+    /// What the plan offers.
+    pub offered_per_s: Option<Estimate>,
+    /// Response times.
+    pub response_ms: TimesSummary,
 }

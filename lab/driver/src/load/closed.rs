@@ -1,7 +1,12 @@
-//! Closed loops: a user's next session begins when its last one is over.
+//! Closed loops: a user's next session begins when its last one is over. Where the load has stages, users
+//! come and go. One that leaves awaits the answer to what it has sent, and leaves the rest of its session
+//! undone.
 
 use std::rc::Rc;
 use std::time::Duration;
+
+use lab_workload::Visit;
+use lab_workload::timing::TimingStream;
 
 use crate::client::Client;
 use crate::user::{Clocks, Progress, Shared, User};
@@ -13,21 +18,54 @@ pub(crate) fn start_offset(ramp: Duration, index: u32, users: u32) -> Nanos {
     Nanos::try_from(offset).unwrap_or(Nanos::MAX)
 }
 
-/// Repeats the user's session from `start` on: `sessions` times, or until the task is dropped.
-pub(crate) async fn run_session<C: Client>(
-    shared: Rc<Shared<C>>,
-    mut user: Box<User<C>>,
-    start: Nanos,
-    sessions: Option<u32>,
-) {
+/// What a user does.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// When it is there, on the worker's clock.
+    pub(crate) visits: Vec<Visit>,
+    /// Its sessions; any number of them unless said.
+    pub(crate) sessions: Option<u32>,
+    pub(crate) seed: u64,
+    pub(crate) block: u32,
+}
+
+/// Repeats the user's session while it is there, or so many times.
+pub(crate) async fn run_user<C: Client>(shared: Rc<Shared<C>>, mut user: Box<User<C>>, plan: Plan) {
     let clocks = Clocks::new(&shared.timers);
-    let pause = &clocks.pause;
+    let mut free_from = 0;
+    for (number, visit) in (0..).zip(&plan.visits) {
+        // The answer to its last request may have come after it was due back.
+        let start = visit.from.max(free_from);
+        user.timing = TimingStream::of_visit(plan.seed, plan.block, user.index, number);
+        let mut state = Progress::from(start);
+        state.until = visit.until;
+        if !state.leaves() {
+            clocks.pause.sleep_until(start).await;
+            shared.recorder.borrow_mut().user_started();
+            run_visit(&shared, &mut user, &mut state, (&clocks, plan.sessions)).await;
+            if plan.sessions.is_some() {
+                // The trial ends with the last of them.
+                return;
+            }
+            shared.recorder.borrow_mut().user_left();
+        }
+        free_from = state.at;
+    }
+    // The trial goes on without it.
+    std::future::pending::<()>().await;
+}
+
+/// Sessions until the user leaves, or so many.
+async fn run_visit<C: Client>(
+    shared: &Shared<C>,
+    user: &mut User<C>,
+    state: &mut Progress,
+    (clocks, sessions): (&Clocks, Option<u32>),
+) {
+    let (start, pause) = (state.at, &clocks.pause);
     let pace = shared.script.pace.map(nanos).filter(|pace| *pace > 0);
-    pause.sleep_until(start).await;
-    shared.recorder.borrow_mut().user_started();
-    let mut state = Progress::from(start);
     let mut left = sessions;
-    while left != Some(0) {
+    while left != Some(0) && !state.leaves() {
         left = left.map(|left| left - 1);
         if sessions.is_some() && state.at < state.not_before {
             // The pause after a failure is no part of the next session's time.
@@ -37,7 +75,10 @@ pub(crate) async fn run_session<C: Client>(
         let begun = state.at;
         shared.recorder.borrow_mut().cycle(begun.max(start));
         state.moved = false;
-        shared.cycle(&mut user, &mut state, &clocks).await;
+        shared.cycle(user, state, clocks).await;
+        if state.leaves() {
+            return;
+        }
         if sessions.is_some() && state.moved && state.well {
             let took = state.at.saturating_sub(begun.max(start));
             shared.recorder.borrow_mut().session(state.at, took);
@@ -48,6 +89,7 @@ pub(crate) async fn run_session<C: Client>(
                 // Followed at once; planning goes on from here.
                 shared.recorder.borrow_mut().overrun(state.at);
             } else {
+                let next = next.min(state.until);
                 pause.sleep_until(next).await;
                 state.at = next;
                 continue;

@@ -7,6 +7,6 @@ mod pool;
 mod probe;
 
 pub(crate) use arrivals::{Source, run_arrivals, run_slot};
-pub(crate) use closed::{run_session, start_offset};
+pub(crate) use closed::{Plan, run_user, start_offset};
 pub(crate) use pool::{Pool, SharedPool};
 pub(crate) use probe::run_probe;

@@ -187,6 +187,7 @@ impl WireDrive {
             own_cores: self.own_cores,
             ramp: self.ramp,
             hold: self.hold,
+            stages: self.stages,
             window: self.window,
             limits: self.limits,
         })

@@ -194,6 +194,7 @@ fn part_of(drive: &Drive, workload: &Message, part: Part, peer: &Peer) -> WireDr
         own_cores: peer.own_cores,
         ramp: drive.ramp,
         hold: drive.hold,
+        stages: drive.stages.clone(),
         window: drive.window,
         limits: drive.limits.clone(),
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::civil::Date;
-use lab_workload::{LoadKind, Message};
+use lab_workload::{LoadKind, Message, Stage};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -18,7 +18,7 @@ use crate::part::Part;
 use lab_client::{Protocol, TlsOptions};
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 8;
+pub(crate) const PROTOCOL: u32 = 9;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -82,6 +82,7 @@ pub(crate) struct WireDrive {
     pub(crate) own_cores: bool,
     pub(crate) ramp: Duration,
     pub(crate) hold: Duration,
+    pub(crate) stages: Vec<Stage>,
     pub(crate) window: Duration,
     pub(crate) limits: Limits,
 }

@@ -38,7 +38,8 @@ fn planned(drive: &Drive) -> Vec<Duration> {
     else {
         return Vec::new();
     };
-    let stream = ArrivalStream::new(drive.seed, drive.block, rate_per_s, spacing, drive.ramp);
+    let profile = drive.profile(rate_per_s);
+    let stream = ArrivalStream::new(drive.seed, drive.block, spacing, profile);
     let end = drive.ramp + drive.hold;
     let times = stream.map(|arrival| arrival.at);
     times.take_while(|at| *at < end).collect()

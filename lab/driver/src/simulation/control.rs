@@ -215,6 +215,7 @@ fn what_is_sent_lies_within_what_the_plan_says() {
             let mut drive = drive(steps);
             (drive.users, drive.ramp, drive.hold) = (5, ms(50), ms(2000));
             let load = LoadSpec {
+                stages: Vec::new(),
                 users: 5,
                 ramp_ms: 50,
                 hold_ms: 2000,

@@ -91,6 +91,7 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
         own_cores: false,
         ramp: Duration::ZERO,
         hold: ms(1000),
+        stages: Vec::new(),
         window: ms(10),
         limits: Limits::default(),
     }

@@ -10,6 +10,7 @@ mod control;
 mod drive;
 mod lateness;
 mod sequence;
+mod stages;
 pub(crate) mod time;
 
 use std::cell::RefCell;

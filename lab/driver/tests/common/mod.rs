@@ -343,6 +343,7 @@ impl Make {
             own_cores: false,
             ramp: Duration::ZERO,
             hold: Duration::from_secs(600),
+            stages: Vec::new(),
             window: ms(10),
             limits: Limits::default(),
         }

@@ -11,6 +11,7 @@ mod history;
 mod levels;
 mod published;
 mod runs;
+mod stages;
 mod steps;
 mod trials;
 mod unmeasured;
@@ -86,6 +87,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
     let first = [
         unmeasured::lead(analysis),
         levels::key_figures(analysis),
+        stages::stages(analysis),
         steps::steps_first(analysis),
         curves::against_users(analysis),
         curves::against_level(analysis),

@@ -147,6 +147,13 @@ const SESSIONS: Panel = ("Sessions", "arriving per s; waiting", |trial| {
     ]
 });
 
+/// Where their number changes.
+const USERS: Panel = ("Users", "there, or sessions under way", |trial| {
+    vec![load(trial, Series::First, |point| {
+        Some(f64::from(point.users))
+    })]
+});
+
 /// Throughput, p95, CPU, and disk through each trial, one card per trial.
 pub(super) fn through_trials(analysis: &Analysis) -> Option<Section> {
     let mut trials = analysis.trials.iter();
@@ -159,6 +166,10 @@ pub(super) fn through_trials(analysis: &Analysis) -> Option<Section> {
         n => format!("The first {MOST_CARDS} trials; {n} more are in the archive. "),
     };
     let mut panels = PANELS.to_vec();
+    let has_stages = shown.iter().any(|trial| !trial.stages.is_empty());
+    if has_stages {
+        panels.insert(0, USERS);
+    }
     if shown.iter().any(|trial| trial.arrivals.is_some()) {
         panels.push(SESSIONS);
     }
@@ -170,12 +181,16 @@ pub(super) fn through_trials(analysis: &Analysis) -> Option<Section> {
     let key = [
         (Mark::First, "the figure; CPU: all of the host"),
         (Mark::Second, "CPU of the system; sessions waiting"),
-        (Mark::Ramp, "ramp and warm-up, not counted"),
+        match has_stages {
+            true => (Mark::Ramp, "a stage that ramps"),
+            false => (Mark::Ramp, "ramp and warm-up, not counted"),
+        },
     ];
     let cards = shown.iter().map(|trial| trial_card(trial, &panels, &most));
     let charts = Charts {
         lead: format!(
-            "{first}Seconds from the start of the ramp; each row has one scale for all trials."
+            "{first}Seconds from the start of the {}; each row has one scale for all trials.",
+            if has_stages { "first stage" } else { "ramp" }
         ),
         key: key.map(|(mark, words)| (mark, words.to_owned())).to_vec(),
         cards: cards.collect(),
@@ -197,6 +212,10 @@ fn trial_card(trial: &TrialAnalysis, panels: &[Panel], most: &[f64]) -> Card {
         };
         let title = format!("{name} through trial {}", trial.id);
         let plot = Plot::through_time(title, lines(trial), across).filter(|_| end > 0.0);
+        let plot = plot.map(|plot| Plot {
+            stretches: stretches(trial),
+            ..plot
+        });
         (*name, *unit, plot.map(Chart::Plot))
     });
     Card {
@@ -205,6 +224,15 @@ fn trial_card(trial: &TrialAnalysis, panels: &[Panel], most: &[f64]) -> Card {
         badge: Some(badge(trial)),
         content: Content::Panels(panels.collect()),
     }
+}
+
+/// The ends of its stages, and which of them ramp.
+fn stretches(trial: &TrialAnalysis) -> Vec<(f64, bool)> {
+    let plans = trial.stages.iter().map(|stage| &stage.plan);
+    let end = |start_ms, length_ms| millis(start_ms + length_ms) / 1000.0;
+    plans
+        .map(|plan| (end(plan.start_ms, plan.length_ms), plan.ramps))
+        .collect()
 }
 
 fn load(trial: &TrialAnalysis, series: Series, of: fn(&Point) -> Option<f64>) -> Line {

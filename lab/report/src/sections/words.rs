@@ -96,8 +96,11 @@ pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
     if threshold.implied {
         words.push_str(" (unless said otherwise)");
     }
-    let step = threshold.step.as_ref();
-    step.map_or(words.clone(), |step| format!("{words} in “{step}”"))
+    match (&threshold.step, &threshold.stage) {
+        (Some(step), _) => format!("{words} in “{step}”"),
+        (None, Some(stage)) => format!("{words} in stage “{stage}”"),
+        (None, None) => words,
+    }
 }
 
 /// The outcome of a check in a word.

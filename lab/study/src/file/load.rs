@@ -1,4 +1,5 @@
-//! The load of a study as written: how many users, or how many sessions, and for how long.
+//! The load of a study as written: how many users, or how many sessions, and for how long; or stages, in
+//! which that changes.
 
 use lab_language::{
     At, Container, Count, Decode, Fields, HoldTime, Problems, Rate, Scalar, Time, node::Node,
@@ -8,7 +9,7 @@ use serde::Serialize;
 
 /// What the system is to carry: `users` (each begins its next session when its last is over),
 /// `arrival` (sessions begin at a rate, whatever the system does), or `sequence` (sessions of one
-/// user, one after the other).
+/// user, one after the other). With `stages`, users or the rate change with time.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct LoadFile {
@@ -24,6 +25,11 @@ pub(crate) struct LoadFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<SequenceFile>")]
     pub(crate) sequence: Option<At<SequenceFile>>,
+    /// How users, or the rate of arrivals, change with time, one stage after the other, at most 100; in
+    /// the place of `users`, `ramp`, and `hold`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<StageFile>>")]
+    pub(crate) stages: Option<At<Vec<At<StageFile>>>>,
     /// User i of N starts at ramp × i ÷ N; the rate of arrivals rises in a straight line. None
     /// unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,9 +61,10 @@ pub(crate) struct LoadFile {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct ArrivalFile {
-    /// Sessions per time at full load: `1000/s`, `60/min`, `"{{ rate }}/s"`.
-    #[schemars(with = "Rate")]
-    pub(crate) rate: At<Scalar>,
+    /// Sessions per time at full load: `1000/s`, `60/min`, `"{{ rate }}/s"`; with `stages`, they say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Rate>")]
+    pub(crate) rate: Option<At<Scalar>>,
     /// `poisson` (independent of each other, unless said) or `constant` (evenly apart).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -68,6 +75,33 @@ pub(crate) struct ArrivalFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) connections: Option<At<Scalar>>,
+}
+
+/// A part of a load in which the level stays (`for`), or changes in a straight line from that of the stage
+/// before, or from 0 (`over`).
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct StageFile {
+    /// Its name in reports, and in thresholds such as `response_time{stage:spike}`; its number unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) stage: Option<At<Scalar>>,
+    /// Virtual users, 0 to 1,000,000. Those who leave send nothing any more; who came last leaves first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) users: Option<At<Scalar>>,
+    /// Sessions that arrive per time: `1000/s`, `0/s`. Spacing and connections are those of `arrival`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Rate>")]
+    pub(crate) rate: Option<At<Scalar>>,
+    /// How long the level stays.
+    #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Time>")]
+    pub(crate) stays: Option<At<Scalar>>,
+    /// How long it takes to get there. Such a stage is no steady load, and no threshold is about it.
+    #[serde(rename = "over", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Time>")]
+    pub(crate) ramps: Option<At<Scalar>>,
 }
 
 /// Sessions of one user, one after the other.
@@ -81,6 +115,7 @@ pub(crate) struct SequenceFile {
 
 impl Container for LoadFile {}
 impl Container for ArrivalFile {}
+impl Container for StageFile {}
 impl Container for SequenceFile {}
 
 impl Decode for LoadFile {
@@ -90,6 +125,7 @@ impl Decode for LoadFile {
             users: fields.optional("users", problems),
             arrival: fields.optional("arrival", problems),
             sequence: fields.optional("sequence", problems),
+            stages: fields.optional("stages", problems),
             ramp: fields.optional("ramp", problems),
             hold: fields.optional("hold", problems),
             timeout: fields.optional("timeout", problems),
@@ -97,11 +133,18 @@ impl Decode for LoadFile {
             generators: fields.optional("generators", problems),
         };
         let named = fields.named(&["users", "arrival", "sequence"]);
+        let beside_stages = fields.named(&["users", "sequence", "ramp", "hold"]);
         let limits = fields.named(&["timeout", "time_limit"]);
         fields.finish(problems);
         if let [_, second, ..] = named.as_slice() {
             let message = "a load is `users`, `arrival`, or `sequence`";
             problems.push(second.problem(message, "the second one"));
+        }
+        if let [other, ..] = beside_stages.as_slice()
+            && file.stages.is_some()
+        {
+            let message = "the stages of a load say its users or rates, and how long they last";
+            problems.push(other.problem(message, "leave this out"));
         }
         if let [_, second, ..] = limits.as_slice() {
             let message = "what takes too long is an error (`timeout`) or a bound (`time_limit`)";
@@ -114,15 +157,30 @@ impl Decode for LoadFile {
 impl Decode for ArrivalFile {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         let mut fields = Fields::of(node, "an arrival", problems)?;
-        let rate = fields.required("rate", problems);
+        let rate = fields.optional("rate", problems);
         let spacing = fields.optional("spacing", problems);
         let connections = fields.optional("connections", problems);
         fields.finish(problems);
         Some(Self {
-            rate: rate?,
+            rate,
             spacing,
             connections,
         })
+    }
+}
+
+impl Decode for StageFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a stage", problems)?;
+        let file = Self {
+            stage: fields.optional("stage", problems),
+            users: fields.optional("users", problems),
+            rate: fields.optional("rate", problems),
+            stays: fields.optional("for", problems),
+            ramps: fields.optional("over", problems),
+        };
+        fields.finish(problems);
+        Some(file)
     }
 }
 

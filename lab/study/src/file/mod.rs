@@ -19,6 +19,7 @@ pub(crate) use checks::{ChecksFile, LimitFile};
 pub(crate) use command::CommandFile;
 pub(crate) use find::FindFile;
 pub(crate) use lab_language::{At, Json, Scalar, Table};
+pub(crate) use load::{ArrivalFile, StageFile};
 pub(crate) use matrix::{CellFile, MatrixFile};
 pub(crate) use preparation::{ActionFile, KeepFile};
 pub(crate) use reach::HttpFile;

@@ -9,7 +9,7 @@ use super::attach::AttachFile;
 use super::checks::BothFile;
 use super::command::{CommandFile, ReadyFile, StopFile};
 use super::find::{FindFile, UsersFile};
-use super::load::{ArrivalFile, LoadFile, SequenceFile};
+use super::load::{ArrivalFile, LoadFile, SequenceFile, StageFile};
 use super::reach::{HttpFile, SpeechFile, TlsFile};
 use super::system::{GroupwareFile, MailFile, SystemFile};
 use super::*;
@@ -251,8 +251,18 @@ fn systems() -> BoxedStrategy<(Option<At<SystemFile>>, Option<Variants>)> {
 }
 
 prop_compose! {
+    fn stage()(
+        (stage, users, rate) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
+        (stays, ramps) in (option::of(scalar()), option::of(scalar())),
+    ) -> At<StageFile> {
+        at(StageFile { stage, users, rate, stays, ramps })
+    }
+}
+
+prop_compose! {
     fn load()(
-        kind in 0..4,
+        kind in 0..5,
+        stages in vec(stage(), 0..4),
         main in scalar(),
         spacing in option::of(scalar()),
         connections in option::of(scalar()),
@@ -264,13 +274,15 @@ prop_compose! {
             option::of(scalar()),
         ),
     ) -> LoadFile {
-        let arrival = ArrivalFile { rate: main.clone(), spacing, connections };
+        let arrival = ArrivalFile { rate: Some(main.clone()), spacing, connections };
+        let is_staged = kind == 4;
         LoadFile {
+            stages: is_staged.then(|| at(stages)),
             users: (kind == 0).then(|| main.clone()),
             arrival: (kind == 1).then(|| at(arrival)),
             sequence: (kind == 2).then(|| at(SequenceFile { sessions: main })),
-            ramp,
-            hold,
+            ramp: ramp.filter(|_| !is_staged),
+            hold: hold.filter(|_| !is_staged),
             timeout: timeout.clone().filter(|_| !is_bound),
             time_limit: timeout.filter(|_| is_bound),
             generators,

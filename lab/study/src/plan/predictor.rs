@@ -36,13 +36,13 @@ impl Predictor {
         block: u32,
         load: &LoadSpec,
     ) -> Option<Prediction> {
-        let same = |known: &Key| (known.0, known.1) == (block, *load) && known.2 == *parameters;
+        let same = |known: &Key| (known.0, &known.1) == (block, load) && known.2 == *parameters;
         // A block has few different loads.
         if let Some((_, known)) = self.known.iter().rev().find(|(known, _)| same(known)) {
             return known.clone();
         }
         let prediction = lab_workload::predict(workload, self.seed, block, load, self.budget);
-        let key = (block, *load, parameters.clone());
+        let key = (block, load.clone(), parameters.clone());
         self.known.push((key, prediction.clone()));
         prediction
     }

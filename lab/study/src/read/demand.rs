@@ -1,11 +1,11 @@
 //! The load of a study: its settings as templates, each with its place.
 
-use lab_language::{Problem, Span};
-
-use super::settings::Settings;
+use super::settings::{Settings, note};
+use super::stages;
 use crate::demand::{ArrivalTemplate, KindTemplate, LoadTemplate};
-use crate::file::StudyFile;
+use crate::file::{ArrivalFile, At, StudyFile};
 use crate::model::Workload;
+use crate::stages::Level;
 
 /// The load; `None` when a problem was noted.
 pub(super) fn template(
@@ -16,6 +16,7 @@ pub(super) fn template(
     let load = &file.load.value;
     let kind = kind(file, workload, settings);
     let is_sequence = load.sequence.is_some();
+    let has_stages = load.stages.is_some();
     let ramp = match &load.ramp {
         Some(ramp) if is_sequence => {
             let help = "leave `ramp` out: sessions follow each other from the start";
@@ -24,7 +25,7 @@ pub(super) fn template(
         ramp => settings.optional("ramp", ramp.as_ref()),
     };
     let hold = match &load.hold {
-        None if !is_sequence => {
+        None if !is_sequence && !has_stages => {
             let help = "say how long the full load lasts, such as `hold: 10m`";
             note(
                 &file.load.span,
@@ -60,18 +61,43 @@ fn kind(
         let least = least.and_then(|min| min.text().parse().ok());
         return Some(KindTemplate::Searched(least.unwrap_or(1)));
     }
+    if let Some(at) = &load.stages {
+        let found = stages::templates(at, settings);
+        let arrival = match &load.arrival {
+            Some(at) => arrival(at, settings).map(Some),
+            None => Some(None),
+        };
+        let ((of, stages), arrival) = (found?, arrival?);
+        let rate = load.arrival.as_ref().and_then(|at| at.value.rate.as_ref());
+        return match (&load.arrival, rate) {
+            (Some(at), _) if of == Level::Users => {
+                let help = "leave `arrival` out, or give the stages a `rate` each";
+                note(&at.span, "users don't arrive on their own", help, settings)
+            }
+            (_, Some(rate)) => {
+                let help = "leave `rate` out of `arrival`";
+                note(&rate.span, "the stages say the rate", help, settings)
+            }
+            _ => Some(KindTemplate::Stages {
+                of,
+                stages,
+                arrival,
+            }),
+        };
+    }
     match (&load.users, &load.arrival, &load.sequence) {
         (Some(users), ..) => settings.required("users", users).map(KindTemplate::Users),
         (None, Some(arrival), _) => {
-            let arrival = &arrival.value;
-            let rate = settings.required("rate", &arrival.rate);
-            let spacing = settings.optional("spacing", arrival.spacing.as_ref());
-            let connections = settings.optional("connections", arrival.connections.as_ref());
-            Some(KindTemplate::Arrival(Box::new(ArrivalTemplate {
-                rate: rate?,
-                spacing: spacing?,
-                connections: connections?,
-            })))
+            if arrival.value.rate.is_none() {
+                let help = "write `rate: 100/s`, or give the load `stages` with a `rate` each";
+                return note(
+                    &arrival.span,
+                    "an arrival needs the key `rate`",
+                    help,
+                    settings,
+                );
+            }
+            self::arrival(arrival, settings).map(KindTemplate::Arrival)
         }
         (None, None, Some(sequence)) => {
             if workload.session.pace.is_some() {
@@ -84,19 +110,22 @@ fn kind(
             sessions.map(KindTemplate::Sequence)
         }
         (None, None, None) => {
-            let help = "write `users: 100`, `arrival: { rate: 100/s }`, or \
-                        `sequence: { sessions: 10 }`";
-            let message = "a load needs `users`, `arrival`, or `sequence`";
+            let help = "write `users: 100`, `arrival: { rate: 100/s }`, `sequence: { sessions: 10 }`, or \
+                        `stages: [{ users: 100, for: 2m }]`";
+            let message = "a load needs `users`, `arrival`, `sequence`, or `stages`";
             note(&file.load.span, message, help, settings)
         }
     }
 }
 
-fn note<T>(span: &Span, message: &str, help: &str, settings: &mut Settings<'_>) -> Option<T> {
-    let problem = span.first_line().problem(message, "here");
-    settings.problems.push(Problem {
-        help: Some(help.to_owned()),
-        ..problem
-    });
-    None
+fn arrival(at: &At<ArrivalFile>, settings: &mut Settings<'_>) -> Option<Box<ArrivalTemplate>> {
+    let arrival = &at.value;
+    let rate = settings.optional("rate", arrival.rate.as_ref());
+    let spacing = settings.optional("spacing", arrival.spacing.as_ref());
+    let connections = settings.optional("connections", arrival.connections.as_ref());
+    Some(Box::new(ArrivalTemplate {
+        rate: rate?,
+        spacing: spacing?,
+        connections: connections?,
+    }))
 }

@@ -3,7 +3,7 @@
 use lab_language::{Problem, Problems, Span, TextError, units};
 
 use super::thresholds::{thresholds, with_error_rate};
-use crate::demand::USERS;
+use crate::extent::USERS;
 use crate::file::{At, FindFile, Scalar, StudyFile};
 use crate::model::{Find, Threshold, Workload};
 
@@ -67,6 +67,7 @@ fn chooses_itself(file: &StudyFile, problems: &mut Problems) -> Option<()> {
         load.users.as_ref().map(|at| &at.span),
         load.arrival.as_ref().map(|at| &at.span),
         load.sequence.as_ref().map(|at| &at.span),
+        load.stages.as_ref().map(|at| &at.span),
     ];
     if let Some(span) = kinds.into_iter().flatten().next() {
         let help = "take this out, or `find`";
@@ -98,7 +99,7 @@ fn subject_to(
         let help = "write `subject_to: { response_time: [\"p(95) < 100ms\"] }`";
         return note(&table.span, "a search needs a threshold", help, problems);
     }
-    let found = thresholds(&table.value, workload, problems);
+    let found = thresholds(&table.value, workload, &[], problems);
     let written: usize = table.value.iter().map(|(_, list)| list.len()).sum();
     let whole = found.len() == written;
     whole.then(|| with_error_rate(found, Threshold::implied_error_rate_of_search()))

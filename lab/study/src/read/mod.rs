@@ -19,6 +19,7 @@ mod published;
 mod reach;
 mod secrets;
 mod settings;
+mod stages;
 mod study;
 mod system;
 mod threshold;

@@ -1,6 +1,6 @@
 //! Settings of a study as templates, each with its place.
 
-use lab_language::{Problems, Setting};
+use lab_language::{Problem, Problems, Setting, Span};
 use lab_workload::Template;
 
 use crate::file::{At, Scalar};
@@ -40,4 +40,19 @@ impl Settings<'_> {
             None => Some(None),
         }
     }
+}
+
+/// Notes what is wrong at a place, and what helps.
+pub(super) fn note<T>(
+    span: &Span,
+    message: &str,
+    help: &str,
+    settings: &mut Settings<'_>,
+) -> Option<T> {
+    let problem = span.first_line().problem(message, "here");
+    settings.problems.push(Problem {
+        help: Some(help.to_owned()),
+        ..problem
+    });
+    None
 }

@@ -157,7 +157,9 @@ fn validate(
     let seed = number("seed", file.seed.as_ref(), 0..=u64::MAX, problems);
     let order = order(file.order.as_ref(), problems);
     let dates_from = dates_from(file.dates_from.as_ref(), problems);
-    let thresholds = thresholds(&file.thresholds, &workload, problems);
+    let stages = file.load.value.stages.as_ref();
+    let stages = stages.map_or(&[][..], |stages| &stages.value);
+    let thresholds = thresholds(&file.thresholds, &workload, stages, problems);
     let checks = checks::limits(&file.checks.clone().unwrap_or_default(), problems);
     let smallest_difference = smallest_difference(file.smallest_difference.as_ref(), problems);
     let decides = decides::decides(file, &workload, problems);

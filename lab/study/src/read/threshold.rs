@@ -5,10 +5,17 @@ use lab_language::units::{MAX_WAIT, call, duration, whole, within};
 
 use crate::model::{Aggregate, Comparison, Metric, Threshold};
 
+/// What a threshold is about, of all requests.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Narrowed {
+    pub(super) step: Option<String>,
+    pub(super) stage: Option<String>,
+}
+
 /// One threshold of `metric`: `p(95) < 300ms`, `rate < 0.1%`.
 pub(super) fn threshold(
     metric: Metric,
-    step: Option<&str>,
+    narrowed: Narrowed,
     text: &str,
 ) -> Result<Threshold, TextError> {
     let operator = text.find(['<', '>']).ok_or_else(|| {
@@ -38,7 +45,8 @@ pub(super) fn threshold(
     };
     Ok(Threshold {
         metric,
-        step: step.map(str::to_owned),
+        step: narrowed.step,
+        stage: narrowed.stage,
         aggregate,
         comparison,
         limit,
@@ -125,23 +133,23 @@ mod tests {
 
     #[test]
     fn thresholds_are_those_of_k6_with_units() {
-        let t = threshold(Metric::ResponseTime, None, "p(95) < 300ms").unwrap();
+        let t = threshold(Metric::ResponseTime, Narrowed::default(), "p(95) < 300ms").unwrap();
         assert_eq!(
             (t.aggregate, t.comparison, t.limit),
             (Aggregate::Percentile(95.0), Comparison::Less, 300.0)
         );
-        let t = threshold(Metric::ResponseTime, None, "p(99.9)<=2").unwrap();
+        let t = threshold(Metric::ResponseTime, Narrowed::default(), "p(99.9)<=2").unwrap();
         assert_eq!((t.comparison, t.limit), (Comparison::LessOrEqual, 2.0));
         assert_eq!(t.text, "p(99.9)<=2ms");
-        let t = threshold(Metric::ErrorRate, None, "rate < 0.1%").unwrap();
+        let t = threshold(Metric::ErrorRate, Narrowed::default(), "rate < 0.1%").unwrap();
         assert_eq!((t.aggregate, t.limit), (Aggregate::Rate, 0.001));
-        let t = threshold(Metric::Throughput, None, "rate >= 1000/s").unwrap();
+        let t = threshold(Metric::Throughput, Narrowed::default(), "rate >= 1000/s").unwrap();
         assert_eq!(
             (t.comparison, t.limit),
             (Comparison::GreaterOrEqual, 1000.0)
         );
-        insta::assert_snapshot!(message(threshold(Metric::ResponseTime, None, "p(100) < 1s")), @"0..7 `100` is not a percentile between 0 and 100 / write `p(95) < 300ms` or `avg < 100ms`");
-        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, None, "rate < 150%")), @"6..11 `150%` is not a limit / write `rate < 0.1%` or `rate < 0.001`");
-        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, None, "rate 1%")), @"0..7 a threshold compares: `<`, `<=`, `>`, or `>=` is missing / write `rate < 0.1%` or `rate < 0.001`");
+        insta::assert_snapshot!(message(threshold(Metric::ResponseTime, Narrowed::default(), "p(100) < 1s")), @"0..7 `100` is not a percentile between 0 and 100 / write `p(95) < 300ms` or `avg < 100ms`");
+        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, Narrowed::default(), "rate < 150%")), @"6..11 `150%` is not a limit / write `rate < 0.1%` or `rate < 0.001`");
+        insta::assert_snapshot!(message(threshold(Metric::ErrorRate, Narrowed::default(), "rate 1%")), @"0..7 a threshold compares: `<`, `<=`, `>`, or `>=` is missing / write `rate < 0.1%` or `rate < 0.001`");
     }
 }

@@ -3,24 +3,26 @@
 
 use lab_language::{Problems, TextError, unknown_name};
 
-use super::threshold::threshold;
-use crate::file::{At, Scalar, Table};
+use super::stages::name_of;
+use super::threshold::{Narrowed, threshold};
+use crate::file::{At, Scalar, StageFile, Table};
 use crate::model::{Metric, Threshold, Workload};
 
 /// The thresholds of a table; what is wrong with one is noted, and it is left out.
 pub(super) fn thresholds(
     table: &Table<Vec<At<Scalar>>>,
     workload: &Workload,
+    stages: &[At<StageFile>],
     problems: &mut Problems,
 ) -> Vec<Threshold> {
     let mut parsed = Vec::new();
     for (key, list) in table.iter() {
-        let Some((metric, step)) = threshold_key(key, workload, problems) else {
+        let Some((metric, narrowed)) = threshold_key(key, workload, stages, problems) else {
             continue;
         };
         for at in list {
             let text = at.text();
-            match threshold(metric, step.as_deref(), &text) {
+            match threshold(metric, narrowed.clone(), &text) {
                 Ok(threshold) => parsed.push(threshold),
                 Err(error) => problems.push(at.span.text_problem("threshold", &text, &error)),
             }
@@ -34,19 +36,22 @@ pub(super) fn with_error_rate(
     mut thresholds: Vec<Threshold>,
     implied: Threshold,
 ) -> Vec<Threshold> {
-    let sets = |one: &Threshold| one.metric == Metric::ErrorRate && one.step.is_none();
+    let sets = |one: &Threshold| {
+        one.metric == Metric::ErrorRate && one.step.is_none() && one.stage.is_none()
+    };
     if !thresholds.iter().any(sets) {
         thresholds.push(implied);
     }
     thresholds
 }
 
-/// `response_time` or `response_time{step:Open one event}`.
+/// `response_time`, `response_time{step:Open one event}`, or `response_time{stage:spike}`.
 fn threshold_key(
     key: &At<String>,
     workload: &Workload,
+    stages: &[At<StageFile>],
     problems: &mut Problems,
-) -> Option<(Metric, Option<String>)> {
+) -> Option<(Metric, Narrowed)> {
     const METRICS: &[&str] = &[
         "response_time",
         "service_time",
@@ -75,20 +80,21 @@ fn threshold_key(
             return None;
         }
     };
-    let step = step_of(&key.value, metric, rest, workload);
+    let narrowed = narrowed(&key.value, metric, rest, (workload, stages));
     let noted = |error: TextError| {
         problems.push(key.span.text_problem("threshold", &key.value, &error));
     };
-    step.map_err(noted).ok().map(|step| (metric, step))
+    let narrowed = narrowed.map_err(noted).ok()?;
+    Some((metric, narrowed))
 }
 
-/// The step that a threshold is narrowed to by what stands behind `{`, if it is.
-fn step_of(
+/// The step or the stage that a threshold is narrowed to by what stands behind `{`, if it is.
+fn narrowed(
     key: &str,
     metric: Metric,
     rest: Option<&str>,
-    workload: &Workload,
-) -> Result<Option<String>, TextError> {
+    (workload, stages): (&Workload, &[At<StageFile>]),
+) -> Result<Narrowed, TextError> {
     let of_events = matches!(metric, Metric::FirstEvent | Metric::BetweenEvents);
     let wrong = |message: &str, help: &str| {
         let error = TextError::new(message, 0..key.len());
@@ -100,20 +106,24 @@ fn step_of(
                 "times of events are of one step",
                 &format!("write `{}{{step:…}}`", key.trim()),
             ),
-            false => Ok(None),
+            false => Ok(Narrowed::default()),
         };
     };
+    let inside = rest.strip_suffix('}').map(str::trim);
+    let stage = inside.and_then(|inside| inside.strip_prefix("stage:"));
+    if let Some(name) = stage.filter(|_| !of_events) {
+        return steady_stage(key, name.trim(), stages);
+    }
     if metric == Metric::Resends {
         return wrong(
             "resends are counted for all steps together",
             "write `resends`",
         );
     }
-    let inside = rest.strip_suffix('}').map(str::trim);
     let Some(name) = inside.and_then(|inside| inside.strip_prefix("step:")) else {
         return wrong(
-            "only a step can narrow a threshold",
-            "write `response_time{step:Log in}`",
+            "only a step or a stage can narrow a threshold",
+            "write `response_time{step:Log in}` or `response_time{stage:spike}`",
         );
     };
     let name = name.trim();
@@ -129,5 +139,40 @@ fn step_of(
         let error = TextError::new("this step doesn't listen for events", at);
         return Err(error.help("a request listens that says `events`"));
     }
-    Ok(Some(name.to_owned()))
+    Ok(Narrowed {
+        step: Some(name.to_owned()),
+        stage: None,
+    })
+}
+
+/// The stage of that name, which keeps its level.
+fn steady_stage(key: &str, name: &str, stages: &[At<StageFile>]) -> Result<Narrowed, TextError> {
+    let named = |(number, stage): (usize, &At<StageFile>)| {
+        (name_of(number, &stage.value), stage.value.ramps.is_some())
+    };
+    let named: Vec<(String, bool)> = (1..).zip(stages).map(named).collect();
+    let found = named.iter().find(|(other, _)| other == name);
+    let (message, help) = match found {
+        Some((_, false)) => {
+            return Ok(Narrowed {
+                step: None,
+                stage: Some(name.to_owned()),
+            });
+        }
+        Some((_, true)) => (
+            format!("the stage `{name}` is no steady load, so nothing is judged by it"),
+            "name a stage that keeps its level (`for`)".to_owned(),
+        ),
+        None if named.is_empty() => (
+            "the load has no stages".to_owned(),
+            "write `load: { stages: [{ stage: spike, users: 100, for: 2m }] }`".to_owned(),
+        ),
+        None => {
+            let steady = named.iter().filter(|(_, ramps)| !ramps);
+            let names: Vec<&str> = steady.map(|(name, _)| name.as_str()).collect();
+            unknown_name("stage", name, &names)
+        }
+    };
+    let at = key.find(name).unwrap_or(0);
+    Err(TextError::new(message, at..at + name.len()).help(help))
 }

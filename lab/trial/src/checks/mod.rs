@@ -66,8 +66,9 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
     if !matches!(kind, LoadKind::Sequence { .. }) {
         checks.extend(waits::little(facts));
     }
-    // What follows from a fixed number of users says nothing where sessions come on their own.
-    if kind == LoadKind::Users {
+    // What follows from a fixed number of users says nothing where sessions come on their own, or users
+    // come and go.
+    if kind == LoadKind::Users && facts.planned.load.stages.is_empty() {
         checks.extend(waits::bound(facts));
     }
     let [lateness, rest @ ..] = health.checks;

@@ -1,6 +1,6 @@
 //! Did the trial reach a steady state, and are there enough responses to speak of their tail?
 
-use lab_plan::LoadKind;
+use lab_plan::{LoadKind, LoadSpec};
 use lab_stats::mser::LEAST_BATCHES;
 use lab_stats::{Steady, needed_sample};
 
@@ -17,10 +17,16 @@ const QUANTILES: [(f64, &str); 4] = [(0.9, "p90"), (0.95, "p95"), (0.99, "p99"),
 pub(crate) const TAIL: &str = "tail sample";
 
 /// MSER-5 on throughput and response, over the trials of a cell, and what was cut.
-pub(crate) fn steady_state(warmup: &Warmup, kind: LoadKind, hold_ms: f64) -> Check {
+pub(crate) fn steady_state(warmup: &Warmup, load: &LoadSpec, hold_ms: f64) -> Check {
     let name = "steady state";
-    if matches!(kind, LoadKind::Sequence { .. }) {
+    if matches!(load.kind, LoadKind::Sequence { .. }) {
         return not_judged(name, "a sequence has none");
+    }
+    if !load.stages.is_empty() {
+        return not_judged(
+            name,
+            "the load changes by stages, so nothing is cut off as warm-up",
+        );
     }
     let hold = duration(hold_ms);
     let of = match warmup.trials {

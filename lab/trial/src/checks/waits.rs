@@ -77,6 +77,12 @@ fn tolerance(done: u64, planned: &Predicted, allowed: f64) -> f64 {
 /// × (pace − planned waits − response times). Sessions that arrive on their own hold a connection
 /// from their first send on, so service times count for them.
 pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
+    let name = "Little's law";
+    if !facts.planned.load.stages.is_empty() {
+        let evidence =
+            "users come and go by stages, and the time of what they leave undone is not counted";
+        return Some(not_judged(name, evidence));
+    }
     let hold = &facts.sums.hold;
     let counted = hold.users.mean()?;
     let thinking = facts.predicted.iter().filter_map(|(step, predicted)| {
@@ -105,7 +111,6 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
     let idling = idle.iter().map(|idle| idle.station);
     let computed = users(thinking.chain(resting).chain(answered).chain(idling));
     let off = lab_stats::relative_difference(computed, counted)?;
-    let name = "Little's law";
     let chance = chance(facts, counted);
     if chance > MOST_CHANCE {
         return Some(not_judged(

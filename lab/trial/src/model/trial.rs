@@ -110,6 +110,9 @@ pub struct TrialAnalysis {
     pub service_ms: Times,
     /// Steps, in session order, each name once.
     pub steps: Vec<StepAnalysis>,
+    /// The stages of the load, in order; empty where it stays.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageAnalysis>,
     /// The request measured beside the load.
     pub probe_ms: Option<Times>,
     /// What it came to, ramp included; `None` without a probe.
@@ -181,6 +184,49 @@ pub struct Arrivals {
     pub waiting_max: u64,
     /// Turned away because too many waited already; in the whole trial.
     pub dropped: u64,
+}
+
+/// What a stage was to be.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StagePlan {
+    /// Its name; of most stages their number.
+    pub name: String,
+    /// When it began, on the trial's clock.
+    pub start_ms: u64,
+    /// How long it lasted.
+    pub length_ms: u64,
+    /// Users, or arrivals per second, at its beginning.
+    pub from: f64,
+    /// The same at its end.
+    pub to: f64,
+    /// Whether that changed within it: then it is no steady load, and no threshold is about it.
+    pub ramps: bool,
+    /// Whether the level is a rate of arrivals.
+    pub arrives: bool,
+}
+
+/// One stage of a trial: all of it, for nothing is cut off as warm-up.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StageAnalysis {
+    /// What it was to be.
+    #[serde(flatten)]
+    pub plan: StagePlan,
+    /// Users, or sessions under way, on average.
+    pub users: Option<f64>,
+    /// Sessions that arrived on their own.
+    pub arrived: u64,
+    /// Answered requests that met their `expect`.
+    pub transactions: u64,
+    /// Failed requests.
+    pub errors: u64,
+    /// Transactions per second.
+    pub throughput_per_s: Option<f64>,
+    /// Answered requests per second, failed ones included.
+    pub delivered_per_s: Option<f64>,
+    /// What the plan offers; `None` where the workload neither waits nor paces, or answers decide.
+    pub offered_per_s: Option<f64>,
+    /// From the planned send where there is a plan, else from the actual send.
+    pub response_ms: Times,
 }
 
 /// Answers to the probe, ramp included.
@@ -279,6 +325,9 @@ pub struct ThresholdResult {
     pub metric: Metric,
     /// `None` = all steps.
     pub step: Option<String>,
+    /// The stage of the load that it is about, if it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
     /// What was measured, in the limit's unit; `None` if there was nothing to measure.
     pub value: Option<f64>,
     /// What it is held against.

@@ -22,6 +22,18 @@ pub struct Prediction {
     pub range: Option<Range>,
     /// In the order of the session.
     pub steps: Vec<StepPrediction>,
+    /// In their order, where the load has stages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StagePrediction>,
+}
+
+/// The part of one stage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct StagePrediction {
+    /// Requests that are sent in it.
+    pub transactions: f64,
+    /// Sessions that arrive in it; 0 where none arrive on their own.
+    pub arrivals: f64,
 }
 
 /// Sessions that arrive in a trial.

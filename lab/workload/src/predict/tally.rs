@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use crate::load::LoadSpec;
 use crate::model::{Step, Workload};
+use crate::stage::Visit;
 use crate::timing::{SessionChoice, TimingStream};
 
 use super::case::{Case, StepCount};
-use super::prediction::{Prediction, StepPrediction};
+use super::prediction::{Prediction, StagePrediction, StepPrediction};
 
 /// Counts of one replay. Times are nanoseconds since the start of the ramp.
 pub(super) struct Tally<'a> {
@@ -15,9 +16,13 @@ pub(super) struct Tally<'a> {
     pace: Option<u64>,
     ramp: u64,
     end: u64,
+    /// From then on the present user sends nothing.
+    until: u64,
     hold_s: f64,
     case: Case,
     steps: Vec<Count>,
+    /// The stages by their ends.
+    stages: Vec<(u64, StagePrediction)>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -33,27 +38,35 @@ struct Count {
 impl<'a> Tally<'a> {
     pub(super) fn new(workload: &'a Workload, load: &LoadSpec, case: Case) -> Self {
         let ramp = load.ramp_ms * 1_000_000;
+        let end = ramp + load.hold_ms * 1_000_000;
+        let stages = load.stages.iter().scan(0, |end, stage| {
+            *end += stage.length_ms * 1_000_000;
+            Some((*end, StagePrediction::default()))
+        });
         Self {
             workload,
             pace: workload.session.pace.map(|p| p.as_nanos() as u64),
             ramp,
-            end: ramp + load.hold_ms * 1_000_000,
+            end,
+            until: end,
             hold_s: load.hold_ms as f64 / 1e3,
             case,
             steps: vec![Count::default(); workload.session.steps.len()],
+            stages: stages.collect(),
         }
     }
 
     /// As long as it takes.
     pub(super) fn never_ends(&mut self) {
-        self.end = u64::MAX;
+        (self.end, self.until) = (u64::MAX, u64::MAX);
     }
 
-    /// One user from its start to the end of the hold.
-    pub(super) fn user(&mut self, stream: &mut TimingStream, start: u64) {
-        let mut planned = start;
-        let mut now = start;
-        while now < self.end {
+    /// One user's visit, or as much of it as lies within the trial.
+    pub(super) fn visit(&mut self, stream: &mut TimingStream, visit: Visit) {
+        self.until = visit.until.min(self.end);
+        let mut planned = visit.from;
+        let mut now = visit.from;
+        while now < self.until {
             match self.session(stream, now) {
                 Some(over) => now = over,
                 None => return,
@@ -114,7 +127,7 @@ impl<'a> Tally<'a> {
                 false => stream.next_unplanned(&step.wait),
             });
             now = now.saturating_add(wait);
-            if now >= self.end {
+            if now >= self.until {
                 return None;
             }
             self.count(at, sure, wait, now);
@@ -125,6 +138,9 @@ impl<'a> Tally<'a> {
     fn count(&mut self, at: usize, sure: bool, wait: u64, now: u64) {
         let requests = self.workload.session.steps[at].requests.len() as u64;
         let in_hold = if now >= self.ramp { requests } else { 0 };
+        if let Some(stage) = self.stage(now) {
+            stage.transactions += requests as f64;
+        }
         let count = &mut self.steps[at];
         count.requests += requests;
         count.hold += in_hold;
@@ -134,6 +150,18 @@ impl<'a> Tally<'a> {
         }
         count.waits += 1;
         count.waited += u128::from(wait);
+    }
+
+    /// A session that arrives.
+    pub(super) fn arrived(&mut self, now: u64) {
+        if let Some(stage) = self.stage(now) {
+            stage.arrivals += 1.0;
+        }
+    }
+
+    fn stage(&mut self, now: u64) -> Option<&mut StagePrediction> {
+        let at = self.stages.partition_point(|(end, _)| *end <= now);
+        self.stages.get_mut(at).map(|(_, stage)| stage)
     }
 
     pub(super) fn finish(self, scale: f64, exact: bool) -> (Prediction, Vec<StepCount>) {
@@ -150,6 +178,10 @@ impl<'a> Tally<'a> {
             hold: count.hold as f64 * scale,
             sure_trial: count.sure as f64 * scale,
             sure_hold: count.sure_hold as f64 * scale,
+        };
+        let stage = |(_, stage): &(u64, StagePrediction)| StagePrediction {
+            transactions: stage.transactions * scale,
+            arrivals: stage.arrivals * scale,
         };
         let total: u64 = self.steps.iter().map(|c| c.requests).sum();
         let in_hold: u64 = self.steps.iter().map(|c| c.hold).sum();
@@ -170,6 +202,7 @@ impl<'a> Tally<'a> {
                 .zip(&self.steps)
                 .map(step)
                 .collect(),
+            stages: self.stages.iter().map(stage).collect(),
         };
         (prediction, counts)
     }

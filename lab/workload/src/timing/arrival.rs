@@ -2,7 +2,7 @@
 //! them.
 //!
 //! Arrivals are those of a process with one event per unit of time on average, mapped through the
-//! rate that the ramp has reached (Lewis & Shedler 1979: a unit-rate process seen through the
+//! rate that the load has then (Lewis & Shedler 1979: a unit-rate process seen through the
 //! inverse of the cumulative rate has just that rate). So a ramp of another length moves arrivals
 //! and draws none anew.
 
@@ -10,19 +10,19 @@ use std::time::Duration;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::profile::Profile;
 use super::{Purpose, generator, unit};
 use crate::load::Spacing;
 
 /// The arrivals of one trial, in order and without end.
 ///
-/// The rate rises in a straight line over the ramp, then stays. Several workers or processes share
+/// Their rate follows a [`Profile`]. Several workers or processes share
 /// a stream by each walking all of it and taking every n-th arrival by its number.
 #[derive(Debug, Clone)]
 pub struct ArrivalStream {
     random: Xoshiro256PlusPlus,
     spacing: Spacing,
-    rate_per_s: f64,
-    ramp_s: f64,
+    profile: Profile,
     /// The unit-rate time of the last event.
     units: f64,
     next: u64,
@@ -33,45 +33,21 @@ pub struct ArrivalStream {
 pub struct Arrival {
     /// From 0, in the order of arrival; it names the session's own streams.
     pub number: u64,
-    /// After the start of the ramp.
+    /// After the start of the ramp, or of the first stage.
     pub at: Duration,
 }
 
 impl ArrivalStream {
-    /// The arrivals of `block`; `rate_per_s` is positive and finite, and reached after `ramp`.
+    /// The arrivals of `block`.
     #[must_use]
-    pub fn new(seed: u64, block: u32, rate_per_s: f64, spacing: Spacing, ramp: Duration) -> Self {
+    pub fn new(seed: u64, block: u32, spacing: Spacing, profile: Profile) -> Self {
         Self {
             random: generator(seed, block, 0, Purpose::Arrivals),
             spacing,
-            rate_per_s,
-            ramp_s: ramp.as_secs_f64(),
+            profile,
             units: 0.0,
             next: 0,
         }
-    }
-
-    /// The arrivals to be expected until `time` after the start of the ramp.
-    #[must_use]
-    pub fn expected(&self, time: Duration) -> f64 {
-        let time = time.as_secs_f64();
-        if time < self.ramp_s {
-            self.rate_per_s * time * time / (2.0 * self.ramp_s)
-        } else {
-            self.rate_per_s * (time - self.ramp_s / 2.0)
-        }
-    }
-
-    /// When so many arrivals are to be expected: the inverse of [`ArrivalStream::expected`].
-    #[must_use]
-    pub fn time_of(&self, units: f64) -> Duration {
-        let in_ramp = self.rate_per_s * self.ramp_s / 2.0;
-        let seconds = if units < in_ramp {
-            (2.0 * self.ramp_s * units / self.rate_per_s).sqrt()
-        } else {
-            self.ramp_s + (units - in_ramp) / self.rate_per_s
-        };
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 }
 
@@ -88,7 +64,7 @@ impl Iterator for ArrivalStream {
         };
         Some(Arrival {
             number,
-            at: self.time_of(self.units),
+            at: self.profile.time_of(self.units),
         })
     }
 }
@@ -98,11 +74,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::stage::Stage;
 
     const S: Duration = Duration::from_secs(1);
 
     fn stream(rate: f64, spacing: Spacing, ramp: Duration) -> ArrivalStream {
-        ArrivalStream::new(1, 0, rate, spacing, ramp)
+        ArrivalStream::new(1, 0, spacing, Profile::ramp(rate, ramp))
     }
 
     fn until(stream: &ArrivalStream, end: Duration) -> usize {
@@ -148,12 +125,60 @@ mod tests {
     #[test]
     fn a_stream_is_its_seed_and_block() {
         let times = |seed, block| -> Vec<Duration> {
-            let stream = ArrivalStream::new(seed, block, 5.0, Spacing::Poisson, S);
+            let profile = Profile::ramp(5.0, S);
+            let stream = ArrivalStream::new(seed, block, Spacing::Poisson, profile);
             stream.map(|a| a.at).take(20).collect()
         };
         assert_eq!(times(1, 0), times(1, 0));
         assert_ne!(times(1, 0), times(1, 1));
         assert_ne!(times(1, 0), times(2, 0));
+    }
+
+    fn stages(of: &[(u64, f64, f64)]) -> Vec<Stage> {
+        let stage = |&(length_ms, from, to): &(u64, f64, f64)| Stage {
+            name: String::new(),
+            length_ms,
+            from,
+            to,
+        };
+        of.iter().map(stage).collect()
+    }
+
+    #[test]
+    fn stages_have_their_arrivals() {
+        // 4 s at 10/s, nothing for 2 s, up to 20/s and down to 0.
+        let of = stages(&[
+            (4_000, 10.0, 10.0),
+            (2_000, 0.0, 0.0),
+            (2_000, 0.0, 20.0),
+            (2_000, 20.0, 0.0),
+        ]);
+        let stream = ArrivalStream::new(1, 0, Spacing::Constant, Profile::stages(&of));
+        let counted = [4, 6, 7, 8, 9, 10].map(|second| until(&stream, second * S));
+        assert_eq!(counted, [40, 40, 45, 60, 75, 80]);
+        assert_eq!(until(&stream, Duration::MAX), 80, "and then none");
+    }
+
+    #[test]
+    fn a_poisson_process_of_stages_has_the_rate_of_each() {
+        // 200 times a spike of 1 s at 200/s in 9 s at 20/s.
+        let spike = [
+            (4_500, 20.0, 20.0),
+            (1_000, 200.0, 200.0),
+            (4_500, 20.0, 20.0),
+        ];
+        let of = stages(&spike.repeat(200));
+        let (mut calm, mut high) = (0.0_f64, 0.0_f64);
+        let stream = ArrivalStream::new(1, 0, Spacing::Poisson, Profile::stages(&of));
+        for arrival in stream.take_while(|arrival| arrival.at < Duration::MAX) {
+            let within = arrival.at.as_millis() % 10_000;
+            match within {
+                4_500..5_500 => high += 1.0,
+                _ => calm += 1.0,
+            }
+        }
+        assert!((high - 40_000.0).abs() < 5.0 * 40_000f64.sqrt(), "{high}");
+        assert!((calm - 36_000.0).abs() < 5.0 * 36_000f64.sqrt(), "{calm}");
     }
 
     proptest! {
@@ -165,15 +190,40 @@ mod tests {
             poisson in any::<bool>(),
         ) {
             let spacing = if poisson { Spacing::Poisson } else { Spacing::Constant };
-            let stream = stream(rate, spacing, Duration::from_millis(ramp_ms));
-            let back = stream.expected(stream.time_of(units));
+            let profile = Profile::ramp(rate, Duration::from_millis(ramp_ms));
+            let back = profile.expected(profile.time_of(units));
             prop_assert!((back - units).abs() <= 1e-6 * (1.0 + units) * (1.0 + rate), "{back} {units}");
+            let stream = ArrivalStream::new(1, 0, spacing, profile);
             let mut last = Duration::ZERO;
             for (number, arrival) in stream.take(50).enumerate() {
                 prop_assert_eq!(arrival.number, number as u64);
                 prop_assert!(arrival.at >= last);
                 last = arrival.at;
             }
+        }
+
+        #[test]
+        fn any_stages_have_as_many_arrivals_as_expected(
+            parts in proptest::collection::vec((1u64..20_000, 0.0..500.0f64, 0.0..500.0f64), 1..12),
+            of_all in 0.0..1.0f64,
+        ) {
+            let stages = stages(&parts);
+            let profile = Profile::stages(&stages);
+            let length = Duration::from_millis(stages.iter().map(|stage| stage.length_ms).sum());
+            let all = profile.expected(length);
+            let area: f64 = parts.iter().map(|(ms, a, b)| *ms as f64 / 1e3 * f64::midpoint(*a, *b)).sum();
+            prop_assert!((all - area).abs() <= 1e-9 * (1.0 + area));
+            let back = profile.expected(profile.time_of(of_all * all));
+            prop_assert!((back - of_all * all).abs() <= 1e-5 * (1.0 + all), "{back}");
+            let mut last = Duration::ZERO;
+            let stream = ArrivalStream::new(1, 0, Spacing::Constant, profile);
+            let mut count = 0.0;
+            for arrival in stream.take_while(|arrival| arrival.at < Duration::MAX) {
+                prop_assert!(arrival.at >= last && arrival.at <= length);
+                last = arrival.at;
+                count += 1.0;
+            }
+            prop_assert!((all - count).abs() <= 1.0, "{all} {count}");
         }
     }
 }

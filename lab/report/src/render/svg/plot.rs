@@ -36,6 +36,7 @@ pub(super) fn plot(plot: &Plot) -> Markup {
             drawing.rectangle((LEFT, TOP), size, Ink::Ramp);
         }
     }
+    stretches(&mut drawing, &frame, plot);
     band(&mut drawing, &frame, plot);
     axes(&mut drawing, &frame);
     if let Some(x) = plot.mark {
@@ -143,6 +144,20 @@ fn axes(drawing: &mut Drawing, frame: &Frame) {
             drawing.words(&words, (x, frame.bottom + 12.0), Ink::Muted, Anchor::Middle);
             free = x - half - LETTER;
         }
+    }
+}
+
+fn stretches(drawing: &mut Drawing, frame: &Frame, plot: &Plot) {
+    let mut from = LEFT;
+    for (end, is_shaded) in &plot.stretches {
+        let to = frame.x(*end);
+        if *is_shaded && to > from {
+            drawing.rectangle((from, TOP), (to - from, frame.bottom - TOP), Ink::Ramp);
+        }
+        if to < RIGHT {
+            drawing.line(&[(to, TOP), (to, frame.bottom)], Ink::Axis, 1.0, "");
+        }
+        from = to;
     }
 }
 

@@ -1,0 +1,109 @@
+//! Loads of stages: each with its figures and its thresholds, none of them taken for a steady state.
+
+mod support;
+
+use lab_analysis::model::CheckOutcome;
+use lab_report::write::{html, terminal};
+use support::{Made, STUDY, Shape};
+
+/// A load of 24 s of which the first 12 are ten times as slow.
+fn made(load: &str) -> Made {
+    let line = STUDY.lines().find(|line| line.starts_with("load:"));
+    let shape = Shape {
+        slow_start_ms: 12_000,
+        ..Shape::default()
+    };
+    Made {
+        study: STUDY
+            .replace("matrix: { users: [100, 200] }\n", "")
+            .replace("published: [load.csv, steps.csv]\n", "")
+            .replace(line.unwrap(), load)
+            .replace(
+                "  error_rate: [\"rate < 1%\"]\n",
+                "  response_time{stage:cold}: [\"p(95) < 60ms\"]\n  \
+                 response_time{stage:2}: [\"p(95) < 60ms\"]\n  \
+                 throughput{stage:2}: [\"rate > 10/s\"]\n",
+            ),
+        shapes: vec![shape],
+        ..Made::default()
+    }
+}
+
+const STEPS: &str = "load: { stages: [{ stage: cold, users: 100, for: 12s }, { users: 100, for: 6s }, \
+                     { stage: down, users: 0, over: 6s }] }";
+
+#[test]
+fn each_stage_has_its_figures_and_its_thresholds() {
+    let analysis = made(STEPS).analysis();
+    let trial = &analysis.trials[0];
+    let [cold, warm, down] = [0, 1, 2].map(|at| &trial.stages[at]);
+    let p95 = |at: usize| trial.stages[at].response_ms.p95.unwrap();
+    assert!(p95(0) > 60.0 && p95(1) < 20.0, "{} {}", p95(0), p95(1));
+    assert!(!cold.plan.ramps && !warm.plan.ramps && down.plan.ramps);
+    assert_eq!((warm.plan.start_ms, down.plan.start_ms), (12_000, 18_000));
+    let of_all: u64 = trial.stages.iter().map(|stage| stage.transactions).sum();
+    assert_eq!(of_all, trial.transactions, "windows end where stages do");
+    let holds: Vec<_> = trial
+        .thresholds
+        .iter()
+        .filter(|one| one.stage.is_some())
+        .map(|one| (one.stage.clone().unwrap(), one.holds))
+        .collect();
+    let expected = [("cold", false), ("2", true), ("2", true)];
+    assert_eq!(
+        holds,
+        expected.map(|(name, holds)| (name.to_owned(), holds))
+    );
+}
+
+#[test]
+fn no_stage_is_taken_for_a_steady_state() {
+    let trial = made(STEPS).analysis().trials.remove(0);
+    // A hold like this has 12 s of warm-up.
+    assert!(trial.warmup_cut_ms.abs() < 1e-9);
+    for name in ["steady state", "Little's law"] {
+        let found = trial
+            .checks
+            .iter()
+            .find(|check| check.name == name)
+            .unwrap();
+        assert_eq!(found.outcome, CheckOutcome::NotJudged, "{found:?}");
+    }
+    let bound = trial
+        .checks
+        .iter()
+        .find(|check| check.name == "closed-system bound");
+    assert!(bound.is_none());
+}
+
+#[test]
+fn a_report_shows_the_stages() {
+    let analysis = made(STEPS).analysis();
+    let text = terminal(&analysis, 80);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let (_, section) = text.split_once("Stages\n").expect("a section");
+    let (section, _) = section.split_once("Per level").unwrap();
+    insta::assert_snapshot!(section.trim_end());
+    let page = html(&analysis);
+    assert!(page.contains("100 → 0 users") && page.contains("a stage that ramps"));
+    assert!(!page.contains("ramp and warm-up, not counted"));
+    let steady = html(&Made::default().analysis());
+    assert!(!steady.contains("a stage that ramps") && !steady.contains(">Stages<"));
+}
+
+#[test]
+fn rates_have_stages_too() {
+    let load = "load: { stages: [{ stage: cold, rate: 40/s, for: 12s }, { rate: 40/s, for: 6s }, \
+                { rate: 0/s, over: 6s }], arrival: { spacing: constant, connections: 300 } }";
+    let mut made = made(load);
+    made.workload = support::WORKLOAD.replace("  pace: 6s\n", "");
+    let trial = made.analysis().trials.remove(0);
+    let arrivals = trial.arrivals.unwrap();
+    // 720 whole sessions, and half of 240.
+    assert!((arrivals.planned_per_s - 35.0).abs() < 0.1, "{arrivals:?}");
+    assert!(trial.stages.iter().all(|stage| stage.plan.arrives));
+    assert!((trial.stages[1].plan.to - 40.0).abs() < 1e-9);
+}

@@ -1,0 +1,163 @@
+//! Stages: a load whose level changes with time, one stage after the other.
+
+use serde::{Deserialize, Serialize};
+
+/// A part of a load in which the level stays, or changes in a straight line. The level is the number of
+/// users, or the rate of arrivals per second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// As the study names it; else its number, from 1.
+    pub name: String,
+    /// At least 1 ms.
+    pub length_ms: u64,
+    /// The level at its beginning.
+    pub from: f64,
+    /// The level at its end.
+    pub to: f64,
+}
+
+impl Stage {
+    /// Whether its level changes: such a stage is no steady load.
+    #[must_use]
+    pub fn ramps(&self) -> bool {
+        (self.from - self.to).abs() > 0.0
+    }
+
+    /// When, in ns after its beginning, a level that lies between its own is reached.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a stage lasts 30 days at most: 2^52 ns"
+    )]
+    fn reaches(&self, level: f64) -> u64 {
+        let length = (self.length_ms * 1_000_000) as f64;
+        (length * (level - self.from) / (self.to - self.from)).round() as u64
+    }
+
+    /// When user `index` is there, in ns after its beginning; `None` where it isn't.
+    fn stay(&self, index: u32) -> Option<(u64, u64)> {
+        let (level, end) = (f64::from(index), self.length_ms * 1_000_000);
+        match (self.from > level, self.to > level) {
+            (true, true) => Some((0, end)),
+            (false, true) => Some((self.reaches(level), end)),
+            (true, false) => Some((0, self.reaches(level))),
+            (false, false) => None,
+        }
+        .filter(|(from, until)| from < until)
+    }
+}
+
+/// Most stages of a load.
+pub const MAX_STAGES: usize = 100;
+/// Longest stage.
+const MAX_LENGTH_MS: u64 = 30 * 86_400_000;
+
+/// Whether these can be stages: those that came over a wire may not.
+#[must_use]
+pub fn are_sound(stages: &[Stage]) -> bool {
+    let is_level = |level: f64| level.is_finite() && level >= 0.0;
+    (1..=MAX_STAGES).contains(&stages.len())
+        && stages.iter().all(|stage| {
+            (1..=MAX_LENGTH_MS).contains(&stage.length_ms)
+                && is_level(stage.from)
+                && is_level(stage.to)
+        })
+}
+
+/// How long a user is there, in ns after the beginning of the ramp or of the first stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Visit {
+    /// Its first session begins then.
+    pub from: u64,
+    /// From then on it sends nothing.
+    pub until: u64,
+}
+
+/// When user `index` of a load of stages is there: always where the level is above its index, so that
+/// whoever came last leaves first.
+#[must_use]
+pub fn visits(stages: &[Stage], index: u32) -> Vec<Visit> {
+    let mut visits: Vec<Visit> = Vec::new();
+    let mut begin = 0;
+    for stage in stages {
+        if let Some((from, until)) = stage.stay(index) {
+            let (from, until) = (begin + from, begin + until);
+            match visits.last_mut().filter(|last| last.until == from) {
+                Some(last) => last.until = until,
+                None => visits.push(Visit { from, until }),
+            }
+        }
+        begin += stage.length_ms * 1_000_000;
+    }
+    visits
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn stages(of: &[(u64, f64, f64)]) -> Vec<Stage> {
+        let stage = |&(length_ms, from, to): &(u64, f64, f64)| Stage {
+            name: String::new(),
+            length_ms,
+            from,
+            to,
+        };
+        of.iter().map(stage).collect()
+    }
+
+    fn seconds(visits: &[Visit]) -> Vec<(f64, f64)> {
+        let s = |ns: u64| ns as f64 / 1e9;
+        let both = visits.iter().map(|one| (s(one.from), s(one.until)));
+        both.collect()
+    }
+
+    #[test]
+    fn who_came_last_leaves_first() {
+        // Two users, a spike of four, two again, and down to none.
+        let spike = stages(&[
+            (10_000, 2.0, 2.0),
+            (2_000, 2.0, 4.0),
+            (5_000, 4.0, 4.0),
+            (3_000, 2.0, 2.0),
+            (2_000, 2.0, 0.0),
+            (1_000, 4.0, 4.0),
+        ]);
+        assert_eq!(seconds(&visits(&spike, 0)), [(0.0, 23.0)]);
+        assert_eq!(seconds(&visits(&spike, 1)), [(0.0, 21.0), (22.0, 23.0)]);
+        assert_eq!(seconds(&visits(&spike, 2)), [(10.0, 17.0), (22.0, 23.0)]);
+        assert_eq!(seconds(&visits(&spike, 3)), [(11.0, 17.0), (22.0, 23.0)]);
+        assert_eq!(visits(&spike, 4), []);
+    }
+
+    proptest! {
+        #[test]
+        fn as_many_are_there_as_the_level_says(
+            levels in proptest::collection::vec((1u64..5_000, 0u32..40, 0u32..40), 1..8),
+            at in 0.0..1.0f64,
+        ) {
+            let of: Vec<_> = levels.iter().map(|(ms, a, b)| (*ms, f64::from(*a), f64::from(*b))).collect();
+            let stages = stages(&of);
+            let mut begin = 0;
+            for stage in &stages {
+                let length = stage.length_ms * 1_000_000;
+                let now = begin + (at * length as f64) as u64;
+                let level = stage.from + (stage.to - stage.from) * (now - begin) as f64 / length as f64;
+                let there = (0..40u32).filter(|user| {
+                    visits(&stages, *user).iter().any(|one| (one.from..one.until).contains(&now))
+                });
+                let there = there.count() as f64;
+                prop_assert!((there - level).abs() <= 1.0, "{there} {level}");
+                begin += length;
+            }
+            for user in 0..40 {
+                let visits = visits(&stages, user);
+                prop_assert!(visits.iter().all(|one| one.from < one.until && one.until <= begin));
+                prop_assert!(visits.windows(2).all(|two| two[0].until < two[1].from));
+            }
+        }
+    }
+}
