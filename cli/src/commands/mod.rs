@@ -29,12 +29,12 @@ pub(crate) mod users;
 pub(crate) mod watch;
 mod written;
 
-/// Where archives go unless `--out` says otherwise.
-pub(crate) const RUNS: &str = "runs";
-
 use std::io::{self, Write};
 
 use crate::exit::{Exit, Failure};
+
+/// Where archives go unless `--out` says otherwise.
+pub(crate) const RUNS: &str = "runs";
 
 /// Writes data to stdout. A reader that has seen enough (`| head`) ends it quietly.
 pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
