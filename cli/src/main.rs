@@ -14,6 +14,7 @@ mod history;
 mod interrupt;
 mod length;
 mod operating;
+mod panel;
 mod progress;
 mod rows;
 mod size;

@@ -1,15 +1,17 @@
-//! The progress display of a run on stderr: one living line on a terminal, plain lines otherwise.
+//! The progress display of a run on stderr: a panel on a terminal that has room for it, plain lines
+//! otherwise.
 
 use std::io::{IsTerminal, stderr};
 use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use lab_archive::{OtherProgram, TrialEnd};
+use lab_archive::{ErrorExample, OtherProgram, TrialEnd};
 use lab_conduct::{Event, Judged, Phase, Progress};
 use lab_study::model::Cell;
 use lab_study::plan::{LoadKind, LoadSpec, Stage};
 
+use crate::panel::{LEAST_WIDTH, Panel};
 use crate::talk::say;
 use crate::words::{self, cell_words, duration};
 
@@ -19,6 +21,9 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Draws the events of a run.
 pub(crate) struct Display {
     bar: Option<ProgressBar>,
+    panel: Panel,
+    /// Whether the trial under way repeats one of the plan.
+    repeats: bool,
     trial: String,
     kind: LoadKind,
     stages: Vec<Stage>,
@@ -31,17 +36,18 @@ pub(crate) struct Display {
 
 impl Display {
     pub(crate) fn new() -> Self {
-        let bar = stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(1);
+        let bar = has_room().then(|| {
+            let bar = ProgressBar::new_spinner();
             // The template is a constant; a fault in it shows as the default style.
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {bar:14} {msg}") {
-                bar.set_style(style.progress_chars("=> "));
+            if let Ok(style) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(style);
             }
-            bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
         Self {
             bar,
+            panel: Panel::default(),
+            repeats: false,
             trial: String::new(),
             kind: LoadKind::Users,
             stages: Vec::new(),
@@ -63,7 +69,7 @@ impl Display {
                 trials,
                 completed,
                 planned,
-            } => self.begin(dir, trials - completed, *planned),
+            } => self.begin(dir, (*trials, *completed), *planned),
             Event::TrialStarted {
                 id,
                 attempt_of,
@@ -80,6 +86,8 @@ impl Display {
                     Some(first) => format!("trial {first}/{of} again (as {id}), {cell}"),
                 };
                 (self.last_line, self.setup_step, self.waiting) = (None, None, 0);
+                self.repeats = attempt_of.is_some();
+                self.panel.begin(self.trial.clone());
             }
             Event::Waiting {
                 disturbed_by,
@@ -111,13 +119,18 @@ impl Display {
             } => {
                 self.trial_done(end, (*transactions, *errors), *took, judged);
             }
-            // The report has the examples; here they would tear the line.
-            Event::Failed(_) => {}
+            // The report has the examples; between plain lines they would be noise.
+            Event::Failed(ErrorExample { step, detail, .. }) => {
+                self.panel.errors.1 = format!("{step}: {detail}");
+            }
             Event::Note(text) => self.line(&format!("{}: {text}", self.trial)),
         }
     }
 
-    fn begin(&self, archive: &Path, left: u32, planned: Duration) {
+    fn begin(&mut self, archive: &Path, (trials, completed): (u32, u32), planned: Duration) {
+        let left = trials - completed;
+        self.panel.done = (completed, trials, 0);
+        self.panel.left = planned;
         self.line(&format!("archive: {}", archive.display()));
         let word = if left == 1 { "trial" } else { "trials" };
         let load = duration(planned);
@@ -126,7 +139,7 @@ impl Display {
         ));
     }
 
-    /// Clears the living line; what follows is the report.
+    /// Clears the panel; what follows is the report.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -143,9 +156,17 @@ impl Display {
             Phase::Stopping => "stopping",
         };
         self.last_line = None;
-        match &self.bar {
-            Some(bar) => bar.set_message(format!("{}: {}", self.trial, self.phase)),
-            None => self.line(&format!("{}: {}", self.trial, self.phase)),
+        self.now(&format!("{}: {}", self.trial, self.phase));
+        if self.bar.is_none() {
+            self.line(&format!("{}: {}", self.trial, self.phase));
+        }
+    }
+
+    /// Draws the panel anew, with what the trial does now.
+    fn now(&mut self, title: &str) {
+        if let Some(bar) = &self.bar {
+            title.clone_into(&mut self.panel.title);
+            bar.set_message(self.panel.text(columns()));
         }
     }
 
@@ -166,7 +187,7 @@ impl Display {
             disturbed_by.join(", ")
         );
         match &self.bar {
-            Some(bar) => bar.set_message(text),
+            Some(_) => self.now(&text),
             None if self.waiting.is_multiple_of(30) => self.line(&text),
             None => {}
         }
@@ -175,7 +196,7 @@ impl Display {
 
     fn setup(&mut self, step: u32, text: &str) {
         match &self.bar {
-            Some(bar) => bar.set_message(format!("{}: {text}", self.trial)),
+            Some(_) => self.now(&format!("{}: {text}", self.trial)),
             None if self.setup_step != Some(step) => {
                 self.setup_step = Some(step);
                 self.line(&format!("{}: {text}", self.trial));
@@ -198,6 +219,16 @@ impl Display {
             }
             LoadKind::Arrival { .. } => format!("{} sessions", progress.users),
         };
+        if self.bar.is_some() {
+            let panel = &mut self.panel;
+            panel.take(progress.tx_per_s, progress.p50_ms, progress.p95_ms);
+            panel.trial = (progress.elapsed, progress.remaining);
+            panel.left = progress.run_remaining;
+            panel.load = load;
+            panel.errors.0 = progress.errors;
+            let title = format!("{}: {}", self.trial, self.phase);
+            return self.now(&title);
+        }
         let text = format!(
             "{}: {}, {load}, {:.0} tx/s, p95 {p95}, {} errors, {} left",
             self.trial,
@@ -206,11 +237,7 @@ impl Display {
             progress.errors,
             whole_seconds(progress.remaining)
         );
-        if let Some(bar) = &self.bar {
-            bar.set_length((progress.elapsed + progress.remaining).as_millis() as u64);
-            bar.set_position(progress.elapsed.as_millis() as u64);
-            bar.set_message(text);
-        } else if self
+        if self
             .last_line
             .is_none_or(|last| progress.elapsed >= last + LINE_EVERY)
         {
@@ -238,6 +265,16 @@ impl Display {
         took: Duration,
         judged: &Judged,
     ) {
+        let (done, _, invalid) = &mut self.panel.done;
+        let is_valid = judged.failed.is_empty() && *end == TrialEnd::Complete;
+        match self.repeats {
+            // It was counted, as no measurement.
+            true => *invalid -= u32::from(is_valid).min(*invalid),
+            false => {
+                *done += 1;
+                *invalid += u32::from(!is_valid);
+            }
+        }
         let took = whole_seconds(took);
         let text = match end {
             TrialEnd::Complete => {
@@ -266,6 +303,18 @@ impl Display {
             None => say(format_args!("{text}")),
         }
     }
+}
+
+/// Whether stderr is a terminal with room for the panel, and nobody asks for plain text.
+fn has_room() -> bool {
+    let says = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let is_plain = says("NO_COLOR").is_some() || says("TERM").is_none_or(|term| term == "dumb");
+    stderr().is_terminal() && !is_plain && columns() >= LEAST_WIDTH
+}
+
+/// Columns of the terminal as it is now.
+fn columns() -> usize {
+    textwrap::termwidth()
 }
 
 /// `valid`, or why not.

@@ -125,7 +125,9 @@ pub struct Progress {
     pub waiting: u64,
     /// Answered requests per second.
     pub tx_per_s: f64,
-    /// 95th percentile of their response times; `None` without any.
+    /// Median of their response times; `None` without any.
+    pub p50_ms: Option<f64>,
+    /// 95th percentile of them.
     pub p95_ms: Option<f64>,
     /// Failed requests since the start of the ramp.
     pub errors: u64,

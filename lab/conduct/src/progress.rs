@@ -96,6 +96,7 @@ impl Rolling {
         let ends = self.slices.front().zip(self.slices.back());
         let span = ends.map_or(0.0, |(first, last)| (last.end - first.start).as_secs_f64());
         let remaining = self.planned.saturating_sub(now);
+        let ms = |p| (!times.is_empty()).then(|| times.value_at_quantile(p) as f64 / 1e3);
         Progress {
             users: self.users,
             sessions: self.sessions,
@@ -105,7 +106,8 @@ impl Rolling {
             } else {
                 0.0
             },
-            p95_ms: (!times.is_empty()).then(|| times.value_at_quantile(0.95) as f64 / 1e3),
+            p50_ms: ms(0.5),
+            p95_ms: ms(0.95),
             errors: self.errors,
             elapsed: now,
             remaining,
