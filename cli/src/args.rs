@@ -241,7 +241,8 @@ pub(crate) struct CheckArgs {
 #[command(after_help = "\
 Examples:
   plimsoll report runs/calendar-load-20261121-081500
-  plimsoll report runs/calendar-load-20261121-081500 --format csv > steps.csv")]
+  plimsoll report runs/calendar-load-20261121-081500 --format csv > steps.csv
+  plimsoll report runs/calendar-load-20261121-081500 --format github >> \"$GITHUB_STEP_SUMMARY\"")]
 pub(crate) struct ReportArgs {
     /// The archive of a run
     pub(crate) run: PathBuf,
@@ -338,6 +339,10 @@ pub(crate) enum Format {
     Csv,
     /// For build servers: one case per trial, check, threshold, and comparison
     Junit,
+    /// A job summary for GitHub Actions: what came out, the whole report folded under it
+    Github,
+    /// The summary that `k6 run --summary-export` writes, of the cell under the most load; not of comparisons
+    K6,
 }
 
 #[derive(Debug, Args)]

@@ -374,7 +374,7 @@ fn reports_of_kept_runs() {
             assert!(place.path(name).join(file).is_file(), "{file}");
         }
     }
-    for format in ["md", "csv", "junit"] {
+    for format in ["md", "csv", "junit", "github", "k6"] {
         let said = place.run(&format!("report workload --format {format}"));
         kept!(format!("report_as_{format}"), said);
     }

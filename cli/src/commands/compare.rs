@@ -40,6 +40,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         }
         Format::Csv => write::runs_csv(&runs),
         Format::Junit => write::junit_of_runs(&runs),
+        Format::Github => write::runs_github(&runs),
+        Format::K6 => return Err(no_k6()),
     })?;
     let exit = match runs.outcome {
         RunOutcome::Ok => Exit::Success,
@@ -47,6 +49,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         RunOutcome::CouldNotTell | RunOutcome::TooFewValidTrials => Exit::CouldNotTell,
     };
     Ok(unless_lenient(exit, args.gate, Exit::Success))
+}
+
+fn no_k6() -> Failure {
+    Failure::text(
+        Exit::BadInput,
+        "k6 has no summary of a comparison".to_owned(),
+    )
+    .hint("`plimsoll report RUN --format k6` writes that of a run")
 }
 
 /// The archives of both sides.

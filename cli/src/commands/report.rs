@@ -27,12 +27,18 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         Format::Json => drop(print(&json(&analysis)?)?),
         Format::Csv => drop(print(&write::steps_csv(&analysis))?),
         Format::Junit => drop(print(&write::junit(&analysis))?),
+        Format::Github => drop(print(&write::github(&analysis))?),
+        Format::K6 => drop(print(&write::k6(&analysis).map_err(internal)?)?),
     }
     Ok(exit(&analysis, args.gate))
 }
 
 fn json(analysis: &Analysis) -> Result<String, Failure> {
-    write::json(analysis).map_err(|error| Failure::new(Exit::Internal, &error))
+    write::json(analysis).map_err(internal)
+}
+
+fn internal(error: serde_json::Error) -> Failure {
+    Failure::new(Exit::Internal, &error)
 }
 
 /// Opens and analyses an archive.

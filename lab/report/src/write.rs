@@ -6,8 +6,10 @@
 
 mod checks;
 mod csv;
+mod github;
 mod json;
 mod junit;
+mod k6;
 
 pub use checks::checks_markdown;
 pub use csv::{comparisons_csv, runs_csv, steps_csv};
@@ -30,6 +32,26 @@ pub fn terminal(analysis: &Analysis, width: usize) -> String {
 #[must_use]
 pub fn markdown(analysis: &Analysis) -> String {
     render::markdown(&report(analysis))
+}
+
+/// The report as a job summary for GitHub Actions.
+#[must_use]
+pub fn github(analysis: &Analysis) -> String {
+    github::github(&report(analysis))
+}
+
+/// The comparison as a job summary for GitHub Actions.
+#[must_use]
+pub fn runs_github(runs: &RunComparison) -> String {
+    github::github(&comparison(runs))
+}
+
+/// The run as k6's `--summary-export` has it.
+///
+/// # Errors
+/// None in practice: every value has a JSON form.
+pub fn k6(analysis: &Analysis) -> serde_json::Result<String> {
+    json::pretty(&k6::k6(analysis))
 }
 
 /// The report as one HTML file, under 1 MB however many trials there are.

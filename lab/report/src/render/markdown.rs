@@ -13,6 +13,14 @@ use lab_analysis::{load_line_figure, safe_line_words};
 /// The document as Markdown.
 #[must_use]
 pub fn markdown(document: &Document) -> String {
+    match in_two(document) {
+        (gist, rest) if rest.is_empty() => gist + "\n",
+        (gist, rest) => format!("{gist}\n\n{rest}\n"),
+    }
+}
+
+/// What came out, and its sections after it.
+pub(crate) fn in_two(document: &Document) -> (String, String) {
     let mut page = Page::default();
     page.part(format!("# {}", escape(&document.title)));
     page.part(format!("**{}**", escape(&document.verdict.text)));
@@ -28,6 +36,7 @@ pub fn markdown(document: &Document) -> String {
     for line in &document.load_lines {
         load_line(&mut page, line, document.load_lines.len() > 1);
     }
+    let gist = std::mem::take(&mut page).text;
     for section in sections() {
         match section.role {
             Role::Lead | Role::Page => {}
@@ -40,8 +49,7 @@ pub fn markdown(document: &Document) -> String {
             }
         }
     }
-    page.text.push('\n');
-    page.text
+    (gist, page.text)
 }
 
 /// What was written last.

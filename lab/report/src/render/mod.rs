@@ -8,5 +8,6 @@ mod terminal;
 mod text_page;
 
 pub use html::{html, pieces};
+pub(crate) use markdown::in_two as markdown_in_two;
 pub use markdown::markdown;
 pub use terminal::terminal;

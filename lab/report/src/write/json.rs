@@ -31,7 +31,7 @@ pub fn history_json(history: &History) -> serde_json::Result<String> {
     pretty(history)
 }
 
-fn pretty(value: &impl Serialize) -> serde_json::Result<String> {
+pub(super) fn pretty(value: &impl Serialize) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     Ok(text)

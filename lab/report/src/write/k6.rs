@@ -1,0 +1,125 @@
+//! The end of a test as k6's `--summary-export` writes it, for programs that read that file.
+//!
+//! k6 knows one load; here it is that of the cell under the most load, over its valid trials: counts are
+//! sums, the least and largest are of all, and other figures are means over trials, as in the report.
+//! Other cells and steps are submetrics, named as k6 names those with tags. A threshold is `true` where
+//! it was crossed in any valid trial, as in k6.
+
+use serde_json::{Map, Value, json};
+
+use crate::Analysis;
+use crate::model::{CellSummary, Estimate, TimesSummary, TrialAnalysis, Verdict};
+use lab_plan::Metric;
+
+/// k6's number of the group that has no name: the MD5 of nothing.
+const ROOT: &str = "d41d8cd98f00b204e9800998ecf8427e";
+const DURATION: &str = "http_req_duration";
+const REQUESTS: &str = "http_reqs";
+const FAILED: &str = "http_req_failed";
+
+/// A run as k6's summary.
+pub(super) fn k6(analysis: &Analysis) -> Value {
+    let valid = || {
+        analysis
+            .trials
+            .iter()
+            .filter(|trial| trial.verdict == Verdict::Valid)
+    };
+    let measured = analysis.cells.iter().filter(|cell| cell.valid_trials > 0);
+    let cell = measured.clone().max_by_key(|cell| cell.users);
+    let mut metrics = Map::new();
+    if let Some(cell) = cell {
+        let trials: Vec<&TrialAnalysis> = valid().filter(|trial| trial.cell == cell.cell).collect();
+        of_cell(&mut metrics, cell, &trials);
+        for other in measured.filter(|other| other.cell != cell.cell) {
+            let name = format!("{DURATION}{{cell:{}}}", other.label);
+            metrics.insert(name, trend(&other.response_ms));
+        }
+    }
+    for trial in valid() {
+        thresholds(&mut metrics, trial);
+    }
+    let check = "the trial is a measurement";
+    let (passes, fails) = (analysis.summary.valid, analysis.summary.invalid);
+    metrics.insert("checks".to_owned(), rate(passes, fails));
+    json!({
+        "root_group": {
+            "name": "", "path": "", "id": ROOT, "groups": {},
+            "checks": { check: {
+                "name": check, "path": format!("::{check}"), "id": "", "passes": passes, "fails": fails,
+            } },
+        },
+        "metrics": metrics,
+    })
+}
+
+fn of_cell(metrics: &mut Map<String, Value>, cell: &CellSummary, trials: &[&TrialAnalysis]) {
+    let sum = |of: fn(&TrialAnalysis) -> u64| trials.iter().map(|trial| of(trial)).sum::<u64>();
+    let answered = sum(|trial| trial.transactions);
+    let (failed, sessions) = (sum(|trial| trial.errors), sum(|trial| trial.cycles));
+    let seconds = sum(|trial| trial.elapsed_ms) as f64 / 1e3;
+    let count = |count: u64| {
+        let rate = lab_stats::ratio(count as f64, seconds);
+        json!({ "count": count, "rate": rate.unwrap_or_default() })
+    };
+    let mut put = |name: &str, value: Value| metrics.insert(name.to_owned(), value);
+    put(DURATION, trend(&cell.response_ms));
+    put(REQUESTS, count(answered + failed));
+    // What k6 asks is whether a request failed.
+    put(FAILED, rate(failed as usize, answered as usize));
+    put("iterations", count(sessions));
+    put(
+        "vus",
+        json!({ "value": cell.users, "min": 0, "max": cell.users }),
+    );
+    put(
+        "vus_max",
+        json!({ "value": cell.users, "min": cell.users, "max": cell.users }),
+    );
+    for step in &cell.steps {
+        put(&of_step(DURATION, &step.name), trend(&step.response_ms));
+    }
+}
+
+fn of_step(metric: &str, step: &str) -> String {
+    format!("{metric}{{step:{step}}}")
+}
+
+/// A figure that the sample can't support is left out: k6's readers take every value for a number.
+fn trend(times: &TimesSummary) -> Value {
+    let mean = |one: Option<Estimate>| one.map(|one| one.mean);
+    let all = [
+        ("avg", mean(times.mean)),
+        ("min", times.min),
+        ("med", mean(times.p50)),
+        ("max", times.max),
+        ("p(90)", mean(times.p90)),
+        ("p(95)", mean(times.p95)),
+    ];
+    let told = all
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), json!(value?))));
+    Value::Object(told.collect())
+}
+
+fn rate(passes: usize, fails: usize) -> Value {
+    let value = lab_stats::ratio(passes as f64, (passes + fails) as f64);
+    json!({ "passes": passes, "fails": fails, "value": value.unwrap_or_default() })
+}
+
+fn thresholds(metrics: &mut Map<String, Value>, trial: &TrialAnalysis) {
+    for one in &trial.thresholds {
+        let metric = match one.metric {
+            Metric::ResponseTime | Metric::ServiceTime => DURATION,
+            Metric::ErrorRate => FAILED,
+            Metric::Throughput => REQUESTS,
+            Metric::Resends | Metric::FirstEvent | Metric::BetweenEvents => continue,
+        };
+        let name = one.step.as_ref().map(|step| of_step(metric, step));
+        let metric = metrics
+            .entry(name.unwrap_or(metric.to_owned()))
+            .or_insert(json!({}));
+        let crossed = &mut metric["thresholds"][&one.text];
+        *crossed = json!(crossed.as_bool().unwrap_or_default() || !one.holds);
+    }
+}
