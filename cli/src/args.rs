@@ -12,7 +12,7 @@ use lab_plan::Decides;
 
 use crate::beginning::{CompletionsArgs, ImportArgs, InitArgs, ManArgs};
 use crate::fleeting::{AgentArgs, AgentsArgs, HubArgs, RunAgentsArgs};
-use crate::history::RunsArgs;
+use crate::history::{RunsArgs, ServeReportsArgs};
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs};
 use crate::trying::{BenchArgs, QuickArgs};
 
@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// List the runs in a folder, and tell when their figures changed
     Runs(RunsArgs),
+    /// Serve the list of the runs in a folder, with trends and the report of each, to a browser
+    ServeReports(ServeReportsArgs),
     /// Compare two runs of one workload: did anything get better or worse?
     Compare(CompareArgs),
     /// Measure what this machine's generator can be trusted with
@@ -185,7 +187,7 @@ pub(crate) struct RunArgs {
 }
 
 /// Any free port of this machine, for this machine.
-const ANY_PORT: &str = "127.0.0.1:0";
+pub(crate) const ANY_PORT: &str = "127.0.0.1:0";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,8 +1,11 @@
 //! The command line of what looks at runs over time.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+
+use crate::args::ANY_PORT;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -32,6 +35,26 @@ pub(crate) struct RunsArgs {
     /// What to print; pages link to the report of each run beside them
     #[arg(long, value_enum, default_value_t = RunsFormat::Terminal)]
     pub(crate) format: RunsFormat,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll serve-reports                          the runs in runs/
+  plimsoll serve-reports /srv/ci/runs --listen 127.0.0.1:8081
+
+The page lists the runs as `plimsoll runs` does, with trends, and leads to the
+report of each. Pages are made when they are asked for, from the archives as
+they are then. The address has a token in it: who has the address may read.")]
+pub(crate) struct ServeReportsArgs {
+    /// Where the archives are, one folder each
+    #[arg(default_value = "runs")]
+    pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Where to serve the pages; port 0 is any free one
+    #[arg(long, env = "PLIMSOLL_LISTEN_REPORTS", value_name = "ADDR", default_value = ANY_PORT)]
+    pub(crate) listen: SocketAddr,
 }
 
 /// Which of the runs in a folder.

@@ -64,6 +64,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Report(args) => commands::report::run(args),
         Command::Watch(args) => commands::watch::run(args),
         Command::Runs(args) => commands::runs::run(args),
+        Command::ServeReports(args) => commands::runs::serve(args),
         Command::Compare(args) => commands::compare::run(args),
         Command::Restore(args) => commands::restore::run(args),
         Command::Data(args) => commands::data::run(args),

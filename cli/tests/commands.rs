@@ -5,6 +5,7 @@
 //! machine's limits.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -135,6 +136,7 @@ fn help_of_every_command() {
         "report",
         "compare",
         "runs",
+        "serve-reports",
         "watch",
         "calibrate",
         "restore",
@@ -426,6 +428,60 @@ fn runs_over_time() {
         "runs_with_a_damaged_archive",
         place.run("runs . --study golden-search")
     );
+}
+
+#[test]
+fn reports_are_served_to_who_knows_the_address() {
+    let place = Place::new();
+    place.golden_as("a search", "search");
+    place.golden_as("workload", "workload");
+    let mut serving = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(["serve-reports", "."])
+        .current_dir(place.0.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let mut line = String::new();
+    let stdout = serving.stdout.take().expect("its stdout");
+    BufReader::new(stdout).read_line(&mut line).expect("a line");
+    let url = line.trim().strip_prefix("reports: ").expect("an address");
+    let agent = ureq::Agent::config_builder().http_status_as_error(false);
+    let agent: ureq::Agent = agent.build().into();
+    let get = |path: &str| {
+        let mut answer = agent.get(format!("{url}{path}")).call().expect("an answer");
+        let policy = answer.headers().get("content-security-policy").cloned();
+        let text = answer.body_mut().read_to_string().expect("a text");
+        (answer.status().as_u16(), text, policy)
+    };
+    let (status, list, policy) = get("");
+    assert!(
+        status == 200 && list.contains("href=\"run/a%20search\""),
+        "{list}"
+    );
+    assert!(policy.is_some_and(|policy| {
+        policy
+            .to_str()
+            .is_ok_and(|of| of.contains("default-src 'none'"))
+    }));
+    let (status, report, _) = get("run/a%20search");
+    assert_eq!(status, 200);
+    assert!(report.contains("load line"), "{report}");
+    assert_eq!(get("run/elsewhere").0, 404);
+    assert_eq!(get("run/..%2Fsecret").0, 404);
+    let address = url
+        .trim_end_matches('/')
+        .rsplit_once('/')
+        .expect("a token")
+        .0;
+    let bare = agent.get(format!("{address}/")).call().expect("an answer");
+    assert_eq!(
+        bare.status().as_u16(),
+        404,
+        "without the token there is nothing"
+    );
+    serving.kill().expect("it ends");
+    serving.wait().expect("it has ended");
 }
 
 #[test]

@@ -1,15 +1,17 @@
-//! `plimsoll runs`: the runs in a folder over time.
+//! `plimsoll runs` and `plimsoll serve-reports`: the runs in a folder over time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use groupware_text::encoded;
 use lab_history::{History, Recorded};
+use lab_live::{Live, Reports};
 use lab_report::{render, sections, write};
 
-use crate::commands::{print, report};
+use crate::commands::{print, report, watch};
 use crate::exit::{Exit, Failure};
-use crate::history::{RunsArgs, RunsFormat, Which};
+use crate::history::{RunsArgs, RunsFormat, ServeReportsArgs, Which};
+use crate::interrupt::interrupt;
 use crate::talk::say;
 use crate::width;
 
@@ -17,7 +19,9 @@ use crate::width;
 const LARGEST_RESULT: u64 = 64 << 20;
 
 pub(crate) fn run(args: &RunsArgs) -> Result<Exit, Failure> {
-    let history = of_folder(&args.folder, &args.which)?;
+    let history = of_folder(&args.folder, &args.which, &|note| {
+        say(format_args!("{note}"))
+    })?;
     if history.studies.is_empty() {
         let of = match args.which.study.is_some() || args.which.search.is_some() {
             true => "no such run",
@@ -41,12 +45,59 @@ pub(crate) fn run(args: &RunsArgs) -> Result<Exit, Failure> {
     }
 }
 
+/// Serves the same as pages, until it is interrupted.
+pub(crate) fn serve(args: &ServeReportsArgs) -> Result<Exit, Failure> {
+    archives(&args.folder)?;
+    let interrupt = interrupt()?;
+    watch::warn_if_open(args.listen, "read the reports");
+    let folder = Folder {
+        folder: args.folder.clone(),
+        which: args.which.clone(),
+    };
+    let live =
+        Live::reports(args.listen, Box::new(folder)).map_err(|error| watch::failure(&error))?;
+    print(&format!("reports: {}\n", live.url()))?;
+    say(format_args!("Ctrl-C ends it"));
+    watch::until_interrupted(&interrupt);
+    drop(live);
+    Ok(Exit::Success)
+}
+
+/// The pages of a folder.
+struct Folder {
+    folder: PathBuf,
+    which: Which,
+}
+
+impl Reports for Folder {
+    fn index(&self) -> Result<String, String> {
+        let history = of_folder(&self.folder, &self.which, &|_| {});
+        let history = history.map_err(|failure| failure.report)?;
+        let link = |folder: &str| format!("run/{}", encoded(folder));
+        Ok(render::html(&sections::history(&history, &link)))
+    }
+
+    fn report(&self, name: &str) -> Result<Option<String>, String> {
+        // Only what the list leads to is opened, whatever else a name may spell.
+        let archives = archives(&self.folder).map_err(|failure| failure.report)?;
+        let Some(dir) = archives.iter().find(|dir| encoded(&name_of(dir)) == name) else {
+            return Ok(None);
+        };
+        let analysis = report::read(dir).map_err(|failure| failure.report)?;
+        Ok(Some(write::html(&analysis)))
+    }
+}
+
 /// The history of the archives in a folder. What can't be read is said, and left out.
-pub(crate) fn of_folder(folder: &Path, which: &Which) -> Result<History, Failure> {
+pub(crate) fn of_folder(
+    folder: &Path,
+    which: &Which,
+    note: &dyn Fn(String),
+) -> Result<History, Failure> {
     let archives = archives(folder)?;
     let stale = archives.iter().filter(|dir| !has_result(dir)).count();
     if stale > 0 {
-        say(format_args!(
+        note(format!(
             "reading {stale} archive{} without a result.json of their last trial",
             if stale == 1 { "" } else { "s" }
         ));
@@ -55,7 +106,7 @@ pub(crate) fn of_folder(folder: &Path, which: &Which) -> Result<History, Failure
     for dir in &archives {
         match recorded(dir) {
             Ok(run) => runs.push(run),
-            Err(why) => say(format_args!("left out: {}: {why}", dir.display())),
+            Err(why) => note(format!("left out: {}: {why}", dir.display())),
         }
     }
     runs.retain(|run| {
@@ -104,10 +155,14 @@ fn has_result(dir: &Path) -> bool {
     }
 }
 
+fn name_of(dir: &Path) -> String {
+    let name = dir.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
 /// By the archive's `result.json`, which is read in no time; else the archive is analysed.
 fn recorded(dir: &Path) -> Result<Recorded, String> {
-    let name = dir.file_name().unwrap_or_default();
-    let name = name.to_string_lossy().into_owned();
+    let name = name_of(dir);
     let path = dir.join("result.json");
     let is_small = fs::metadata(&path).is_ok_and(|of| of.len() <= LARGEST_RESULT);
     let written = (is_small && has_result(dir))

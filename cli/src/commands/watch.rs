@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lab_archive::Run;
 use lab_conduct::RunRequest;
-use lab_live::{Analyse, Controls, Live};
+use lab_live::{Analyse, Controls, Live, LiveError};
 
 use crate::args::WatchArgs;
 use crate::commands::{print, report};
@@ -28,11 +28,15 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, Failure> {
     let live = start(args.listen, &args.run, None)?;
     print(&format!("live page: {}\n", live.url()))?;
     say(format_args!("Ctrl-C ends it; the run goes on by itself"));
+    until_interrupted(&interrupt);
+    drop(live);
+    Ok(Exit::Success)
+}
+
+pub(crate) fn until_interrupted(interrupt: &Interrupt) {
     while !interrupt.load(Ordering::Relaxed) {
         std::thread::park_timeout(LOOK);
     }
-    drop(live);
-    Ok(Exit::Success)
 }
 
 /// The live page of a run that this process conducts.
@@ -53,16 +57,21 @@ pub(crate) fn of_run(
 }
 
 fn start(listen: SocketAddr, dir: &Path, controls: Option<Controls>) -> Result<Live, Failure> {
+    warn_if_open(listen, "steer the run");
+    Live::start(listen, dir.to_path_buf(), analyse(), controls).map_err(|error| failure(&error))
+}
+
+pub(crate) fn warn_if_open(listen: SocketAddr, may: &str) {
     if !listen.ip().is_loopback() {
         say(format_args!(
             "note: {listen} can be reached from other machines, without encryption: whoever sees the \
-             address of the page can steer the run"
+             address of the page can {may}"
         ));
     }
-    Live::start(listen, dir.to_path_buf(), analyse(), controls).map_err(|error| {
-        Failure::new(Exit::BadInput, &error)
-            .hint("another address, or port 0 for any free one, may do")
-    })
+}
+
+pub(crate) fn failure(error: &LiveError) -> Failure {
+    Failure::new(Exit::BadInput, error).hint("another address, or port 0 for any free one, may do")
 }
 
 fn analyse() -> Analyse {

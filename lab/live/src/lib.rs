@@ -20,6 +20,6 @@ mod watch;
 
 pub use metrics::metrics;
 pub use page::{Part, page, parts};
-pub use server::{Live, LiveError, Token};
+pub use server::{Live, LiveError, Reports, Token};
 pub use state::{Mode, State};
 pub use watch::{Analyse, Controls, Watch};

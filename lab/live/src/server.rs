@@ -1,5 +1,6 @@
-//! The server of the live page: a thread of its own, behind everything else that wants a CPU, which
-//! looks at the archive when somebody looks at the page, and at no other time.
+//! The server of the live page, and of the reports of runs that are over: a thread of its own, behind
+//! everything else that wants a CPU, which looks at the archive when somebody looks at the page, and at
+//! no other time.
 //!
 //! Whoever knows the token that is in the address may see the run and steer it. There is no cookie: a
 //! page elsewhere can't ask for anything in a reader's name. Names that could be made to lead here by a
@@ -7,6 +8,7 @@
 
 mod answer;
 mod gate;
+mod reports;
 mod shared;
 
 use std::net::{SocketAddr, TcpListener};
@@ -15,12 +17,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use axum::Router;
 use rustix::process::setpriority_process;
 use tokio::sync::watch as signal;
 
 use crate::watch::{Analyse, Controls};
 
 pub use gate::Token;
+pub use reports::Reports;
 use shared::{Shared, Source};
 
 /// The nice value of a thread that comes after all others.
@@ -64,6 +68,24 @@ impl Live {
         analyse: Analyse,
         controls: Option<Controls>,
     ) -> Result<Self, LiveError> {
+        let source = Source::new(dir, analyse, controls);
+        Self::serve(address, |token, ended| {
+            answer::router(Arc::new(Shared::new(token, source, ended)))
+        })
+    }
+
+    /// Serves the reports of a folder of runs. Port 0 is any free one.
+    ///
+    /// # Errors
+    /// [`LiveError`].
+    pub fn reports(address: SocketAddr, pages: Box<dyn Reports>) -> Result<Self, LiveError> {
+        Self::serve(address, |token, _| reports::router(token, pages))
+    }
+
+    fn serve(
+        address: SocketAddr,
+        router: impl FnOnce(Token, signal::Receiver<bool>) -> Router,
+    ) -> Result<Self, LiveError> {
         let token = Token::new().map_err(LiveError::Start)?;
         let listen = |address| {
             let listener = TcpListener::bind(address)?;
@@ -73,8 +95,7 @@ impl Live {
         let listened = listen(address).map_err(|source| LiveError::Listen { address, source });
         let (address, listener) = listened?;
         let (over, ended) = signal::channel(false);
-        let source = Source::new(dir, analyse, controls);
-        let shared = Arc::new(Shared::new(token.clone(), source, ended));
+        let app = router(token.clone(), ended.clone());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(2)
@@ -85,7 +106,7 @@ impl Live {
             .spawn(move || {
                 // Its looks must not cost the load anything; where that isn't allowed it is still little.
                 let _ = setpriority_process(None, LAST);
-                runtime.block_on(serve(listener, shared));
+                runtime.block_on(serve(listener, app, ended));
             })
             .map_err(LiveError::Start)?;
         Ok(Self {
@@ -113,14 +134,13 @@ impl Drop for Live {
     }
 }
 
-async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+async fn serve(listener: TcpListener, app: Router, ended: signal::Receiver<bool>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
-    let mut ended = shared.ended.clone();
+    let mut late = ended.clone();
+    let mut ended = ended;
     let over = async move { drop(ended.wait_for(|over| *over).await) };
-    let mut late = shared.ended.clone();
-    let app = answer::router(shared);
     let served = axum::serve(listener, app).with_graceful_shutdown(over);
     tokio::select! {
         _ = served => {}

@@ -20,7 +20,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::gate;
+use super::gate::{self, Token};
 use super::shared::{Shared, looked};
 use crate::metrics::{self, metrics};
 use crate::page::{self, Part};
@@ -36,41 +36,56 @@ const MOST_ASKED: usize = 256;
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-const HTML: &str = "text/html; charset=utf-8";
-const TEXT: &str = "text/plain; charset=utf-8";
+pub(super) const HTML: &str = "text/html; charset=utf-8";
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
 pub(super) fn router(shared: Arc<Shared>) -> Router {
     Router::new().fallback(answer).with_state(shared)
 }
 
 async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let mut response = routed(&shared, request).await;
+    let response = match admitted(&shared.token, &request) {
+        Ok(rest) => routed(&shared, request, &rest).await,
+        Err(refused) => *refused,
+    };
+    guarded(response, POLICY)
+}
+
+/// The response as a browser may use it, by a policy of what its page may load.
+pub(super) fn guarded(mut response: Response, policy: &'static str) -> Response {
     let headers = response.headers_mut();
     let mut put = |name: HeaderName, value: &'static str| {
         headers.insert(name, HeaderValue::from_static(value));
     };
-    put(CONTENT_SECURITY_POLICY, POLICY);
+    put(CONTENT_SECURITY_POLICY, policy);
     put(X_CONTENT_TYPE_OPTIONS, "nosniff");
     put(REFERRER_POLICY, "no-referrer");
     put(CACHE_CONTROL, "no-store");
     response
 }
 
-async fn routed(shared: &Arc<Shared>, request: Request) -> Response {
+/// What is asked for under the token's address, if whoever asks may ask at all.
+pub(super) fn admitted(ours: &Token, request: &Request) -> Result<String, Box<Response>> {
     if !gate::is_our_host(request.headers()) {
         let why = "this server answers to addresses and to localhost, not to this name";
-        return text(StatusCode::FORBIDDEN, why);
+        return Err(Box::new(text(StatusCode::FORBIDDEN, why)));
     }
-    let path = request.uri().path().to_owned();
+    let path = request.uri().path();
     let (token, rest) = path[1..].split_once('/').unwrap_or((&path[1..], "?"));
-    if !shared.token.is(token) {
+    if !ours.is(token) {
         let why = "no such page: the whole address is on the terminal where this was started";
-        return text(StatusCode::NOT_FOUND, why);
+        return Err(Box::new(text(StatusCode::NOT_FOUND, why)));
     }
     match (request.method(), rest) {
-        (&Method::GET, "") => whole(shared).await,
         // Without its last slash the page would look for its files elsewhere.
-        (&Method::GET, "?") => see(&format!("/{token}/")),
+        (&Method::GET, "?") => Err(Box::new(see(&format!("/{token}/")))),
+        _ => Ok(rest.to_owned()),
+    }
+}
+
+async fn routed(shared: &Arc<Shared>, request: Request, rest: &str) -> Response {
+    match (request.method(), rest) {
+        (&Method::GET, "") => whole(shared).await,
         (&Method::GET, "live.css") => of(StatusCode::OK, "text/css; charset=utf-8", page::style()),
         (&Method::GET, "live.js") => of(
             StatusCode::OK,
@@ -252,7 +267,7 @@ fn text(status: StatusCode, words: &str) -> Response {
     of(status, TEXT, format!("{words}\n"))
 }
 
-fn of(status: StatusCode, kind: &'static str, body: String) -> Response {
+pub(super) fn of(status: StatusCode, kind: &'static str, body: String) -> Response {
     (
         status,
         [(CONTENT_TYPE, HeaderValue::from_static(kind))],

@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::{SCRIPT, STYLE, block, part, room, sum_up};
+use super::{POLICY, SCRIPT, STYLE, block, part, room, sum_up};
 use crate::chart::Chart;
 use crate::document::{Block, Document, Role};
 use crate::format;
@@ -19,6 +19,12 @@ pub fn style() -> &'static str {
 #[must_use]
 pub fn script() -> &'static str {
     SCRIPT
+}
+
+/// What a document's page may do, for who serves it: show itself.
+#[must_use]
+pub fn policy() -> &'static str {
+    POLICY
 }
 
 /// The ship's mark with what kind of page it is.
