@@ -41,7 +41,8 @@ pub use hlog::Interval;
 pub use log::{EventLine, EventLog, Happening};
 pub use model::{
     ClockLine, DuetRecord, Environment, ErrorClass, ErrorExample, GeneratorHealth, LatenessLine,
-    Manifest, Pinning, RawBaseline, StepLine, TrialEnd, TrialRecord, Unanswered, WindowLine,
+    Manifest, Pinning, RawBaseline, SlowestLine, StepLine, TrialEnd, TrialRecord, Unanswered,
+    WindowLine,
 };
 pub use monitor::MonitorTable;
 pub use reader::{Run, TrialData};

@@ -193,6 +193,9 @@ pub struct ErrorExample {
     pub class: ErrorClass,
     /// Status and first bytes of the answer, or the cause.
     pub detail: String,
+    /// Id of the trace that it began, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 /// Classes of failed requests.
@@ -288,6 +291,20 @@ pub struct WindowLine {
     pub lateness: LatenessLine,
     /// Steps that had something to count; keyed by the tag number of `manifest.steps`.
     pub steps: BTreeMap<u16, StepLine>,
+    /// The slowest of its requests that began a trace and met their `expect`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest: Option<SlowestLine>,
+}
+
+/// A slow request that is to be found in the system's traces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SlowestLine {
+    /// The tag number of its step.
+    pub step: u16,
+    /// Its response time.
+    pub response_ms: f64,
+    /// Id of the trace that it began, in hex.
+    pub trace: String,
 }
 
 /// Lateness of the sends of a window.

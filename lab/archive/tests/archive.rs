@@ -9,8 +9,8 @@ use hdrhistogram::Histogram;
 use lab_archive::{
     ArchiveError, Circumstances, Clocks, Environment, ErrorClass, ErrorExample, GeneratorHealth,
     Kind, LatenessLine, LimitsReached, Manifest, OtherProgram, Outcome, Pinning, Run, RunWriter,
-    Series, StartingState, StepLine, Throttled, TrialEnd, TrialRecord, TrialWriter, Used,
-    WindowLine,
+    Series, SlowestLine, StartingState, StepLine, Throttled, TrialEnd, TrialRecord, TrialWriter,
+    Used, WindowLine,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -111,6 +111,7 @@ fn record(id: u32) -> TrialRecord {
             step: "Read".to_owned(),
             class: ErrorClass::Status,
             detail: "503, \"busy\"\n".to_owned(),
+            trace: None,
         }],
         unanswered: None,
         raw: None,
@@ -275,6 +276,11 @@ fn window_line() -> impl Strategy<Value = WindowLine> {
             max_us: b[4],
         },
         steps,
+        slowest: a[3].is_multiple_of(3).then(|| SlowestLine {
+            step: 1,
+            response_ms: f64::from(a[2]) / 8.0,
+            trace: "cd".to_owned(),
+        }),
     })
 }
 

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 
-use lab_workload::UserScope;
+use lab_workload::{TraceContext, UserScope};
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Nanos, Time};
@@ -78,6 +78,8 @@ pub enum Exchange {
         events: Option<Box<EventTimes>>,
         /// It redirects: the same request is to be exchanged once more, and goes there.
         redirected: bool,
+        /// The trace that it began.
+        trace: Option<TraceContext>,
     },
 }
 

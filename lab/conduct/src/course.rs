@@ -160,6 +160,7 @@ impl Facts {
             step,
             class,
             detail,
+            trace,
         } = event
         else {
             return None;
@@ -169,6 +170,7 @@ impl Facts {
             step,
             class: record::class(class),
             detail,
+            trace,
         };
         self.error_examples.push(example.clone());
         Some(Event::Failed(example))

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lab_archive::{
-    ArchiveError, Kind, LatenessLine, Outcome, Series, StepLine, TrialWriter, WindowLine,
+    ArchiveError, Kind, LatenessLine, Outcome, Series, SlowestLine, StepLine, TrialWriter,
+    WindowLine,
 };
 use lab_driver::{ErrorClass, StepWindow, Window};
 
@@ -70,6 +71,11 @@ fn line(window: &Window) -> WindowLine {
         steps: steps
             .filter(|(_, step)| *step != StepLine::default())
             .collect(),
+        slowest: window.slowest.map(|slow| SlowestLine {
+            step: slow.step as u16,
+            response_ms: ms(slow.response),
+            trace: slow.trace.id(),
+        }),
     }
 }
 
@@ -145,6 +151,7 @@ mod tests {
             loop_lag: new_histogram(),
             sessions: new_histogram(),
             steps: vec![StepWindow::empty(), busy, StepWindow::empty()],
+            slowest: None,
         };
         let line = line(&window);
         assert_eq!((line.start_ms, line.end_ms), (200.5, 400.25));

@@ -156,6 +156,7 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         given: Arc::default(),
         data: None,
         files: Vec::new(),
+        trace: None,
     }
 }
 

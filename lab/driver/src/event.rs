@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_client::{ErrorClass, Phase};
+use lab_workload::TraceContext;
 use serde::{Deserialize, Serialize};
 
 /// Most error examples that a driver reports.
@@ -68,6 +69,8 @@ pub enum DriverEvent {
         class: ErrorClass,
         /// Status and first bytes of the answer, or the cause.
         detail: String,
+        /// Id of the trace that it began, in hex.
+        trace: Option<String>,
     },
     /// The last event: all workers have ended.
     Done,
@@ -115,6 +118,29 @@ pub struct Window {
     pub sessions: Histogram<u64>,
     /// The steps of the session in order; the probe, if there is one, comes last.
     pub steps: Vec<StepWindow>,
+    /// The slowest of the requests that began a trace and met their `expect`.
+    pub slowest: Option<Slowest>,
+}
+
+/// A slow request that is to be found in the system's traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slowest {
+    /// Its place in [`Window::steps`].
+    pub step: usize,
+    /// Its response time.
+    pub response: Duration,
+    /// The trace that it began.
+    pub trace: TraceContext,
+}
+
+impl Slowest {
+    /// The slower of two; of equals the first.
+    pub(crate) fn of(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) if other.response > one.response => Some(other),
+            (one, other) => one.or(other),
+        }
+    }
 }
 
 /// Requests under way, and sessions that waited for a connection, when the drive was cut. They are
@@ -197,6 +223,7 @@ impl Window {
             loop_lag: new_histogram(),
             sessions: new_histogram(),
             steps: (0..steps).map(|_| StepWindow::empty()).collect(),
+            slowest: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::event::{DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, Window};
+use crate::event::{DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, Slowest, Window};
 use crate::report::{Example, Report, SetupCounts, WorkerWindow};
 use crate::script::Script;
 use lab_client::Nanos;
@@ -187,6 +187,7 @@ impl Merger {
             step: name.to_owned(),
             class: example.class,
             detail: self.script.given.mask(&example.detail),
+            trace: example.trace.map(|trace| trace.id()),
         });
     }
 
@@ -287,6 +288,7 @@ impl Window {
         self.http2_connects += part.client.http2_connects;
         self.stale_retries += part.client.stale_retries;
         self.unanswered.add(part.unanswered);
+        self.slowest = Slowest::of(self.slowest, part.slowest);
         add(&mut self.lateness, &part.lateness);
         add(&mut self.loop_lag, &part.loop_lag);
         add(&mut self.sessions, &part.sessions);

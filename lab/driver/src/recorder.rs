@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::event::{MAX_ERROR_EXAMPLES, MAX_RECORDED, Unanswered};
+use crate::event::{MAX_ERROR_EXAMPLES, MAX_RECORDED, Slowest, Unanswered};
 use crate::report::{Example, Outbox, Report, WorkerWindow};
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{ClientCounts, Failure, Phases, Sizes};
+use lab_workload::TraceContext;
 
 /// The figures of a request that ended.
 pub(crate) struct Sample {
@@ -33,6 +34,8 @@ pub(crate) struct Sample {
     pub(crate) redirected: bool,
     /// Of a failed request that was sent again: how long that was waited for.
     pub(crate) retry: Option<Nanos>,
+    /// The trace that it began.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// Events that came.
@@ -198,6 +201,7 @@ impl Recorder {
             events,
             redirected,
             retry,
+            trace,
         } = sample;
         let Some(window) = self.at(now) else {
             return self.too_late(now.saturating_sub(response));
@@ -218,6 +222,14 @@ impl Recorder {
         }
         match result {
             Ok(()) => {
+                if let Some(trace) = trace {
+                    let slow = Slowest {
+                        step,
+                        response: Duration::from_nanos(response),
+                        trace,
+                    };
+                    window.slowest = Slowest::of(window.slowest, Some(slow));
+                }
                 record(&mut counts.ok, response);
                 if let Some(service) = service {
                     record(&mut counts.service, service);
@@ -231,7 +243,7 @@ impl Recorder {
             Err(failure) => {
                 record(&mut counts.error, response);
                 counts.errors[failure.class.index()] += 1;
-                self.example(now, step, failure);
+                self.example(now, step, failure, trace);
             }
         }
     }
@@ -260,25 +272,37 @@ impl Recorder {
                 class: ErrorClass::Check,
                 detail,
             },
+            None,
         );
     }
 
     /// Hands on an example from setup, as long as half of them are left for the trial.
-    pub(crate) fn setup_example(&mut self, step: usize, failure: Failure) {
+    pub(crate) fn setup_example(
+        &mut self,
+        step: usize,
+        failure: Failure,
+        trace: Option<TraceContext>,
+    ) {
         if self.examples_left > MAX_ERROR_EXAMPLES / 2 {
             self.examples_left -= 1;
-            self.tell_example(0, step, true, failure);
+            self.tell_example((0, step, true), failure, trace);
         }
     }
 
-    fn example(&mut self, now: Nanos, step: usize, failure: Failure) {
+    fn example(&mut self, now: Nanos, step: usize, failure: Failure, trace: Option<TraceContext>) {
         if self.examples_left > 0 {
             self.examples_left -= 1;
-            self.tell_example(now.saturating_sub(self.zero), step, false, failure);
+            let t = now.saturating_sub(self.zero);
+            self.tell_example((t, step, false), failure, trace);
         }
     }
 
-    fn tell_example(&self, t: Nanos, step: usize, setup: bool, failure: Failure) {
+    fn tell_example(
+        &self,
+        (t, step, setup): (Nanos, usize, bool),
+        failure: Failure,
+        trace: Option<TraceContext>,
+    ) {
         let Failure { class, detail } = failure;
         self.outbox.send(Report::Example(Example {
             t,
@@ -286,6 +310,7 @@ impl Recorder {
             setup,
             class,
             detail,
+            trace,
         }));
     }
 
@@ -369,6 +394,7 @@ mod tests {
             events: None,
             redirected: false,
             retry: None,
+            trace: None,
         }
     }
 

@@ -5,10 +5,11 @@ use std::sync::mpsc::SyncSender;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{StepWindow, Unanswered, new_histogram};
+use crate::event::{Slowest, StepWindow, Unanswered, new_histogram};
 use lab_client::ClientCounts;
 use lab_client::ErrorClass;
 use lab_client::Nanos;
+use lab_workload::TraceContext;
 
 /// How many reports may wait for the merger, over all workers.
 pub(crate) const QUEUE: usize = 256;
@@ -70,6 +71,7 @@ pub(crate) struct WorkerWindow {
     pub(crate) loop_lag: Histogram<u64>,
     pub(crate) sessions: Histogram<u64>,
     pub(crate) steps: Vec<StepWindow>,
+    pub(crate) slowest: Option<Slowest>,
 }
 
 /// An error that a reader may want to see.
@@ -82,6 +84,7 @@ pub(crate) struct Example {
     pub(crate) setup: bool,
     pub(crate) class: ErrorClass,
     pub(crate) detail: Box<str>,
+    pub(crate) trace: Option<TraceContext>,
 }
 
 impl StepWindow {
@@ -119,6 +122,7 @@ impl WorkerWindow {
             loop_lag: new_histogram(),
             sessions: new_histogram(),
             steps: (0..steps).map(|_| StepWindow::empty()).collect(),
+            slowest: None,
         }
     }
 
@@ -136,6 +140,7 @@ impl WorkerWindow {
         reset(&mut self.loop_lag);
         reset(&mut self.sessions);
         self.steps.iter_mut().for_each(StepWindow::reset);
+        self.slowest = None;
     }
 }
 

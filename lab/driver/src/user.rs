@@ -266,6 +266,7 @@ impl<C: Client> Shared<C> {
                 result,
                 events,
                 redirected,
+                trace,
             } => {
                 let class = result.as_ref().err().map(|failure| failure.class);
                 let service = ended.saturating_sub(sent);
@@ -284,6 +285,7 @@ impl<C: Client> Shared<C> {
                     }),
                     redirected,
                     retry: due.retry,
+                    trace,
                 };
                 recorder.request(step, sample, result);
                 Ended {

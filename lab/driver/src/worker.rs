@@ -496,17 +496,21 @@ impl<C: Client> SetupRun<C> {
             }
             Exchange::Done {
                 result: Err(failure),
+                trace,
                 ..
-            } => Some((failure.class, failure.detail)),
-            Exchange::Unmade { detail } => Some((ErrorClass::Check, detail)),
+            } => Some((failure, trace)),
+            Exchange::Unmade { detail } => {
+                let class = ErrorClass::Check;
+                Some((lab_client::Failure { class, detail }, None))
+            }
         };
         counts.errors += u64::from(failure.is_some());
         self.counts.set(counts);
-        let Some((class, detail)) = failure else {
+        let Some((failure, trace)) = failure else {
             return true;
         };
         let mut recorder = self.shared.recorder.borrow_mut();
-        recorder.setup_example(self.step, lab_client::Failure { class, detail });
+        recorder.setup_example(self.step, failure, trace);
         false
     }
 

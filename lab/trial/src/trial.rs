@@ -14,8 +14,8 @@ use crate::error::ReportError;
 use crate::format::{cell_label, plural_count};
 use crate::model::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Counters, ErrorExamples, Generator,
-    Lateness, Point, ProbeCounts, Series, StepAnalysis, ThresholdResult, Times, Transfer,
-    TrialAnalysis, Verdict,
+    Lateness, Point, ProbeCounts, Series, SlowRequest, StepAnalysis, ThresholdResult, Times,
+    Transfer, TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
 use crate::predicted::{self, Predicted, mean_wait_ms};
@@ -304,6 +304,7 @@ impl Measured<'_> {
             setup_transactions: record.setup_transactions,
             setup_errors: record.setup_errors,
             error_examples: error_examples(input),
+            slowest: slowest(input, names, sums),
             system_settings: record.system_settings.clone(),
             notes: record.notes.clone(),
             series: series(input, names, sums),
@@ -492,6 +493,27 @@ fn phases(step: &str, sums: &Sums) -> BTreeMap<&'static str, Times> {
 /// Of so many bytes those of an answer.
 fn per_answer(sum: &StepSum, bytes: u64) -> Option<f64> {
     lab_stats::ratio(as_f64(bytes), as_f64(sum.ok + sum.errors))
+}
+
+/// Most slow requests that are told of.
+const MOST_SLOW: usize = 5;
+
+/// The slowest requests of the hold that began a trace.
+fn slowest(input: &Input<'_>, names: &Names<'_>, sums: &Sums) -> Vec<SlowRequest> {
+    let windows = input.data.windows.iter();
+    let in_hold = windows.filter(|w| sums.hold_span.contains(w.start_ms, w.end_ms));
+    let slow = in_hold.filter_map(|window| {
+        let slow = window.slowest.as_ref()?;
+        Some(SlowRequest {
+            step: names.step(slow.step)?.to_owned(),
+            response_ms: slow.response_ms,
+            trace: slow.trace.clone(),
+        })
+    });
+    let mut slow: Vec<SlowRequest> = slow.collect();
+    slow.sort_by(|a, b| b.response_ms.total_cmp(&a.response_ms));
+    slow.truncate(MOST_SLOW);
+    slow
 }
 
 fn series(input: &Input<'_>, names: &Names<'_>, sums: &Sums) -> Series {

@@ -51,6 +51,9 @@ pub struct Workload<T = Template> {
     /// Files whose content its requests carry.
     #[serde(default)]
     pub files: Vec<Attached>,
+    /// The part of its requests that begin a trace, 0 to 1; `None` where none says so.
+    #[serde(default)]
+    pub trace: Option<f64>,
 }
 
 /// The repeated cycle of one user.
@@ -335,6 +338,7 @@ impl<T> Workload<T> {
             given: Arc::clone(&self.given),
             data: self.data.clone(),
             files: self.files.clone(),
+            trace: self.trace,
         })
     }
 }

@@ -11,6 +11,7 @@ use crate::data::{Data, Each};
 use crate::given::Given;
 use crate::render_error::RenderError;
 use crate::timing::{self, ChoiceStream};
+use crate::trace::{TraceContext, Traced, Tracing};
 
 /// The variable that provisioning gives: every workload has it.
 pub const PASSWORD: &str = "password";
@@ -58,6 +59,8 @@ pub struct UserScope {
     /// Of the block, and how many draws by strata the user had.
     seed: (u64, u32),
     strata: u32,
+    /// How many traces it was asked for; since the session arrived, if sessions do.
+    traces: u64,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -91,6 +94,7 @@ impl UserScope {
             cycles: 0,
             seed: (user.seed, user.block),
             strata: 0,
+            traces: 0,
         }
     }
 
@@ -190,6 +194,7 @@ impl UserScope {
     pub fn begin_session(&mut self, number: u64, choice: ChoiceStream) {
         self.session = Some(number);
         self.choice = choice;
+        self.traces = 0;
     }
 
     /// Begins the user's next session: `cycle` counts them from 0, and where each session has a row of
@@ -200,6 +205,22 @@ impl UserScope {
         let own = || u64::from(self.index) + self.cycle() * u64::from(self.users);
         let number = self.session.unwrap_or_else(own);
         self.take_row(Each::Session, number);
+    }
+
+    /// The trace that its next request begins, the one of this number among the workload's; `None` where it
+    /// begins none.
+    pub fn begin_trace(&mut self, tracing: &Tracing, request: u32) -> Option<TraceContext> {
+        let count = self.traces;
+        self.traces += 1;
+        tracing.draw(Traced {
+            seed: self.seed,
+            whose: match self.session {
+                Some(session) => (true, session),
+                None => (false, u64::from(self.index)),
+            },
+            request,
+            count,
+        })
     }
 
     /// Takes the row of this number, where rows are for that.
@@ -388,6 +409,7 @@ impl Default for UserScope {
             cycles: 0,
             seed: (0, 0),
             strata: 0,
+            traces: 0,
         }
     }
 }

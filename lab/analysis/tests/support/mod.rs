@@ -10,8 +10,8 @@ use lab_analysis::model::{CheckOutcome, TrialAnalysis};
 use lab_analysis::{Analysis, analyse};
 use lab_archive::{
     DuetRecord, Environment, ErrorClass, ErrorExample, GeneratorHealth, Kind, LatenessLine,
-    Manifest, Outcome, Pinning, RawBaseline, Run, RunWriter, Series, StepLine, TrialEnd,
-    TrialRecord, TrialWriter, Unanswered, WindowLine,
+    Manifest, Outcome, Pinning, RawBaseline, Run, RunWriter, Series, SlowestLine, StepLine,
+    TrialEnd, TrialRecord, TrialWriter, Unanswered, WindowLine,
 };
 use lab_plan::Side;
 use lab_study::plan::{LoadKind, Plan, PlanOptions, Trial, plan};
@@ -124,6 +124,8 @@ pub(crate) struct Shape {
     pub(crate) service: Option<f64>,
     /// Whether answers of the first step are streams of two events: after 0.6 of its time, and at its end.
     pub(crate) events: bool,
+    /// Whether requests begin traces: the slowest of each window is told.
+    pub(crate) traced: bool,
     /// Lag of the generator's loop (µs), where it is sampled.
     pub(crate) loop_lag_us: Option<u64>,
     /// The trial of the plan that it repeats: its own is made up before it.
@@ -171,6 +173,7 @@ impl Default for Shape {
             turned_away: 0,
             service: None,
             events: false,
+            traced: false,
             loop_lag_us: None,
             attempt_of: None,
             started: None,
@@ -367,6 +370,9 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
         step: "Read".to_owned(),
         class: shape.fails_with,
         detail: "503 Service Unavailable: busy".to_owned(),
+        trace: shape
+            .traced
+            .then(|| "0af7651916cd43dd8448eb211c80319c".to_owned()),
     });
     let threads = match trial.cell.get("threads") {
         Some(lab_study::model::Level::Int(threads)) => threads.to_string(),
@@ -563,6 +569,11 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
             out.histogram(Series::Session, ms(start), ms(end), &took)
                 .unwrap();
         }
+        line.slowest = shape.traced.then(|| SlowestLine {
+            step: 1,
+            response_ms: (start % 7_000) as f64 / 10.0,
+            trace: format!("{start:032x}"),
+        });
         if !missing {
             out.window(&line).unwrap();
         }

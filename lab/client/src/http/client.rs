@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use lab_workload::{UserScope, Workload};
+use lab_workload::{Tracing, UserScope, Workload};
 
 use super::POOLED_BYTES;
 use super::call::{Answer, Call, broken, timeout_text};
@@ -21,6 +21,7 @@ use super::redirect::{Hop, Sent, follow};
 use super::request::{Prepared, Scratch, Unmade};
 use super::server::{Limits, Server};
 use super::two::{Held, Sharing, builder};
+use crate::clock;
 use crate::exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure};
 use crate::exchange::{Phase, Phases, RequestId, Sizes};
 use crate::resolve::Resolve;
@@ -68,6 +69,7 @@ pub struct HttpClient<T: Time> {
     /// What an answer came to that was encoded.
     pub(super) decoded: RefCell<Vec<u8>>,
     pub(super) tap: Option<Rc<dyn Tap>>,
+    tracing: Option<Tracing>,
 }
 
 /// What is kept of a user between requests.
@@ -121,6 +123,8 @@ impl<T: Time> HttpClient<T> {
             limits,
         } = server;
         let Protocol { offer, shared } = protocol;
+        let tracing = |share| Tracing::new(share, clock::unix_seconds() as u32, base.to_string());
+        let tracing = workload.trace.map(tracing);
         let requests = workload.requests();
         let requests = requests.map(|request| Prepared::new(request, &workload.files, &base));
         let secure = || Ok((tls.config()?, tls.name_of(&base)?));
@@ -150,6 +154,7 @@ impl<T: Time> HttpClient<T> {
             texts: RefCell::default(),
             decoded: RefCell::default(),
             tap: None,
+            tracing,
         }
     }
 
@@ -196,10 +201,13 @@ impl<T: Time> HttpClient<T> {
     fn rendered(
         &self,
         session: &HttpSession,
-        prepared: &Prepared,
+        request: RequestId,
         scope: &mut UserScope,
     ) -> Result<Hop, Unmade> {
+        let prepared = &self.requests[request as usize];
         let mut message = Message::new(self.take_text());
+        let tracing = self.tracing.as_ref().filter(|_| prepared.traces);
+        message.trace = tracing.and_then(|tracing| scope.begin_trace(tracing, request));
         let rendered = {
             let scratch = &mut *self.scratch.borrow_mut();
             let jar = &mut *session.jar.borrow_mut();
@@ -495,7 +503,7 @@ impl<T: Time> Client for HttpClient<T> {
         let prepared = &self.requests[request as usize];
         session.failed = None;
         let hop = session.hop.take().filter(|hop| hop.0 == request);
-        let first = || self.rendered(session, prepared, scope);
+        let first = || self.rendered(session, request, scope);
         let Hop {
             message,
             other,
@@ -534,6 +542,7 @@ impl<T: Time> Client for HttpClient<T> {
         {
             result = Err(self.failure(ErrorClass::Check, || why));
         }
+        let trace = message.trace;
         match &result {
             Ok(()) => self.give_back(message),
             Err(_) => self.keep_failed(session, request, (message, other, left)),
@@ -546,6 +555,7 @@ impl<T: Time> Client for HttpClient<T> {
             result,
             events,
             redirected: session.hop.is_some(),
+            trace,
         }
     }
 

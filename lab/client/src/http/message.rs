@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::io::IoSlice;
 
 use bytes::Bytes;
+use lab_workload::TraceContext;
 
 /// Most slices that a system call is given.
 pub(super) const SLICES: usize = 16;
@@ -16,6 +17,8 @@ pub(super) struct Message {
     pub(super) text: String,
     /// The files, by the places in the text before which they stand; in order.
     files: Vec<(usize, Bytes)>,
+    /// The trace that it begins.
+    pub(super) trace: Option<TraceContext>,
 }
 
 impl Message {
@@ -24,7 +27,13 @@ impl Message {
         Self {
             text,
             files: Vec::new(),
+            trace: None,
         }
+    }
+
+    /// The same, which begins this trace.
+    pub(super) fn of_trace(self, trace: Option<TraceContext>) -> Self {
+        Self { trace, ..self }
     }
 
     /// Puts a file behind what the text has so far.
@@ -101,7 +110,7 @@ impl Message {
 
     /// The same behind another head, which takes the place of the first `head` bytes of its text.
     pub(super) fn with_head(&self, head: usize, other: String) -> Self {
-        let mut message = Self::new(other);
+        let mut message = Self::new(other).of_trace(self.trace);
         for piece in self.pieces(head) {
             match piece {
                 Piece::Text(text) => message.text.push_str(text),

@@ -87,7 +87,7 @@ pub(super) fn follow(
     message.push_str("\r\n");
     let message = match keeps_body {
         true => sent.message.with_head(body, message),
-        false => Message::new(message),
+        false => Message::new(message).of_trace(sent.message.trace),
     };
     Ok((message, other))
 }

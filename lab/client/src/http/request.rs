@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use lab_workload::{Attached, Body, Capture, CaptureSource, Events, Expectation, Piece, Request};
-use lab_workload::{RenderError, Template, UserScope};
+use lab_workload::{RenderError, Template, TraceContext, UserScope};
 
 use super::coding::ACCEPTED;
 use super::cookie::Jar;
@@ -76,6 +76,8 @@ pub(crate) struct Prepared {
     pub(crate) follow: u32,
     /// Events that it listens for.
     pub(crate) events: Option<Events>,
+    /// It may begin a trace: no header of its own says which.
+    pub(crate) traces: bool,
     /// A redirect isn't what it expects.
     pub(crate) reads_location: bool,
 }
@@ -223,6 +225,7 @@ impl Prepared {
             decodes,
             follow: request.follow,
             events: request.events.clone(),
+            traces: !given("traceparent"),
             reads_location: true,
             answer: request.answer.clone(),
             captures: request.captures.clone(),
@@ -276,9 +279,11 @@ impl Prepared {
         scratch: &mut Scratch,
         message: &mut Message,
     ) -> Result<Option<Box<BaseUrl>>, Unmade> {
+        let trace = message.trace;
         let out = &mut message.text;
         if let Some(constant) = &self.constant {
             out.push_str(constant);
+            push_trace(trace, out);
             let target = self.target.as_literal().unwrap_or("/");
             jar.write(base.secure, target, out);
             out.push_str("\r\n");
@@ -288,6 +293,7 @@ impl Prepared {
         self.target.render(scope, &mut scratch.value)?;
         let (other, path) = resolve(&scratch.value, base)?;
         self.push_line(path, other.as_deref().unwrap_or(base), out);
+        push_trace(trace, out);
         if other.is_none() {
             jar.write(base.secure, path, out);
         }
@@ -406,7 +412,7 @@ impl Prepared {
         // Writing to a string can't fail.
         let _infallible = write!(message.text, "Content-Length: {}\r\n\r\n", body.len());
         let head = std::mem::take(&mut message.text);
-        *message = body.with_head(0, head);
+        *message = body.with_head(0, head).of_trace(message.trace);
         scratch.keep(body.text);
         Ok(())
     }
@@ -447,6 +453,13 @@ fn push_header(out: &mut String, name: &str, value: &str) {
     out.push_str(": ");
     out.push_str(value);
     out.push_str("\r\n");
+}
+
+/// Says which trace the request begins.
+fn push_trace(trace: Option<TraceContext>, out: &mut String) {
+    if let Some(trace) = trace {
+        push_header(out, "traceparent", &trace.to_string());
+    }
 }
 
 /// No value may end its line and begin another header.

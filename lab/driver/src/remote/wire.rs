@@ -7,11 +7,12 @@ use lab_stats::encoding::{decode_v2, encode_v2};
 use serde::{Deserialize, Serialize};
 
 use super::error::MessageError;
-use crate::event::{StepWindow, Unanswered, new_histogram, new_phase_histogram};
+use crate::event::{Slowest, StepWindow, Unanswered, new_histogram, new_phase_histogram};
 use crate::report::{Example, Report, SetupCounts, WorkerWindow};
 use lab_client::ClientCounts;
 use lab_client::Nanos;
 use lab_client::{ErrorClass, Phase};
+use lab_workload::TraceContext;
 
 /// A [`Report`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,6 +32,8 @@ pub(crate) enum WireReport {
         setup: bool,
         class: usize,
         detail: Box<str>,
+        #[serde(default)]
+        trace: Option<TraceContext>,
     },
     Ended {
         cut: bool,
@@ -51,6 +54,8 @@ pub(crate) struct WireWindow {
     loop_lag: WireHistogram,
     sessions: WireHistogram,
     steps: Vec<WireStep>,
+    #[serde(default)]
+    slowest: Option<Slowest>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -141,6 +146,7 @@ impl WireReport {
                 setup: example.setup,
                 class: example.class.index(),
                 detail: example.detail.clone(),
+                trace: example.trace,
             },
             Report::Ended { cut } => Self::Ended { cut: *cut },
         }
@@ -167,6 +173,7 @@ impl WireReport {
                 setup,
                 class,
                 detail,
+                trace,
             } => Report::Example(Example {
                 t,
                 step,
@@ -175,6 +182,7 @@ impl WireReport {
                     .get(class)
                     .ok_or_else(|| MessageError::Nonsense(format!("error class {class}")))?,
                 detail,
+                trace,
             }),
             Self::Ended { cut } => Report::Ended { cut },
         })
@@ -213,6 +221,7 @@ impl WireWindow {
             loop_lag: WireHistogram::new(&window.loop_lag),
             sessions: WireHistogram::new(&window.sessions),
             steps: window.steps.iter().map(step).collect(),
+            slowest: window.slowest,
         }
     }
 
@@ -253,6 +262,7 @@ impl WireWindow {
                 .iter()
                 .map(step)
                 .collect::<Result<_, MessageError>>()?,
+            slowest: self.slowest,
         })
     }
 }

@@ -73,6 +73,7 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
         given: Arc::default(),
         data: None,
         files: Vec::new(),
+        trace: None,
     };
     Drive {
         workload: Arc::new(workload),

@@ -117,6 +117,7 @@ impl<S: FnMut(Asked) -> Answer + 'static> lab_client::Client for Simulated<S> {
             }),
             events: None,
             redirected: false,
+            trace: None,
         }
     }
 

@@ -246,6 +246,7 @@ impl Make {
                 given: Arc::default(),
                 data: None,
                 files: Vec::new(),
+                trace: None,
             },
         }
     }
@@ -369,6 +370,8 @@ pub(crate) struct Told {
     pub(crate) windows: Vec<Window>,
     /// Class and detail.
     pub(crate) examples: Vec<(ErrorClass, String)>,
+    /// Ids of the traces that these began.
+    pub(crate) traces: Vec<String>,
     pub(crate) setup: Option<(u64, u64, u64)>,
     pub(crate) summary: DriveSummary,
 }
@@ -435,7 +438,15 @@ pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Told) -> bool) -> Told {
                     driver.stop();
                 }
             }
-            DriverEvent::ErrorExample { class, detail, .. } => told.examples.push((class, detail)),
+            DriverEvent::ErrorExample {
+                class,
+                detail,
+                trace,
+                ..
+            } => {
+                told.examples.push((class, detail));
+                told.traces.extend(trace);
+            }
             DriverEvent::Done => break,
         }
     }

@@ -46,3 +46,52 @@ fn a_form_is_sent_with_what_its_page_holds() {
     assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
     assert_eq!(server.lines()[1], "POST /2?csrf=a%26b");
 }
+
+/// The ids of the traces that a drive's requests began, as the server saw them.
+fn traced(trace: Option<f64>, own: bool) -> (Vec<String>, Option<String>, Vec<String>) {
+    let server = Server::answering(|seen| match seen.line.as_str() {
+        "GET /fails" => "HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        _ => ok(""),
+    });
+    let mut make = Make::new(&[])
+        .step_with(Wait::None, "GET /constant", |mut request, make| {
+            let header = ("traceparent".to_owned(), make.template("mine"));
+            request.headers.extend(own.then_some(header));
+            request
+        })
+        .step(Wait::None, "POST /{{ uuid() }}")
+        .step(Wait::None, "GET /fails");
+    make.workload.trace = trace;
+    let mut examples = Vec::new();
+    let told = run_until(make.drive(&server.base()), |told| told.done() >= 9);
+    examples.extend(told.traces.clone());
+    let slowest = told.windows.iter().filter_map(|window| window.slowest);
+    let slowest = slowest.map(|slow| slow.trace.id()).next();
+    let ids = server.seen().into_iter();
+    let ids = ids.filter_map(|seen| seen.header("traceparent").map(str::to_owned));
+    (ids.collect(), slowest, examples)
+}
+
+#[test]
+fn requests_begin_traces_whose_ids_are_told() {
+    let (ids, slowest, failed) = traced(Some(1.0), false);
+    let mut unique = ids.clone();
+    unique.sort();
+    unique.dedup();
+    assert!(unique.len() >= 9 && unique.len() == ids.len(), "{ids:?}");
+    let form = |id: &String| {
+        let parts: Vec<&str> = id.split('-').collect();
+        parts.len() == 4
+            && (parts[0], parts[1].len(), parts[2].len(), parts[3]) == ("00", 32, 16, "01")
+    };
+    assert!(ids.iter().all(form), "{ids:?}");
+    let sent = |id: &String| ids.iter().any(|sent| sent.contains(id.as_str()));
+    assert!(slowest.is_some_and(|id| sent(&id)));
+    assert!(failed.len() >= 2 && failed.iter().all(sent), "{failed:?}");
+    assert_eq!(traced(None, false), (Vec::new(), None, Vec::new()));
+    let (ids, ..) = traced(Some(1.0), true);
+    assert!(
+        ids.iter().filter(|id| *id == "mine").count() >= 3,
+        "{ids:?}"
+    );
+}

@@ -298,14 +298,15 @@ prop_compose! {
         steps in vec(step(), 0..4),
         (data, probe) in (option::of(data().prop_map(at)), option::of((scalar(), request()))),
         transfer in option::of((scalar(), scalar(), option::of(scalar()))),
-        taking in (option::of(scalar()), option::of(scalar())),
+        taking in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
         let session = SessionFile { pace, visitor, steps: at(steps) };
         let transfer = transfer.map(|(place, bytes, chunk)| TransferFile { place, bytes, chunk });
-        let (compressed, follow) = taking;
+        let (compressed, follow, trace) = taking;
         WorkloadFile {
             workload, about, parameters, data, user, setup, session, probe, transfer, compressed, follow,
+            trace,
         }
     }
 }

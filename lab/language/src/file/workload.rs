@@ -60,6 +60,10 @@ pub struct WorkloadFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) follow: Option<At<Scalar>>,
+    /// Whether requests begin traces (W3C Trace Context, the header `traceparent`): `true`, or the part of
+    /// them that does, such as `1%`. The ids of failed ones stand in their examples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trace: Option<At<Scalar>>,
 }
 
 /// Rows from a file.
@@ -398,10 +402,12 @@ impl Decode for WorkloadFile {
         let transfer = fields.optional("transfer", problems);
         let compressed = fields.optional("compressed", problems);
         let follow = fields.optional("follow", problems);
+        let trace = fields.optional("trace", problems);
         fields.finish(problems);
         Some(Self {
             compressed,
             follow,
+            trace,
             workload: workload?,
             about,
             parameters: parameters.unwrap_or_default(),

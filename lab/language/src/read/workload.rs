@@ -148,6 +148,10 @@ fn validate_with(
     let setup_steps: Vec<_> = file.setup.iter().collect();
     steps::check_names(&setup_steps, compiler.problems);
     let transfer = file.transfer.as_ref().map(|t| transfer(t, &mut compiler));
+    let trace = file
+        .trace
+        .as_ref()
+        .map(|at| compiler.setting("trace", at, traced));
     let (steps, groups) = session?;
     Some(Workload {
         name: file.workload.text(),
@@ -170,6 +174,7 @@ fn validate_with(
         given: Arc::default(),
         data: data.map(Arc::clone),
         files: files.to_vec(),
+        trace: transposed(trace)?.filter(|share| *share > 0.0),
     })
 }
 
@@ -382,6 +387,14 @@ fn transfer(file: &TransferFile, compiler: &mut Compiler) -> Option<Transfer> {
         bytes: bytes?,
         chunk_bytes: chunk_bytes?.min(bytes?),
     })
+}
+
+/// The part of the requests that begin a trace.
+fn traced(text: &str) -> Result<f64, TextError> {
+    match units::switch(text) {
+        Ok(on) => Ok(f64::from(u8::from(on))),
+        Err(_) => units::fraction(text, 0.0..=1.0),
+    }
 }
 
 /// A duration that is not zero.

@@ -13,6 +13,8 @@ use crate::model::{CheckOutcome, Outcome, ThresholdResult, TrialAnalysis};
 
 /// Kinds of failed requests beyond these are counted.
 const MOST_FAILURES: usize = 6;
+/// Most slow requests that are named.
+const MOST_SLOW: usize = 5;
 /// More trials than these are counted, not named.
 const MOST_TRIALS: usize = 8;
 /// More cells of one setting set than this are counted, not named.
@@ -170,6 +172,7 @@ pub(crate) fn trial_notes(analysis: &Analysis) -> Vec<String> {
         }
     }
     notes.extend(failures(analysis));
+    notes.extend(slowest(analysis));
     notes
 }
 
@@ -197,11 +200,12 @@ fn failures(analysis: &Analysis) -> Vec<String> {
             n => format!(" (and in {})", plural(n, "further trial")),
         };
         format!(
-            "trial {}, {}: “{}” failed: {}{others}",
+            "trial {}, {}: “{}” failed: {}{}{others}",
             trial.id,
             duration(millis(example.t_ms)),
             example.step,
-            example.detail
+            example.detail,
+            trace(example.trace.as_deref())
         )
     });
     let more = (more > 0).then(|| {
@@ -211,6 +215,29 @@ fn failures(analysis: &Analysis) -> Vec<String> {
         )
     });
     said.chain(more).collect()
+}
+
+/// The slowest requests of all trials that are to be found in the system's traces.
+fn slowest(analysis: &Analysis) -> Vec<String> {
+    let of_trial = |trial: &'_ TrialAnalysis| {
+        let id = trial.id;
+        trial
+            .slowest
+            .iter()
+            .map(move |slow| (id, slow.clone()))
+            .collect::<Vec<_>>()
+    };
+    let mut all: Vec<_> = analysis.trials.iter().flat_map(of_trial).collect();
+    all.sort_by(|a, b| b.1.response_ms.total_cmp(&a.1.response_ms));
+    let told = all.iter().take(MOST_SLOW).map(|(id, slow)| {
+        let took = duration(slow.response_ms);
+        format!("trial {id}: “{}” took {took}", slow.step) + &trace(Some(&slow.trace))
+    });
+    told.collect()
+}
+
+fn trace(id: Option<&str>) -> String {
+    id.map_or_else(String::new, |id| format!(" (trace {id})"))
 }
 
 /// Which trials: `trial 3`, `trials 1, 3, and 4`; many are counted.

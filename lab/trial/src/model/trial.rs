@@ -138,6 +138,9 @@ pub struct TrialAnalysis {
     pub setup_errors: u64,
     /// Up to 20 failed requests.
     pub error_examples: ErrorExamples,
+    /// The slowest requests of the hold that began a trace, one of a window at most; slowest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slowest: Vec<SlowRequest>,
     /// What the system was started with.
     pub system_settings: BTreeMap<String, String>,
     /// What a reader must know of this trial.
@@ -575,4 +578,15 @@ pub struct Connections {
 )]
 fn ms(us: u64) -> f64 {
     us as f64 / 1000.0
+}
+
+/// A slow request that is to be found in the system's traces.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SlowRequest {
+    /// Its step.
+    pub step: String,
+    /// Its response time.
+    pub response_ms: f64,
+    /// Id of the trace that it began, in hex.
+    pub trace: String,
 }

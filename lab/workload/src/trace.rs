@@ -1,0 +1,151 @@
+//! Trace context (W3C Recommendation “Trace Context”): what a request tells of itself so that it is found in
+//! the traces of the system that serves it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Which requests begin a trace, and what tells the traces of this trial from those of others.
+#[derive(Debug, Clone)]
+pub struct Tracing {
+    /// The part of the requests, 0 to 1.
+    share: f64,
+    /// When the trial began, in seconds since 1970: what ids begin with, as AWS X-Ray asks for.
+    began_s: u32,
+    /// The server: two that are driven at once see other ids.
+    server: String,
+}
+
+/// Whose request it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Traced {
+    pub(crate) seed: (u64, u32),
+    /// The session that arrived, or else the user.
+    pub(crate) whose: (bool, u64),
+    /// Of the workload's requests.
+    pub(crate) request: u32,
+    /// How many it was asked for before.
+    pub(crate) count: u64,
+}
+
+impl Tracing {
+    /// Traces of `share` of the requests to a server, 0 to 1, in a trial that began so many seconds after
+    /// the beginning of 1970.
+    #[must_use]
+    pub fn new(share: f64, began_s: u32, server: String) -> Self {
+        Self {
+            share,
+            began_s,
+            server,
+        }
+    }
+
+    /// The trace that a request begins, if it is one of those that do. Drawn by a hash, so that no other
+    /// draw depends on it.
+    pub(crate) fn draw(&self, of: Traced) -> Option<TraceContext> {
+        let mut hash = Sha256::new();
+        hash.update(of.seed.0.to_be_bytes());
+        hash.update(of.seed.1.to_be_bytes());
+        hash.update([u8::from(of.whose.0)]);
+        hash.update(of.whose.1.to_be_bytes());
+        hash.update(of.request.to_be_bytes());
+        hash.update(of.count.to_be_bytes());
+        hash.update(&self.server);
+        let hash: [u8; 32] = hash.finalize().into();
+        let (drawn, rest) = hash.split_at(8);
+        let drawn = drawn.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
+        if drawn as f64 >= self.share * 2_f64.powi(64) {
+            return None;
+        }
+        let mut trace = [0; 16];
+        trace[..4].copy_from_slice(&self.began_s.to_be_bytes());
+        trace[4..].copy_from_slice(&rest[..12]);
+        let mut span = [0; 8];
+        span.copy_from_slice(&rest[12..20]);
+        // All zero is no id.
+        trace[15] |= u8::from(trace == [0; 16]);
+        span[7] |= u8::from(span == [0; 8]);
+        Some(TraceContext { trace, span })
+    }
+}
+
+/// The trace that a request begins; shown as the header `traceparent` has it, of version 00, sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceContext {
+    trace: [u8; 16],
+    span: [u8; 8],
+}
+
+impl TraceContext {
+    /// The id of the trace, in hex.
+    #[must_use]
+    pub fn id(&self) -> String {
+        hex(&self.trace)
+    }
+}
+
+impl fmt::Display for TraceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "00-{}-{}-01", hex(&self.trace), hex(&self.span))
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    const OF: Traced = Traced {
+        seed: (1, 0),
+        whose: (false, 7),
+        request: 3,
+        count: 0,
+    };
+
+    fn drawn(tracing: &Tracing) -> Vec<TraceContext> {
+        let of = |count| Traced { count, ..OF };
+        (0..10_000)
+            .filter_map(|count| tracing.draw(of(count)))
+            .collect()
+    }
+
+    #[test]
+    fn a_share_of_the_requests_have_ids_of_their_own_that_come_again() {
+        let tracing = |share| Tracing::new(share, 0x6a00_0000, "http://h".to_owned());
+        let all = drawn(&tracing(1.0));
+        let ids: BTreeSet<String> = all.iter().map(TraceContext::id).collect();
+        assert_eq!((all.len(), ids.len()), (10_000, 10_000));
+        assert_eq!(drawn(&tracing(1.0)), all);
+        assert_eq!(drawn(&tracing(0.0)), []);
+        let tenth = drawn(&tracing(0.1));
+        // Ten standard deviations of the binomial distribution.
+        assert!((700..1_300).contains(&tenth.len()), "{}", tenth.len());
+        assert!(tenth.iter().all(|one| all.contains(one)));
+        let others = [
+            Traced { seed: (2, 0), ..OF },
+            Traced { seed: (1, 1), ..OF },
+            Traced {
+                whose: (true, 7),
+                ..OF
+            },
+            Traced {
+                whose: (false, 8),
+                ..OF
+            },
+            Traced { request: 4, ..OF },
+        ];
+        let others = others.map(|of| tracing(1.0).draw(of).unwrap().id());
+        assert!(others.iter().all(|id| !ids.contains(id)), "{others:?}");
+        let text = all[0].to_string();
+        assert_eq!(
+            (text.len(), &text[..11], &text[52..]),
+            (55, "00-6a000000", "-01")
+        );
+    }
+}
