@@ -1,0 +1,13 @@
+//! Any bytes as messages of a generator to its conductor, and the other way round. Also behind a
+//! length that is right, so that not every input ends at its first four bytes.
+
+use lab_driver::remote::{check_from_generator, check_to_generator};
+
+pub(crate) fn run(bytes: &[u8]) {
+    let mut framed = (bytes.len() as u32).to_be_bytes().to_vec();
+    framed.extend(bytes);
+    for input in [bytes, &framed] {
+        let _ = check_from_generator(input);
+        let _ = check_to_generator(input);
+    }
+}

@@ -1,0 +1,35 @@
+//! Any bytes as an answer, whole and cut in two: the cut changes nothing of what is read.
+
+use lab_client::http::{KeptBody, ResponseReader, Terms};
+
+const TERMS: Terms = Terms {
+    head_request: false,
+    max_header_bytes: 4096,
+    max_body_bytes: 65536,
+};
+
+/// Status, kept body, and bytes of the body; `None` where the answer isn't whole.
+fn read(pieces: &[&[u8]]) -> Result<Option<(u16, Vec<u8>, u64)>, ()> {
+    let mut reader = ResponseReader::new(TERMS);
+    for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+        let fed = reader.feed(piece, |_| usize::MAX, &mut |_, _| {});
+        if let Some(whole) = fed.map_err(drop)? {
+            let body = match whole.body {
+                KeptBody::Input(range) => piece[range].to_vec(),
+                KeptBody::Kept => reader.kept().to_vec(),
+            };
+            return Ok(Some((whole.status, body, whole.body_bytes)));
+        }
+    }
+    Ok(None)
+}
+
+pub(crate) fn run(data: &[u8]) {
+    let Some((at, bytes)) = data.split_first() else {
+        return;
+    };
+    let cut = bytes.len() * usize::from(*at) / 256;
+    let (first, second) = bytes.split_at(cut);
+    let (whole, cut) = (read(&[bytes]), read(&[first, second]));
+    assert_eq!(whole, cut);
+}

@@ -1,0 +1,46 @@
+//! Any text as a recording and as a description: a workload that loads, or an error.
+
+use std::io;
+
+use lab_import::har::{HarOptions, Noise};
+use lab_import::openapi::OpenApiOptions;
+use lab_import::{ImportError, Imported, har, openapi};
+use lab_study::{Files, load_workload};
+
+struct One(String);
+
+impl Files for One {
+    fn read(&self, _: &str) -> io::Result<Vec<u8>> {
+        Ok(self.0.clone().into_bytes())
+    }
+}
+
+fn check(imported: Result<Imported, ImportError>) {
+    if let Ok(imported) = imported {
+        // A workload may have more steps or variables than its own limits let through.
+        let loaded = load_workload("w.workload.yaml", &One(imported.workload.clone()));
+        if let Err(error) = loaded {
+            let said = error.to_string();
+            let is_limit = ["at most", "more than", "has ", "twice"]
+                .iter()
+                .any(|word| said.contains(word));
+            assert!(is_limit, "{said}\n{}", imported.workload);
+        }
+    }
+}
+
+pub(crate) fn run(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let name = "fuzzed".to_owned();
+    check(har::import(
+        text,
+        &HarOptions {
+            name: name.clone(),
+            hosts: vec![],
+            without: Noise::USUAL.to_vec(),
+        },
+    ));
+    check(openapi::import(text, &OpenApiOptions { name, from: None }));
+}

@@ -1,0 +1,7 @@
+//! Any bytes as a message in JSON: read, or refused; never a panic.
+
+pub(crate) fn run(data: &[u8]) {
+    if let Ok(message) = groupware_mail::parse_outgoing(data) {
+        let _ = message.recipients().count();
+    }
+}

@@ -1,0 +1,20 @@
+//! Any bytes as a message: its entry, its parts, its view, and what recipients get of it; never a
+//! panic, and never a `Bcc` for them. What is known of its parts has a bound, whatever its size.
+
+use groupware_mail::{Entry, View};
+use groupware_proto_mime::{has_field, limits, parts, without_blind_copies};
+
+pub(crate) fn run(data: &[u8]) {
+    let entry = Entry::of(data, 0);
+    let view = View::of(data, &entry);
+    let _ = (view.text(), view.html(), view.attachments().count());
+    let parts = parts(data);
+    assert!(parts.len() <= limits::PARTS + 1);
+    for part in &parts {
+        assert!(part.data().len() <= data.len());
+        let texts = part.kind.len() + part.content_type.len() + part.disposition.len();
+        assert!(texts + part.name.len() <= 4 * limits::SUBJECT_BYTES);
+    }
+    let seen = without_blind_copies(data);
+    assert!(!has_field(&seen, "bcc"));
+}

@@ -1,0 +1,9 @@
+//! Any bytes as the headers and forms by which a client signs in.
+
+use groupware_proto_http::{authorization, login_form, session_cookie};
+
+pub(crate) fn run(data: &[u8]) {
+    let _ = authorization(data);
+    let _ = session_cookie(data);
+    let _ = login_form(data);
+}
