@@ -12,7 +12,7 @@ use lab_plan::Decides;
 
 use crate::beginning::{CompletionsArgs, ImportArgs, InitArgs, ManArgs};
 use crate::fleeting::{AgentArgs, AgentsArgs, HubArgs, RunAgentsArgs};
-use crate::history::{RunsArgs, ServeReportsArgs};
+use crate::history::{ANY_PORT, RunsArgs, ServeReportsArgs};
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs};
 use crate::trying::{BenchArgs, QuickArgs};
 
@@ -185,9 +185,6 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) quick: QuickArgs,
 }
-
-/// Any free port of this machine, for this machine.
-pub(crate) const ANY_PORT: &str = "127.0.0.1:0";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

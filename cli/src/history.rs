@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::args::ANY_PORT;
+/// Any free port of this machine, for this machine.
+pub(crate) const ANY_PORT: &str = "127.0.0.1:0";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
