@@ -164,6 +164,7 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
         own_cores: false,
         ramp,
         hold: time - ramp,
+        stages: Vec::new(),
         window: Duration::from_secs(1),
         limits: Limits::default(),
     };

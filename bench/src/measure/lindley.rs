@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab_workload::timing::ArrivalStream;
+use lab_workload::timing::{ArrivalStream, Profile};
 use lab_workload::{LoadKind, Spacing};
 
 use crate::error::Error;

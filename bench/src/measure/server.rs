@@ -61,6 +61,7 @@ pub(crate) fn drive(address: SocketAddr, workload: &str) -> Result<Drive, Error>
         own_cores: false,
         ramp: Duration::ZERO,
         hold: ms(1000),
+        stages: Vec::new(),
         window: ms(10),
         limits: Limits::default(),
     })

@@ -276,6 +276,7 @@ fn drive(web: &Web, hold: Duration) -> Drive {
         own_cores: false,
         ramp: Duration::ZERO,
         hold,
+        stages: Vec::new(),
         window: Duration::from_millis(500),
         limits: Limits::default(),
     }
