@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lab_archive::{Run, TrialData};
 use lab_plan::Plan;
-use lab_trial::{Input, ReportError, step_names};
+use lab_trial::{Input, ReportError, Warmup, step_names};
 use sha2::{Digest, Sha256};
 
 use crate::duet::{self, Duets};
@@ -149,9 +149,26 @@ fn analyse_trials(
             .collect();
         lab_trial::warmup(&series)
     };
-    let warmups: Vec<_> = inputs.iter().map(warmup).collect();
+    let warmups = in_common(inputs, inputs.iter().map(warmup).collect());
     let all = inputs.iter().zip(judged).zip(warmups);
     all.map(|((input, judged), warmup)| lab_trial::figures(input, judged, &warmup))
+        .collect()
+}
+
+/// Cells that are compared lose the same part of their holds, the longest that one of them needs: what a cell
+/// does at first would else be in the one's figures and not in the other's. Holds of other lengths keep their own.
+fn in_common(inputs: &[Input<'_>], own: Vec<Warmup>) -> Vec<Warmup> {
+    let times = |input: &Input<'_>| (input.planned.load.ramp_ms, input.planned.load.hold_ms);
+    let cut = |of: &Input<'_>| {
+        let alike = inputs
+            .iter()
+            .zip(&own)
+            .filter(|(other, _)| times(other) == times(of));
+        alike.map(|(_, warmup)| warmup.cut_ms).fold(0.0, f64::max)
+    };
+    let cuts: Vec<f64> = inputs.iter().map(cut).collect();
+    let both = own.into_iter().zip(cuts);
+    both.map(|(warmup, cut_ms)| warmup.at_least(cut_ms))
         .collect()
 }
 

@@ -419,6 +419,25 @@ fn a_warm_up_is_cut() {
     );
 }
 
+/// What the one cell does at first would else be in its figures and not in the other's.
+#[test]
+fn cells_that_are_compared_lose_the_same_warm_up() {
+    let slow = Shape {
+        slow_start_ms: 4_000,
+        ..Shape::default()
+    };
+    let made = Made {
+        shapes: vec![slow, Shape::default()],
+        ..Made::default()
+    };
+    let trials = made.analysis().trials;
+    let cuts: Vec<f64> = trials.iter().map(|trial| trial.warmup_cut_ms).collect();
+    assert!(cuts[0] >= 4_000.0 && cuts[1] == cuts[0], "{cuts:?}");
+    let mut checks = trials[1].checks.iter();
+    let steady = checks.find(|check| check.name == "steady state").unwrap();
+    assert!(steady.evidence.contains("another cell"), "{steady:?}");
+}
+
 #[test]
 fn without_a_steady_state_nothing_is_cut() {
     let climbing = check(

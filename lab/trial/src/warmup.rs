@@ -5,6 +5,8 @@
 //! over replications first, then truncation: Welch's way, and how Hoad, Robinson & Davies apply
 //! MSER-5 to several replications ("Automating warm-up length estimation", JORS 61, 2010).
 //!
+//! Cells that are compared lose as much as the one that needs most ([`Warmup::at_least`]).
+//!
 //! A search judges each trial when it ends, and goes on from that: there a trial has its own cut, in the
 //! report as well, so that the line is that of the trials that the search saw.
 //!
@@ -28,6 +30,25 @@ pub struct Warmup {
     pub response: Steady,
     /// Trials whose mean was looked at.
     pub trials: usize,
+    /// Whether another cell needs the cut, and this one less.
+    pub by_another: bool,
+}
+
+impl Warmup {
+    /// With a longer cut, where there is a steady state that can lose it.
+    #[must_use]
+    pub fn at_least(self, cut_ms: f64) -> Self {
+        let is_steady =
+            matches!(self.throughput, Steady::From(_)) && self.response != Steady::Never;
+        match is_steady && cut_ms > self.cut_ms {
+            true => Self {
+                cut_ms,
+                by_another: true,
+                ..self
+            },
+            false => self,
+        }
+    }
 }
 
 /// Five windows together.
@@ -65,6 +86,7 @@ pub fn warmup(trials: &[&[Batch]]) -> Warmup {
         throughput,
         response,
         trials: trials.len(),
+        by_another: false,
     }
 }
 

@@ -30,6 +30,9 @@ pub(crate) fn steady_state(warmup: &Warmup, load: &LoadSpec, hold_ms: f64) -> Ch
     }
     let hold = duration(hold_ms);
     let of = match warmup.trials {
+        _ if warmup.by_another => {
+            ", as another cell needs it that this one is compared with".to_owned()
+        }
         0 | 1 => String::new(),
         n => format!(", by the mean of {n} trials of the cell"),
     };
