@@ -50,7 +50,7 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("lookup_json", lookup_json::run),
     Target::new("lookup_xml", lookup_xml::run),
     Target::new("mail_files", mail_files::run),
-    Target::new("mail_html", mail_html::run),
+    Target::new("mail_html", mail_html::run).base(128 << 10),
     Target::new("mail_json", mail_json::run),
     Target::new("mail_message", mail_message::run).times(128),
     Target::new("proxy_header", proxy_header::run),

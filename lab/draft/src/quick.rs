@@ -181,7 +181,7 @@ mod tests {
             let files = Two(study(&quick(load)), workload("w", &one));
             let loaded = load_study("study.yaml", &files, &[]).unwrap();
             let plan = plan(&loaded.study, &PlanOptions::default()).unwrap();
-            let spec = plan.trials[0].load;
+            let spec = &plan.trials[0].load;
             assert_eq!(
                 (spec.users, spec.ramp_ms, spec.hold_ms),
                 (users, 1500, 10_000)

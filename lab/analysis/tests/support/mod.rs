@@ -1,6 +1,8 @@
 //! A run made up in every number, written by the archive's own writer: what the tests analyse.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+mod counters;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
@@ -362,7 +364,7 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
         windows(&mut out, trial, shape);
     }
     if shape.monitored && !shape.empty {
-        monitor(&mut out, trial, shape);
+        counters::monitor(&mut out, trial, shape);
     }
     let (ramp_ms, hold_ms) = (trial.load.ramp_ms, trial.load.hold_ms);
     let examples = (shape.fails_every > 0).then(|| ErrorExample {
@@ -646,38 +648,6 @@ fn histogram(
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
-}
-
-fn monitor(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
-    let columns = [
-        "host.cpu_percent",
-        "host.disk_transfers_per_s",
-        "host.disk_busy_percent",
-        "host.memory_available_mb",
-        "system.cpu_percent",
-        "system.rss_mb",
-        "generator.cpu_percent",
-    ];
-    out.monitor_header(&columns.map(str::to_owned)).unwrap();
-    let end = trial.load.ramp_ms + trial.load.hold_ms;
-    let step = (end / 30).max(1);
-    for t in (0..=end).step_by(step as usize) {
-        let busy = if t < trial.load.ramp_ms {
-            5.0
-        } else {
-            f64::from(trial.load.users) / 5.0
-        };
-        let row = [
-            (t > 0).then_some(busy),
-            (t > 0).then_some(busy * 3.0),
-            (t > 0).then_some(busy / 2.0),
-            Some(9_000.0 - f64::from(trial.load.users)),
-            (t > 0).then_some(shape.system_cpu.unwrap_or(busy * 1.5)),
-            Some(60.0 + t as f64 / 1000.0),
-            (t > 0).then_some(busy / 3.0),
-        ];
-        out.monitor_row(t as f64, &row).unwrap();
-    }
 }
 
 /// The only trial of a run of this shape.

@@ -172,23 +172,8 @@ impl Prepared {
                 .iter()
                 .any(|(n, _)| n.eq_ignore_ascii_case(name))
         };
-        if !given("user-agent") {
-            fixed.push_str(concat!(
-                "User-Agent: plimsoll/",
-                env!("CARGO_PKG_VERSION"),
-                "\r\n"
-            ));
-        }
-        if let (Some(kind), false) = (content_type(&request.body), given("content-type")) {
-            push_header(&mut fixed, "Content-Type", kind);
-        }
-        if request.events.is_some() && !given("accept") {
-            push_header(&mut fixed, "Accept", "text/event-stream");
-        }
+        push_own_headers(&mut fixed, request, given);
         let decodes = request.compressed || given("accept-encoding");
-        if request.compressed && !given("accept-encoding") {
-            push_header(&mut fixed, "Accept-Encoding", ACCEPTED);
-        }
         let mut host = Host::Server;
         for (name, value) in &request.headers {
             if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
@@ -445,6 +430,26 @@ fn content_type(body: &Body) -> Option<&'static str> {
         Body::Json(_) => Some("application/json"),
         Body::Form(_) => Some("application/x-www-form-urlencoded"),
         Body::Text(_) => Some("text/plain; charset=utf-8"),
+    }
+}
+
+/// Headers that requests have unless the workload gives them itself.
+fn push_own_headers(fixed: &mut String, request: &Request, given: impl Fn(&str) -> bool) {
+    if !given("user-agent") {
+        fixed.push_str(concat!(
+            "User-Agent: plimsoll/",
+            env!("CARGO_PKG_VERSION"),
+            "\r\n"
+        ));
+    }
+    if let (Some(kind), false) = (content_type(&request.body), given("content-type")) {
+        push_header(fixed, "Content-Type", kind);
+    }
+    if request.events.is_some() && !given("accept") {
+        push_header(fixed, "Accept", "text/event-stream");
+    }
+    if request.compressed && !given("accept-encoding") {
+        push_header(fixed, "Accept-Encoding", ACCEPTED);
     }
 }
 
