@@ -4,6 +4,7 @@ use lab_archive::model::Environment;
 use lab_plan::Level;
 use lab_stats::{WeightedMean, ratio};
 use lab_trial::as_f64;
+use lab_trial::checks::first_line;
 use lab_trial::format::{
     bound, count, figure, list, ms, part_of_load, percent, plural, plural_count,
     ratio as ratio_text, times as times_text,
@@ -56,9 +57,7 @@ fn system_failed(trials: &[TrialAnalysis]) -> String {
         return "The system under test failed.".to_owned();
     };
     let message = first.system_failure.as_deref().unwrap_or_default();
-    // The lines that it printed follow.
-    let what = message.lines().next().unwrap_or_default();
-    let what = what.trim_end_matches("; its last lines:");
+    let what = first_line(message);
     let others = match failed().count() {
         1 if trials.len() == 1 => String::new(),
         n if n == trials.len() => format!(", in all {n} trials"),

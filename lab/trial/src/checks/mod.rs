@@ -157,11 +157,15 @@ pub fn spoils_times_only(name: &str) -> bool {
         "stolen CPU"
             | "other programs"
             | "lateness of sends"
+            | "loop lag"
             | "run-queue delay"
             | "clock and windows"
     )
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+/// What went wrong, without the lines that the system printed last.
+#[must_use]
+pub fn first_line(message: &str) -> &str {
+    let line = message.lines().next().unwrap_or_default();
+    line.trim_end_matches("; its last lines:")
 }
