@@ -2,15 +2,17 @@
 //! (RFC 3501, 5.1.3), as Dovecot writes them.
 //!
 //! A `.` parts a folder from the one that it lies in. Names with a dot of their own, which other
-//! programs don't have, are written with it encoded.
+//! programs don't have, are written with it encoded; so is a `/` that nothing is before: `..` is another
+//! folder.
 
 /// A folder's name, whose parts `/` keeps apart, as the name of a Maildir++ folder without its first
 /// dot.
 pub fn encode_folder(name: &str) -> String {
     let mut text = String::new();
     let mut waiting: Vec<u16> = Vec::new();
-    for letter in name.chars() {
-        let is_plain = matches!(letter, ' '..='~') && letter != '.';
+    for (at, letter) in name.char_indices() {
+        let parts_nothing = letter == '/' && at == 0;
+        let is_plain = matches!(letter, ' '..='~') && letter != '.' && !parts_nothing;
         if !is_plain {
             waiting.extend_from_slice(letter.encode_utf16(&mut [0; 2]));
             continue;
@@ -106,6 +108,7 @@ mod tests {
             ("R&D", "R&-D"),
             ("v1.2", "v1&AC4-2"),
             ("😀", "&2D3eAA-"),
+            ("/", "&AC8-"),
         ] {
             assert_eq!(encode_folder(name), text);
             assert_eq!(decode_folder(text), name);
@@ -119,7 +122,9 @@ mod tests {
     proptest! {
         #[test]
         fn names_come_back(name: String) {
-            prop_assert_eq!(decode_folder(&encode_folder(&name)), name);
+            let text = encode_folder(&name);
+            prop_assert!(!text.starts_with('.') && !text.contains('/'));
+            prop_assert_eq!(decode_folder(&text), name);
         }
 
         #[test]
