@@ -93,21 +93,23 @@ pub fn visits(stages: &[Stage], index: u32) -> Vec<Visit> {
     visits
 }
 
+/// Stages without names: how long (ms), from, to.
+#[cfg(test)]
+pub(crate) fn stages(of: &[(u64, f64, f64)]) -> Vec<Stage> {
+    let stage = |&(length_ms, from, to): &(u64, f64, f64)| Stage {
+        name: String::new(),
+        length_ms,
+        from,
+        to,
+    };
+    of.iter().map(stage).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn stages(of: &[(u64, f64, f64)]) -> Vec<Stage> {
-        let stage = |&(length_ms, from, to): &(u64, f64, f64)| Stage {
-            name: String::new(),
-            length_ms,
-            from,
-            to,
-        };
-        of.iter().map(stage).collect()
-    }
 
     fn seconds(visits: &[Visit]) -> Vec<(f64, f64)> {
         let s = |ns: u64| ns as f64 / 1e9;

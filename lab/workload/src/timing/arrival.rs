@@ -74,7 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::stage::Stage;
+    use crate::stage::stages;
 
     const S: Duration = Duration::from_secs(1);
 
@@ -132,16 +132,6 @@ mod tests {
         assert_eq!(times(1, 0), times(1, 0));
         assert_ne!(times(1, 0), times(1, 1));
         assert_ne!(times(1, 0), times(2, 0));
-    }
-
-    fn stages(of: &[(u64, f64, f64)]) -> Vec<Stage> {
-        let stage = |&(length_ms, from, to): &(u64, f64, f64)| Stage {
-            name: String::new(),
-            length_ms,
-            from,
-            to,
-        };
-        of.iter().map(stage).collect()
     }
 
     #[test]
