@@ -14,6 +14,7 @@ use groupware_service::{Service, Via};
 use groupware_store::{Batch, StoreError};
 use http::header::CONTENT_TYPE;
 use http::{Extensions, HeaderMap, Method, StatusCode};
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::config::Config;
 use crate::parts::Parts;
@@ -22,6 +23,8 @@ use crate::parts::Parts;
 const HEALTH: &str = "$health";
 /// A commit that takes longer will hardly end.
 const STUCK: Duration = Duration::from_secs(10);
+/// A read that takes longer waits for a disk that hardly answers.
+const UNREADABLE: Duration = Duration::from_secs(2);
 
 pub(crate) fn router(parts: &Parts, config: &Config, gate: &Gate) -> Router {
     Router::new()
@@ -63,6 +66,8 @@ struct Watched {
     metrics: Arc<Metrics>,
     /// Others than this machine can reach the server.
     is_exposed: bool,
+    /// One at a time finds out whether the store can be read.
+    reads: Arc<Semaphore>,
 }
 
 fn own_routes(parts: &Parts, config: &Config, gate: &Gate) -> Router {
@@ -70,6 +75,7 @@ fn own_routes(parts: &Parts, config: &Config, gate: &Gate) -> Router {
         service: parts.service.clone(),
         metrics: Arc::clone(&parts.metrics),
         is_exposed: !config.listen.ip().is_loopback(),
+        reads: Arc::new(Semaphore::new(1)),
     };
     Router::new()
         .route("/healthz", get(health))
@@ -90,12 +96,34 @@ async fn health(State(watched): State<Watched>) -> Result<Json<Health>, ApiError
     if store.condition().is_dead {
         return Err(unavailable("The store's writer is dead."));
     }
-    store
-        .read(|snapshot| snapshot.get(HEALTH, b"").map(drop))
-        .map_err(|error: StoreError| {
-            unavailable("The store can't be read.").because(Fault::of(&error))
-        })?;
-    Ok(Json(Health { status: "ok" }))
+    match tokio::time::timeout(UNREADABLE, read_apart(&watched)).await {
+        Ok(Some(Ok(()))) => Ok(Json(Health { status: "ok" })),
+        Ok(Some(Err(error))) => {
+            Err(unavailable("The store can't be read.").because(Fault::of(&error)))
+        }
+        Ok(None) | Err(_) => Err(unavailable("The store can't be read in time.")),
+    }
+}
+
+/// Reads a record on a thread of its own: one that serves connections would hang with the disk. `None` where
+/// there is no thread to be had.
+async fn read_apart(watched: &Watched) -> Option<Result<(), StoreError>> {
+    let turn = Arc::clone(&watched.reads).acquire_owned().await.ok()?;
+    let service = watched.service.clone();
+    let (tell, told) = oneshot::channel();
+    let read = move || {
+        let read = service
+            .store()
+            .read(|snapshot| snapshot.get(HEALTH, b"").map(drop));
+        drop(turn);
+        // Who asked may be gone.
+        let _ = tell.send(read);
+    };
+    std::thread::Builder::new()
+        .name("health".to_owned())
+        .spawn(read)
+        .ok()?;
+    told.await.ok()
 }
 
 /// Ready is a healthy server that takes writes. Where the last one was refused, one more is tried:
