@@ -11,6 +11,7 @@
 //! apart. The same message with the same of these comes in once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use axum::body::Bytes;
 use axum::extract::{Extension, Path, State};
@@ -20,7 +21,7 @@ use axum::{Json, Router};
 use groupware_http::reply::mime;
 use groupware_http::{Admin, ApiError, Query};
 use groupware_mail::{self as mail, Folder, Held, MailError, Marks, Unid, folders, limits};
-use groupware_service::mail::change_in;
+use groupware_service::mail::{change_in, change_with_message};
 use groupware_service::{Caller, ChangeError};
 use http::StatusCode;
 use serde::Serialize;
@@ -220,16 +221,17 @@ async fn take(
     to_the_end(&caller, async move {
         let at = (&worker, &*mailbox);
         let folder = find_or_make(&front, at, &coming.folder).await?;
-        let is_new = std::sync::atomic::AtomicBool::new(false);
-        let made = change_in(&front.service, at, |context| {
+        let (is_new, bytes) = (Arc::new(AtomicBool::new(false)), body.len());
+        let is_new_there = Arc::clone(&is_new);
+        let made = change_with_message(&front.service, at, bytes, move |context| {
             let what = (&body, coming.received_us, coming.copy);
             let marks = (coming.read, coming.marks);
             let (decision, new) = mail::import_once(context, folder, what, marks)?;
-            is_new.store(new, std::sync::atomic::Ordering::Relaxed);
+            is_new_there.store(new, Relaxed);
             Ok(decision)
         });
         let id = made.await.map_err(failed)?;
-        let new = is_new.into_inner();
+        let new = is_new.load(Relaxed);
         let id = id.map(|unid| unid.to_string()).unwrap_or_default();
         let status = match new {
             true => StatusCode::CREATED,

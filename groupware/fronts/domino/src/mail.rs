@@ -15,11 +15,11 @@ use groupware_http::{ApiError, Gate, Owner, Query};
 use groupware_mail::{
     self as mail, Folder, ListQuery, MailError, Parcel, Reason, Unid, drafts, folders, keys, limits,
 };
-use groupware_service::Service;
-use groupware_service::mail::{change, read};
+use groupware_service::mail::{change, change_with_message, read};
+use groupware_service::{Caller, ChangeError, Service};
 use serde::{Deserialize, Serialize};
 
-use self::request::{FileName, InFolder, MediaType, Message};
+use self::request::{FileName, InFolder, MediaType, Message, Written};
 use crate::failure::Reply;
 use crate::front::Domino;
 
@@ -136,10 +136,11 @@ async fn send_message(
     media: MediaType,
     body: Bytes,
 ) -> Reply {
-    let message = media.read(body)?;
+    let bytes = body.len();
+    let message = written(&service, &owner, media, body).await?;
     // Deciding again would come to the same parcel.
     let made_once = OnceLock::new();
-    let made = change(&service, &owner, |context| {
+    let made = change_with_message(&service, at(&owner), bytes, move |context| {
         let parcel = match made_once.get() {
             Some(parcel) => parcel,
             None => {
@@ -159,12 +160,35 @@ async fn save_draft(
     media: MediaType,
     body: Bytes,
 ) -> Reply {
-    let message = media.read(body)?;
-    let made = change(&service, &owner, |context| {
+    let bytes = body.len();
+    let message = written(&service, &owner, media, body).await?;
+    let made = change_with_message(&service, at(&owner), bytes, move |context| {
         drafts::save(context, &message.message(context)?)
     })
     .await?;
     Ok(reply::created(&path(&owner, made)))
+}
+
+/// Reads the message that a body describes or is.
+async fn written(
+    service: &Service,
+    owner: &Owner,
+    media: MediaType,
+    body: Bytes,
+) -> Result<Written, MailError> {
+    let is_long = is_long(body.len() as u64);
+    let read = service.work(owner.caller(), is_long, move || media.read(body));
+    read.await
+}
+
+/// Whether what is made of so many bytes of a message takes so long that others should not wait for it.
+fn is_long(bytes: u64) -> bool {
+    bytes > limits::LARGE_BYTES
+}
+
+/// Whose mailbox a message is sent from.
+fn at(owner: &Owner) -> (&Caller, &str) {
+    (owner.caller(), owner.mailbox())
 }
 
 /// The path of a message that was made.
@@ -202,7 +226,7 @@ async fn read_message(
         Some(_) => return Err(ApiError::bad_request("The format is json or mime.").into()),
     }
     let (links, caller) = (links.unwrap_or(false), owner.caller().clone());
-    let is_long = held.entry.size > limits::LARGE_BYTES;
+    let is_long = is_long(held.entry.size);
     let made = service.work(&caller, is_long, move || {
         mail::message_json(owner.mailbox(), &held, &bytes, links)
     });
@@ -221,7 +245,7 @@ async fn read_file(
         .make_room(owner.caller(), held.entry.size * COPIES)
         .await;
     let bytes = read(&service, |snapshot| mail::bytes(snapshot, mailbox, &held))?;
-    let is_long = held.entry.size > limits::LARGE_BYTES;
+    let is_long = is_long(held.entry.size);
     let found = service.work(owner.caller(), is_long, move || {
         let parts = mail::parts(&bytes);
         let mut files = parts.iter().filter(|part| !part.is_multipart());
@@ -244,23 +268,13 @@ async fn change_message(
 ) -> Reply {
     let (send, mark) = (query.flag("send")?, query.flag("markread")?);
     let made = match (send.unwrap_or(false), body.is_empty(), mark) {
-        (true, true, _) => {
-            change(&service, &owner, |context| {
-                drafts::send(context, unid, &kept_draft(context, unid)?)
-            })
-            .await?
-        }
-        (true, false, _) => {
-            let message = media.read(body)?;
-            change(&service, &owner, |context| {
-                drafts::send(context, unid, &message.parcel(context)?)
-            })
-            .await?
-        }
-        (false, false, _) => {
-            let message = media.read(body)?;
-            change(&service, &owner, |context| {
-                drafts::rewrite(context, unid, &message.message(context)?)
+        (true, true, _) => send_kept(&service, &owner, unid).await?,
+        (is_sent, false, _) => {
+            let bytes = body.len();
+            let message = written(&service, &owner, media, body).await?;
+            change_with_message(&service, at(&owner), bytes, move |context| match is_sent {
+                true => drafts::send(context, unid, &message.parcel(context)?),
+                false => drafts::rewrite(context, unid, &message.message(context)?),
             })
             .await?
         }
@@ -274,6 +288,23 @@ async fn change_message(
         (false, true, None) => return Err(ApiError::bad_request("Empty request body.").into()),
     };
     Ok(reply::moved_to(&path(&owner, made)))
+}
+
+/// Sends a draft as it was kept.
+async fn send_kept(
+    service: &Service,
+    owner: &Owner,
+    unid: Unid,
+) -> Result<Option<Unid>, ChangeError<MailError>> {
+    let held = read(service, |snapshot| {
+        mail::require(snapshot, owner.mailbox(), unid)
+    });
+    let bytes = held.map_err(ChangeError::Decided)?.entry.size;
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    change_with_message(service, at(owner), bytes, move |context| {
+        drafts::send(context, unid, &kept_draft(context, unid)?)
+    })
+    .await
 }
 
 /// A draft as it was kept, ready to be sent.

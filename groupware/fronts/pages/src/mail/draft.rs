@@ -1,6 +1,6 @@
 //! What stands in the form of a mail, and the way from there to a message and back.
 
-use groupware_mail::{Attached, Held, Outgoing, Person, Unid, View};
+use groupware_mail::{Attached, Held, Outgoing, Person, Unid, View, limits};
 use groupware_service::Service;
 use mail_parser::decoders::html::html_to_text;
 
@@ -11,6 +11,9 @@ use crate::field::Wrong;
 use crate::form::Fields;
 use crate::people;
 use crate::visitor::Visitor;
+
+/// Most mails that files are kept from: a form of ours names the draft, or the mail that is passed on.
+const KEPT_FROM: usize = 8;
 
 /// The texts of the fields, and the files that are kept from another mail.
 #[derive(Debug, Clone, Default)]
@@ -207,22 +210,63 @@ impl Draft {
         Ok(())
     }
 
+    /// The mails that files are kept from, each once.
+    ///
+    /// # Errors
+    /// [`PageError::TooLarge`] if there are more than anybody's form has.
+    pub(crate) fn mails(&self) -> Result<Vec<Unid>, PageError> {
+        let mut mails = Vec::new();
+        for kept in &self.kept {
+            if !mails.contains(&kept.mail) {
+                mails.push(kept.mail);
+            }
+            if mails.len() > KEPT_FROM {
+                return Err(PageError::TooLarge);
+            }
+        }
+        Ok(mails)
+    }
+
+    /// Bytes of the mails that are read to make a message of this.
+    ///
+    /// # Errors
+    /// [`PageError::TooLarge`] as for files that are kept from too many mails.
+    pub(crate) fn read_bytes(
+        &self,
+        service: &Service,
+        visitor: &Visitor,
+    ) -> Result<u64, PageError> {
+        let mails = self.mails()?.into_iter();
+        let all = mails.chain(self.unid).chain(self.answers);
+        // Those that are gone are told where they are read.
+        let held = all.filter_map(|unid| message::find(service, visitor, unid).ok());
+        Ok(held.map(|held| held.entry.size).sum())
+    }
+
     /// The files that are kept, with their content; those that are gone are left out.
+    ///
+    /// # Errors
+    /// [`PageError::TooLarge`] if no message takes them all; a refusal if a mail is gone; the store's.
     pub(crate) fn kept_files(
         &self,
         service: &Service,
         visitor: &Visitor,
     ) -> Result<Vec<Attached>, PageError> {
-        let mut files = Vec::new();
-        for kept in &self.kept {
-            let (_, bytes) = message::load(service, visitor, kept.mail)?;
+        let (mut files, mut room) = (Vec::new(), limits::MESSAGE_BYTES);
+        for mail in self.mails()? {
+            let (_, bytes) = message::load(service, visitor, mail)?;
             let parts = groupware_mail::parts(&bytes);
-            if let Some(part) = parts.iter().find(|part| part.name == kept.name) {
+            for kept in self.kept.iter().filter(|kept| kept.mail == mail) {
+                let Some(part) = parts.iter().find(|part| part.name == kept.name) else {
+                    continue;
+                };
+                let data = part.data();
+                room = room.checked_sub(data.len()).ok_or(PageError::TooLarge)?;
                 files.push(Attached {
                     name: part.name.clone(),
                     kind: part.kind.clone(),
                     id: None,
-                    data: part.data().into_owned(),
+                    data: data.into_owned(),
                 });
             }
         }

@@ -31,7 +31,7 @@ fn unid(text: &str) -> Result<Unid, PageError> {
 }
 
 /// A mail and what is made of it, in memory at once.
-const COPIES: u64 = 2;
+pub(crate) const COPIES: u64 = 2;
 
 /// A mail of the visitor's with its bytes, for which there is room until the page is on its way.
 ///
@@ -129,7 +129,12 @@ pub(crate) async fn show(
 
 /// Whether taking a mail apart takes so long that others should not have to wait for it.
 pub(crate) fn is_long(held: &Held) -> bool {
-    held.entry.size > limits::LARGE_BYTES
+    is_large(held.entry.size)
+}
+
+/// The same of so many bytes of mails.
+pub(crate) fn is_large(bytes: u64) -> bool {
+    bytes > limits::LARGE_BYTES
 }
 
 /// A mail as it is shown.

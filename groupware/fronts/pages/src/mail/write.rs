@@ -1,18 +1,22 @@
 //! Writing a mail: new, in answer, passed on, or from the drafts.
 
+use std::sync::Arc;
+
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use bytes::Bytes;
-use groupware_mail::{self as mail, Folder, MailError, Outgoing, Parcel, Unid, View, drafts};
+use groupware_mail::{
+    self as mail, Attached, Folder, MailError, Outgoing, Parcel, Unid, View, drafts,
+};
 use groupware_service::ChangeError;
 use groupware_service::Service;
-use groupware_service::mail::change as commit;
+use groupware_service::mail::change_with_message;
 use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::draft::Draft;
+use super::draft::{Draft, Kept};
 use super::message;
 use super::text::{path, size_text};
 use crate::edit::directory_list;
@@ -104,12 +108,12 @@ pub(crate) async fn submit(State(service): State<Service>, sent: SentFiles) -> R
         files,
     } = sent;
     let draft = Draft::sent(&fields);
-    let mut trouble = Trouble::default();
-    let mut outgoing = draft.read(&service, &mut trouble.wrong);
-    draft.place(&service, &visitor, &mut outgoing)?;
     let has_new_files = !files.is_empty();
-    outgoing.attachments = draft.kept_files(&service, &visitor)?;
-    outgoing.attachments.extend(files);
+    let (outgoing, wrong) = prepare(&service, &visitor, &draft, files).await?;
+    let mut trouble = Trouble {
+        wrong,
+        ..Trouble::default()
+    };
     match fields.get("do") {
         "save" => match save(&service, &visitor, &draft, &outgoing).await {
             Ok(_) => Ok(layout::done(&path(Folder::Drafts), Notice::DraftSaved)),
@@ -136,13 +140,39 @@ pub(crate) async fn submit(State(service): State<Service>, sent: SentFiles) -> R
     }
 }
 
+/// The message that a form describes, with files that are new and files that are kept, and what is wrong
+/// with it.
+async fn prepare(
+    service: &Service,
+    visitor: &Visitor,
+    draft: &Draft,
+    files: Vec<Attached>,
+) -> Result<(Arc<Outgoing>, Wrong), PageError> {
+    let read = draft.read_bytes(service, visitor)?;
+    // One mail is read at a time, and no more of files kept than a message has.
+    let at_once = read.min(mail::limits::MESSAGE_BYTES as u64) * message::COPIES;
+    let caller = visitor.owner.caller();
+    service.make_room(caller, at_once).await;
+    let (service_there, visitor_there, draft) = (service.clone(), visitor.clone(), draft.clone());
+    let made = service.work(caller, message::is_large(read), move || {
+        let (service, visitor) = (&service_there, &visitor_there);
+        let mut wrong = Wrong::default();
+        let mut outgoing = draft.read(service, &mut wrong);
+        draft.place(service, visitor, &mut outgoing)?;
+        outgoing.attachments = draft.kept_files(service, visitor)?;
+        outgoing.attachments.extend(files);
+        Ok((Arc::new(outgoing), wrong))
+    });
+    made.await
+}
+
 /// A browser doesn't send a file twice unless it is chosen twice: a mail that can't be sent yet is
 /// kept with its files. If even that fails, the form says so by not listing them.
 async fn keep(
     service: &Service,
     visitor: &Visitor,
     typed: Draft,
-    outgoing: &Outgoing,
+    outgoing: &Arc<Outgoing>,
     has_new_files: bool,
 ) -> Draft {
     let mut draft = typed;
@@ -151,21 +181,33 @@ async fn keep(
         draft.unid = Some(unid);
         kept = Some(unid);
     }
-    let mails: Vec<Unid> = match kept {
+    let read = draft.read_bytes(service, visitor).unwrap_or_default();
+    let is_long = message::is_large(read);
+    let (service_there, visitor_there) = (service.clone(), visitor.clone());
+    let listed = service.work(visitor.owner.caller(), is_long, move || {
+        draft.kept = listed(&service_there, &visitor_there, &draft, kept);
+        draft
+    });
+    listed.await
+}
+
+/// The files of the draft that has just been saved, or those that were kept and are still there.
+fn listed(service: &Service, visitor: &Visitor, draft: &Draft, saved: Option<Unid>) -> Vec<Kept> {
+    let mails: Vec<Unid> = match saved {
         Some(unid) => vec![unid],
-        None => draft.kept.iter().map(|file| file.mail).collect(),
+        None => draft.mails().unwrap_or_default(),
+    };
+    let is_kept = |file: &Kept| {
+        let mut kept = draft.kept.iter();
+        kept.any(|it| (it.mail, &it.name) == (file.mail, &file.name))
     };
     let mut files = Vec::new();
     for unid in mails {
         if let Ok((held, bytes)) = message::load(service, visitor, unid) {
             let all = Draft::kept(&held, &View::of(&bytes, &held.entry)).kept;
-            let wanted = all.into_iter().filter(|file| {
-                kept.is_some()
-                    || draft
-                        .kept
-                        .iter()
-                        .any(|it| (it.mail, &it.name) == (file.mail, &file.name))
-            });
+            let wanted = all
+                .into_iter()
+                .filter(|file| saved.is_some() || is_kept(file));
             for file in wanted {
                 if !files.contains(&file) {
                     files.push(file);
@@ -173,19 +215,26 @@ async fn keep(
             }
         }
     }
-    draft.kept = files;
-    draft
+    files
+}
+
+/// Bytes that a message is made of, about.
+fn bytes_of(outgoing: &Outgoing) -> usize {
+    let files = outgoing.attachments.iter().map(|file| file.data.len());
+    outgoing.text.as_ref().map_or(0, String::len) + files.sum::<usize>()
 }
 
 async fn save(
     service: &Service,
     visitor: &Visitor,
     draft: &Draft,
-    outgoing: &Outgoing,
+    outgoing: &Arc<Outgoing>,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
-    commit(service, &visitor.owner, |context| {
+    let (unid, outgoing) = (draft.unid, Arc::clone(outgoing));
+    let at = (visitor.owner.caller(), visitor.mailbox());
+    change_with_message(service, at, bytes_of(&outgoing), move |context| {
         let message = Bytes::from(outgoing.build(context)?);
-        match draft.unid {
+        match unid {
             Some(unid) => drafts::rewrite(context, unid, &message),
             None => drafts::save(context, &message),
         }
@@ -197,12 +246,14 @@ async fn send(
     service: &Service,
     visitor: &Visitor,
     draft: &Draft,
-    outgoing: &Outgoing,
+    outgoing: &Arc<Outgoing>,
 ) -> Result<Option<Unid>, ChangeError<MailError>> {
-    commit(service, &visitor.owner, |context| {
+    let (unid, outgoing) = (draft.unid, Arc::clone(outgoing));
+    let at = (visitor.owner.caller(), visitor.mailbox());
+    change_with_message(service, at, bytes_of(&outgoing), move |context| {
         let message = outgoing.build(context)?.into();
         let parcel = Parcel::from_head(context.directory, context.mailbox, message)?;
-        match draft.unid {
+        match unid {
             Some(unid) => drafts::send(context, unid, &parcel),
             None => mail::send(context, &parcel),
         }
