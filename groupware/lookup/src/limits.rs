@@ -3,6 +3,8 @@
 /// Largest body of a request: a registration of 10,000 interfaces as the XML protocol writes them,
 /// indented, has 7.2 MB.
 pub const BODY_BYTES: usize = 8 << 20;
+/// A longer body takes too long to read for others to wait for it; so does a longer answer to make.
+pub const LARGE_BYTES: usize = 256 << 10;
 /// Most keys of a record.
 pub const KEYS: usize = 256;
 /// Longest key.
@@ -17,11 +19,11 @@ pub const BULK: usize = 1000;
 pub const REGISTRATIONS: i64 = 1_000_000;
 /// Most results of one query.
 pub const RESULTS: usize = 1000;
-/// A query's results end once they have so many bytes.
+/// A query's results end once they have so many bytes; a message of several queries has no more either.
 pub const RESULT_BYTES: usize = 16 << 20;
 /// Most conditions of a query, the values of its lists counted one by one.
 pub const CONDITIONS: usize = 64;
-/// Most records, or entries of the index, that a query may look at.
+/// Most records, or entries of the index, that a query, or all queries of a message, may look at.
 pub const VISITS: usize = 200_000;
 /// A query that looks at more than this takes too long for others to wait for it.
 pub const VISITS_AT_ONCE: usize = 1000;

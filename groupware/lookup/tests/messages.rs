@@ -2,8 +2,8 @@
 
 mod support;
 
-use groupware_lookup::xml::{self, Message, XmlError};
-use groupware_lookup::{Layout, Registrant, limits};
+use groupware_lookup::xml::{self, Message, Reach, XmlError};
+use groupware_lookup::{Layout, Reason, Registrant, limits};
 use groupware_proto_lookup::limits::TRIGGERS;
 use support::Service;
 
@@ -81,14 +81,17 @@ fn register(service: &mut Service, point: &str, numbers: std::ops::Range<usize>)
     key.split('<').next().unwrap().to_owned()
 }
 
-fn query(service: &mut Service, xquery: &str) -> String {
-    let metadata = format!(
+fn asked(xquery: &str) -> String {
+    format!(
         r#"<xquery:subject id="s">{}</xquery:subject>
         <nmwg:eventType>http://ggf.org/ns/nmwg/tools/org/perfsonar/service/lookup/xquery/1.0</nmwg:eventType>
         <xquery:parameters id="p"><nmwg:parameter name="lsOutput">native</nmwg:parameter></xquery:parameters>"#,
         xquery.replace('"', "&quot;")
-    );
-    service.message(&message("Query", &with(&metadata, "")))
+    )
+}
+
+fn query(service: &mut Service, xquery: &str) -> String {
+    service.message(&message("Query", &with(&asked(xquery), "")))
 }
 
 fn data(service: &mut Service, key: &str) -> String {
@@ -385,4 +388,35 @@ fn what_is_no_message_is_refused() {
     }
     let many = with(&subject("x"), "").repeat(TRIGGERS + 1);
     refused(message("Register", &many).as_bytes());
+}
+
+#[test]
+fn the_queries_of_a_message_share_the_bounds_of_one() {
+    each(|service| {
+        let key = register(service, "http://large", 0..3000);
+        let path = r#"/nmwg:store[@type="LSStore"]/nmwg:data[@metadataIdRef="KEY"]"#;
+        let metadata = asked(&path.replace("KEY", &key));
+        let metadata = format!(r#"<nmwg:metadata id="m">{metadata}</nmwg:metadata>"#);
+        let trigger = r#"<nmwg:data id="d" metadataIdRef="m"></nmwg:data>"#;
+        let once = message("Query", &(metadata.clone() + trigger));
+        let often = message("Query", &(metadata + &trigger.repeat(TRIGGERS)));
+
+        let (one, all) = (service.message(&once), service.message(&often));
+        assert!(one.len() > limits::LARGE_BYTES);
+        let found = all.matches("success.ls.query").count();
+        let refused = all.matches("error.ls.query.too_large").count();
+        assert_eq!(found, limits::RESULT_BYTES / one.len(), "{}", one.len());
+        assert_eq!(found + refused, TRIGGERS);
+        assert!(all.len() < limits::RESULT_BYTES + (1 << 20));
+
+        // What others would wait for is not begun beside them.
+        let quick = |text: &str| {
+            let message = Message::parse(text.as_bytes()).unwrap();
+            let decided = service.read(|context| xml::decide(context, &message, Reach::QUICK));
+            decided.map(drop).map_err(|error| error.reason())
+        };
+        assert_eq!(quick(&once), Err(Some(Reason::TooWide)));
+        let none = once.replace(&key, &"0".repeat(32));
+        assert_eq!(quick(&none), Ok(()));
+    });
 }

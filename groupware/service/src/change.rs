@@ -53,7 +53,7 @@ pub async fn change<T, E: From<StoreError>>(
 ///
 /// # Errors
 /// As [`change`].
-pub(crate) async fn change_aside<T, E>(
+pub async fn change_aside<T, E>(
     service: &Service,
     caller: &Caller,
     decide: impl Fn(&dyn Snapshot) -> Result<(Batch, T), E> + Send + Sync + 'static,

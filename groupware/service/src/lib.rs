@@ -23,7 +23,7 @@ mod user;
 
 pub use accounts::{Accounts, AccountsError};
 pub use caller::{Caller, Permits, Via};
-pub use change::{ChangeError, change};
+pub use change::{ChangeError, change, change_aside};
 pub use client::Client;
 pub use limit::Limiter;
 pub use passwords::{Busy, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, Passwords};

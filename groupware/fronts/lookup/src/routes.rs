@@ -1,5 +1,7 @@
 //! The routes of both protocols.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Extension, Path, Request, State};
@@ -7,11 +9,11 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use groupware_http::{ApiError, Gate, Guard, caller_of};
-use groupware_lookup::xml::{self, Message};
+use groupware_lookup::xml::{self, Message, Reach};
 use groupware_lookup::{
     BulkRenewal, Context, Decision, LookupError, NewRecord, Query, Reason, Registrant, limits,
 };
-use groupware_service::{Caller, change as change_store};
+use groupware_service::{Caller, change as change_store, change_aside};
 use groupware_store::Snapshot;
 use http::HeaderMap;
 use http::request::Parts;
@@ -76,8 +78,10 @@ async fn register(
     body: Bytes,
 ) -> Reply {
     let who = changer(&lookup, &caller, &headers, media::JSON).await?;
-    let new = NewRecord::parse(&body)?;
-    let made = change(&lookup, (&caller, &who), |context| {
+    let is_long = is_long(&body);
+    let parse = move || NewRecord::parse(&body);
+    let new = lookup.service.work(&caller, is_long, parse).await?;
+    let made = change(&lookup, (&caller, who), is_long, move |context| {
         groupware_lookup::register(context, new.clone())
     });
     Ok(reply::json(made.await?))
@@ -90,9 +94,11 @@ async fn register_bulk(
     body: Bytes,
 ) -> Reply {
     let who = changer(&lookup, &caller, &headers, media::JSON).await?;
-    let all = NewRecord::parse_bulk(&body)?;
-    admit_more(&lookup, &caller, all.len())?;
-    let made = change(&lookup, (&caller, &who), |context| {
+    let (is_long, text) = (is_long(&body), body.clone());
+    let parse = move || NewRecord::parse_bulk(&text).map(|all| all.len());
+    let records = lookup.service.work(&caller, is_long, parse).await?;
+    admit_more(&lookup, &caller, records)?;
+    let made = change(&lookup, (&caller, who), is_long, move |context| {
         // What could not be read is told again in each round: it is read again.
         let all = NewRecord::parse_bulk(&body)?;
         groupware_lookup::register_bulk(context, all)
@@ -107,8 +113,10 @@ async fn renew_bulk(
     body: Bytes,
 ) -> Reply {
     let who = changer(&lookup, &caller, &headers, media::JSON).await?;
-    let renewal = BulkRenewal::parse(&body)?;
-    let renewed = change(&lookup, (&caller, &who), |context| {
+    let is_long = is_long(&body);
+    let parse = move || BulkRenewal::parse(&body);
+    let renewal = lookup.service.work(&caller, is_long, parse).await?;
+    let renewed = change(&lookup, (&caller, who), is_long, move |context| {
         groupware_lookup::renew_bulk(context, &renewal)
     });
     Ok(reply::json(renewed.await?))
@@ -175,7 +183,7 @@ async fn renew(
     let (kind, id) = record_path(path)?;
     let who = registrant(&lookup, &caller, &headers).await?;
     let asked = groupware_lookup::parse_renewal(&body)?;
-    let renewed = change(&lookup, (&caller, &who), |context| {
+    let renewed = change(&lookup, (&caller, who), false, move |context| {
         groupware_lookup::renew(context, (&kind, &id), asked)
     });
     Ok(reply::json(renewed.await?))
@@ -189,7 +197,7 @@ async fn delete(
 ) -> Reply {
     let (kind, id) = record_path(path)?;
     let who = registrant(&lookup, &caller, &headers).await?;
-    let gone = change(&lookup, (&caller, &who), |context| {
+    let gone = change(&lookup, (&caller, who), false, move |context| {
         groupware_lookup::delete(context, &kind, &id)
     });
     Ok(reply::json(gone.await?))
@@ -206,21 +214,24 @@ async fn message(
     if let Err(failure) = check_type(&headers, media::XML) {
         return failure.into_response();
     }
-    let message = match Message::parse(&body) {
+    let is_long = is_long(&body);
+    let parse = move || Message::parse(&body);
+    let message = match lookup.service.work(&caller, is_long, parse).await {
         Ok(message) => message,
         Err(error) => return reply::fault(xml::fault(&error)),
     };
-    let who = match message.is_change() {
+    let decided = match message.is_change() {
         true => match registrant(&lookup, &caller, &headers).await {
-            Ok(who) => who,
+            Ok(who) => {
+                let decide =
+                    move |context: &Context<'_>| xml::decide(context, &message, Reach::WHOLE);
+                change(&lookup, (&caller, who), is_long, decide).await
+            }
             Err(error) => return error.into_response(),
         },
-        false => Registrant::Anybody,
+        false => ask(&lookup, &caller, message).await.map_err(Into::into),
     };
-    let decided = change(&lookup, (&caller, &who), |context| {
-        xml::decide(context, &message)
-    });
-    match decided.await {
+    match decided {
         Ok(answer) => reply::xml(answer),
         Err(LookupFailure::Lookup(error)) => reply::fault(xml::failure(&error)),
         Err(LookupFailure::Unread(error, fault)) => fault.on(reply::fault(xml::failure(&error))),
@@ -232,6 +243,38 @@ async fn message(
 fn admit_more(lookup: &Lookup, caller: &Caller, records: usize) -> Result<(), LookupFailure> {
     let more = u32::try_from(records).unwrap_or(u32::MAX).saturating_sub(1);
     lookup.admit(caller, more).map_err(LookupFailure::TooOften)
+}
+
+/// Answers a message that changes nothing: what takes long apart from whoever else is served.
+async fn ask(lookup: &Lookup, caller: &Caller, message: Message) -> Result<Vec<u8>, LookupError> {
+    let message = Arc::new(message);
+    let (layout, now) = (lookup.layout, lookup.service.now_s());
+    let random = lookup.service.random_bits();
+    let look = |reach| {
+        let message = Arc::clone(&message);
+        move |snapshot: &dyn Snapshot| {
+            let context = Context {
+                snapshot,
+                layout,
+                now,
+                random,
+                who: &Registrant::Anybody,
+            };
+            xml::decide(&context, &message, reach).map(|decision| decision.reply)
+        }
+    };
+    match lookup.service.store().read(look(Reach::QUICK)) {
+        // Begun anew: as much again as it has looked at is little.
+        Err(error) if error.reason() == Some(Reason::TooWide) => {
+            lookup.service.read(caller, true, look(Reach::WHOLE)).await
+        }
+        answered => answered,
+    }
+}
+
+/// Whether reading a body, and deciding about it, takes so long that others should not wait for it.
+fn is_long(body: &Bytes) -> bool {
+    body.len() > limits::LARGE_BYTES
 }
 
 /// Reads from one snapshot.
@@ -250,22 +293,28 @@ fn look<T>(
     })
 }
 
-/// Decides on a fresh snapshot and commits, until nobody else was faster.
-async fn change<T>(
+/// Decides on a fresh snapshot and commits, until nobody else was faster; what takes long apart from whoever
+/// else is served.
+async fn change<T: Send + 'static>(
     lookup: &Lookup,
-    (caller, who): (&Caller, &Registrant),
-    decide: impl Fn(&Context<'_>) -> Result<Decision<T>, LookupError>,
+    (caller, who): (&Caller, Registrant),
+    is_long: bool,
+    decide: impl Fn(&Context<'_>) -> Result<Decision<T>, LookupError> + Send + Sync + 'static,
 ) -> Result<T, LookupFailure> {
-    let (now, random) = (lookup.service.now_s(), lookup.service.random_bits());
-    let changed = change_store(&lookup.service, caller, |snapshot| {
+    let (layout, now) = (lookup.layout, lookup.service.now_s());
+    let random = lookup.service.random_bits();
+    let decide = move |snapshot: &dyn Snapshot| {
         let decision = decide(&Context {
             snapshot,
-            layout: lookup.layout,
+            layout,
             now,
             random,
-            who,
+            who: &who,
         })?;
         Ok((decision.batch, decision.reply))
-    });
-    Ok(changed.await?)
+    };
+    Ok(match is_long {
+        true => change_aside(&lookup.service, caller, decide).await?,
+        false => change_store(&lookup.service, caller, decide).await?,
+    })
 }

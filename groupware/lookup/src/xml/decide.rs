@@ -11,10 +11,34 @@ use groupware_proto_lookup::{
 
 use crate::context::{Context, Decision};
 use crate::layout::Change;
-use crate::limits::RESULT_BYTES;
+use crate::limits::{LARGE_BYTES, RESULT_BYTES, VISITS, VISITS_AT_ONCE};
 use crate::record::Record;
 use crate::registration::{Content, Registration, Xml};
-use crate::{Id, LookupError, Query, records};
+use crate::{Id, LookupError, Query, Reason, records};
+
+/// How far the queries of a message may reach, all together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach {
+    visits: usize,
+    result_bytes: usize,
+    /// What would go further is refused as a whole, so that it can be decided with a longer reach.
+    is_tried: bool,
+}
+
+impl Reach {
+    /// As far as others can wait for.
+    pub const QUICK: Self = Self {
+        visits: VISITS_AT_ONCE,
+        result_bytes: LARGE_BYTES,
+        is_tried: true,
+    };
+    /// As far as any message may reach. A query that would go further is told so in the answer.
+    pub const WHOLE: Self = Self {
+        visits: VISITS,
+        result_bytes: RESULT_BYTES,
+        is_tried: false,
+    };
+}
 
 /// A trigger's end: what the client is told, or a fault of ours.
 type Triggered = Result<(Option<Change>, Outcome), Refusal>;
@@ -41,8 +65,14 @@ fn refused<T>(event: impl Into<String>, text: impl Into<String>) -> Result<T, Re
 /// Decides all triggers of a message; what can be done of them is done together.
 ///
 /// # Errors
-/// When the store fails; what a trigger asks wrongly is told in the answer.
-pub fn decide(context: &Context<'_>, message: &Message) -> Result<Decision<Vec<u8>>, LookupError> {
+/// When the store fails; what a trigger asks wrongly is told in the answer. [`Reason::TooWide`] where
+/// [`Reach::QUICK`] is too short.
+pub fn decide(
+    context: &Context<'_>,
+    message: &Message,
+    reach: Reach,
+) -> Result<Decision<Vec<u8>>, LookupError> {
+    let mut room = reach.result_bytes;
     let (mut changes, mut outcomes) = (Vec::new(), Vec::new());
     let mut changed = HashSet::new();
     if message.data.is_empty() {
@@ -72,6 +102,8 @@ pub fn decide(context: &Context<'_>, message: &Message) -> Result<Decision<Vec<u
                 message,
                 metadata,
                 blocks: &data.blocks,
+                reach,
+                room,
             }
             .decide(),
         };
@@ -82,6 +114,9 @@ pub fn decide(context: &Context<'_>, message: &Message) -> Result<Decision<Vec<u
             }
             Ok((change, outcome)) => {
                 changes.extend(change);
+                if let Outcome::Found { xml, .. } = &outcome {
+                    room = room.saturating_sub(xml.len());
+                }
                 outcome
             }
             Err(Refusal::Ls(error)) => Outcome::Failed(error),
@@ -99,6 +134,9 @@ struct Trigger<'a> {
     message: &'a Message,
     metadata: &'a Metadata,
     blocks: &'a [Raw],
+    reach: Reach,
+    /// Bytes that the answer has left for what is found.
+    room: usize,
 }
 
 impl Trigger<'_> {
@@ -367,7 +405,18 @@ impl Trigger<'_> {
             }
             Wanted::ByAddress(address) => self.by_address(address, &mut out)?,
         }
-        Ok(out)
+        match out.len() > self.room {
+            true => Err(self.too_wide()),
+            false => Ok(out),
+        }
+    }
+
+    fn too_wide(&self) -> Refusal {
+        let text = "The answer is too large: ask for less at once.";
+        match self.reach.is_tried {
+            true => Refusal::Fault(LookupError::refused(Reason::TooWide, text)),
+            false => Refusal::Ls(LsError::new("query.too_large", text)),
+        }
     }
 
     fn by_address(&self, address: &str, out: &mut String) -> Result<(), Refusal> {
@@ -375,9 +424,12 @@ impl Trigger<'_> {
         if address.contains([',', '*']) {
             return Ok(());
         }
+        let visits = self.reach.visits / self.message.data.len().max(1);
         let query = Query::parse([("interface-addresses", address)].into_iter())?;
+        let query = query.looking_at(visits);
         let (snapshot, now) = (self.context.snapshot, self.context.now);
-        self.context
+        let seen = self
+            .context
             .keep()
             .candidates(snapshot, &query, &mut |found| {
                 if found.head.lease.is_valid(now)
@@ -386,12 +438,17 @@ impl Trigger<'_> {
                 {
                     write_data(&found.id.key(), xml, out);
                 }
-                match out.len() > RESULT_BYTES {
+                match out.len() > self.room {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
                 }
-            })?;
-        Ok(())
+            });
+        match seen {
+            Err(error) if self.reach.is_tried && error.reason() == Some(Reason::TooWide) => {
+                Err(Refusal::Fault(error))
+            }
+            seen => Ok(seen?),
+        }
     }
 }
 
