@@ -3,6 +3,7 @@
 //! ```text
 //! c/e/{uid}              the entry: state and event; its revision guards all that is derived
 //! c/i/{start}/{uid}      derived: the entry's line in the event list, rendered JSON
+//! c/l/{end}/{uid}        derived, of an event that lasts long: how who looks at a later week finds it
 //! c/n/{received}/{id}    derived: an invitation's line in the notice list
 //! c/m/{id}               derived: which entry the notice {id} is about
 //! ```
@@ -41,8 +42,19 @@ pub(crate) fn lines_from(start: i64) -> Vec<u8> {
     joined("c/i/", &compact(start))
 }
 
-/// Length of a line's key before the UID begins.
+/// Length of a line's key before the UID begins, in either list.
 pub(crate) const LINE_UID_AT: usize = "c/i/20260105T090000Z/".len();
+
+/// Key of a long event's line in the list by ends.
+pub(crate) fn long_line(end: i64, uid: &str) -> Vec<u8> {
+    joined(&format!("c/l/{}/", compact(end)), uid)
+}
+
+/// Long events that end at or after a moment: the first key, and the first after.
+pub(crate) fn long_lines_from(end: i64) -> (Vec<u8>, Vec<u8>) {
+    let from = joined("c/l/", &compact(end));
+    (from, vec![b'c', b'/', b'l', AFTER_SLASH])
+}
 
 /// Key of an invitation's line in the notice list.
 pub(crate) fn notice_line(received: i64, id: &str) -> Vec<u8> {
@@ -108,6 +120,17 @@ mod tests {
     fn a_line_lies_within_its_moment() {
         let key = line(86_401, "uid");
         assert!(lines_from(86_401) <= key && key < lines_from(86_402));
+        assert_eq!(&key[LINE_UID_AT..], b"uid");
+    }
+
+    #[test]
+    fn a_long_line_lies_where_its_end_is_looked_for() {
+        let key = long_line(86_401, "uid");
+        let lies_in = |end| {
+            let (from, to) = long_lines_from(end);
+            from <= key && key < to
+        };
+        assert!(lies_in(86_401) && !lies_in(86_402));
         assert_eq!(&key[LINE_UID_AT..], b"uid");
     }
 

@@ -7,13 +7,13 @@ use groupware_store::Snapshot;
 
 use crate::{CalendarError, Entry, keys, limits, mailbox};
 
-/// How far back an event is looked for that lasts into a range: a line is found by its start.
-const REACH: i64 = 31 * 86_400;
 /// Most lines that are looked at for one range.
 const LINES: usize = 10_000;
+/// Most long events that are looked at for one range: those that end first.
+const LONG: usize = 1000;
 
 /// The entries that lie in a range of seconds since 1970, also in part, in the order of their
-/// start; at most `most`. One that began more than 31 days before the range is not found.
+/// start; at most `most`.
 ///
 /// # Errors
 /// The store's.
@@ -23,31 +23,64 @@ pub fn entries(
     range: Range<i64>,
     most: usize,
 ) -> Result<Vec<Entry>, CalendarError> {
+    let reach = range.start.saturating_sub(mailbox::LONG_S);
+    let mut found = began_before(snapshot, mailbox, reach, &range)?;
+    found.truncate(most);
+    let (from, to) = (keys::lines_from(reach), keys::lines_from(range.end));
+    let uids = listed(snapshot, mailbox, (&from, &to), LINES)?;
+    // Few more than are wanted: most of what has a line in reach is in the range, too.
+    let first = &uids[..uids.len().min(most)];
+    mailbox::prefetch_all(snapshot, mailbox, first)?;
+    for uid in uids {
+        if found.len() >= most {
+            break;
+        }
+        let held = mailbox::load(snapshot, mailbox, &uid)?;
+        found.extend(held.map(|held| held.entry).filter(|it| is_in(it, &range)));
+    }
+    Ok(found)
+}
+
+/// The entries of a range that began before a moment, in the order of their start.
+fn began_before(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    moment: i64,
+    range: &Range<i64>,
+) -> Result<Vec<Entry>, CalendarError> {
+    let (from, to) = keys::long_lines_from(range.start);
+    let uids = listed(snapshot, mailbox, (&from, &to), LONG)?;
+    mailbox::prefetch_all(snapshot, mailbox, &uids)?;
+    let mut found = Vec::new();
+    for uid in uids {
+        let held = mailbox::load(snapshot, mailbox, &uid)?;
+        let entry = held.map(|held| held.entry).filter(|it| is_in(it, range));
+        found.extend(entry.filter(|it| it.event.details.start.instant() < moment));
+    }
+    found.sort_by_key(|entry| entry.event.details.start.instant());
+    Ok(found)
+}
+
+fn is_in(entry: &Entry, range: &Range<i64>) -> bool {
+    let details = &entry.event.details;
+    let (start, end) = (details.start.instant(), details.end.instant());
+    start < range.end && (start >= range.start || end > range.start)
+}
+
+/// The UIDs of lines in a range of keys, at most so many.
+fn listed(
+    snapshot: &dyn Snapshot,
+    mailbox: &str,
+    range: (&[u8], &[u8]),
+    most: usize,
+) -> Result<Vec<String>, CalendarError> {
     let mut uids = Vec::new();
-    let from = keys::lines_from(range.start.saturating_sub(REACH));
-    let to = keys::lines_from(range.end);
-    mailbox::scan(snapshot, mailbox, (&from, &to), LINES, |key, _| {
+    mailbox::scan(snapshot, mailbox, range, most, |key, _| {
         let uid = key.get(keys::LINE_UID_AT..).unwrap_or_default();
         uids.push(String::from_utf8_lossy(uid).into_owned());
         ControlFlow::Continue(())
     })?;
-    // Few more than are wanted: most of what has a line in reach is in the range, too.
-    let first = &uids[..uids.len().min(most)];
-    mailbox::prefetch_all(snapshot, mailbox, first)?;
-    let mut found = Vec::new();
-    for uid in uids {
-        if let Some(held) = mailbox::load(snapshot, mailbox, &uid)? {
-            let details = &held.entry.event.details;
-            let is_in = details.end.instant() > range.start;
-            if is_in || details.start.instant() >= range.start {
-                found.push(held.entry);
-            }
-        }
-        if found.len() >= most {
-            break;
-        }
-    }
-    Ok(found)
+    Ok(uids)
 }
 
 /// The entries behind the one of this UID, or from the first on, in the order of their UIDs; at most

@@ -167,13 +167,21 @@ impl Changes {
     }
 }
 
+/// An event that lasts longer is also listed by its end: whoever looks at a range looks at what began so
+/// long before it.
+pub(crate) const LONG_S: i64 = 31 * 86_400;
+
 /// The records derived from an entry.
 fn derived(mailbox: &str, entry: &Entry) -> Vec<(Vec<u8>, Vec<u8>)> {
     let event = &entry.event;
+    let (start, end) = (event.details.start.instant(), event.details.end.instant());
     let mut records = vec![(
-        keys::line(event.details.start.instant(), &event.uid),
+        keys::line(start, &event.uid),
         domino::event_line(mailbox, entry),
     )];
+    if end.saturating_sub(start) > LONG_S {
+        records.push((keys::long_line(end, &event.uid), Vec::new()));
+    }
     if let State::Invited { notice, received } = &entry.state {
         records.push((
             keys::notice_line(*received, notice),

@@ -3,7 +3,8 @@
 mod support;
 
 use groupware_calendar::{
-    EventQuery, InvitationQuery, Target, event_notices, events, invitations, limits,
+    CalendarError, Entry, EventQuery, InvitationQuery, Target, entries, event_notices, events,
+    invitations, limits,
 };
 use serde_json::{Value, json};
 use support::{NOW, World, meeting, refusal, user};
@@ -305,4 +306,45 @@ fn of_too_many_invitations_the_newest_are_shown() {
     let body = world.store.read(read).unwrap().unwrap();
     assert!(body.len() <= limits::LIST_BYTES, "{}", body.len());
     assert!(body.len() > limits::LIST_BYTES / 2, "{}", body.len());
+}
+
+/// What events a page of the given days finds, by their summaries.
+fn looked_at(world: &World, days: [&str; 2]) -> Vec<String> {
+    let second = |day: &str| {
+        let moment: jiff::Timestamp = format!("{day}T00:00:00Z").parse().unwrap();
+        moment.as_second()
+    };
+    let range = second(days[0])..second(days[1]);
+    let found: Result<_, CalendarError> = world
+        .store
+        .read(|snapshot| entries(snapshot, &user(0), range, 100));
+    let summary = |entry: &Entry| entry.event.details.summary.clone().unwrap();
+    found.unwrap().iter().map(summary).collect()
+}
+
+#[test]
+fn an_event_is_found_on_each_of_its_days_however_long_it_is() {
+    let mut world = World::new(1);
+    let mut add = |name: &str, start: &str, end: &str| {
+        let event =
+            json!({ "id": name, "summary": name, "start": {"date": start}, "end": {"date": end} });
+        world.create(0, &event).unwrap()
+    };
+    add("year", "2025-03-01", "2026-03-01");
+    add("leave", "2026-01-05", "2026-02-16");
+    add("week", "2026-02-09", "2026-02-16");
+    add("past", "2025-01-05", "2025-06-01");
+    let week = ["2026-02-09", "2026-02-16"];
+    assert_eq!(looked_at(&world, week), ["year", "leave", "week"]);
+    assert_eq!(looked_at(&world, ["2025-07-01", "2025-07-02"]), ["year"]);
+    assert_eq!(looked_at(&world, ["2026-03-01", "2026-03-02"]), [""; 0]);
+
+    // It moves with the event, and goes with it.
+    let shorter = json!({ "summary": "leave", "start": {"date": "2026-01-05"}, "end": {"date": "2026-02-01"} });
+    world
+        .update(0, "leave", &shorter, Default::default())
+        .unwrap();
+    assert_eq!(looked_at(&world, week), ["year", "week"]);
+    world.delete(0, "year", false).unwrap();
+    assert_eq!(looked_at(&world, week), ["week"]);
 }
