@@ -11,6 +11,8 @@ use quick_xml::{Reader, XmlVersion};
 const MAX_DEPTH: usize = 500;
 /// Most values of one capture.
 const MAX_VALUES: usize = 100_000;
+/// Most bytes of the values of one capture: texts of elements within each other are kept for each.
+const MAX_BYTES: usize = 8 << 20;
 
 /// All values at the path, in the order of the document: texts of elements without the white space around
 /// them, or values of their attribute. An empty body has none.
@@ -24,6 +26,7 @@ pub fn values(body: &[u8], path: &XmlPath) -> Result<Vec<String>, String> {
         open: Vec::new(),
         texts: Vec::new(),
         found: Vec::new(),
+        bytes: 0,
     };
     let mut reader = Reader::from_str(&text);
     loop {
@@ -37,8 +40,8 @@ pub fn values(body: &[u8], path: &XmlPath) -> Result<Vec<String>, String> {
                 finder.end();
             }
             Event::End(_) => finder.end(),
-            Event::Text(text) => finder.text(&text.xml10_content()),
-            Event::CData(text) => finder.text(&text.xml10_content()),
+            Event::Text(text) => finder.text(&text.xml10_content())?,
+            Event::CData(text) => finder.text(&text.xml10_content())?,
             Event::GeneralRef(entity) => {
                 let letter = entity.resolve_char_ref();
                 let letter = letter.map_err(|error| format!("not XML: {error}"))?;
@@ -46,7 +49,7 @@ pub fn values(body: &[u8], path: &XmlPath) -> Result<Vec<String>, String> {
                 // What a DTD would define is left out: none is read.
                 let text = letter.map(|letter| Cow::Owned(letter.to_string()));
                 let text = text.or_else(|| resolve_xml_entity(&name).map(Cow::Borrowed));
-                finder.text(&text.unwrap_or_default());
+                finder.text(&text.unwrap_or_default())?;
             }
             Event::Eof => break,
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
@@ -65,6 +68,8 @@ struct Finder<'p> {
     /// Of elements under way that are meant: their depth, and their place among the values.
     texts: Vec<(usize, usize)>,
     found: Vec<String>,
+    /// Bytes of the values.
+    bytes: usize,
 }
 
 impl Finder<'_> {
@@ -87,20 +92,33 @@ impl Finder<'_> {
             self.found.push(String::new());
             return Ok(());
         };
-        for attribute in tag.attributes() {
+        // Looking for one that is there twice costs their number squared.
+        for attribute in tag.attributes().with_checks(false) {
             let attribute = attribute.map_err(|error| format!("not XML: {error}"))?;
             if attribute.key.local_name().as_ref() == wanted {
                 let value = attribute.normalized_value(XmlVersion::Implicit1_0);
                 let value = value.map_err(|error| format!("not XML: {error}"))?;
+                self.take(value.len())?;
                 self.found.push(value.into_owned());
             }
         }
         Ok(())
     }
 
-    fn text(&mut self, text: &str) {
+    fn text(&mut self, text: &str) -> Result<(), String> {
+        self.take(text.len() * self.texts.len())?;
         for (_, place) in &self.texts {
             self.found[*place].push_str(text);
+        }
+        Ok(())
+    }
+
+    /// Counts bytes that are about to be kept.
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        self.bytes += bytes;
+        match self.bytes > MAX_BYTES {
+            true => Err(format!("its values have more than {} MiB", MAX_BYTES >> 20)),
+            false => Ok(()),
         }
     }
 
@@ -152,6 +170,9 @@ mod tests {
             assert!(error.starts_with("not XML"), "{wrong}: {error}");
         }
         assert_eq!(values(b"", &path).unwrap(), Vec::<String>::new());
+        let (open, text) = ("<a>".repeat(400), "x".repeat(30_000));
+        let error = values((open + &text).as_bytes(), &path).unwrap_err();
+        assert!(error.contains("8 MiB"), "{error}");
         let deep = "<a>".repeat(600);
         assert!(
             values(deep.as_bytes(), &path)
