@@ -7,6 +7,7 @@
 mod bodies;
 mod connections;
 mod contents;
+mod mails;
 mod neighbour;
 mod stage;
 mod stored;
@@ -83,9 +84,20 @@ fn main() -> ExitCode {
     for fault in &wrong {
         println!("{fault}");
     }
+    println!("{}", verdict(rows.len(), &wrong));
     match wrong.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
+    }
+}
+
+/// What comes of all rows, in a sentence.
+fn verdict(rows: usize, wrong: &[String]) -> String {
+    match (rows, wrong.len()) {
+        (0, _) => "no abuse has such a name".to_owned(),
+        (_, 0) => format!("{rows} abuses, all within their bounds"),
+        (_, 1) => format!("{rows} abuses, 1 fault"),
+        (_, faults) => format!("{rows} abuses, {faults} faults"),
     }
 }
 
@@ -94,6 +106,7 @@ fn rows() -> Vec<Row> {
         connections::rows(),
         bodies::rows(),
         contents::rows(),
+        mails::rows(),
         stored::rows(),
     ];
     all.into_iter().flatten().collect()

@@ -135,9 +135,21 @@ impl Stage {
     }
 
     /// The password that a user signs in with.
-    pub(crate) fn password(&self, name: &str) -> &str {
+    fn password(&self, name: &str) -> &str {
         let at = USERS.iter().position(|known| *known == name).unwrap();
         &self.passwords[at]
+    }
+
+    /// The cookie of a user who signs in.
+    pub(crate) fn cookie(&self, name: &str) -> String {
+        let form = format!("username={name}&password={}", self.password(name));
+        let kind = [("content-type", "application/x-www-form-urlencoded")];
+        let signed_in = self
+            .mallory()
+            .send("POST", "/login", &kind, form.as_bytes());
+        let signed_in = signed_in.unwrap();
+        let cookie = signed_in.header("set-cookie").expect("a session");
+        cookie.split(';').next().unwrap_or_default().to_owned()
     }
 
     /// A kept connection of a user, from an address.

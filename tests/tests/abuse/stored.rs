@@ -56,25 +56,30 @@ fn announced_chunks(stage: &Stage) {
     let metadata: Vec<_> = (0..1500).map(|number| format!("k{number} YQ==")).collect();
     let metadata = format!("filename YQ==,{}", metadata.join(","));
     let mut mallory = stage.mallory();
-    for number in 0..stage.size(50, 1000) {
-        let metadata = match number % 2 {
-            0 => "filename YQ==",
-            _ => &metadata,
+    let mut begun = 0;
+    for number in 0..stage.size(60, 1000) {
+        // Such as are begun until the share is used up; more than the share; a head that is all metadata.
+        let (length, metadata) = match number % 3 {
+            0 => ("60000000", "filename YQ=="),
+            1 => ("4000000000", "filename YQ=="),
+            _ => ("60000000", &*metadata),
         };
         let headers = [
             ("tus-resumable", "1.0.0"),
-            ("upload-length", "4000000000"),
+            ("upload-length", length),
             ("upload-metadata", metadata),
         ];
         match mallory.send("POST", &path, &headers, b"") {
-            Ok(answer) => assert!(
-                answer.status < 500 || answer.status == 507,
-                "{}",
-                answer.status
-            ),
+            Ok(answer) => {
+                let status = answer.status;
+                assert!(status < 500 || status == 507, "{status}");
+                begun += usize::from(status == 201);
+            }
             Err(_) => mallory = stage.mallory(),
         }
     }
+    // All of the share, and no more of it.
+    assert!((20..=36).contains(&begun), "{begun} uploads");
     stage.let_the_neighbour_work();
 }
 
