@@ -447,6 +447,18 @@ pub(crate) struct ServeArgs {
     /// Address where local users hand in mail (SMTP with sign-in); none unless given
     #[arg(long, env = "PLIMSOLL_SUBMISSION_LISTEN", value_name = "ADDRESS")]
     pub(crate) submission_listen: Option<SocketAddr>,
+    /// Find out of mail from elsewhere whether it comes from whom it says (SPF, DKIM, DMARC), by the DNS; on
+    /// unless only this machine can reach smtp-listen
+    #[arg(long, env = "PLIMSOLL_MAIL_AUTH", value_name = "true|false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) mail_auth: Option<bool>,
+    /// DNS resolver to ask for that, as in 192.0.2.53:53; repeatable; those of the system unless given
+    #[arg(
+        long,
+        env = "PLIMSOLL_RESOLVER",
+        value_name = "ADDRESS",
+        value_delimiter = ','
+    )]
+    pub(crate) resolver: Vec<SocketAddr>,
     /// Most bytes of the messages of one mailbox, whoever sends them
     #[arg(
         long,

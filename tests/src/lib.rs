@@ -1,6 +1,7 @@
 //! Helpers shared by the whole-product tests: start the product, wait on conditions, clean up.
 
 pub mod browser;
+pub mod dns;
 pub mod mixed;
 pub mod place;
 pub mod postgres;

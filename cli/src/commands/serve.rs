@@ -190,6 +190,8 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
     config.limits.quota_bytes = args.quota;
     config.mail_quota_bytes = Some(args.mail_quota);
     config.smtp_listen = args.smtp_listen;
+    config.mail_auth = args.mail_auth;
+    config.resolvers.clone_from(&args.resolver);
     config.submission_listen = args.submission_listen;
     if let Some(trusted) = &args.trust_client {
         config.trusted.clone_from(trusted);

@@ -1,8 +1,9 @@
 //! Any bytes as a message: its entry, its parts, its view, and what recipients get of it; never a
-//! panic, and never a `Bcc` for them. What is known of its parts has a bound, whatever its size.
+//! panic, and never a `Bcc` for them, nor
+//! what only this server may say. What is known of its parts has a bound, whatever its size.
 
 use groupware_mail::{Entry, View};
-use groupware_proto_mime::{has_field, limits, parts, without_blind_copies};
+use groupware_proto_mime::{Findings, as_delivered, has_field, limits, parts};
 
 pub(crate) fn run(data: &[u8]) {
     let entry = Entry::of(data, 0);
@@ -15,6 +16,8 @@ pub(crate) fn run(data: &[u8]) {
         let texts = part.kind.len() + part.content_type.len() + part.disposition.len();
         assert!(texts + part.name.len() <= 4 * limits::SUBJECT_BYTES);
     }
-    let seen = without_blind_copies(data);
+    let seen = as_delivered(data, "localhost");
     assert!(!has_field(&seen, "bcc"));
+    let _ = Findings::of(data, "localhost").and_then(|findings| findings.origin());
+    assert_eq!(Findings::of(&seen, "localhost"), None);
 }

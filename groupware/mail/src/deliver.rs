@@ -207,7 +207,8 @@ pub(crate) fn put_sent(
         unid: made,
     };
     let copies = copies(&parcel.to, context.now_us, &mut ids);
-    let (delivered, is_same) = match mime::without_blind_copies(&parcel.message) {
+    let (delivered, is_same) = match mime::as_delivered(&parcel.message, context.directory.domain())
+    {
         Cow::Borrowed(_) => (parcel.message.clone(), true),
         Cow::Owned(stripped) => (stripped.into(), false),
     };
@@ -234,7 +235,7 @@ pub fn receive(
     message: &[u8],
 ) -> Result<Decision, MailError> {
     mime::check(message)?;
-    let message = mime::without_blind_copies(message);
+    let message = mime::as_delivered(message, context.directory.domain());
     let mut traced = Vec::with_capacity(trace.len() + message.len());
     traced.extend_from_slice(trace.as_bytes());
     traced.extend_from_slice(&message);

@@ -41,8 +41,7 @@ pub use error::{MailError, Reason};
 pub use folder::Folder;
 pub use groupware_ids::Ids;
 pub use groupware_proto_mime::{
-    MimeError, Part, Person, check, count_fields, has_field, is_address, parts,
-    without_blind_copies,
+    Findings, MimeError, Origin, Part, Person, check, count_fields, has_field, is_address, parts,
 };
 pub use import::{Imported, folder_called, import, import_once};
 pub use json::{message_json, parse_outgoing};

@@ -128,6 +128,11 @@ pub struct Config {
     /// Whether each of their connections that speaks HTTP begins with a header of the PROXY protocol; for
     /// SMTP, see [`SmtpLimits::proxies_say`].
     pub proxies_say: bool,
+    /// Whether it is found out of mail from elsewhere whether it comes from whom it says, by the DNS; unless
+    /// said, where others than this machine can hand in mail at [`Config::smtp_listen`].
+    pub mail_auth: Option<bool>,
+    /// The DNS resolvers that are asked; those of the system, if none are given.
+    pub resolvers: Vec<SocketAddr>,
     /// What SMTP clients may use.
     pub smtp_limits: SmtpLimits,
     /// What one client, and all together, may use.
@@ -161,6 +166,8 @@ impl Config {
             trusted: Networks::loopback(),
             proxies: Networks::default(),
             proxies_say: false,
+            mail_auth: None,
+            resolvers: Vec::new(),
             smtp_limits: SmtpLimits::default(),
             limits: Limits::default(),
         }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use groupware_content::ContentError;
 use groupware_fixtures::padding;
+use groupware_mailauth::ResolverError;
 use groupware_net::TlsError;
 use groupware_postgres::OpenError as DatabaseError;
 use groupware_service::AccountsError;
@@ -32,6 +33,9 @@ pub enum ServeError {
         /// What the system said.
         source: io::Error,
     },
+    /// There is nobody to ask where mail comes from.
+    #[error("{0}; name them with --resolver, or do without by --mail-auth=false")]
+    Resolver(#[from] ResolverError),
     /// TLS can't be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -113,6 +117,7 @@ impl ServeError {
             | Self::Demo(_)
             | Self::PortFile { .. }
             | Self::Died
+            | Self::Resolver(_)
             | Self::System(_) => false,
         }
     }

@@ -46,6 +46,8 @@ impl Reloaded {
                 ("lookup", old.lookup != new.lookup),
                 ("lookup-layout", old.lookup_layout != new.lookup_layout),
                 ("smtp-listen", old.smtp_listen != new.smtp_listen),
+                ("mail-auth", old.mail_auth != new.mail_auth),
+                ("resolver", old.resolvers != new.resolvers),
                 (
                     "submission-listen",
                     old.submission_listen != new.submission_listen,

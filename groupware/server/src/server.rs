@@ -17,6 +17,7 @@ use groupware_front_smtp::{self as smtp, Role, Smtp, SmtpLimits};
 use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
 use groupware_jobs::{ChangeRetention, Departures, Jobs, LookupSweep};
+use groupware_mailauth::MailAuth;
 use groupware_net::{
     self as net, Accepting, Admission, Certificate, Known, Listener, Pace, TlsAcceptor,
     descriptors, listen,
@@ -125,7 +126,7 @@ impl Server {
             .spawn(listeners, &Arc::new(accepting))
             .map_err(ServeError::System)?;
         server.jobs = Some(jobs);
-        let smtp = smtp_server(&parts, &config, (smtp_tls, most_smtp), &server.known);
+        let smtp = smtp_server(&parts, &config, (smtp_tls, most_smtp), &server.known)?;
         server.spawn_smtp(&config, smtp)?;
         if let Some(file) = &config.port_file {
             write_port_file(file, address).map_err(|source| ServeError::PortFile {
@@ -294,8 +295,8 @@ fn smtp_server(
     config: &Config,
     (tls, connections): (Option<TlsAcceptor>, usize),
     known: &Known,
-) -> Smtp {
-    let smtp = Smtp::new(
+) -> Result<Smtp, ServeError> {
+    let mut smtp = Smtp::new(
         parts.service.clone(),
         tls,
         SmtpLimits {
@@ -308,7 +309,14 @@ fn smtp_server(
     let shares = &parts.metrics.shares;
     shares.admission("smtp", Arc::clone(smtp.admission()));
     shares.pool("smtp_messages_kib", smtp.memory_gauge());
-    smtp
+    let is_exposed = config.smtp_listen.is_some_and(|it| !it.ip().is_loopback());
+    if config.smtp_listen.is_some() && config.mail_auth.unwrap_or(is_exposed) {
+        smtp = smtp.with_mail_auth(MailAuth::new(&config.domain, &config.resolvers)?);
+    }
+    if let Some(gauge) = smtp.asking_gauge() {
+        shares.pool("smtp_asking", gauge);
+    }
+    Ok(smtp)
 }
 
 /// The work that goes on beside requests.

@@ -5,6 +5,7 @@ mod draft;
 mod folders;
 mod list;
 mod message;
+mod origin;
 mod shape;
 pub(crate) mod text;
 mod write;

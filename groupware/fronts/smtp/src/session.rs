@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use groupware_mail::{self as mail, MailError, Parcel, Reason, limits};
+use groupware_mailauth::{Came, body_hashes};
 use groupware_net::{Line, NoLine, Permit};
 use groupware_people::Account;
 use groupware_proto_smtp::{Command, Flaw, Mechanism, Text, Trace, command};
@@ -418,6 +419,7 @@ impl<'a> Session<'a> {
         {
             return refusal(&ChangeError::Decided(error));
         }
+        let found = self.findings(&envelope, &message).await;
         let service = &self.shared.service;
         let id = service.random_bits();
         let trace = self.trace(&envelope, id);
@@ -437,7 +439,7 @@ impl<'a> Session<'a> {
                 .await
             }
             None => {
-                let trace = format!("Return-Path: <{}>\r\n{trace}", envelope.from);
+                let trace = format!("Return-Path: <{}>\r\n{found}{trace}", envelope.from);
                 change_with_message(service, (&self.caller, ""), bytes, move |context| {
                     mail::receive(context, &envelope.users, &trace, &message)
                 })
@@ -448,6 +450,27 @@ impl<'a> Session<'a> {
             Ok(_) => format!("250 2.0.0 Delivered as {id:032X}"),
             Err(error) => refusal(&error),
         }
+    }
+
+    /// The field that says whether a message comes from whom it says, if that is asked and it comes from
+    /// elsewhere.
+    async fn findings(&self, envelope: &Envelope, message: &Bytes) -> String {
+        let is_from_elsewhere = self.user.is_none() && self.is_stranger();
+        let Some(asking) = self.shared.asking.as_ref().filter(|_| is_from_elsewhere) else {
+            return String::new();
+        };
+        let is_long = message.len() as u64 > limits::LARGE_BYTES;
+        let hashed = message.clone();
+        let hash = move || body_hashes(&hashed);
+        let hashes = self.shared.service.work(&self.caller, is_long, hash).await;
+        let _turn = asking.turns.take(&self.caller.source(), 1).await;
+        let came = Came {
+            client: self.caller.peer().to_canonical(),
+            helo: self.helo.as_deref().unwrap_or_default(),
+            sender: &envelope.from,
+        };
+        let findings = asking.auth.findings(came, message, &hashes).await;
+        findings.field(self.shared.domain())
     }
 
     /// The field that says how a message came.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use groupware_mailauth::MailAuth;
 use groupware_net::{Admission, Gauge, Known, Permit, Pool};
 use groupware_people::Directory;
 use groupware_service::{Caller, Client, Limiter, Service};
@@ -11,6 +12,9 @@ use tokio_rustls::TlsAcceptor;
 
 /// What the memory of messages is counted in.
 const UNIT_BYTES: usize = 1 << 10;
+
+/// Most messages that are asked about at once.
+const ASKED_AT_ONCE: usize = 64;
 
 /// So many times as much as others have those who are trusted.
 const TRUSTED_TIMES: usize = 4;
@@ -68,6 +72,12 @@ impl Default for SmtpLimits {
     }
 }
 
+/// Finding out where messages come from, in turns.
+pub(crate) struct Asking {
+    pub(crate) auth: MailAuth,
+    pub(crate) turns: Pool,
+}
+
 /// What all conversations share.
 pub struct Smtp {
     pub(crate) service: Service,
@@ -76,6 +86,7 @@ pub struct Smtp {
     /// Plain text may carry passwords beyond this machine: a proxy in front speaks TLS.
     pub(crate) allow_plain_exposed: bool,
     memory: Pool,
+    pub(crate) asking: Option<Asking>,
     pub(crate) admission: Arc<Admission>,
     messages: Limiter<IpAddr>,
 }
@@ -97,6 +108,7 @@ impl Smtp {
             allow_plain_exposed,
             memory: Pool::new(limits.memory_bytes / UNIT_BYTES)
                 .with_trusted(limits.memory_bytes / UNIT_BYTES * TRUSTED_TIMES),
+            asking: None,
             admission: Arc::new(
                 Admission::new(limits.connections, known)
                     .with_most_of_client(limits.connections_per_client),
@@ -104,6 +116,21 @@ impl Smtp {
             messages: Limiter::new(per_minute, Duration::from_secs(60) / per_minute),
             limits,
         }
+    }
+
+    /// The same, and finds out of messages from elsewhere whether they come from whom they say.
+    #[must_use]
+    pub fn with_mail_auth(self, auth: MailAuth) -> Self {
+        let turns = Pool::new(ASKED_AT_ONCE);
+        Self {
+            asking: Some(Asking { auth, turns }),
+            ..self
+        }
+    }
+
+    /// Looks into the turns of finding out, if that is done.
+    pub fn asking_gauge(&self) -> Option<Gauge> {
+        self.asking.as_ref().map(|asking| asking.turns.gauge())
     }
 
     /// Whose connections there are.

@@ -8,12 +8,16 @@
 //! is decoded when it is asked for, and content is a slice of the message.
 
 mod address;
+mod delivered;
+mod findings;
 mod head;
 pub mod limits;
 mod mime;
 
 pub use address::{Person, check_text, cut, is_address, people};
-pub use head::{check, count_fields, has_field, head_bytes, without_blind_copies};
+pub use delivered::as_delivered;
+pub use findings::{Finding, Findings, Origin, Outcome};
+pub use head::{check, count_fields, has_field, head_bytes};
 pub use mime::{Part, parts};
 
 /// Why a message, or a text for one, is refused, as a sentence for whoever sent it.

@@ -4,7 +4,10 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use groupware_http::reply;
-use groupware_mail::{self as mail, Folder, Held, MailError, Part, Person, Unid, View, limits};
+use groupware_mail::{
+    self as mail, Findings, Folder, Held, MailError, Part, Person, Unid, View, limits,
+};
+use groupware_people::Directory;
 use groupware_service::Service;
 use groupware_service::mail::{change as commit, read};
 use mail_parser::decoders::html::html_to_text;
@@ -12,7 +15,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::text::{file_path, message_path, path, size_text};
-use super::{clean, list, shape};
+use super::{clean, list, origin, shape};
 use crate::error::PageError;
 use crate::form::Sent;
 use crate::layout::{self, Here};
@@ -107,8 +110,9 @@ pub(crate) async fn show(
     })?;
     let as_text = asked.is_ok_and(|Query(asked)| asked.shape == "text");
     let (mail, caller) = (held.clone(), visitor.owner.caller());
+    let server = service.directory().domain().to_owned();
     let seen = service.work(caller, is_long(&held), move || {
-        Seen::of(&bytes, &mail, as_text)
+        Seen::of((&bytes, &mail), &server, as_text)
     });
     let seen = seen.await;
     let main = html! {
@@ -117,6 +121,7 @@ pub(crate) async fn show(
             header {
                 h1 { (seen.subject) }
                 (seen.people)
+                (seen.origin)
                 p.date { (list::full_date(&visitor, held.entry.date_s)) }
             }
             (seen.body)
@@ -141,16 +146,20 @@ pub(crate) fn is_large(bytes: u64) -> bool {
 struct Seen {
     subject: String,
     people: Markup,
+    origin: Markup,
     body: Markup,
     files: Markup,
 }
 
 impl Seen {
-    fn of(bytes: &Bytes, held: &Held, as_text: bool) -> Self {
+    /// As the server of this name took it in.
+    fn of((bytes, held): (&Bytes, &Held), server: &str, as_text: bool) -> Self {
         let view = View::of(bytes, &held.entry);
+        let origin = Findings::of(bytes, server).and_then(|found| found.origin());
         Self {
             subject: list::subject(&view.subject).to_owned(),
             people: people(&view),
+            origin: html! { @if let Some(origin) = &origin { (origin::words(origin)) } },
             body: body(held.unid, &view, as_text),
             files: files(held.unid, &view),
         }

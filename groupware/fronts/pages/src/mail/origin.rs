@@ -1,0 +1,28 @@
+//! Where a mail comes from, in words, as it was found out when it came.
+
+use groupware_mail::Origin;
+use maud::{Markup, html};
+
+/// A sentence, which warns where a mail doesn't come from whom it says.
+pub(crate) fn words(origin: &Origin) -> Markup {
+    match origin {
+        Origin::Signed(domain) => confirmed(domain, "its signature"),
+        Origin::Sent(domain) => confirmed(domain, "the server that it came from"),
+        Origin::Contradicted(domain) => html! {
+            p.wrong-summary.origin role="note" {
+                "Perhaps not sent by " strong { (domain) } ", which confirms its mail, but not this one. "
+                "Be careful with what it asks for."
+            }
+        },
+        Origin::Unconfirmed(domain) => html! {
+            p.hint.origin { "Nothing confirms that " (domain) " sent this." }
+        },
+        Origin::Unknown(domain) => html! {
+            p.hint.origin { "When this came, it could not be found out whether " (domain) " sent it." }
+        },
+    }
+}
+
+fn confirmed(domain: &str, by: &str) -> Markup {
+    html! { p.hint.origin { "Sent by " strong { (domain) } ": confirmed by " (by) "." } }
+}
