@@ -3,8 +3,9 @@
 //! Each pair is taken in turn in one run; the machine's drift touches both sides. Pass the name of
 //! a part (`monitor`, `store`, `driver`, `memory`, `attachments`) to run only that; `mail`, which
 //! needs Dovecot and root, runs only when it is named (`bench/mail.sh`); so does `meetings`, which needs
-//! root for a disk of its own.
+//! root for a disk of its own, and `admission`, which needs two programs (`bench/admission.sh`).
 
+mod admission;
 mod attachments;
 mod clock;
 mod common;
@@ -27,6 +28,11 @@ fn main() -> ExitCode {
     let parts: Vec<String> = std::env::args().skip(1).collect();
     if parts.first().map(String::as_str) == Some(driver::CHILD) {
         return done(driver::child(&parts[1..]));
+    }
+    if let [first, with, without] = parts.as_slice()
+        && first == "admission"
+    {
+        return done(admission::compare(Path::new(with), Path::new(without)));
     }
     let wanted = |name: &str| parts.is_empty() || parts.iter().any(|part| part == name);
     let result = (|| {

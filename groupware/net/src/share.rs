@@ -16,6 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+/// Nothing is shared: everybody gets what they ask for. For a server that one is compared with, to find out what
+/// sharing costs (`bench/admission.sh`); no other is built so.
+const IS_FREE: bool = cfg!(plimsoll_without_shares);
+
 /// A share is so much of a pool.
 const SHARES: usize = 4;
 /// Shares that nobody uses are forgotten at the latest when there are so many.
@@ -227,7 +231,7 @@ impl Pool {
     }
 
     fn share(&self, source: &Source) -> Option<Arc<Semaphore>> {
-        if *source == Source::Trusted {
+        if IS_FREE || *source == Source::Trusted {
             return None;
         }
         let mut shares = self.lock();
@@ -254,7 +258,8 @@ impl Pool {
 impl Way {
     fn semaphores(&self) -> impl Iterator<Item = &Arc<Semaphore>> {
         let own = [self.share.as_ref(), self.open.as_ref()];
-        own.into_iter().flatten().chain([&self.all])
+        let all = own.into_iter().flatten().chain([&self.all]);
+        all.filter(|_| !IS_FREE)
     }
 }
 
