@@ -14,6 +14,7 @@ use crate::beginning::{CompletionsArgs, ImportArgs, InitArgs, ManArgs};
 use crate::fleeting::{AgentArgs, AgentsArgs, HubArgs, RunAgentsArgs};
 use crate::history::{ANY_PORT, RunsArgs, ServeReportsArgs};
 use crate::operating::{DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs};
+use crate::outlets::{ExportArgs, SendArgs};
 use crate::trying::{BenchArgs, QuickArgs};
 
 /// Finds the load line of a server: how many users it carries, and whether a setting helped.
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Report a finished run again, from its archive alone
     Report(ReportArgs),
+    /// Send the figures of a finished run to Prometheus, OpenTelemetry, or InfluxDB
+    Export(ExportArgs),
     /// Watch a run go on, in a browser
     Watch(WatchArgs),
     /// List the runs in a folder, and tell when their figures changed
@@ -178,6 +181,8 @@ pub(crate) struct RunArgs {
     /// Plan and check everything, start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) send: SendArgs,
     #[command(flatten)]
     pub(crate) gate: GateArgs,
     #[command(flatten)]

@@ -14,6 +14,7 @@ mod history;
 mod interrupt;
 mod length;
 mod operating;
+mod outlets;
 mod panel;
 mod progress;
 mod rows;
@@ -62,6 +63,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Report(args) => commands::report::run(args),
+        Command::Export(args) => commands::export::run(args),
         Command::Watch(args) => commands::watch::run(args),
         Command::Runs(args) => commands::runs::run(args),
         Command::ServeReports(args) => commands::runs::serve(args),

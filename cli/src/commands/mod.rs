@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod data;
 mod earlier;
+pub(crate) mod export;
 pub(crate) mod fleet;
 pub(crate) mod generate;
 pub(crate) mod import;

@@ -13,7 +13,7 @@ use lab_trial::{TrialJudgement, judge_trial};
 
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::plan::describe;
-use crate::commands::{RUNS, fleet, load, print, quick, report, request, watch};
+use crate::commands::{RUNS, export, fleet, load, print, quick, report, request, watch};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
@@ -22,6 +22,8 @@ use crate::talk::say;
 use crate::width;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    let send = export::destinations(&args.send)?;
+    args.out.as_deref().map_or(Ok(()), export::is_folder)?;
     let files: &dyn Files = if args.dry_run {
         &Disk
     } else {
@@ -43,8 +45,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let mut request = request::new(&args.study, (loaded, plan), out, args.resume)?;
     request.patience = args.patience;
     request.elsewhere = fleet::crew(&args.agents)?;
-    let outcome = conduct(&request, args.live)?;
-    finish(args, &outcome, &request.loaded.secrets)
+    let sending = export::begin(&send, &request.out)?;
+    let exit = conduct(&request, args.live)
+        .and_then(|outcome| finish(args, &outcome, &request.loaded.secrets));
+    sending.end();
+    exit
 }
 
 /// Runs the trials with the progress display on stderr.

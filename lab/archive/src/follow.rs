@@ -12,9 +12,12 @@ use serde_json::Value;
 
 use crate::hlog;
 use crate::log::EventLine;
-use crate::wire::{self, ManifestFile};
+use crate::wire::{self, ManifestFile, TrialFile};
 use crate::writer::trial_folders;
-use crate::{ARCHIVE_SCHEMA, ArchiveError, Interval, Manifest, WindowLine, monitor, names};
+use crate::{
+    ARCHIVE_SCHEMA, ArchiveError, Interval, Manifest, TRIAL_SCHEMA, TrialRecord, WindowLine,
+    monitor, names,
+};
 
 /// Most that one look takes in of one file; the rest comes with the next.
 const MOST_BYTES: u64 = 16 << 20;
@@ -112,6 +115,19 @@ impl Follow {
     pub fn under_way(&self) -> Result<Option<u32>, ArchiveError> {
         let folders = trial_folders(&self.dir)?.into_iter();
         Ok(folders.filter(|(_, partial)| *partial).map(|f| f.0).max())
+    }
+
+    /// The raw facts of a trial; `None` until it is complete.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Read`], [`ArchiveError::Version`], [`ArchiveError::Damaged`].
+    pub fn record(&self, id: u32) -> Result<Option<TrialRecord>, ArchiveError> {
+        let path = names::trial_folder(&self.dir, id).join(names::TRIAL);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let TrialFile { record, .. } = wire::versioned(&path, &wire::read(&path)?, TRIAL_SCHEMA)?;
+        Ok(Some(record))
     }
 
     /// From now on the growth of this trial is read, from its beginning.

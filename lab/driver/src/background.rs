@@ -36,7 +36,7 @@ impl Drop for Background {
 }
 
 /// The calling thread steps back for good, which everybody may.
-pub(crate) fn step_back_for_good() {
+pub fn step_back_for_good() {
     // Refused where the kernel forbids even this: then it stays where it is.
     let _stays = schedule(NormalThreadSchedulePolicy::Idle);
 }

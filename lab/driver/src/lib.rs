@@ -29,7 +29,7 @@ mod timers;
 mod user;
 mod worker;
 
-pub use background::Background;
+pub use background::{Background, step_back_for_good};
 pub use clock::Clock;
 pub use crew::WorkerThread;
 pub use drive::{Drive, Limits};

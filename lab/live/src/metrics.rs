@@ -1,31 +1,29 @@
 //! The state of a run as OpenMetrics text (version 1.0), for Prometheus and what speaks its language.
 //!
 //! Response times go out as histograms that add up over trials, steps, and generators; never as
-//! quantiles, which don't. Their bounds are those of Prometheus's native histograms of schema 1: powers
-//! of √2 seconds.
+//! quantiles, which don't. Names, labels, and bounds are those by which `lab-export` sends the same.
 
 use std::fmt::Write as _;
 
 use hdrhistogram::Histogram;
 use lab_analysis::model::LoadLine;
 use lab_archive::ErrorClass;
+use lab_stats::exponential::CLASSIC;
 
-use crate::state::{Mode, Outcome, State};
+use crate::state::{Mode, Outcome};
 use crate::trial::{COUNTERS, Step, Trial};
 use crate::watch::Watch;
 
 /// What the text is.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Halves of the exponents of 2 of the first and the last bound: 0.12 ms and 64 s.
-const EXPONENTS: std::ops::RangeInclusive<i32> = -26..=12;
-
 /// The run's metrics.
 #[must_use]
 pub fn metrics(watch: &Watch) -> String {
     let state = watch.state();
     let mut text = String::new();
-    let study = labels(&[("study", &state.manifest.study)]);
+    let run = watch.run();
+    let study = labels(&[("run", run), ("study", &state.manifest.study)]);
     let (done, valid) = state.counts();
     gauge(&mut text, "plimsoll_run_up", "Whether the run goes on.");
     let up = u8::from(state.mode == Mode::Running);
@@ -60,10 +58,10 @@ pub fn metrics(watch: &Watch) -> String {
     let left = state.left_ms() / 1e3;
     let _ = writeln!(text, "plimsoll_load_left_seconds{{{study}}} {left}");
     if let Some(analysis) = watch.analysis() {
-        of_lines(&mut text, &state.manifest.study, &analysis.load_lines);
+        of_lines(&mut text, &study, &analysis.load_lines);
     }
     if let Some(trial) = &state.trial {
-        of_trial(&mut text, state, trial);
+        of_trial(&mut text, &study, trial);
     }
     text.push_str("# EOF\n");
     text
@@ -80,8 +78,8 @@ fn of_lines(text: &mut String, study: &str, lines: &[LoadLine]) {
             gauge(text, name, help);
         }
         for (line, value) in told {
-            let of = labels(&[("study", study), ("cell", &line.label)]);
-            let _ = writeln!(text, "{name}{{{of}}} {value}");
+            let cell = labels(&[("cell", &line.label)]);
+            let _ = writeln!(text, "{name}{{{study},{cell}}} {value}");
         }
     };
     each(
@@ -101,13 +99,10 @@ fn of_lines(text: &mut String, study: &str, lines: &[LoadLine]) {
     );
 }
 
-fn of_trial(text: &mut String, state: &State, trial: &Trial) {
+fn of_trial(text: &mut String, study: &str, trial: &Trial) {
     let id = trial.id.to_string();
-    let of = labels(&[
-        ("study", &state.manifest.study),
-        ("trial", &id),
-        ("cell", &trial.label),
-    ]);
+    let of = labels(&[("trial", &id), ("cell", &trial.label)]);
+    let of = format!("{study},{of}");
     gauge(text, "plimsoll_users", "Users in a session.");
     let _ = writeln!(text, "plimsoll_users{{{of}}} {}", trial.users_now());
     counter(text, "plimsoll_sessions", "Sessions begun, ramp included.");
@@ -172,7 +167,7 @@ fn word(class: ErrorClass) -> &'static str {
 }
 
 fn histogram(text: &mut String, name: &str, of: &str, times: &Histogram<u64>) {
-    for half in EXPONENTS {
+    for half in CLASSIC {
         let bound = (f64::from(half) / 2.0).exp2();
         let count = times.count_between(0, (bound * 1e6) as u64);
         let _ = writeln!(text, "{name}_bucket{{{of},le=\"{bound}\"}} {count}");

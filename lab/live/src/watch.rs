@@ -149,6 +149,13 @@ impl Watch {
         }
     }
 
+    /// The archive's folder, which names the run.
+    #[must_use]
+    pub fn run(&self) -> &str {
+        let name = self.follow.dir().file_name();
+        name.and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
     /// Where the run stands.
     #[must_use]
     pub fn state(&self) -> &State {

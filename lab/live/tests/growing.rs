@@ -204,8 +204,9 @@ fn a_search_shows_both_lines_as_far_as_its_trials_tell() {
     let of = |name: &str, value: String| {
         let study = &watch.state().manifest.study;
         let label = &watch.analysis().unwrap().load_lines[0].label;
+        let run = watch.run();
         has(format!(
-            "{name}{{study=\"{study}\",cell=\"{label}\"}} {value}\n"
+            "{name}{{run=\"{run}\",study=\"{study}\",cell=\"{label}\"}} {value}\n"
         ));
     };
     of("plimsoll_load_line_users", line.users.unwrap().to_string());

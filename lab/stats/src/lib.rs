@@ -11,6 +11,7 @@ pub mod describe;
 pub mod duet;
 pub mod encoding;
 pub mod exchange;
+pub mod exponential;
 pub mod family;
 pub mod histogram;
 pub mod interval;

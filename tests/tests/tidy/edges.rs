@@ -246,6 +246,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-draft", &[]),
     ("lab-import", &["lab-draft", "lab-workload"]),
     ("lab-driver", &["lab-client", "lab-stats", "lab-workload"]),
+    (
+        "lab-export",
+        &["lab-archive", "lab-plan", "lab-stats", "lab-trial"],
+    ),
     ("lab-fleet", &["lab-driver"]),
     (
         "lab-history",
@@ -301,6 +305,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-conduct",
             "lab-draft",
             "lab-driver",
+            "lab-export",
             "lab-fleet",
             "lab-history",
             "lab-import",

@@ -1,0 +1,61 @@
+//! What can be typed about figures that go elsewhere. Text only; nothing happens here.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Where else figures go.
+#[derive(Debug, Args)]
+pub(crate) struct SendArgs {
+    /// Also send the figures, while the run goes on, to prometheus=URL (remote write; prometheus-native
+    /// with native histograms), otlp=URL, influx=URL, or into influx=FILE; may be given several times.
+    /// See `plimsoll export --help`
+    #[arg(
+        long,
+        env = "PLIMSOLL_SEND",
+        hide_env_values = true,
+        value_name = "KIND=URL"
+    )]
+    pub(crate) send: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll export runs/load-20261121-081500 --send prometheus=http://127.0.0.1:9090
+  plimsoll export runs/load-20261121-081500 --send otlp=http://127.0.0.1:4318
+  plimsoll export runs/load-20261121-081500 --send 'influx=http://127.0.0.1:8086/write?db=load'
+  plimsoll export runs/load-20261121-081500 --send openmetrics=load.om
+
+KIND=URL is one of
+  prometheus=URL         Prometheus, Mimir, VictoriaMetrics: remote write, version 1;
+                         /api/v1/write unless URL has a path
+  prometheus-native=URL  the same with native histograms, where they are switched on
+  otlp=URL               a collector: OTLP metrics, protobuf over HTTP, exponential
+                         histograms; /v1/metrics unless URL has a path
+  influx=URL|FILE        InfluxDB, Telegraf: lines; URL with its path and query
+  openmetrics=FILE       for `promtool tsdb create-blocks-from openmetrics`, since
+                         Prometheus takes nothing by remote write that is older than
+                         about an hour
+
+Figures have the times at which they were measured. A password in the URL, or a
+token in PLIMSOLL_SEND_PROMETHEUS_TOKEN, PLIMSOLL_SEND_OTLP_TOKEN, or
+PLIMSOLL_SEND_INFLUX_TOKEN, goes to its kind alone, and over plain HTTP to this
+machine alone. PLIMSOLL_SEND_PROMETHEUS_HEADERS, and so on, are further headers,
+one a line, such as `X-Scope-OrgID: load`.
+
+Exit codes: 0 all of it was taken; 1 some of it was not, which is said; 104 a bad
+flag, or no archive.")]
+pub(crate) struct ExportArgs {
+    /// The archive of a run
+    pub(crate) run: PathBuf,
+    /// Where to send its figures; may be given several times
+    #[arg(
+        long,
+        env = "PLIMSOLL_SEND",
+        hide_env_values = true,
+        value_name = "KIND=URL",
+        required = true
+    )]
+    pub(crate) send: Vec<String>,
+}

@@ -1,0 +1,313 @@
+//! The course of a trial as frames: sums, times, and counters as they stood. Pure: the same growth gives
+//! the same frames.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use lab_archive::{ErrorClass, Growth, Interval, Kind, Outcome, Series, StepLine, WindowLine};
+use lab_stats::exponential::Exponential;
+
+use crate::figure::{
+    COUNTER, Figure, Frame, LATENESS, Metric, REQUESTS, RESPONSE_TIME, SESSIONS, USERS, VALID,
+    Value, Whose,
+};
+
+/// Frames are no closer than this, however short the trial's windows are.
+const APART_MS: f64 = 1000.0;
+
+/// Classes of failed requests, with the words that are sent.
+const CLASSES: [(ErrorClass, &str); 5] = [
+    (ErrorClass::Status, "status"),
+    (ErrorClass::Timeout, "timeout"),
+    (ErrorClass::Connect, "connect"),
+    (ErrorClass::Reset, "reset"),
+    (ErrorClass::Check, "check"),
+];
+
+/// A trial whose archive grows.
+#[derive(Debug)]
+pub struct Course {
+    of: Arc<Whose>,
+    steps: Vec<Step>,
+    users: u32,
+    sessions: Sum,
+    lateness: Times,
+    columns: Vec<Arc<str>>,
+    newest: Vec<Option<f64>>,
+    windows: VecDeque<WindowLine>,
+    /// How many of them have their histograms: a window's come right after it.
+    settled: usize,
+    intervals: VecDeque<Interval>,
+    rows: VecDeque<(f64, Vec<Option<f64>>)>,
+    told_ms: Option<f64>,
+    over: Over,
+}
+
+/// Whether there is more to come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Over {
+    Not,
+    /// All is read; whether it is a measurement, where that is known.
+    Read(Option<bool>),
+    Told,
+}
+
+#[derive(Debug)]
+struct Step {
+    name: Arc<str>,
+    ok: Sum,
+    errors: BTreeMap<ErrorClass, Sum>,
+    times: Times,
+}
+
+/// A count since the ramp began, and since the last frame.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    all: u64,
+    new: u64,
+}
+
+#[derive(Debug, Default)]
+struct Times {
+    all: Exponential,
+    new: Exponential,
+}
+
+impl Sum {
+    fn add(&mut self, count: u64) {
+        self.all += count;
+        self.new += count;
+    }
+
+    fn take(&mut self) -> Value {
+        Value::Count(self.all, std::mem::take(&mut self.new))
+    }
+}
+
+impl Times {
+    fn add(&mut self, interval: &Interval) {
+        let histogram = interval.histogram();
+        self.all.add_us(&histogram);
+        self.new.add_us(&histogram);
+    }
+
+    fn take(&mut self) -> Value {
+        let new = std::mem::take(&mut self.new);
+        Value::Times(Arc::new(self.all.clone()), Arc::new(new))
+    }
+}
+
+impl Step {
+    fn new(name: &str) -> Self {
+        let none = |(class, _)| (class, Sum::default());
+        Self {
+            name: name.into(),
+            ok: Sum::default(),
+            errors: CLASSES.map(none).into(),
+            times: Times::default(),
+        }
+    }
+
+    fn add(&mut self, line: &StepLine) {
+        self.ok.add(line.ok);
+        for (class, count) in &line.errors {
+            self.errors.entry(*class).or_default().add(*count);
+        }
+    }
+
+    /// Outcomes that did not happen are told, too: a sum that begins with 1 has no rise.
+    fn figures(&mut self, figures: &mut Vec<Figure>) {
+        let outcome = |word: &'static str| vec![("outcome", word.into())];
+        let step = ("step", Arc::clone(&self.name));
+        let mut put = |metric, mut labels: Vec<(&'static str, Arc<str>)>, value| {
+            labels.push(step.clone());
+            figures.push(Figure {
+                metric,
+                labels,
+                value,
+            });
+        };
+        put(&REQUESTS, outcome("ok"), self.ok.take());
+        for (class, word) in CLASSES {
+            let sum = self.errors.entry(class).or_default();
+            put(&REQUESTS, outcome(word), sum.take());
+        }
+        put(&RESPONSE_TIME, Vec::new(), self.times.take());
+    }
+}
+
+impl Course {
+    /// A trial of which nothing was read yet, with the names of its steps by number.
+    #[must_use]
+    pub fn new(of: Whose, steps: &[String]) -> Self {
+        Self {
+            of: Arc::new(of),
+            steps: steps.iter().map(|name| Step::new(name)).collect(),
+            users: 0,
+            sessions: Sum::default(),
+            lateness: Times::default(),
+            columns: Vec::new(),
+            newest: Vec::new(),
+            windows: VecDeque::new(),
+            settled: 0,
+            intervals: VecDeque::new(),
+            rows: VecDeque::new(),
+            told_ms: None,
+            over: Over::Not,
+        }
+    }
+
+    /// Takes in what the archive has more of it.
+    pub fn grow(&mut self, growth: Growth) {
+        if self.columns.is_empty() {
+            self.columns = growth.columns.iter().map(|name| (&**name).into()).collect();
+        }
+        if !growth.windows.is_empty() {
+            self.settled = self.windows.len() + growth.windows.len() - 1;
+        }
+        self.windows.extend(growth.windows);
+        self.intervals.extend(growth.intervals);
+        self.rows.extend(growth.rows);
+    }
+
+    /// All of it was read. Whether it is a measurement, where that is known.
+    pub fn end(&mut self, is_valid: Option<bool>) {
+        self.settled = self.windows.len();
+        self.over = Over::Read(is_valid);
+    }
+
+    /// Whether all is told.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        self.over == Over::Told
+    }
+
+    /// What there is to tell next; `None` until more is read.
+    pub fn frame(&mut self) -> Option<Frame> {
+        if self.told_ms.is_none() && self.settled > 0 {
+            return Some(self.told(0.0));
+        }
+        while self.settled > 0 {
+            let window = self.windows.pop_front()?;
+            self.settled -= 1;
+            self.window(&window);
+            let is_last = self.settled == 0 && self.over != Over::Not;
+            let since = window.end_ms - self.told_ms.unwrap_or_default();
+            if since >= APART_MS || is_last {
+                return Some(self.told(window.end_ms));
+            }
+        }
+        let Over::Read(is_valid) = self.over else {
+            return None;
+        };
+        self.over = Over::Told;
+        Some(self.last(is_valid))
+    }
+
+    fn window(&mut self, window: &WindowLine) {
+        self.users = window.users;
+        self.sessions.add(window.cycles);
+        for (number, line) in &window.steps {
+            if let Some(step) = self.steps.get_mut(usize::from(*number)) {
+                step.add(line);
+            }
+        }
+        // Times of intervals are whole ms.
+        let is_of = |interval: &Interval| interval.end_ms as f64 <= window.end_ms + 0.5;
+        while self.intervals.front().is_some_and(is_of)
+            && let Some(interval) = self.intervals.pop_front()
+        {
+            self.interval(&interval);
+        }
+        let is_of = |(at, _): &(f64, _)| *at <= window.end_ms;
+        while self.rows.front().is_some_and(is_of)
+            && let Some((_, row)) = self.rows.pop_front()
+        {
+            self.newest = row;
+        }
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        match interval.series {
+            Series::Step {
+                step,
+                outcome: Outcome::Ok,
+                kind: Kind::Response,
+            } => {
+                if let Some(step) = self.steps.get_mut(usize::from(step)) {
+                    step.times.add(interval);
+                }
+            }
+            Series::Lateness => self.lateness.add(interval),
+            _ => {}
+        }
+    }
+
+    fn told(&mut self, t_ms: f64) -> Frame {
+        self.told_ms = Some(t_ms);
+        let mut figures = vec![
+            gauge(&USERS, Vec::new(), f64::from(self.users)),
+            Figure {
+                metric: &SESSIONS,
+                labels: Vec::new(),
+                value: self.sessions.take(),
+            },
+        ];
+        self.steps
+            .iter_mut()
+            .for_each(|step| step.figures(&mut figures));
+        figures.push(Figure {
+            metric: &LATENESS,
+            labels: Vec::new(),
+            value: self.lateness.take(),
+        });
+        for (name, value) in self.columns.iter().zip(&self.newest) {
+            if let Some(value) = value {
+                figures.push(gauge(&COUNTER, vec![("name", Arc::clone(name))], *value));
+            }
+        }
+        Frame {
+            of: Arc::clone(&self.of),
+            at_ms: self.of.began_ms + whole(t_ms),
+            figures,
+            is_end: false,
+        }
+    }
+
+    /// The end of all that was told, and what the trial came to.
+    fn last(&mut self, is_valid: Option<bool>) -> Frame {
+        let t_ms = self.told_ms;
+        let mut frame = match t_ms {
+            Some(t_ms) => self.told(t_ms),
+            None => Frame {
+                of: Arc::clone(&self.of),
+                at_ms: self.of.began_ms,
+                figures: Vec::new(),
+                is_end: true,
+            },
+        };
+        frame.at_ms += 1;
+        frame.is_end = true;
+        if let Some(is_valid) = is_valid {
+            let value = f64::from(u8::from(is_valid));
+            frame.figures.push(gauge(&VALID, Vec::new(), value));
+        }
+        frame
+    }
+}
+
+fn gauge(metric: &'static Metric, labels: Vec<(&'static str, Arc<str>)>, value: f64) -> Figure {
+    Figure {
+        metric,
+        labels,
+        value: Value::Gauge(value),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "times of a trial are small"
+)]
+fn whole(ms: f64) -> i64 {
+    ms.round() as i64
+}

@@ -1,0 +1,6 @@
+//! Frames in the forms that receivers take.
+
+pub(crate) mod influx;
+pub(crate) mod openmetrics;
+pub(crate) mod otlp;
+pub(crate) mod prometheus;

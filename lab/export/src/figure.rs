@@ -1,0 +1,154 @@
+//! What is told of a trial at a moment. It knows no receiver and no form.
+
+use std::sync::Arc;
+
+use lab_stats::exponential::Exponential;
+
+/// What a figure is of.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Words of its name, joined by `_`; without unit, and without what a receiver adds.
+    pub name: &'static str,
+    /// What it tells, a sentence.
+    pub help: &'static str,
+    /// Its unit; empty of a number.
+    pub unit: &'static str,
+    /// What its values are.
+    pub shape: Shape,
+}
+
+/// What values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// A value of the moment.
+    Gauge,
+    /// A sum since the trial's ramp began.
+    Count,
+    /// Times since then.
+    Times,
+}
+
+pub(crate) static USERS: Metric = Metric {
+    name: "plimsoll_users",
+    help: "Users in a session.",
+    unit: "",
+    shape: Shape::Gauge,
+};
+pub(crate) static SESSIONS: Metric = Metric {
+    name: "plimsoll_sessions",
+    help: "Sessions begun, ramp included.",
+    unit: "",
+    shape: Shape::Count,
+};
+pub(crate) static REQUESTS: Metric = Metric {
+    name: "plimsoll_requests",
+    help: "Requests by what came back, ramp included.",
+    unit: "",
+    shape: Shape::Count,
+};
+pub(crate) static RESPONSE_TIME: Metric = Metric {
+    name: "plimsoll_response_time",
+    help: "Of answered requests, from the planned send, ramp included.",
+    unit: "seconds",
+    shape: Shape::Times,
+};
+pub(crate) static LATENESS: Metric = Metric {
+    name: "plimsoll_lateness",
+    help: "How much later than meant the generator sent.",
+    unit: "seconds",
+    shape: Shape::Times,
+};
+pub(crate) static COUNTER: Metric = Metric {
+    name: "plimsoll_counter",
+    help: "The newest samples of host and processes, as in monitor.csv.",
+    unit: "",
+    shape: Shape::Gauge,
+};
+pub(crate) static VALID: Metric = Metric {
+    name: "plimsoll_trial_valid",
+    help: "Whether a trial that is over is a measurement.",
+    unit: "",
+    shape: Shape::Gauge,
+};
+
+/// All that is told.
+pub static METRICS: [&Metric; 7] = [
+    &USERS,
+    &SESSIONS,
+    &REQUESTS,
+    &RESPONSE_TIME,
+    &LATENESS,
+    &COUNTER,
+    &VALID,
+];
+
+/// Whose figures they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whose {
+    /// The archive's folder.
+    pub run: String,
+    /// The study.
+    pub study: String,
+    /// The trial's number in the archive.
+    pub trial: u32,
+    /// Its levels in words.
+    pub cell: String,
+    /// When its ramp began, ms since 1970 (UTC).
+    pub began_ms: i64,
+}
+
+impl Whose {
+    /// As labels that every figure has, in the order of their names.
+    pub(crate) fn labels(&self) -> [(&'static str, String); 4] {
+        [
+            ("cell", self.cell.clone()),
+            ("run", self.run.clone()),
+            ("study", self.study.clone()),
+            ("trial", self.trial.to_string()),
+        ]
+    }
+}
+
+/// What there is to tell of a trial at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    /// Of which trial.
+    pub of: Arc<Whose>,
+    /// When, ms since 1970 (UTC).
+    pub at_ms: i64,
+    /// What.
+    pub figures: Vec<Figure>,
+    /// Whether nothing more will be told of these: the values are those of the frame before.
+    pub is_end: bool,
+}
+
+/// A figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// What it is of.
+    pub metric: &'static Metric,
+    /// What tells it from others of its metric, in the order of the names.
+    pub labels: Vec<(&'static str, Arc<str>)>,
+    /// Its value.
+    pub value: Value,
+}
+
+/// A value, as its metric's [`Shape`] says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Of the moment.
+    Gauge(f64),
+    /// A sum since the ramp began, and what the time since the last frame added to it.
+    Count(u64, u64),
+    /// Times since the ramp began, and those since the last frame.
+    Times(Arc<Exponential>, Arc<Exponential>),
+}
+
+impl Frame {
+    /// Its figures of a metric.
+    pub(crate) fn of(&self, metric: &'static Metric) -> impl Iterator<Item = &Figure> {
+        self.figures
+            .iter()
+            .filter(move |figure| figure.metric == metric)
+    }
+}

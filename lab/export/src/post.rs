@@ -1,0 +1,265 @@
+//! A batch of frames to a destination, once.
+
+use std::fs::File;
+use std::io::Write;
+use std::time::Duration;
+
+use prost::Message;
+use ureq::Agent;
+use ureq::http::StatusCode;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+
+use crate::destination::{Destination, Kind, Place};
+use crate::encode::{influx, openmetrics, otlp, prometheus};
+use crate::error::SendError;
+use crate::figure::Frame;
+
+/// Longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Most of an answer that is read.
+const ANSWER_BYTES: u64 = 64 << 10;
+/// Most of it that is told.
+const TOLD_CHARS: usize = 200;
+/// Longest wait that a receiver may ask for.
+const LONGEST_WAIT_S: u64 = 60;
+
+/// What became of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// It is there.
+    Taken,
+    /// It is there but for so many of its figures, and why.
+    But(u64, String),
+    /// It will never be, and why.
+    Refused(String),
+    /// It may be later, and why not now; perhaps after a wait that was asked for.
+    NotNow(String, Option<Duration>),
+}
+
+/// The way to a destination.
+pub(crate) struct Post {
+    kind: Kind,
+    way: Way,
+}
+
+enum Way {
+    Server {
+        agent: Agent,
+        url: String,
+        headers: Vec<(String, String)>,
+    },
+    File {
+        file: File,
+        path: String,
+    },
+}
+
+impl Post {
+    /// Makes the file, where it is one, and none is there yet; nothing is sent.
+    pub(crate) fn new(destination: &Destination) -> Result<Self, SendError> {
+        let way = match &destination.place {
+            Place::File(path) => {
+                let path_text = path.display().to_string();
+                let file = File::create_new(path).map_err(|source| SendError::File {
+                    path: path_text.clone(),
+                    source,
+                });
+                Way::File {
+                    file: file?,
+                    path: path_text,
+                }
+            }
+            Place::Server {
+                url,
+                headers,
+                is_encrypted,
+            } => Way::Server {
+                agent: agent(*is_encrypted),
+                url: url.clone(),
+                headers: headers.clone(),
+            },
+        };
+        Ok(Self {
+            kind: destination.kind,
+            way,
+        })
+    }
+
+    /// Sends frames. None at all ask whether the receiver would take some.
+    pub(crate) fn send(&mut self, frames: &[Frame]) -> Result<Came, SendError> {
+        let body = match self.kind {
+            Kind::Prometheus => prometheus::body(frames, prometheus::Histograms::Classic),
+            Kind::PrometheusNative => prometheus::body(frames, prometheus::Histograms::Native),
+            Kind::Otlp => otlp::body(frames),
+            Kind::Influx => influx::body(frames),
+            Kind::OpenMetrics => openmetrics::body(frames),
+        };
+        match &mut self.way {
+            Way::File { file, path } => {
+                written(file, path, &body)?;
+                Ok(Came::Taken)
+            }
+            Way::Server {
+                agent,
+                url,
+                headers,
+            } => Ok(posted(agent, self.kind, url, headers, &body)),
+        }
+    }
+
+    /// After the last frames.
+    pub(crate) fn close(&mut self) -> Result<(), SendError> {
+        match &mut self.way {
+            Way::File { file, path } if self.kind == Kind::OpenMetrics => {
+                written(file, path, openmetrics::END.as_bytes())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn written(file: &mut File, path: &str, bytes: &[u8]) -> Result<(), SendError> {
+    file.write_all(bytes).map_err(|source| SendError::File {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// No redirect is followed: a token goes nowhere else.
+fn agent(is_encrypted: bool) -> Agent {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .timeout_global(Some(PATIENCE))
+        .user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION")));
+    if !is_encrypted {
+        return config.build().into();
+    }
+    // The system's authorities, that of a company among them, or the web's usual ones where it has none.
+    let own = rustls_native_certs::load_native_certs().certs;
+    let own: Vec<_> = own
+        .iter()
+        .map(|one| Certificate::from_der(one).to_owned())
+        .collect();
+    let roots = match own.is_empty() {
+        true => RootCerts::WebPki,
+        false => RootCerts::new_with_certs(&own),
+    };
+    let tls = TlsConfig::builder().root_certs(roots).build();
+    config.tls_config(tls).build().into()
+}
+
+fn posted(agent: &Agent, kind: Kind, url: &str, headers: &[(String, String)], body: &[u8]) -> Came {
+    let mut request = agent.post(url);
+    for (name, value) in of_kind(kind) {
+        request = request.header(*name, *value);
+    }
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let mut answer = match request.send(body) {
+        Ok(answer) => answer,
+        Err(error) => return Came::NotNow(error.to_string(), None),
+    };
+    let wait = answer.headers().get("retry-after");
+    let wait = wait.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let wait = wait.map(|seconds| Duration::from_secs(seconds.min(LONGEST_WAIT_S)));
+    let status = answer.status();
+    let read = answer.body_mut().with_config().limit(ANSWER_BYTES);
+    let text = read.read_to_vec().unwrap_or_default();
+    judged(kind, status, &text, wait)
+}
+
+fn of_kind(kind: Kind) -> &'static [(&'static str, &'static str)] {
+    match kind {
+        Kind::Prometheus | Kind::PrometheusNative => &[
+            ("Content-Type", "application/x-protobuf"),
+            ("Content-Encoding", "snappy"),
+            ("X-Prometheus-Remote-Write-Version", "0.1.0"),
+        ],
+        Kind::Otlp => &[("Content-Type", "application/x-protobuf")],
+        Kind::Influx | Kind::OpenMetrics => &[("Content-Type", "text/plain; charset=utf-8")],
+    }
+}
+
+/// By the rules of OTLP and remote write, which agree in what is worth another try.
+fn judged(kind: Kind, status: StatusCode, text: &[u8], wait: Option<Duration>) -> Came {
+    if status.is_success() {
+        let partial = (kind == Kind::Otlp)
+            .then(|| otlp::Response::decode(text).ok()?.partial)
+            .flatten();
+        return match partial {
+            Some(part) if part.rejected > 0 => {
+                Came::But(part.rejected.unsigned_abs(), told(part.message.as_bytes()))
+            }
+            _ => Came::Taken,
+        };
+    }
+    let why = match told(text) {
+        said if said.is_empty() => format!("it answers {status}"),
+        said => format!("it answers {status}: {said}"),
+    };
+    match status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+        true => Came::NotNow(why, wait),
+        false => Came::Refused(why),
+    }
+}
+
+/// The beginning of an answer, as a line that does a terminal no harm.
+fn told(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    line.chars()
+        .filter(|char| !char.is_control() && *char != char::REPLACEMENT_CHARACTER)
+        .take(TOLD_CHARS)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn came(kind: Kind, status: u16, text: &[u8]) -> Came {
+        judged(kind, StatusCode::from_u16(status).unwrap(), text, None)
+    }
+
+    #[test]
+    fn what_a_server_can_not_do_now_is_tried_again() {
+        for status in [429, 500, 502, 503, 504] {
+            let came = came(Kind::Prometheus, status, b"busy");
+            assert!(matches!(came, Came::NotNow(why, None) if why.contains("busy")));
+        }
+        for status in [301, 400, 401, 404, 413] {
+            let came = came(Kind::Influx, status, b"no\nsuch \x1b[31m thing");
+            assert!(matches!(came, Came::Refused(why) if why.ends_with("no such [31m thing")));
+        }
+    }
+
+    #[test]
+    fn a_collector_says_how_many_it_left_out() {
+        let partial = otlp::Response {
+            partial: Some(otlp::Partial {
+                rejected: 3,
+                message: "too old".to_owned(),
+            }),
+        };
+        let text = partial.encode_to_vec();
+        assert_eq!(
+            came(Kind::Otlp, 200, &text),
+            Came::But(3, "too old".to_owned())
+        );
+        assert_eq!(came(Kind::Otlp, 200, b""), Came::Taken);
+        assert_eq!(came(Kind::Prometheus, 204, &text), Came::Taken);
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_is_judged(status in 100u16..600, text in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let is_taken = !matches!(came(Kind::Otlp, status, &text), Came::Refused(_) | Came::NotNow(..));
+            prop_assert_eq!(is_taken, (200..300).contains(&status));
+        }
+    }
+}

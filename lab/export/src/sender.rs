@@ -1,0 +1,215 @@
+//! A thread that takes frames from an archive to a destination, at its own pace. Each destination has one,
+//! so that none waits for another.
+//!
+//! What can't be sent now is tried again until it can, or until the time for that is over; meanwhile nothing
+//! more is read from the archive. So no more than a batch is ever kept in memory, whatever the receiver does.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::clock;
+use crate::destination::{Destination, Place};
+use crate::error::SendError;
+use crate::figure::Frame;
+use crate::post::{Came, Post};
+use crate::source::Source;
+
+/// Between two looks at the archive.
+const LOOK: Duration = Duration::from_secs(2);
+/// Figures of a batch, a frame more or less.
+const BATCH: usize = if cfg!(test) { 200 } else { 1000 };
+/// The first wait before another try; each further one is twice as long, up to the last.
+const WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Between two looks at whether whoever waits for the end has had enough.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// A thread that sends.
+#[derive(Debug)]
+pub struct Sender {
+    thread: JoinHandle<Result<Sent, SendError>>,
+    until: Arc<Until>,
+}
+
+/// What was sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Figures that the destination took.
+    pub figures: u64,
+    /// Those that it did not.
+    pub missing: u64,
+    /// Why not, the first reason.
+    pub why: Option<String>,
+}
+
+/// Until when it is tried; `None` while the run goes on.
+#[derive(Debug, Default)]
+struct Until {
+    end: Mutex<Option<Instant>>,
+    bell: Condvar,
+}
+
+impl Until {
+    fn get(&self) -> Option<Instant> {
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, end: Instant) {
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+        self.bell.notify_all();
+    }
+
+    /// Waits so long, or until the end is set or moved.
+    fn wait(&self, time: Duration) {
+        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = self.bell.wait_timeout(end, time);
+    }
+
+    fn is_over(&self) -> bool {
+        self.get().is_some_and(|end| clock::now() >= end)
+    }
+}
+
+impl Sender {
+    /// Whether the destination takes figures; its words, or what is in the way, where it does not. A file
+    /// does.
+    ///
+    /// # Errors
+    /// None so far.
+    pub fn ask(destination: &Destination) -> Result<Option<String>, SendError> {
+        if matches!(destination.place, Place::File(_)) {
+            return Ok(None);
+        }
+        Ok(match Post::new(destination)?.send(&[])? {
+            Came::Taken | Came::But(..) => None,
+            Came::Refused(why) | Came::NotNow(why, _) => Some(why),
+        })
+    }
+
+    /// Begins to send. The thread calls `begin` first, which may let it step back behind others.
+    ///
+    /// # Errors
+    /// [`SendError::File`], [`SendError::Thread`].
+    pub fn start(
+        destination: &Destination,
+        source: Source,
+        begin: fn(),
+    ) -> Result<Self, SendError> {
+        let until = Arc::new(Until::default());
+        let sending = Sending {
+            post: Post::new(destination)?,
+            source,
+            until: Arc::clone(&until),
+            sent: Sent::default(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("export".to_owned())
+            .spawn(move || {
+                begin();
+                sending.send()
+            })
+            .map_err(SendError::Thread)?;
+        Ok(Self { thread, until })
+    }
+
+    /// The archive is complete: sends what is left, for so long at most, or until `enough` is set.
+    ///
+    /// # Errors
+    /// [`SendError`], whenever it happened.
+    pub fn finish(self, patience: Duration, enough: &AtomicBool) -> Result<Sent, SendError> {
+        self.until.set(clock::now() + patience);
+        let mut has_enough = false;
+        while !self.thread.is_finished() {
+            if !has_enough && enough.load(Ordering::Relaxed) {
+                has_enough = true;
+                self.until.set(clock::now());
+            }
+            std::thread::park_timeout(GLANCE);
+        }
+        match self.thread.join() {
+            Ok(sent) => sent,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+struct Sending {
+    post: Post,
+    source: Source,
+    until: Arc<Until>,
+    sent: Sent,
+}
+
+impl Sending {
+    fn send(mut self) -> Result<Sent, SendError> {
+        loop {
+            // What comes after this is looked at once more.
+            let is_last = self.until.get().is_some();
+            while let Some((batch, figures)) = self.batch()? {
+                self.deliver(&batch, figures)?;
+            }
+            if is_last {
+                self.post.close()?;
+                return Ok(self.sent);
+            }
+            self.until.wait(LOOK);
+        }
+    }
+
+    /// The next frames, and how many figures are in them.
+    fn batch(&mut self) -> Result<Option<(Vec<Frame>, u64)>, SendError> {
+        let (mut frames, mut figures) = (Vec::new(), 0);
+        while figures < BATCH
+            && let Some(frame) = self.source.frame()?
+        {
+            figures += frame.figures.len();
+            frames.push(frame);
+        }
+        Ok((!frames.is_empty()).then_some((frames, figures as u64)))
+    }
+
+    fn deliver(&mut self, frames: &[Frame], figures: u64) -> Result<(), SendError> {
+        let mut wait = WAIT;
+        // Once the time is over, the rest is counted and no more.
+        while !(self.until.is_over() && self.sent.why.is_some()) {
+            match self.post.send(frames)? {
+                Came::Taken => {
+                    self.sent.figures += figures;
+                    return Ok(());
+                }
+                Came::But(rejected, why) => {
+                    let rejected = rejected.min(figures);
+                    self.sent.figures += figures - rejected;
+                    self.misses(rejected, why);
+                    return Ok(());
+                }
+                Came::Refused(why) => {
+                    self.misses(figures, why);
+                    return Ok(());
+                }
+                Came::NotNow(why, _) if self.until.is_over() => {
+                    self.misses(figures, why);
+                    return Ok(());
+                }
+                Came::NotNow(_, asked) => {
+                    let rest = asked.unwrap_or(wait);
+                    let left = self.until.get().map(|end| end - clock::now());
+                    self.until.wait(rest.min(left.unwrap_or(LONGEST_WAIT)));
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                }
+            }
+        }
+        self.sent.missing += figures;
+        Ok(())
+    }
+
+    fn misses(&mut self, figures: u64, why: String) {
+        self.sent.missing += figures;
+        self.sent.why.get_or_insert(why);
+    }
+}
+
+#[cfg(test)]
+mod tests;
