@@ -345,6 +345,8 @@ pub(crate) enum Format {
     Junit,
     /// A job summary for GitHub Actions: what came out, the whole report folded under it
     Github,
+    /// For GitLab's merge requests: what is wrong, as a code-quality report
+    Gitlab,
     /// The summary that `k6 run --summary-export` writes, of the cell under the most load; not of comparisons
     K6,
 }

@@ -41,6 +41,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         Format::Csv => write::runs_csv(&runs),
         Format::Junit => write::junit_of_runs(&runs),
         Format::Github => write::runs_github(&runs),
+        Format::Gitlab => {
+            let newest = b.last().map(|dir| report::open(dir)).transpose()?;
+            let study_file = newest.as_ref().map(report::study_file).unwrap_or_default();
+            write::runs_gitlab(&runs, &study_file)
+                .map_err(|error| Failure::new(Exit::Internal, &error))?
+        }
         Format::K6 => return Err(no_k6()),
     })?;
     let exit = match runs.outcome {

@@ -16,7 +16,9 @@ use crate::exit::{Exit, Failure, unless_lenient};
 use crate::width;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
-    let analysis = read(&args.run)?;
+    let run = open(&args.run)?;
+    let study_file = study_file(&run);
+    let analysis = analysed(run)?;
     match args.format {
         Format::Terminal => {
             write_files(&analysis, &args.run)?;
@@ -28,6 +30,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         Format::Csv => drop(print(&write::steps_csv(&analysis))?),
         Format::Junit => drop(print(&write::junit(&analysis))?),
         Format::Github => drop(print(&write::github(&analysis))?),
+        Format::Gitlab => {
+            let findings = write::gitlab(&analysis, &study_file).map_err(internal)?;
+            print(&findings)?;
+        }
         Format::K6 => drop(print(&write::k6(&analysis).map_err(internal)?)?),
     }
     Ok(exit(&analysis, args.gate))
@@ -43,7 +49,18 @@ fn internal(error: serde_json::Error) -> Failure {
 
 /// Opens and analyses an archive.
 pub(crate) fn read(dir: &Path) -> Result<Analysis, Failure> {
-    analysed(Run::open(dir).map_err(|error| Failure::new(Exit::BadInput, &error))?)
+    analysed(open(dir)?)
+}
+
+pub(crate) fn open(dir: &Path) -> Result<Run, Failure> {
+    Run::open(dir).map_err(|error| Failure::new(Exit::BadInput, &error))
+}
+
+/// The study's file, as its run was asked for.
+pub(crate) fn study_file(run: &Run) -> String {
+    run.files
+        .first()
+        .map_or_else(String::new, |(name, _)| name.clone())
 }
 
 /// Analyses an archive of any version.

@@ -7,6 +7,7 @@
 mod checks;
 mod csv;
 mod github;
+mod gitlab;
 mod json;
 mod junit;
 mod k6;
@@ -44,6 +45,22 @@ pub fn github(analysis: &Analysis) -> String {
 #[must_use]
 pub fn runs_github(runs: &RunComparison) -> String {
     github::github(&comparison(runs))
+}
+
+/// What is wrong in a run, as a code-quality report for GitLab, which points to the study's file.
+///
+/// # Errors
+/// None in practice: every value has a JSON form.
+pub fn gitlab(analysis: &Analysis, study_file: &str) -> serde_json::Result<String> {
+    json::pretty(&gitlab::gitlab(analysis, study_file))
+}
+
+/// The same of a comparison of runs.
+///
+/// # Errors
+/// None in practice: every value has a JSON form.
+pub fn runs_gitlab(runs: &RunComparison, study_file: &str) -> serde_json::Result<String> {
+    json::pretty(&gitlab::of_runs(runs, study_file))
 }
 
 /// The run as k6's `--summary-export` has it.

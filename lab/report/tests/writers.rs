@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::LazyLock;
 
-use lab_report::write::{html, json, markdown, steps_csv, terminal};
+use lab_report::write::{gitlab, html, json, markdown, steps_csv, terminal};
 use proptest::prelude::*;
 use support::{Made, Shape};
 
@@ -42,6 +42,26 @@ fn markdown_of_a_run_with_an_invalid_trial() {
 #[test]
 fn steps_as_csv() {
     insta::assert_snapshot!(steps_csv(&mixed().analysis()));
+}
+
+#[test]
+fn what_is_wrong_for_gitlab() {
+    let slow = Shape {
+        response_us: 400_000,
+        ..Shape::default()
+    };
+    let mut made = mixed();
+    made.shapes[0] = slow;
+    let text = gitlab(&made.analysis(), "studies/load.study.yaml").unwrap();
+    insta::assert_snapshot!(text);
+    let fine = gitlab(&Made::default().analysis(), "x").unwrap();
+    assert!(!fine.contains("critical"), "{fine}");
+    // GitLab tells what is new by the fingerprints: each is there once, and has no figure.
+    let findings: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+    let of = |one: &serde_json::Value| one["fingerprint"].as_str().unwrap().to_owned();
+    let prints: std::collections::BTreeSet<String> = findings.iter().map(of).collect();
+    assert_eq!(prints.len(), findings.len());
+    assert!(findings.iter().all(|one| !of(one).contains(" ms")));
 }
 
 #[test]
