@@ -4,6 +4,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::words::whole_seconds;
+
 /// A panel needs so many columns; narrower terminals get plain lines.
 pub(crate) const LEAST_WIDTH: usize = 60;
 /// Wider ones leave the rest free.
@@ -73,7 +75,7 @@ impl Panel {
         };
         let plan = format!(
             "{done} of {of} trials done{invalid}, {} of load left",
-            seconds(self.left)
+            whole_seconds(self.left)
         );
         let (errors, last) = &self.errors;
         let errors = match last.is_empty() {
@@ -119,7 +121,7 @@ impl Panel {
         };
         let full = ((part * width as f64) as usize).min(width);
         let bar = "━".repeat(full) + &"─".repeat(width - full);
-        format!("{bar} {} left", seconds(left))
+        format!("{bar} {} left", whole_seconds(left))
     }
 }
 
@@ -152,11 +154,6 @@ fn clip(text: &str, width: usize) -> String {
         text.push('…');
     }
     text.into_iter().collect::<String>().trim_end().to_owned()
-}
-
-/// Whole seconds with their two largest units.
-fn seconds(time: Duration) -> String {
-    crate::words::duration(Duration::from_secs(time.as_secs_f64().round() as u64))
 }
 
 #[cfg(test)]

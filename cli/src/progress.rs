@@ -13,7 +13,7 @@ use lab_study::plan::{LoadKind, LoadSpec, Stage};
 
 use crate::panel::{LEAST_WIDTH, Panel};
 use crate::talk::say;
-use crate::words::{self, cell_words, duration};
+use crate::words::{self, cell_words, duration, whole_seconds};
 
 /// Plain lines come this far apart while the load goes on.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -353,8 +353,4 @@ fn load_words(load: &LoadSpec) -> String {
         LoadKind::Arrival { rate_per_s, .. } => format!("{rate_per_s} sessions/s"),
         LoadKind::Sequence { sessions } => format!("{sessions} sessions in sequence"),
     }
-}
-
-fn whole_seconds(time: Duration) -> String {
-    duration(Duration::from_secs(time.as_secs_f64().round() as u64))
 }

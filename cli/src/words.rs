@@ -20,6 +20,11 @@ pub(crate) fn cell_words(cell: &Cell) -> String {
     words.join(", ")
 }
 
+/// Whole seconds with their two largest units.
+pub(crate) fn whole_seconds(time: Duration) -> String {
+    duration(Duration::from_secs(time.as_secs_f64().round() as u64))
+}
+
 /// A length of time with its two largest units: `1 h 4 min`, `12 min`, `48 s`, `0.25 s`.
 pub(crate) fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();

@@ -33,11 +33,7 @@ fn copy(args: &CopyArgs) -> Result<Exit, Failure> {
     });
     bar.finish_and_clear();
     let copied = copied.map_err(|error| failure(&error))?;
-    let hash: String = copied
-        .hash
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = hex::encode(copied.hash);
     print(&format!(
         "{} records with {} are in {to}, the same on both sides\nBLAKE3 {hash}\n",
         copied.records,

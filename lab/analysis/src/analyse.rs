@@ -174,10 +174,7 @@ fn in_common(inputs: &[Input<'_>], own: Vec<Warmup>) -> Vec<Warmup> {
 
 fn facts(run: &Run, plan: &Plan, steps: Vec<String>) -> StudyFacts {
     let question = &plan.question;
-    let file_sha256 = |(_, bytes): &(String, Vec<u8>)| {
-        let hash = Sha256::digest(bytes);
-        hash.iter().map(|byte| format!("{byte:02x}")).collect()
-    };
+    let file_sha256 = |(_, bytes): &(String, Vec<u8>)| hex::encode(Sha256::digest(bytes));
     StudyFacts {
         name: plan.study.clone(),
         title: plan.title.clone(),

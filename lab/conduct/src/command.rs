@@ -278,7 +278,7 @@ fn answers(
 fn random_secret() -> io::Result<String> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(bytes))
 }
 
 fn write_secret(path: &Path, secret: &str) -> io::Result<()> {

@@ -31,11 +31,7 @@ pub(crate) fn manifest(loaded: &Loaded, plan: &Plan, out: &Path, pinning: &Pinni
 #[must_use]
 pub fn file_hash(loaded: &Loaded) -> String {
     let study_file = loaded.files.first().map_or(&[][..], |(_, bytes)| bytes);
-    format!("sha256:{}", hex(&Sha256::digest(study_file)))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("sha256:{}", hex::encode(Sha256::digest(study_file)))
 }
 
 /// Names by the driver's numbers: the steps, then the probe.

@@ -21,8 +21,9 @@
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::number::count;
 use crate::paired::Bounds;
-use crate::power::{Sought, count, normal};
+use crate::power::{Sought, normal};
 use crate::student::{p_of, t_of};
 use crate::verdict::ALPHA;
 

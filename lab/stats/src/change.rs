@@ -16,8 +16,8 @@
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::number::count;
 use crate::paired::mean;
-use crate::power::count;
 use crate::unpaired::{self, Row, shuffle};
 
 /// Values on each side of a division at least: the energy within a side needs two.

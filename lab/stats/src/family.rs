@@ -8,8 +8,9 @@
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::number::count;
 use crate::paired::max_t;
-use crate::power::{MOST_BLOCKS, Sought, count, needed, normal, power};
+use crate::power::{MOST_BLOCKS, Sought, needed, normal, power};
 use crate::verdict::{ALPHA, LEAST_BLOCKS};
 
 /// Simulated studies: the standard error of a power of 0.8 is 0.018.

@@ -18,6 +18,7 @@ pub mod interval;
 pub mod isotonic;
 pub mod little;
 pub mod mser;
+mod number;
 pub mod paired;
 pub mod power;
 pub mod queue;

@@ -6,6 +6,8 @@
 //! Simulation 69 (1997); the batches and the rule for "no steady state" as in Hoad & Robinson,
 //! "Implementing MSER-5 in Commercial Simulation Software and Its Wider Implications", WSC 2011.
 
+use crate::number::count;
+
 /// Values per batch.
 pub const BATCH: usize = 5;
 
@@ -77,11 +79,6 @@ fn best_cut(batches: &[f64]) -> usize {
         }
     }
     best.1
-}
-
-#[expect(clippy::cast_precision_loss, reason = "lengths stay far below 2^52")]
-fn count(n: usize) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! likely to have the other sign; no distribution. With k blocks p can't fall below 2/2^k: 0.0625
 //! for five, 0.031 for six.
 
+use crate::number::count;
 use crate::signs;
 
 /// Sums that differ by less than this part of their scale are equal: what rounding leaves.
@@ -203,11 +204,6 @@ impl Row {
             0.0
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
-fn count(n: usize) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::number::count;
 use crate::paired::sign_flip_p;
 use crate::verdict::{ALPHA, LEAST_BLOCKS};
 
@@ -185,11 +186,6 @@ pub(crate) fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
     let mut unit = || ((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
     let (radius, turn) = (unit(), unit());
     (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
-pub(crate) fn count(n: usize) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

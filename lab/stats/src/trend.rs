@@ -6,6 +6,7 @@
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::number::count;
 use crate::unpaired::shuffle;
 
 /// Orders drawn: a p of 0.01 then has a standard error of 0.001.
@@ -78,11 +79,6 @@ fn squares(values: &[f64]) -> f64 {
 /// Σ (position − mean position)², n(n² − 1) ÷ 12.
 fn position_squares(n: usize) -> f64 {
     count(n) * (count(n).powi(2) - 1.0) / 12.0
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
-fn count(n: usize) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::number::count;
 use crate::paired::{Adjusted, Bounds};
 
 /// Up to this many splits all of them are looked at: nine units beside nine are 48,620.
@@ -236,11 +237,6 @@ fn deviation(row: &[Option<f64>]) -> f64 {
     } else {
         0.0
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
-fn count(n: usize) -> f64 {
-    n as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "only its size matters")]

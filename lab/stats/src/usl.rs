@@ -7,6 +7,7 @@
 //! extrapolate to, so none is given.
 
 use crate::interval::student_t_975;
+use crate::number::count;
 
 /// Fewer distinct loads than this don't tell α from β.
 pub const LEAST_LEVELS: usize = 6;
@@ -228,11 +229,6 @@ fn law(solution: &Vector, inverse: &Matrix, most: f64, scatter: f64, t: f64) -> 
             factor: t * scatter,
         },
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
-fn count(n: usize) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

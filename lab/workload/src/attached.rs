@@ -78,6 +78,5 @@ impl fmt::Debug for Attached {
 /// SHA-256 in hex.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(bytes))
 }

@@ -81,18 +81,19 @@ impl TraceContext {
     /// The id of the trace, in hex.
     #[must_use]
     pub fn id(&self) -> String {
-        hex(&self.trace)
+        hex::encode(&self.trace)
     }
 }
 
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "00-{}-{}-01", hex(&self.trace), hex(&self.span))
+        write!(
+            f,
+            "00-{}-{}-01",
+            hex::encode(&self.trace),
+            hex::encode(&self.span)
+        )
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

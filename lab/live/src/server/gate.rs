@@ -17,9 +17,7 @@ impl Token {
     pub(super) fn new() -> std::io::Result<Self> {
         let mut bits = [0; 16];
         getrandom::fill(&mut bits).map_err(|error| std::io::Error::other(error.to_string()))?;
-        Ok(Self(
-            bits.iter().map(|byte| format!("{byte:02x}")).collect(),
-        ))
+        Ok(Self(hex::encode(bits)))
     }
 
     /// In hex.

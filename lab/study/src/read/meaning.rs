@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use lab_language::node::{Node, Value};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 /// A value without its place; keys by name.
 #[derive(Serialize)]
@@ -28,14 +27,12 @@ pub(super) fn sha256(root: &Node, without: &[&str]) -> String {
     }
     // JSON has a form for each of these values, and no writer that could fail.
     let text = serde_json::to_vec(&plain).unwrap_or_default();
-    let hash = Sha256::digest(text);
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    lab_workload::sha256(&text)
 }
 
 /// One hash of two.
 pub(super) fn with(one: &str, other: &str) -> String {
-    let hash = Sha256::digest(format!("{one} {other}"));
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    lab_workload::sha256(format!("{one} {other}").as_bytes())
 }
 
 fn plain(node: &Node) -> Plain<'_> {

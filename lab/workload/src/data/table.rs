@@ -112,8 +112,7 @@ impl Table {
         // What lies behind the last row counts, too.
         io::copy(&mut hashed, &mut io::sink())?;
         table.length = hashed.at;
-        let hash = hashed.hash.finalize();
-        table.sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        table.sha256 = hex::encode(hashed.hash.finalize());
         Ok(table)
     }
 

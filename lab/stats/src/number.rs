@@ -1,0 +1,7 @@
+//! Whole numbers as numbers that can be divided.
+
+/// A count, for arithmetic.
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+pub(crate) fn count(n: usize) -> f64 {
+    n as f64
+}
