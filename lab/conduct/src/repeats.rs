@@ -2,11 +2,14 @@
 //!
 //! A trial that is no measurement for a reason outside system and generator is repeated at the end of
 //! its block, up to so many times. None is repeated for its result, nor for a reason that is still
-//! there.
+//! there, nor while the machine stays disturbed however long one waits.
 
 use std::collections::BTreeMap;
 
 use crate::judged::Judged;
+
+/// So many waits for a quiet machine in vain, in a row, and it is not about to become quiet.
+const IN_VAIN: u32 = 3;
 
 /// The trials of a plan, in its order, and what came of them.
 #[derive(Debug, Clone)]
@@ -16,6 +19,8 @@ pub(crate) struct Repeats {
     id: u32,
     /// Ids that an attempt takes: two of a duet.
     each: u32,
+    /// The last attempts that were disturbed after a wait for a quiet machine in vain.
+    in_vain: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +62,7 @@ impl Repeats {
             trials,
             id,
             each: 1,
+            in_vain: 0,
         }
     }
 
@@ -88,8 +94,10 @@ impl Repeats {
         }
     }
 
-    /// Takes in what an attempt came to.
-    pub(crate) fn learn(&mut self, next: Next, judged: &Judged) {
+    /// Takes in what an attempt came to, and whether a quiet machine was waited for in vain before it.
+    /// True when from now on nothing is repeated until one has been quiet.
+    pub(crate) fn learn(&mut self, next: Next, judged: &Judged, in_vain: bool) -> bool {
+        self.end_blocks_before(self.trials[next.at].block);
         let state = &mut self.trials[next.at];
         state.ran = true;
         state.open = judged.may_be_repeated();
@@ -97,6 +105,23 @@ impl Repeats {
             state.left = state.left.saturating_sub(1);
             self.id = id + self.each;
         }
+        let was_hopeless = self.is_hopeless();
+        self.in_vain = match in_vain && judged.may_be_repeated() {
+            true => self.in_vain + 1,
+            false => 0,
+        };
+        self.is_hopeless() && !was_hopeless
+    }
+
+    /// A repeat in a go belongs to its block's end: what a block went without is left to another go.
+    fn end_blocks_before(&mut self, block: u32) {
+        for state in self.trials.iter_mut().filter(|one| one.block < block) {
+            state.left = 0;
+        }
+    }
+
+    fn is_hopeless(&self) -> bool {
+        self.in_vain >= IN_VAIN
     }
 
     /// Takes in that an attempt was given up: there is none in its place in this go.
@@ -117,7 +142,7 @@ impl Repeats {
             let first = of_block().find(|(_, one)| !one.ran);
             let first = first.map(|(at, _)| Next { at, attempt: None });
             let again = || {
-                let open = of_block().filter(|(_, one)| one.open && one.left > 0);
+                let open = of_block().filter(|(_, one)| self.is_repeated(one));
                 // The first of those with most repeats left.
                 let chosen = open.rev().max_by_key(|(_, one)| one.left)?;
                 Some(Next {
@@ -129,6 +154,10 @@ impl Repeats {
         })
     }
 
+    fn is_repeated(&self, one: &State) -> bool {
+        one.open && one.left > 0 && !self.is_hopeless()
+    }
+
     /// How many were disturbed each time.
     pub(crate) fn disturbed(&self) -> usize {
         self.trials.iter().filter(|one| one.open).count()
@@ -137,7 +166,7 @@ impl Repeats {
     /// The places of those that are to run, each once, repeats among them.
     pub(crate) fn outstanding(&self) -> impl Iterator<Item = usize> + '_ {
         let all = self.trials.iter().enumerate();
-        all.filter(|(_, one)| !one.left_out && (!one.ran || (one.open && one.left > 0)))
+        all.filter(|(_, one)| !one.left_out && (!one.ran || self.is_repeated(one)))
             .map(|(at, _)| at)
     }
 }
@@ -173,7 +202,7 @@ mod tests {
         while let Some(next) = repeats.next() {
             let trial = repeats.trials[next.at].id;
             let before = ran.iter().filter(|(of, _)| *of == trial).count();
-            repeats.learn(next, &judge(trial, before));
+            repeats.learn(next, &judge(trial, before), false);
             ran.push((trial, next.attempt.unwrap_or(trial)));
             assert!(ran.len() < 100, "{ran:?}");
         }
@@ -218,6 +247,40 @@ mod tests {
         assert_eq!((of(3), of(4), ran.len()), (3, 1, 8));
         let none = order(&mut fresh(0), |_, _| disturbed());
         assert_eq!(none.len(), 6);
+    }
+
+    #[test]
+    fn nothing_is_repeated_while_every_wait_is_in_vain() {
+        let mut repeats = fresh(3);
+        let mut ran = Vec::new();
+        while let Some(next) = repeats.next() {
+            let trial = repeats.trials[next.at].id;
+            // The machine is quiet again from trial 5 on.
+            let (judged, in_vain) = match trial {
+                1..=4 => (disturbed(), true),
+                _ => (valid(), false),
+            };
+            let told = repeats.learn(next, &judged, in_vain);
+            assert_eq!(told, trial == 3);
+            ran.push((trial, next.attempt.unwrap_or(trial)));
+            if ran.len() == 7 {
+                break;
+            }
+        }
+        // The first block's are left to another go; the second's are repeated at its end.
+        let expected = [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (4, 7)];
+        assert_eq!(ran, expected);
+        assert_eq!(repeats.disturbed(), 4);
+    }
+
+    #[test]
+    fn a_valid_trial_on_a_busy_machine_keeps_up_hope() {
+        let mut repeats = fresh(1);
+        for judged in [disturbed(), disturbed(), valid()] {
+            let next = repeats.next().unwrap();
+            assert!(!repeats.learn(next, &judged, true));
+        }
+        assert_eq!(repeats.next().map(|next| next.attempt), Some(Some(7)));
     }
 
     #[test]

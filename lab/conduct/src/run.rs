@@ -187,6 +187,7 @@ fn run_all(
         snapshots: Snapshots::default(),
         kernel: Kernel::begin(&request.state, &request.plan)?,
         patience_left: Cell::new(request.patience.run),
+        waited_in_vain: Cell::new(false),
     };
     let mut log = Logged::of(run.archive.dir());
     let mut told = |event: Event| {
@@ -271,6 +272,8 @@ struct Run<'a> {
     kernel: Kernel,
     /// Of the whole run.
     patience_left: Cell<Duration>,
+    /// Whether the last wait for a quiet machine found none.
+    waited_in_vain: Cell<bool>,
 }
 
 impl Run<'_> {
@@ -333,8 +336,9 @@ impl Run<'_> {
                 events(Event::Note(told));
                 continue;
             };
-            repeats.learn(next, &judged);
-            if let Some(told) = streak.learn(&judged) {
+            let gave_up = repeats.learn(next, &judged, self.waited_in_vain.get());
+            let told = gave_up.then(|| NOT_REPEATED.to_owned());
+            for told in streak.learn(&judged).into_iter().chain(told) {
                 events(Event::Note(told));
             }
         }
@@ -483,6 +487,7 @@ impl Run<'_> {
         let gate = quiet::wait(&limits, most, folder, events, self.interrupt).ok_or(Interrupted)?;
         let waited = Duration::from_millis(gate.waited_ms);
         self.patience_left.set(left.saturating_sub(waited));
+        self.waited_in_vain.set(!gate.quiet);
         Ok(Some(gate))
     }
 
@@ -590,6 +595,10 @@ fn started(trial: &Trial, place: Place) -> Event {
         load: trial.load.clone(),
     }
 }
+
+/// What a run says when it ends its repeats.
+const NOT_REPEATED: &str = "The machine got quiet in none of the last three waits: until it does, disturbed trials \
+     are not repeated. `--resume` repeats them at another time.";
 
 /// The wait for a quiet machine was.
 struct Interrupted;

@@ -178,7 +178,9 @@ fn how_to_read(has_line: bool) -> Section {
         "Response time runs from the moment at which a request was due, or, where nothing says when, \
          from its sending, to the last byte of its answer. A timeout is an error, not a \
          transaction. p95: 95 % of the responses were no slower. A dash stands where too few \
-         responses were measured to tell, or nothing was sampled.",
+         responses were measured to tell (p95 takes 59, p99 299), or nothing was sampled. That \
+         count takes responses as independent; those of one stall are not, which is why verdicts \
+         compare trials, never responses.",
         "A check judges the measurement, a threshold judges the server. A trial that fails a check \
          is invalid: it is struck out here and counts in no average. A slow server is no reason \
          for that; a generator that could not keep its plan is.",
