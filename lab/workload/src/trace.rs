@@ -81,7 +81,7 @@ impl TraceContext {
     /// The id of the trace, in hex.
     #[must_use]
     pub fn id(&self) -> String {
-        hex::encode(&self.trace)
+        hex::encode(self.trace)
     }
 }
 
@@ -90,8 +90,8 @@ impl fmt::Display for TraceContext {
         write!(
             f,
             "00-{}-{}-01",
-            hex::encode(&self.trace),
-            hex::encode(&self.span)
+            hex::encode(self.trace),
+            hex::encode(self.span)
         )
     }
 }
