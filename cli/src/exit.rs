@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use lab_archive::ArchiveError;
 use lab_conduct::ConductError;
+use lab_host::HostError;
 
 use crate::args::GateArgs;
 use crate::talk::say;
@@ -134,12 +135,12 @@ pub(crate) fn failure(error: &ConductError) -> Failure {
     match error {
         ConductError::Preflight { .. }
         | ConductError::Settings { .. }
-        | ConductError::Kernel { .. }
+        | ConductError::Host(HostError::Kernel { .. })
         | ConductError::Unsupported(_) => Failure::new(Exit::BadInput, error),
         ConductError::Unreachable { .. } => Failure::new(Exit::SystemFailed, error),
-        ConductError::KernelBusy { .. } => Failure::new(Exit::BadInput, error)
+        ConductError::Host(HostError::KernelBusy { .. }) => Failure::new(Exit::BadInput, error)
             .hint("runs that vary the same setting go one after the other"),
-        ConductError::PutBack { .. } => Failure::new(Exit::Internal, error)
+        ConductError::Host(HostError::PutBack { .. }) => Failure::new(Exit::Internal, error)
             .hint("`plimsoll restore` tries again, as root where that is needed"),
         ConductError::Archive(ArchiveError::NotEmpty { .. }) => Failure::new(Exit::BadInput, error)
             .hint("--resume goes on with the run in it; a new run needs another --out"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab_conduct::Restored;
+use lab_host::journal::Restored;
 use lab_study::model::{Cell, Level};
 
 /// `users 1000, threads 4`.

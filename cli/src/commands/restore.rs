@@ -1,6 +1,6 @@
 //! `plimsoll restore`: puts back kernel settings that a killed run left changed.
 
-use lab_conduct::{Gone, Restoration};
+use lab_host::journal::{Gone, Restoration, restore};
 
 use crate::args::RestoreArgs;
 use crate::commands::print;
@@ -15,7 +15,7 @@ pub(crate) fn run(args: &RestoreArgs) -> Result<Exit, Failure> {
         restored,
         held,
         gone,
-    } = lab_conduct::restore(&folder, Gone::Forget).map_err(|error| failure(&error))?;
+    } = restore(&folder, Gone::Forget).map_err(|error| failure(&error.into()))?;
     for (path, pid) in held {
         say(format_args!(
             "{path} is set by a run that is under way (process {pid}) and stays"

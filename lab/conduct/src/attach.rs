@@ -10,15 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_client::{BaseUrl, Resolve};
+use lab_host::clock::{Stopwatch, pause};
 use lab_study::plan::Plan;
 use lab_study::{AttachSpec, SystemSpec};
 
-use crate::clock::{Stopwatch, pause};
 use crate::command::Runner;
 use crate::output::Output;
 use crate::reach::Reach;
 use crate::scrape::Exporter;
-use crate::search::trials_of;
 use crate::start::{LOOK, Process, Setting, Stop, System, SystemStart};
 use crate::watched::Watched;
 
@@ -29,7 +28,7 @@ const CONNECT: Duration = Duration::from_secs(1);
 
 /// What is wrong with the attached systems of a plan; one sentence each.
 pub(crate) fn check(plan: &Plan) -> Vec<String> {
-    let problems = trials_of(plan).flat_map(|trial| match &trial.system {
+    let problems = plan.every_trial().flat_map(|trial| match &trial.system {
         SystemSpec::Attach(spec) => problems(spec),
         _ => vec![],
     });
@@ -77,7 +76,7 @@ fn unusable(pid: u32) -> Option<String> {
 pub(crate) fn unreachable(plan: &Plan) -> Vec<String> {
     let mut asked = BTreeSet::new();
     let mut problems = Vec::new();
-    for trial in trials_of(plan) {
+    for trial in plan.every_trial() {
         let SystemSpec::Attach(spec) = &trial.system else {
             continue;
         };

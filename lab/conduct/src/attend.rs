@@ -6,16 +6,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lab_driver::Drive;
+use lab_host::HostError;
+use lab_host::cores::{self, Allotment};
+use lab_host::journal::{Gone, restore};
+use lab_host::kernel::Kernel;
 use lab_study::plan::Trial;
 
-use crate::cores::{self, Allotment};
 use crate::course::Conductor;
 use crate::event::{Event, Phase};
-use crate::journal::{Gone, restore};
-use crate::kernel::Kernel;
 use crate::run::{RunRequest, preflight, reached};
 use crate::scratch::Work;
-use crate::search::trials_of;
 use crate::snapshot::Snapshots;
 use crate::start::Stop;
 use crate::{ConductError, masked, system};
@@ -36,10 +36,10 @@ pub enum Attended {
 pub fn first_trial(request: &RunRequest) -> Option<&Trial> {
     let first = request.loaded.study.cells.first();
     let of_first = |trial: &&Trial| Some(&trial.cell) == first;
-    let mut trials = trials_of(&request.plan);
+    let mut trials = request.plan.every_trial();
     trials
         .find(of_first)
-        .or_else(|| trials_of(&request.plan).next())
+        .or_else(|| request.plan.every_trial().next())
 }
 
 /// Starts the system of a trial, in a fresh folder below `request.out`, gives its users their accounts,
@@ -57,7 +57,7 @@ pub fn attend(
     restore(&request.state, Gone::Keep)?;
     preflight(request)?;
     reached(&request.plan)?;
-    let cores = cores::allowed().map_err(ConductError::Cores)?;
+    let cores = cores::allowed().map_err(HostError::Cores)?;
     let mut pinning = Allotment::new(&cores, &request.plan).pinning(trial.host.cpus.as_ref());
     if system::is_attached(&trial.system) {
         pinning.system.clear();

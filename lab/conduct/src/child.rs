@@ -11,13 +11,12 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child as Process, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use lab_host::clock::{Stopwatch, pause};
+use lab_host::cores::Pinned;
+use lab_host::held::Held;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
-
-use crate::clock::{Stopwatch, pause};
-use crate::cores::Pinned;
-use crate::held::Held;
 
 /// Between two looks at a child that was asked to end.
 const LOOK: Duration = Duration::from_millis(5);
@@ -210,7 +209,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::cores;
+    use lab_host::cores;
 
     const DEADLINE: Duration = Duration::from_secs(120);
 

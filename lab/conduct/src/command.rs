@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_client::{Tls, TlsOptions};
+use lab_host::clock::{Stopwatch, pause};
+use lab_host::held::Held;
 use lab_study::{CommandSpec, FilledIn, Ready, StopSignal};
 use nix::sys::signal::Signal;
 use regex::Regex;
 
 use crate::ConductError;
 use crate::child::Child;
-use crate::clock::{Stopwatch, pause};
-use crate::held::Held;
 use crate::http::{Ask, Client};
 use crate::start::{self, End, LOOK, Setting, Starting, Stop, System, SystemStart};
 

@@ -8,12 +8,13 @@ use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use lab_archive::{Pinning, QuietGate, TrialWriter};
+use lab_host::HostError;
+use lab_host::cores::{self, Pinned};
 use lab_study::model::{Level, VARIANT};
 use lab_study::plan::{Plan, Trial};
 use lab_workload::Workload;
 
 use crate::ConductError;
-use crate::cores::{self, Pinned};
 use crate::course::{Beside, Conductor};
 use crate::event::Event;
 use crate::judged::{FailedCheck, Judged};
@@ -189,7 +190,7 @@ impl Side<'_> {
     /// Runs its trial on its half of the cores.
     fn conduct(self, sender: &SyncSender<(bool, Event)>) -> Came {
         let is_left = self.seat.is_left();
-        let _on_its_half = Pinned::to(&self.pinning.generator).map_err(ConductError::Cores)?;
+        let _on_its_half = Pinned::to(&self.pinning.generator).map_err(HostError::Cores)?;
         // Nobody listens only when the run is over.
         let mut events = |event: Event| drop(sender.send((is_left, event)));
         let conductor = Conductor {

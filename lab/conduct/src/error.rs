@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use lab_archive::ArchiveError;
 use lab_driver::DriverError;
-use nix::errno::Errno;
+use lab_host::HostError;
 use thiserror::Error;
 
 use crate::preflight::Problem;
@@ -35,42 +35,9 @@ pub enum ConductError {
     /// The thread that asks another machine's exporter could not be started.
     #[error("the thread that reads the node_exporter could not be started")]
     Scraper(#[source] io::Error),
-    /// The kernel refused a value.
-    #[error("the kernel setting {name} can't be set to `{value}`")]
-    Kernel {
-        /// As the study names it.
-        name: String,
-        /// What was to be written.
-        value: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// A run that is under way has changed the same kernel setting.
-    #[error("{path} is set by a run that is under way (process {pid})")]
-    KernelBusy {
-        /// The file.
-        path: String,
-        /// That run's process.
-        pid: u32,
-    },
-    /// A kernel setting could not be put back. Its journal stays.
-    #[error("{path} can't be put back to `{value}`")]
-    PutBack {
-        /// The file.
-        path: String,
-        /// Its old value.
-        value: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// The journal of changed kernel settings can't be kept or read.
-    #[error("the journal of kernel settings can't be used ({})", path.display())]
-    Journal {
-        /// The file or folder.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    /// What the study changes of the machine can't be changed or put back.
+    #[error(transparent)]
+    Host(#[from] HostError),
     /// The archive can't be written or resumed.
     #[error("the archive failed")]
     Archive(#[from] ArchiveError),
@@ -96,12 +63,6 @@ pub enum ConductError {
         /// Why.
         source: io::Error,
     },
-    /// The kernel refused to tell or set the cores of a thread.
-    #[error("cannot share out the cores")]
-    Cores(#[source] Errno),
-    /// The kernel refused to raise the limit of open files.
-    #[error("cannot raise the limit of open files")]
-    OpenFiles(#[source] io::Error),
     /// The plan has no JSON form: a defect of this program.
     #[error("the plan can't be written")]
     Plan(#[source] serde_json::Error),

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lab_archive::{ErrorExample, OtherProgram, TrialEnd};
+use lab_host::journal::Restored;
 use lab_study::model::Cell;
 use lab_study::plan::LoadSpec;
 
-use crate::journal::Restored;
 use crate::judged::Judged;
 
 /// What happens, in order: (`Restored` | `Gone`)* `RunStarted` (`TrialStarted` `Waiting`* (`Phase` | `SetupProgress` | `Progress` |

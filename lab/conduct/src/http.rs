@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use lab_client::http::{Complete, KeptBody, ResponseReader, Terms};
 use lab_client::{BaseUrl, Tls, tls};
+use lab_host::clock::Stopwatch;
 use rustls::{ClientConnection, StreamOwned};
-
-use crate::clock::Stopwatch;
 
 /// Longest wait for a whole answer of one who is at work.
 pub(crate) const ANSWER: Duration = Duration::from_secs(60);

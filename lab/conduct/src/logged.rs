@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use lab_archive::{EventLine, EventLog, Happening};
+use lab_host::clock::calendar;
 
-use crate::clock::calendar;
 use crate::course::whole_ms;
 use crate::event::{Event, Phase};
 

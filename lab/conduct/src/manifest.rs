@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use lab_archive::{ARCHIVE_SCHEMA, Manifest, PROBE, Pinning};
+use lab_host::clock::calendar;
+use lab_host::machine;
 use lab_study::plan::Plan;
 use lab_study::{Loaded, Workload};
 use sha2::{Digest, Sha256};
-
-use crate::clock::calendar;
-use crate::machine;
 
 /// Of a run in the folder `out`; what was overridden is for the caller to add.
 pub(crate) fn manifest(loaded: &Loaded, plan: &Plan, out: &Path, pinning: &Pinning) -> Manifest {

@@ -4,7 +4,8 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::Stopwatch;
+use lab_host::clock::Stopwatch;
+
 use crate::measuring::LOOK;
 use crate::start::Stop;
 
@@ -108,7 +109,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::clock::pause;
+    use lab_host::clock::pause;
 
     #[test]
     fn both_begin_once_both_are_there() {

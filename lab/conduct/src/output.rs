@@ -9,10 +9,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lab_host::clock::Stopwatch;
 use lab_study::Secrets;
 use nix::fcntl::{FallocateFlags, fallocate};
-
-use crate::clock::Stopwatch;
 
 /// Kept of the beginning, and of the end.
 const KEPT: u64 = 16 << 20;
@@ -163,7 +162,7 @@ mod tests {
         while output.hole_end == KEPT {
             output.thin();
             assert!(began.elapsed() < Duration::from_secs(60), "no hole is made");
-            crate::clock::pause(Duration::from_millis(50));
+            lab_host::clock::pause(Duration::from_millis(50));
         }
         file.sync_all().unwrap();
         let room = file.metadata().unwrap().blocks() * 512;

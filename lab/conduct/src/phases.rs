@@ -9,17 +9,18 @@ use std::time::Duration;
 
 use lab_archive::{RawBaseline, TrialWriter};
 use lab_driver::{Background, Clock, Driver, DriverEvent, WorkerThread};
+use lab_host::clock::{Stopwatch, calendar};
+use lab_host::cores;
 use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::LoadKind;
 
-use crate::clock::{Stopwatch, calendar};
 use crate::course::{Conductor, Facts, Input};
 use crate::event::{Event, Phase};
 use crate::measuring::{LOOK, Measuring, Spans};
 use crate::scrape::{Exporter, Scraper};
 use crate::start::{Stop, System};
 use crate::trial::driver_stop;
-use crate::{ConductError, away, cores, raw, record, surroundings, system};
+use crate::{ConductError, away, raw, record, surroundings, system};
 
 /// A setup that gets no answer for so long has failed.
 const SETUP_SILENCE: Duration = Duration::from_secs(300);

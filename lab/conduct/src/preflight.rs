@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use lab_host::machine::{self, Limits};
 use lab_study::plan::{Plan, Search, Trial};
 
-use crate::machine::{self, Limits};
 use crate::state;
 
 /// Open files beside the users' connections: listeners, the store, the archive, libraries.

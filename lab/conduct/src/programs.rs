@@ -7,15 +7,13 @@ use std::path::Path;
 use lab_study::plan::Plan;
 use lab_study::{Action, CommandSpec, Preparation, SystemSpec};
 
-use crate::search::trials_of;
-
 /// What a trial fills in begins so.
 const FILLED_IN: &str = "{{";
 
 /// Programs and folders of the plan that are not there; one sentence each.
 pub(crate) fn check(plan: &Plan) -> Vec<String> {
     let mut problems: Vec<String> = Vec::new();
-    for trial in trials_of(plan) {
+    for trial in plan.every_trial() {
         let found = match &trial.system {
             SystemSpec::Command(spec) => of_command(spec),
             SystemSpec::Attach(spec) => {

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_archive::QuietGate;
+use lab_host::clock::{Stopwatch, pause};
 use lab_monitor::quiet::{Gate, Limits, Next, Seen, Watch};
 use lab_study::model::checks::{self, MEMORY_PRESSURE, OTHER_PROGRAMS, STOLEN_CPU};
 
-use crate::clock::{Stopwatch, pause};
 use crate::course::whole_ms;
 use crate::event::Event;
 use crate::surroundings::Look;

@@ -7,9 +7,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lab_host::clock::Stopwatch;
 use lab_study::model::Transfer;
-
-use crate::clock::Stopwatch;
 
 /// A pass writes no more than this: beyond it, a longer one tells no more of a disk's rate.
 const MOST_BYTES: u64 = 1 << 30;

@@ -9,8 +9,6 @@ use lab_client::{Identity, Offer, PemFile, Protocol, Tls, TlsOptions};
 use lab_study::plan::Plan;
 use lab_study::{HttpSpec, HttpVersion, ReachSpec, TlsSpec};
 
-use crate::search::trials_of;
-
 /// Largest file of certificates; this machine's own authorities take 200 KB.
 const MAX_PEM_BYTES: u64 = 4 << 20;
 /// What stands in the path of a file that a system makes in its trial.
@@ -90,7 +88,7 @@ fn options(spec: &TlsSpec, scratch: &str) -> Result<TlsOptions, String> {
 /// not there yet.
 pub(crate) fn check(plan: &Plan) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let specs = trials_of(plan).map(|trial| &trial.reach);
+    let specs = plan.every_trial().map(|trial| &trial.reach);
     let there = |spec: &&ReachSpec| {
         let paths = spec.tls.client.iter().flat_map(|(a, b)| [a, b]);
         !paths

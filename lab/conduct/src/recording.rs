@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use lab_archive::{DuetRecord, TRIAL_SCHEMA, TrialEnd, TrialRecord};
+use lab_host::clock::calendar;
+use lab_host::cores;
+use lab_host::machine;
+use lab_host::sysctl;
 use lab_study::plan::LoadKind;
 
-use crate::clock::calendar;
 use crate::course::{Conductor, Facts, whole_ms};
-use crate::sysctl;
-use crate::{cores, machine, record, system};
+use crate::{record, system};
 
 impl Conductor<'_> {
     pub(crate) fn record(&self, facts: Facts, end: TrialEnd) -> TrialRecord {

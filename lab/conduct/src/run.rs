@@ -12,27 +12,28 @@ use std::time::Duration;
 
 use lab_archive::{Happening, Pinning, QuietGate, RunWriter};
 use lab_driver::remote::Elsewhere;
+use lab_host::HostError;
+use lab_host::clock::pause;
+use lab_host::cores::{self, Allotment, Pinned};
+use lab_host::journal::{Gone, restore};
+use lab_host::kernel::{self, Kernel};
+use lab_host::machine;
 use lab_study::plan::{Plan, Trial};
 use lab_study::{Loaded, Secrets, Workload};
 
-use crate::clock::pause;
 use crate::control::Control;
-use crate::cores::{self, Allotment, Pinned};
 use crate::course::Conductor;
 use crate::duet;
 use crate::event::Event;
-use crate::journal::{Gone, restore};
 use crate::judged::{Judge, Judged, Streak};
-use crate::kernel::{self, Kernel};
 use crate::logged::Logged;
-use crate::machine;
 use crate::manifest::manifest;
 use crate::measuring::LOOK;
 use crate::preflight::{self as limits, Problem};
 use crate::quiet::{self, Patience};
 use crate::repeats::Repeats;
 use crate::scratch::{self, Work};
-use crate::search::{self, Searching, trials_of};
+use crate::search::{self, Searching};
 use crate::snapshot::Snapshots;
 use crate::trial::Done;
 use crate::{ConductError, attach, masked, programs, reach, system};
@@ -89,7 +90,7 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     problems.extend(reach::check(&request.plan));
     problems.extend(kernel::check(&request.plan));
     problems.extend(scratch::check(&request.plan));
-    let cores = cores::allowed().map_err(ConductError::Cores)?;
+    let cores = cores::allowed().map_err(HostError::Cores)?;
     problems.extend(cores::check(&request.plan, &cores));
     if request.elsewhere.is_some() && request.plan.question.duet {
         let both =
@@ -163,19 +164,23 @@ fn run_all(
     if !request.resume {
         reached(&request.plan)?;
     }
-    machine::raise_open_files().map_err(ConductError::OpenFiles)?;
-    let cores = cores::allowed().map_err(ConductError::Cores)?;
+    machine::raise_open_files().map_err(HostError::OpenFiles)?;
+    let cores = cores::allowed().map_err(HostError::Cores)?;
     let allotment = Allotment::new(&cores, &request.plan);
     let halves = cores::halves(&cores, &cores::siblings).filter(|_| request.plan.question.duet);
     let mut pinning = match &halves {
         Some(halves) => cores::both(halves),
         None => allotment.pinning(None),
     };
-    if trials_of(&request.plan).all(|trial| system::is_attached(&trial.system)) {
+    if request
+        .plan
+        .every_trial()
+        .all(|trial| system::is_attached(&trial.system))
+    {
         not_pinned(&mut pinning);
     }
     let archive = open(request, secrets, &shown(&pinning, request))?;
-    let _on_generator_cores = Pinned::to(&pinning.generator).map_err(ConductError::Cores)?;
+    let _on_generator_cores = Pinned::to(&pinning.generator).map_err(HostError::Cores)?;
     let run = Run {
         request,
         secrets,
@@ -203,13 +208,14 @@ fn run_all(
     log.put(Happening::RunEnded {
         interrupted: outcome.as_ref().map_or(true, |outcome| outcome.interrupted),
     });
-    run.kernel.finish().and(outcome)
+    let put_back = run.kernel.finish();
+    put_back.map_err(ConductError::from).and(outcome)
 }
 
 /// A folder for trials in each storage of the plan.
 fn work(request: &RunRequest) -> Result<BTreeMap<Option<String>, Work>, ConductError> {
     let mut work = BTreeMap::new();
-    for trial in trials_of(&request.plan) {
+    for trial in request.plan.every_trial() {
         let storage = &trial.host.storage;
         if work.contains_key(storage) {
             continue;
@@ -425,7 +431,7 @@ impl Run<'_> {
         events: &mut dyn FnMut(Event),
     ) {
         let expected = searching.expected();
-        let each: Duration = trials_of(plan).next().map_or(Duration::ZERO, length);
+        let each: Duration = plan.every_trial().next().map_or(Duration::ZERO, length);
         events(Event::RunStarted {
             dir: self.archive.dir().to_path_buf(),
             trials: count(expected.max(plan.trials.len())),
@@ -564,7 +570,7 @@ impl Run<'_> {
             // What is left is removed by a resume as well; here it would only look unfinished.
             let _ = self.archive.discard(trial.id);
         }
-        let Some(done) = put_back.and(done)? else {
+        let Some(done) = put_back.map_err(ConductError::from).and(done)? else {
             return Ok(None);
         };
         Ok(Some(self.done(trial.id, done, judge, events)))

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use lab_client::Tls;
 use lab_driver::{BaseUrl, Clock};
+use lab_host::clock::pause;
 
-use crate::clock::pause;
 use crate::http::{Ask, Client};
 
 /// It is asked this often; an answer costs its machine some ten milliseconds.

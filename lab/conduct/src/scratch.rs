@@ -11,11 +11,10 @@ use lab_study::plan::Plan;
 use nix::unistd::{AccessFlags, access};
 
 use crate::ConductError;
-use crate::search::trials_of;
 
 /// Folders that a study names for its data and that can't be used; one sentence each.
 pub(crate) fn check(plan: &Plan) -> Vec<String> {
-    let storages = trials_of(plan).filter_map(|t| t.host.storage.as_deref());
+    let storages = plan.every_trial().filter_map(|t| t.host.storage.as_deref());
     let problem = |path: &str| {
         let usable = fs::metadata(path).and_then(|meta| {
             if !meta.is_dir() {

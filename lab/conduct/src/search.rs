@@ -8,12 +8,6 @@ use lab_stats::search::{Judgement, Next, Rules, Tried};
 use lab_study::plan::{Plan, Trial};
 use lab_workload::timing;
 
-/// All trials that a plan knows: those chosen, and those that a search begins with.
-pub(crate) fn trials_of(plan: &Plan) -> impl Iterator<Item = &Trial> {
-    let searched = plan.search.iter().flat_map(|search| &search.cells);
-    plan.trials.iter().chain(searched)
-}
-
 /// A search under way.
 #[derive(Debug)]
 pub(crate) struct Searching {

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab_driver::BaseUrl;
+use lab_host::clock::{Stopwatch, pause};
+use lab_host::held::Held;
 use lab_monitor::Hold;
 use lab_study::{Preparation, ReachSpec, SystemSpec};
 use nix::sys::signal::Signal;
 
 use crate::ConductError;
 use crate::child::Child;
-use crate::clock::{Stopwatch, pause};
-use crate::held::Held;
 use crate::output::Output;
 use crate::reach::Reach;
 use crate::scratch::Scratch;

@@ -7,16 +7,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use lab_archive::{Circumstances, Clocks, OtherProgram, StartingState, Throttled, Used};
+use lab_host::clock::{Stopwatch, wall_ms};
+use lab_host::sysctl;
 use lab_monitor::{ListenFailures, Programs, Roots, Throttling};
 use lab_study::plan::Plan;
 use lab_study::{Secrets, SystemSpec};
 
-use crate::clock::{Stopwatch, wall_ms};
 use crate::measuring::Peaks;
 use crate::scratch::Scratch;
-use crate::search::trials_of;
 use crate::start::System;
-use crate::sysctl;
 
 /// Programs that a record names.
 const BUSIEST: usize = 3;
@@ -80,7 +79,7 @@ pub(crate) fn starting_state(
 }
 
 fn kernel_settings(plan: &Plan) -> BTreeMap<String, String> {
-    let touched = trials_of(plan).flat_map(|trial| &trial.host.kernel);
+    let touched = plan.every_trial().flat_map(|trial| &trial.host.kernel);
     let touched = touched.map(|setting| (setting.name.clone(), setting.path.as_str()));
     let fixed = KERNEL_SETTINGS.map(|path| (name(path), path));
     touched

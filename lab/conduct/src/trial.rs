@@ -8,9 +8,10 @@ use std::time::Duration;
 use lab_archive::{TrialEnd, TrialWriter};
 use lab_driver::remote::Generators;
 use lab_driver::{Drive, DriveSummary, Driver, DriverError, DriverEvent, Part};
+use lab_host::clock::Stopwatch;
+use lab_host::machine;
 use lab_study::plan::LoadKind;
 
-use crate::clock::Stopwatch;
 use crate::command::Runner;
 use crate::course::{Conductor, Facts};
 use crate::event::{Event, Phase};
@@ -20,7 +21,7 @@ use crate::provision::Preparing;
 use crate::scratch::Scratch;
 use crate::start::{Stop, System, SystemStart, UserExtra};
 use crate::surroundings::{Look, Surroundings};
-use crate::{ConductError, away, machine, masked, output, state, system};
+use crate::{ConductError, away, masked, output, state, system};
 
 /// Events that may wait for the conductor.
 const QUEUE: usize = 64;

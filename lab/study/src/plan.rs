@@ -230,6 +230,12 @@ fn workload_of(study: &Study, parameters: &Cell, speed: f64) -> Result<Workload,
 }
 
 impl Plan {
+    /// All trials that the plan knows: those chosen, and those that a search begins with.
+    pub fn every_trial(&self) -> impl Iterator<Item = &Trial> {
+        let searched = self.search.iter().flat_map(|search| &search.cells);
+        self.trials.iter().chain(searched)
+    }
+
     /// The study's secrets, with what became of them in the cells of this plan.
     #[must_use]
     pub fn secrets(&self, of_study: &Secrets) -> Secrets {

@@ -237,6 +237,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-archive",
             "lab-client",
             "lab-driver",
+            "lab-host",
             "lab-monitor",
             "lab-stats",
             "lab-study",
@@ -244,6 +245,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-draft", &[]),
+    ("lab-host", &["lab-archive", "lab-monitor", "lab-study"]),
     ("lab-import", &["lab-draft", "lab-workload"]),
     ("lab-driver", &["lab-client", "lab-stats", "lab-workload"]),
     (
@@ -308,6 +310,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-export",
             "lab-fleet",
             "lab-history",
+            "lab-host",
             "lab-import",
             "lab-live",
             "lab-monitor",

@@ -16,13 +16,6 @@ const CRATE_LINES: usize = 9_000;
 /// Functions that may be longer, as `file: name`, each with its reason.
 const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
-/// Crates that may be larger for now, up to so many lines, and where they will be cut.
-const LARGE_CRATES: &[(&str, usize, &str)] = &[(
-    "lab/conduct",
-    9_300,
-    "the calibration of the generator is a crate of its own to come",
-)];
-
 #[test]
 fn no_source_file_holds_more_than_one_idea() {
     let offenders: Vec<String> = files(".rs")
@@ -82,17 +75,10 @@ fn no_crate_is_larger_than_a_person_holds_in_mind() {
     let offenders: Vec<String> = folders
         .iter()
         .zip(sums)
-        .filter(|(folder, lines)| *lines > most_lines(&show(folder)))
+        .filter(|(_, lines)| *lines > CRATE_LINES)
         .map(|(folder, lines)| format!("{} has {lines} lines", show(folder)))
         .collect();
     complain("cut crates of over 9,000 lines of source", &offenders);
-}
-
-fn most_lines(crate_folder: &str) -> usize {
-    let listed = LARGE_CRATES
-        .iter()
-        .find(|(name, _, _)| *name == crate_folder);
-    listed.map_or(CRATE_LINES, |(_, lines, _)| *lines)
 }
 
 /// Lines of a file that are no inline tests; files of tests have none.

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
+use lab_host::clock::Stopwatch;
 use lab_monitor::{Monitor, MonitorSpec};
-
-use crate::clock::Stopwatch;
 
 /// Samples that the monitor is timed over.
 const SAMPLES: u32 = 100;

@@ -12,20 +12,20 @@ use procfs::{FromRead, Meminfo};
 
 /// What a machine can hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// Open files of one process, the most that may be asked for.
-    pub(crate) open_files: u64,
+    pub open_files: u64,
     /// Ports for outgoing connections to one server.
-    pub(crate) ports: u64,
+    pub ports: u64,
     /// Memory that can be had without swapping.
-    pub(crate) memory_bytes: u64,
+    pub memory_bytes: u64,
     /// Free space for the run's folder.
-    pub(crate) disk_bytes: u64,
+    pub disk_bytes: u64,
 }
 
 impl Limits {
     /// Reads them. What can't be read limits nothing.
-    pub(crate) fn read(run: &Path) -> Self {
+    pub fn read(run: &Path) -> Self {
         let open_files = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(_, hard)| hard);
         Self {
             open_files,
@@ -37,12 +37,12 @@ impl Limits {
 }
 
 /// Ports for outgoing connections.
-pub(crate) fn ports() -> Option<u64> {
+pub fn ports() -> Option<u64> {
     port_count(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?)
 }
 
 /// Files that this process has open.
-pub(crate) fn own_open_files() -> usize {
+pub fn own_open_files() -> usize {
     fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
@@ -58,7 +58,7 @@ fn memory() -> Option<Meminfo> {
 }
 
 /// Space for this user in the folder, or in the nearest one above that is there.
-pub(crate) fn free_bytes(dir: &Path) -> Option<u64> {
+pub fn free_bytes(dir: &Path) -> Option<u64> {
     let found = statvfs(&existing(dir)?).ok()?;
     Some(
         found
@@ -74,7 +74,7 @@ fn existing(dir: &Path) -> Option<PathBuf> {
 }
 
 /// Lets this process, and with it the system under test, open as many files as it may.
-pub(crate) fn raise_open_files() -> io::Result<()> {
+pub fn raise_open_files() -> io::Result<()> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft < hard {
         setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
@@ -83,7 +83,7 @@ pub(crate) fn raise_open_files() -> io::Result<()> {
 }
 
 /// The machine as the archive describes it; `run` is the folder that the data goes to.
-pub(crate) fn environment(run: &Path, pinning: Pinning) -> Environment {
+pub fn environment(run: &Path, pinning: Pinning) -> Environment {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -129,7 +129,7 @@ fn os_name(release: &str) -> String {
 }
 
 /// The file system of the mount that the folder is below.
-pub(crate) fn filesystem(dir: &Path) -> Option<String> {
+pub fn filesystem(dir: &Path) -> Option<String> {
     let dir = existing(dir)?;
     let mounts = MountInfos::from_file("/proc/self/mountinfo").ok()?;
     // Of two mounts on the same folder the later one counts.

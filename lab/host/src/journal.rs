@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ConductError;
+use crate::HostError;
 use crate::clock::{Stopwatch, pause};
 use crate::sysctl::{read, same, write};
 
@@ -26,18 +26,18 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The old value of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// The file that is changed.
-    pub(crate) path: String,
+    pub path: String,
     /// The file that the old value is written to; for the most part the same.
-    pub(crate) restore: String,
+    pub restore: String,
     /// The value before the change.
-    pub(crate) old: String,
+    pub old: String,
 }
 
 impl Entry {
-    fn failed(&self, source: io::Error) -> ConductError {
-        ConductError::PutBack {
+    fn failed(&self, source: io::Error) -> HostError {
+        HostError::PutBack {
             path: self.restore.clone(),
             value: self.old.clone(),
             source,
@@ -89,7 +89,7 @@ pub enum Gone {
 
 /// The journal of this process's changes. Dropped, the old values are put back.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub struct Journal {
     path: PathBuf,
     entries: Vec<Entry>,
     /// Open, and so locked.
@@ -99,13 +99,13 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Writes it to the disk. A setting that a run under way has changed is refused.
-    pub(crate) fn begin(state: &Path, entries: Vec<Entry>) -> Result<Self, ConductError> {
+    pub fn begin(state: &Path, entries: Vec<Entry>) -> Result<Self, HostError> {
         let folder = Folder::open(state)?;
         let _turn = folder.turn()?;
         for other in folder.journals()? {
             for held in &other.record.entries {
                 if entries.iter().any(|mine| mine.path == held.path) {
-                    return Err(ConductError::KernelBusy {
+                    return Err(HostError::KernelBusy {
                         path: held.path.clone(),
                         pid: other.record.pid,
                     });
@@ -130,7 +130,7 @@ impl Journal {
     }
 
     /// Puts the old values back, the last change first.
-    pub(crate) fn put_back(&self) -> Result<(), ConductError> {
+    pub fn put_back(&self) -> Result<(), HostError> {
         let done = put_back(&self.entries)?;
         match done.gone.first() {
             None => Ok(()),
@@ -139,12 +139,12 @@ impl Journal {
     }
 
     /// Puts the old values back and removes the journal.
-    pub(crate) fn finish(mut self) -> Result<(), ConductError> {
+    pub fn finish(mut self) -> Result<(), HostError> {
         self.end()
     }
 
     /// A journal whose values can't be put back stays, for another try.
-    fn end(&mut self) -> Result<(), ConductError> {
+    fn end(&mut self) -> Result<(), HostError> {
         if !self.done {
             self.done = true;
             self.put_back()?;
@@ -167,7 +167,7 @@ impl Drop for Journal {
 /// # Errors
 /// A journal that can't be read, and values that can't be written; the journal then stays. A file that
 /// is gone is no error, lest nothing could be run any more.
-pub fn restore(state: &Path, gone: Gone) -> Result<Restoration, ConductError> {
+pub fn restore(state: &Path, gone: Gone) -> Result<Restoration, HostError> {
     let mut done = Restoration::default();
     if !state.join("kernel").exists() {
         return Ok(done);
@@ -214,7 +214,7 @@ struct PutBack<'a> {
 
 /// Puts values back, the last change first. One that fails does not keep the others from being put
 /// back.
-fn put_back(entries: &[Entry]) -> Result<PutBack<'_>, ConductError> {
+fn put_back(entries: &[Entry]) -> Result<PutBack<'_>, HostError> {
     let (mut changed, mut gone) = (Vec::new(), Vec::new());
     let mut failure = None;
     for entry in entries.iter().rev() {
@@ -247,10 +247,10 @@ fn boot() -> io::Result<String> {
 }
 
 /// Removes a file so that it stays removed.
-fn remove(path: &Path) -> Result<(), ConductError> {
+fn remove(path: &Path) -> Result<(), HostError> {
     let folder = path.parent().unwrap_or(path);
     let removed = fs::remove_file(path).and_then(|()| File::open(folder)?.sync_all());
-    removed.map_err(|source| ConductError::Journal {
+    removed.map_err(|source| HostError::Journal {
         path: path.to_path_buf(),
         source,
     })
@@ -268,7 +268,7 @@ struct Found {
 }
 
 impl Folder {
-    fn open(state: &Path) -> Result<Self, ConductError> {
+    fn open(state: &Path) -> Result<Self, HostError> {
         let folder = Self(state.join("kernel"));
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(&folder.0);
@@ -276,15 +276,15 @@ impl Folder {
         Ok(folder)
     }
 
-    fn error(&self, source: io::Error) -> ConductError {
-        ConductError::Journal {
+    fn error(&self, source: io::Error) -> HostError {
+        HostError::Journal {
             path: self.0.clone(),
             source,
         }
     }
 
     /// Keeps others from beginning or cleaning up meanwhile.
-    fn turn(&self) -> Result<File, ConductError> {
+    fn turn(&self) -> Result<File, HostError> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
         let file = options
@@ -319,7 +319,7 @@ impl Folder {
     }
 
     /// All journals, with the lock of those that nobody holds.
-    fn journals(&self) -> Result<Vec<Found>, ConductError> {
+    fn journals(&self) -> Result<Vec<Found>, HostError> {
         let mut found = Vec::new();
         let entries = fs::read_dir(&self.0).map_err(|source| self.error(source))?;
         for entry in entries.flatten() {
@@ -333,8 +333,8 @@ impl Folder {
 }
 
 /// The journal in a file; `None` where its run has just ended.
-fn found(path: &Path) -> Result<Option<Found>, ConductError> {
-    let error = |source: io::Error| ConductError::Journal {
+fn found(path: &Path) -> Result<Option<Found>, HostError> {
+    let error = |source: io::Error| HostError::Journal {
         path: path.to_path_buf(),
         source,
     };
@@ -427,10 +427,7 @@ mod tests {
         assert_eq!(held.held, [(a.path.clone(), pid)]);
         assert_eq!(read(&a.path).unwrap(), "0", "a live run's setting stays");
         let refused = Journal::begin(&state, vec![b, a.clone()]).unwrap_err();
-        assert!(
-            matches!(refused, ConductError::KernelBusy { .. }),
-            "{refused}"
-        );
+        assert!(matches!(refused, HostError::KernelBusy { .. }), "{refused}");
         leave(journal);
         let done = restore(&state, Gone::Keep).unwrap().restored;
         let expected = Restored {
@@ -468,7 +465,7 @@ mod tests {
         fs::remove_file(&b.path).unwrap();
         fs::create_dir(&b.path).unwrap();
         let error = restore(&state, Gone::Keep).unwrap_err();
-        assert!(matches!(error, ConductError::PutBack { .. }), "{error}");
+        assert!(matches!(error, HostError::PutBack { .. }), "{error}");
         assert_eq!(read(&a.path).unwrap(), "1");
         fs::remove_dir(&b.path).unwrap();
         fs::write(&b.path, "9").unwrap();
@@ -485,7 +482,7 @@ mod tests {
         write(&a.path, "0").unwrap();
         fs::remove_file(&b.path).unwrap();
         let error = journal.put_back().unwrap_err();
-        assert!(matches!(error, ConductError::PutBack { .. }), "{error}");
+        assert!(matches!(error, HostError::PutBack { .. }), "{error}");
         leave(journal);
         write(&a.path, "0").unwrap();
         let done = restore(&state, Gone::Keep).unwrap();

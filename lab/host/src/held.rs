@@ -29,7 +29,7 @@ const FIRST_VERSION: [&str; 4] = ["freezer", "pids", "name=systemd", "cpuacct"];
 
 /// A system's processes.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub struct Held {
     hold: Hold,
     value: String,
     roots: Roots,
@@ -37,7 +37,7 @@ pub(crate) struct Held {
 
 impl Held {
     /// In a control group, if one can be made; `with_group` is false in tests only.
-    pub(crate) fn new(with_group: bool) -> Self {
+    pub fn new(with_group: bool) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let value = format!("{}-{number}", std::process::id());
@@ -58,12 +58,12 @@ impl Held {
     }
 
     /// Marks what is to be held.
-    pub(crate) fn mark(&self, command: &mut Command) {
+    pub fn mark(&self, command: &mut Command) {
         command.env(MARK, &self.value);
     }
 
     /// Takes in a process that has just started, with what it may have started already.
-    pub(crate) fn take(&self, pid: u32) {
+    pub fn take(&self, pid: u32) {
         let Some(folder) = &self.hold.cgroup else {
             return;
         };
@@ -91,17 +91,18 @@ impl Held {
         }
     }
 
-    pub(crate) fn hold(&self) -> &Hold {
+    /// What tells its counters apart from others'.
+    pub fn hold(&self) -> &Hold {
         &self.hold
     }
 
     /// The processes that live.
-    pub(crate) fn members(&self) -> Vec<i32> {
+    pub fn members(&self) -> Vec<i32> {
         self.hold.members(&self.roots)
     }
 
     /// Asks those to end that no other of them has started: they look after theirs.
-    pub(crate) fn ask(&self, signal: Signal) {
+    pub fn ask(&self, signal: Signal) {
         let members = self.members();
         for pid in &members {
             let parent = procfs::process::Process::new(*pid).and_then(|process| process.stat());
@@ -114,7 +115,7 @@ impl Held {
 
     /// Kills what lives; true when nothing does any more. A kernel from 5.14 on kills a group at once;
     /// elsewhere what is forked meanwhile is for the next call.
-    pub(crate) fn kill(&self) -> bool {
+    pub fn kill(&self) -> bool {
         let members = self.members();
         if members.is_empty() {
             return true;
@@ -136,7 +137,7 @@ impl Held {
 
     /// Puts threads back on cores that they left: a child begins on those of its parent, and may choose
     /// others. How many did.
-    pub(crate) fn keep_on(&self, cores: &[u32]) -> usize {
+    pub fn keep_on(&self, cores: &[u32]) -> usize {
         let mut wanted = CpuSet::new();
         for core in cores {
             // One that is not there can't be set; then it isn't left either.
@@ -161,7 +162,7 @@ impl Held {
     }
 
     /// For a guard that outlives this process: the group's folder, or nothing, and the mark.
-    pub(crate) fn words(&self) -> [String; 2] {
+    pub fn words(&self) -> [String; 2] {
         let folder = self.hold.cgroup.as_ref();
         let folder = folder.map_or_else(String::new, |folder| folder.display().to_string());
         [folder, self.hold.mark.clone()]

@@ -11,9 +11,8 @@ use std::path::Path;
 use lab_study::KernelSetting;
 use lab_study::plan::Plan;
 
-use crate::ConductError;
+use crate::HostError;
 use crate::journal::{Entry, Journal};
-use crate::search::trials_of;
 use crate::sysctl::{read, write};
 
 /// Pairs of which the kernel keeps only one, the other being 0: setting one clears the other, and
@@ -28,13 +27,13 @@ const EITHER: [(&str, &str); 2] = [
 
 /// The kernel settings of a run. Dropped, the old values are put back.
 #[derive(Debug)]
-pub(crate) struct Kernel {
+pub struct Kernel {
     /// `None` where the plan sets nothing.
     journal: Option<Journal>,
 }
 
 /// What can't be set here, with the cause; one sentence per file.
-pub(crate) fn check(plan: &Plan) -> Vec<String> {
+pub fn check(plan: &Plan) -> Vec<String> {
     let mut problems: BTreeMap<&str, String> = BTreeMap::new();
     for setting in settings(plan) {
         if let Err(cause) = usable(&setting.path) {
@@ -48,7 +47,7 @@ pub(crate) fn check(plan: &Plan) -> Vec<String> {
 impl Kernel {
     /// Journals the old values of all that the plan sets, then tries each of its values once, so
     /// that one which the kernel refuses ends the run before its first trial.
-    pub(crate) fn begin(state: &Path, plan: &Plan) -> Result<Self, ConductError> {
+    pub fn begin(state: &Path, plan: &Plan) -> Result<Self, HostError> {
         let mut entries: Vec<Entry> = Vec::new();
         for setting in settings(plan) {
             if entries.iter().all(|entry| entry.path != setting.path) {
@@ -72,10 +71,7 @@ impl Kernel {
     }
 
     /// Applies the settings of a trial. The values in force by name, as the kernel tells them.
-    pub(crate) fn apply(
-        &self,
-        settings: &[KernelSetting],
-    ) -> Result<BTreeMap<String, String>, ConductError> {
+    pub fn apply(&self, settings: &[KernelSetting]) -> Result<BTreeMap<String, String>, HostError> {
         let mut in_force = BTreeMap::new();
         for setting in settings {
             apply(setting)?;
@@ -88,7 +84,7 @@ impl Kernel {
     }
 
     /// Puts the old values back; the journal stays for the next trial.
-    pub(crate) fn put_back(&self) -> Result<(), ConductError> {
+    pub fn put_back(&self) -> Result<(), HostError> {
         match &self.journal {
             Some(journal) => journal.put_back(),
             None => Ok(()),
@@ -96,7 +92,7 @@ impl Kernel {
     }
 
     /// Puts the old values back and ends the journal.
-    pub(crate) fn finish(mut self) -> Result<(), ConductError> {
+    pub fn finish(mut self) -> Result<(), HostError> {
         match self.journal.take() {
             Some(journal) => journal.finish(),
             None => Ok(()),
@@ -105,11 +101,11 @@ impl Kernel {
 }
 
 fn settings(plan: &Plan) -> impl Iterator<Item = &KernelSetting> {
-    trials_of(plan).flat_map(|trial| &trial.host.kernel)
+    plan.every_trial().flat_map(|trial| &trial.host.kernel)
 }
 
 /// The old value, with that of the file which changes along.
-fn entry(setting: &KernelSetting) -> Result<Entry, ConductError> {
+fn entry(setting: &KernelSetting) -> Result<Entry, HostError> {
     let read = |path: &str| read(path).map_err(|source| refused(setting, source));
     let along = EITHER
         .iter()
@@ -131,12 +127,12 @@ fn entry(setting: &KernelSetting) -> Result<Entry, ConductError> {
     })
 }
 
-fn apply(setting: &KernelSetting) -> Result<(), ConductError> {
+fn apply(setting: &KernelSetting) -> Result<(), HostError> {
     write(&setting.path, &setting.value).map_err(|source| refused(setting, source))
 }
 
-fn refused(setting: &KernelSetting, source: io::Error) -> ConductError {
-    ConductError::Kernel {
+fn refused(setting: &KernelSetting, source: io::Error) -> HostError {
+    HostError::Kernel {
         name: setting.name.clone(),
         value: setting.value.clone(),
         source,

@@ -8,7 +8,7 @@ const MAX_BYTES: u64 = 64 << 10;
 
 /// The value of a file: its text, or the word in brackets where it lists the choices
 /// (`always [madvise] never`).
-pub(crate) fn read(path: &str) -> io::Result<String> {
+pub fn read(path: &str) -> io::Result<String> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)?
         .take(MAX_BYTES)
@@ -32,7 +32,7 @@ fn put(path: &str, value: &str) -> io::Result<()> {
 }
 
 /// Writes a value where it differs.
-pub(crate) fn write(path: &str, value: &str) -> io::Result<()> {
+pub fn write(path: &str, value: &str) -> io::Result<()> {
     if same(&read(path)?, value) {
         return Ok(());
     }
@@ -40,7 +40,7 @@ pub(crate) fn write(path: &str, value: &str) -> io::Result<()> {
 }
 
 /// The kernel separates numbers by tabs, people by blanks.
-pub(crate) fn same(a: &str, b: &str) -> bool {
+pub fn same(a: &str, b: &str) -> bool {
     a.split_ascii_whitespace().eq(b.split_ascii_whitespace())
 }
 

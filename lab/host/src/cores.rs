@@ -11,10 +11,8 @@ use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-use crate::search::trials_of;
-
 /// Cores that this process may use, in order.
-pub(crate) fn allowed() -> Result<Vec<u32>, Errno> {
+pub fn allowed() -> Result<Vec<u32>, Errno> {
     let set = sched_getaffinity(Pid::from_raw(0))?;
     let cores = (0..CpuSet::count()).filter(|core| set.is_set(*core).unwrap_or(false));
     Ok(cores.filter_map(|core| u32::try_from(core).ok()).collect())
@@ -22,7 +20,7 @@ pub(crate) fn allowed() -> Result<Vec<u32>, Errno> {
 
 /// How the cores are shared out in a run.
 #[derive(Debug)]
-pub(crate) struct Allotment {
+pub struct Allotment {
     generator: Vec<u32>,
     /// Those of the system, the ones that it shares with the generator last.
     pool: Vec<u32>,
@@ -30,7 +28,7 @@ pub(crate) struct Allotment {
 
 impl Allotment {
     /// Shares `cores` out so that every trial of the plan has what it asks for.
-    pub(crate) fn new(cores: &[u32], plan: &Plan) -> Self {
+    pub fn new(cores: &[u32], plan: &Plan) -> Self {
         let wants: Vec<&Cpus> = wants(plan).map(|(_, cpus)| cpus).collect();
         let listed = |core: &u32| {
             let has = |cpus: &&Cpus| matches!(cpus, Cpus::List(list) if list.contains(core));
@@ -55,7 +53,7 @@ impl Allotment {
     }
 
     /// The cores of both sides in a trial.
-    pub(crate) fn pinning(&self, cpus: Option<&Cpus>) -> Pinning {
+    pub fn pinning(&self, cpus: Option<&Cpus>) -> Pinning {
         let own = self.pool.len() - self.generator.len();
         let take = |count: usize| self.pool.iter().copied().take(count).collect();
         let mut system: Vec<u32> = match cpus {
@@ -76,7 +74,7 @@ impl Allotment {
 /// The halves of `cores` for the two trials of a duet, left and right: as many cores on each side, and
 /// where there are two physical ones, none of them on both. `siblings` are the threads of a core's
 /// physical one. `None` of a single core.
-pub(crate) fn halves(cores: &[u32], siblings: &dyn Fn(u32) -> Vec<u32>) -> Option<[Pinning; 2]> {
+pub fn halves(cores: &[u32], siblings: &dyn Fn(u32) -> Vec<u32>) -> Option<[Pinning; 2]> {
     let mut physical: Vec<Vec<u32>> = Vec::new();
     for core in cores {
         let threads = siblings(*core);
@@ -108,7 +106,7 @@ fn half_of(cores: &[u32]) -> Pinning {
 }
 
 /// What a duet uses in all.
-pub(crate) fn both([left, right]: &[Pinning; 2]) -> Pinning {
+pub fn both([left, right]: &[Pinning; 2]) -> Pinning {
     Pinning {
         generator: [&left.generator[..], &right.generator].concat(),
         system: [&left.system[..], &right.system].concat(),
@@ -117,7 +115,7 @@ pub(crate) fn both([left, right]: &[Pinning; 2]) -> Pinning {
 }
 
 /// The threads of a core's physical one, itself among them; it alone where the kernel doesn't tell.
-pub(crate) fn siblings(core: u32) -> Vec<u32> {
+pub fn siblings(core: u32) -> Vec<u32> {
     let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let range = |part: &str| {
@@ -129,11 +127,12 @@ pub(crate) fn siblings(core: u32) -> Vec<u32> {
 }
 
 fn wants(plan: &Plan) -> impl Iterator<Item = (u32, &Cpus)> {
-    trials_of(plan).filter_map(|trial| Some((trial.id, trial.host.cpus.as_ref()?)))
+    plan.every_trial()
+        .filter_map(|trial| Some((trial.id, trial.host.cpus.as_ref()?)))
 }
 
 /// Trials that want cores which are not there; a sentence for the first one of each kind.
-pub(crate) fn check(plan: &Plan, cores: &[u32]) -> Vec<String> {
+pub fn check(plan: &Plan, cores: &[u32]) -> Vec<String> {
     let mut problems: Vec<(&Cpus, String)> = Vec::new();
     for (id, cpus) in wants(plan) {
         let missing = match cpus {
@@ -163,7 +162,7 @@ pub(crate) fn check(plan: &Plan, cores: &[u32]) -> Vec<String> {
 }
 
 /// `core 1`, `cores 0, 1`.
-pub(crate) fn words(cores: &[u32]) -> String {
+pub fn words(cores: &[u32]) -> String {
     let list: Vec<String> = cores.iter().map(u32::to_string).collect();
     let word = if cores.len() == 1 { "core" } else { "cores" };
     format!("{word} {}", list.join(", "))
@@ -172,12 +171,16 @@ pub(crate) fn words(cores: &[u32]) -> String {
 /// The calling thread on some cores until this is dropped. Threads and processes that it starts
 /// meanwhile begin there; that is how a child is pinned before its first instruction.
 #[derive(Debug)]
-pub(crate) struct Pinned {
+pub struct Pinned {
     before: CpuSet,
 }
 
 impl Pinned {
-    pub(crate) fn to(cores: &[u32]) -> Result<Self, Errno> {
+    /// Puts the calling thread on these cores.
+    ///
+    /// # Errors
+    /// The kernel's, of a core that isn't there or isn't this process's.
+    pub fn to(cores: &[u32]) -> Result<Self, Errno> {
         let this_thread = Pid::from_raw(0);
         let before = sched_getaffinity(this_thread)?;
         let mut set = CpuSet::new();
