@@ -6,8 +6,9 @@ use nix::time::{ClockId, clock_gettime};
 
 /// What no run is too slow with.
 const BASE_TIME: Duration = Duration::from_millis(200);
-/// What a byte may take on top, in a program that is watched by a fuzzer.
-const TIME_PER_BYTE: Duration = Duration::from_micros(20);
+/// What a byte may take on top, in a program that is watched by a fuzzer, beside others. What takes longer the
+/// longer the input is takes many times that.
+const TIME_PER_BYTE: Duration = Duration::from_micros(40);
 
 /// What a run took.
 #[derive(Debug, Clone, Copy)]

@@ -30,27 +30,41 @@ mod template;
 
 use crate::Target;
 
+/// What captures from an answer may take whatever its length: texts of elements within each other are kept for
+/// each, up to 8 MiB together, in texts that grow by doubling, and once more as they are handed on.
+const CAPTURED_BYTES: usize = 3 * (8 << 20);
+
 pub(crate) const ALL: &[Target] = &[
     Target::new("archive", archive::run).base(256 << 10),
     Target::new("calendar_icalendar", calendar_icalendar::run),
     Target::new("calendar_json", calendar_json::run),
     Target::new("changes", changes::run),
-    // What decompressors keep, and what they may make of anything.
-    Target::new("content_coding", content_coding::run).base(12 << 20),
+    // The largest window of brotli, 16 MiB, which a stream of a few bytes asks for; and what decompressors may
+    // make of anything.
+    Target::new("content_coding", content_coding::run).base(18 << 20),
     Target::new("database_address", database_address::run),
     Target::new("documents", documents::run),
     Target::new("exporter", exporter::run),
     Target::new("fleet_messages", fleet_messages::run),
     Target::new("generator_messages", generator_messages::run),
     Target::new("http_events", http_events::run),
-    Target::new("http_html", http_html::run).times(512),
+    // An open element, of three bytes, has a value, an entry in two lists, and what awaits its end.
+    Target::new("http_html", http_html::run)
+        .base(CAPTURED_BYTES)
+        .times(160),
     Target::new("http_response", http_response::run),
-    Target::new("http_xml", http_xml::run).times(256),
-    Target::new("import", import::run),
+    Target::new("http_xml", http_xml::run).base(CAPTURED_BYTES),
+    // What it makes of a text is loaded, which costs as much for each of its bytes as `study_file`.
+    Target::new("import", import::run)
+        .base(512 << 10)
+        .times(512),
     Target::new("lookup_json", lookup_json::run),
     Target::new("lookup_xml", lookup_xml::run),
     Target::new("mail_files", mail_files::run),
-    Target::new("mail_html", mail_html::run).base(128 << 10),
+    // An attribute, of two bytes, has a name and a value of 48, in lists that double.
+    Target::new("mail_html", mail_html::run)
+        .base(128 << 10)
+        .times(128),
     Target::new("mail_json", mail_json::run),
     Target::new("mail_message", mail_message::run).times(128),
     Target::new("proxy_header", proxy_header::run),

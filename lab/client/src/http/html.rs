@@ -53,8 +53,14 @@ pub fn values(body: &[u8], path: &HtmlPath) -> Result<Vec<String>, String> {
 /// Without what stands for letters, and each stretch of white space as one space.
 fn plain(text: &str) -> String {
     let decoded = decode_html_entities(text);
-    let words: Vec<&str> = decoded.split_whitespace().collect();
-    words.join(" ")
+    let mut words = String::with_capacity(decoded.len());
+    for word in decoded.split_whitespace() {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+    }
+    words
 }
 
 impl Found {
