@@ -8,6 +8,7 @@ use crate::support::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use groupware_server::{Config, Server};
+use plimsoll_tests::dns::{NameServer, Record};
 use serde_json::Value;
 
 struct World {
@@ -376,6 +377,60 @@ fn senders_are_limited_by_the_minute() {
         })
         .collect();
     assert!(codes.iter().any(|code| code == "450"), "{codes:?}");
+}
+
+/// This machine's address sends for example.org, which asks that nobody else does.
+fn name_server() -> NameServer {
+    let server = NameServer::start();
+    let zone = [
+        ("example.org", "v=spf1 ip4:127.0.0.1 -all"),
+        ("_dmarc.example.org", "v=DMARC1; p=reject"),
+        ("example.com", "v=spf1 -all"),
+        ("_dmarc.example.com", "v=DMARC1; p=reject"),
+    ];
+    for (name, text) in zone {
+        server.add(name, Record::Text(text.to_owned()));
+    }
+    server
+}
+
+#[test]
+fn of_mail_from_elsewhere_it_is_found_out_who_sent_it() {
+    let resolver = name_server().address();
+    let world = world_with(|config| {
+        config.smtp_limits.limits_this_machine = true;
+        config.mail_auth = Some(true);
+        config.resolvers = vec![resolver];
+    });
+    let own_claim = "Authentication-Results: localhost; dmarc=pass header.from=bank.example";
+    let their_claim = "Authentication-Results: there.example; spf=pass";
+    let mut client = world.receiver();
+    for (domain, spf, dmarc) in [
+        ("example.org", "pass", "pass"),
+        ("example.com", "fail", "fail"),
+    ] {
+        client.begin(&format!("x@{domain}"), "ann@localhost");
+        let head = format!("{own_claim}\r\n{their_claim}\r\nFrom: x@{domain}");
+        client.expect(&format!("{head}\r\n\r\ntext\r\n."), "250");
+        let expected = format!(
+            "Return-Path: <x@{domain}>\r\nAuthentication-Results: localhost;\r\n\
+             \tspf={spf} smtp.mailfrom={domain};\r\n\tdmarc={dmarc} header.from={domain}\r\n\
+             Received: "
+        );
+        let message = world.newest(0);
+        assert!(message.starts_with(&expected), "{message}");
+        assert!(!message.contains("bank.example") && message.contains(their_claim));
+    }
+
+    // Nor does anybody who has signed in say so.
+    let mut user = world.submission();
+    user.expect("EHLO here", "250");
+    user.expect(&world.plain(0), "235");
+    user.begin("ann@localhost", "bob@localhost");
+    let head = format!("{own_claim}\r\nFrom: ann@localhost");
+    user.expect(&format!("{head}\r\n\r\ntext\r\n."), "250");
+    let message = world.newest(1);
+    assert!(!message.contains("Authentication-Results"), "{message}");
 }
 
 #[test]

@@ -121,8 +121,8 @@ pub(crate) async fn show(
             header {
                 h1 { (seen.subject) }
                 (seen.people)
-                (seen.origin)
                 p.date { (list::full_date(&visitor, held.entry.date_s)) }
+                (seen.origin)
             }
             (seen.body)
             (seen.files)

@@ -26,3 +26,25 @@ pub(crate) fn words(origin: &Origin) -> Markup {
 fn confirmed(domain: &str, by: &str) -> Markup {
     html! { p.hint.origin { "Sent by " strong { (domain) } ": confirmed by " (by) "." } }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_confirmed_is_no_confirmation() {
+        let told = |origin: fn(String) -> Origin| words(&origin("a<b".to_owned())).into_string();
+        let signed = told(Origin::Signed);
+        let expected = "Sent by <strong>a&lt;b</strong>: confirmed by its signature.";
+        assert!(signed.contains(expected), "{signed}");
+        assert!(told(Origin::Sent).contains("confirmed by the server that it came from."));
+        for other in [Origin::Contradicted, Origin::Unconfirmed, Origin::Unknown] {
+            let text = told(other);
+            assert!(!text.contains("confirmed by"), "{text}");
+            assert_eq!(
+                text.contains("role=\"note\""),
+                text.contains("Perhaps not sent")
+            );
+        }
+    }
+}
