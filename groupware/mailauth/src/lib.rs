@@ -3,203 +3,28 @@
 //! What it costs is bounded: signatures that are looked at, fields that they may name, questions to the DNS by
 //! the methods' own limits, and the time of all of it. What is not found out in time is told as such.
 //! *Absent: mailboxes, clients' sockets, and what is done about a message.*
+//!
+//! Without the feature `dns`, for programs that are to be small, nothing is asked: [`MailAuth::new`] says so.
 
+#[cfg(not(feature = "dns"))]
+mod absent;
+#[cfg(feature = "dns")]
+mod asked;
+mod came;
+mod error;
+#[cfg(feature = "dns")]
 mod message;
+#[cfg(feature = "dns")]
 mod resolver;
 
-use std::net::IpAddr;
-use std::time::Duration;
-
-use groupware_proto_mime::{Finding, Findings, Outcome};
-use mail_auth::dmarc::verify::DmarcParameters;
-use mail_auth::spf::verify::SpfParameters;
-use mail_auth::{
-    AuthenticatedMessage, DkimOutput, DkimResult, DmarcOutput, DmarcResult, MessageAuthenticator,
-    Parameters, SpfOutput, SpfResult,
-};
-
+#[cfg(not(feature = "dns"))]
+pub use absent::{BodyHashes, MailAuth, body_hashes};
+#[cfg(feature = "dns")]
+pub use asked::MailAuth;
+pub use came::Came;
+pub use error::ResolverError;
+#[cfg(feature = "dns")]
 pub use message::{BodyHashes, body_hashes};
-pub use resolver::ResolverError;
 
-/// Longest time that finding out takes, all questions together.
-const WITHIN: Duration = Duration::from_secs(10);
-
-/// Finds out about messages that come to a server. It belongs to the runtime that asks it first.
-pub struct MailAuth {
-    authenticator: MessageAuthenticator,
-    /// The name of the server.
-    server: String,
-    within: Duration,
-}
-
-/// How a message came.
-#[derive(Debug, Clone, Copy)]
-pub struct Came<'a> {
-    /// From which address.
-    pub client: IpAddr,
-    /// What the client called itself.
-    pub helo: &'a str,
-    /// The envelope's sender; empty for a message about another that could not be delivered.
-    pub sender: &'a str,
-}
-
-impl MailAuth {
-    /// For a server of this name, by these resolvers; without any, by those of the system
-    /// (`/etc/resolv.conf`).
-    ///
-    /// # Errors
-    /// When the system doesn't say what its resolvers are.
-    pub fn new(server: &str, resolvers: &[std::net::SocketAddr]) -> Result<Self, ResolverError> {
-        Ok(Self {
-            authenticator: resolver::authenticator(resolvers)?,
-            server: server.to_owned(),
-            within: WITHIN,
-        })
-    }
-
-    /// The same with another bound on the time.
-    #[must_use]
-    pub fn within(self, within: Duration) -> Self {
-        Self { within, ..self }
-    }
-
-    /// What there is to find out about a message whose body has these hashes.
-    pub async fn findings(&self, came: Came<'_>, message: &[u8], hashes: &BodyHashes) -> Findings {
-        let Some(message) = message::parse(message, hashes) else {
-            return late(came, None, Outcome::None);
-        };
-        match tokio::time::timeout(self.within, self.ask(came, &message)).await {
-            Ok(findings) => findings,
-            Err(_) => late(came, Some(&message), Outcome::TempError),
-        }
-    }
-
-    async fn ask(&self, came: Came<'_>, message: &AuthenticatedMessage<'_>) -> Findings {
-        let sender = sender_domain(came);
-        let (spf, dkim) = tokio::join!(
-            self.spf(came),
-            self.authenticator.verify_dkim(Parameters::new(message))
-        );
-        let dmarc = self
-            .authenticator
-            .verify_dmarc(Parameters::new(DmarcParameters {
-                message,
-                dkim_output: &dkim,
-                dkim2_output: None,
-                rfc5321_mail_from_domain: &sender,
-                spf_output: &spf,
-            }));
-        let dmarc = dmarc.await;
-        let spf = spf_finding(came, &spf);
-        let dkim: Vec<_> = dkim.iter().map(dkim_finding).collect();
-        let is_open = dkim
-            .iter()
-            .chain([&spf])
-            .any(|it| it.outcome == Outcome::TempError);
-        let dmarc = Finding::new(
-            dmarc_outcome(message, &dmarc, is_open),
-            from_domain(message),
-        );
-        Findings { spf, dkim, dmarc }
-    }
-
-    /// Of a message without a sender, the client's own name is asked about (RFC 7208, 2.4).
-    async fn spf(&self, came: Came<'_>) -> SpfOutput {
-        let Came {
-            client,
-            helo,
-            sender,
-        } = came;
-        let asked = match sender.is_empty() {
-            true => SpfParameters::verify_ehlo(client, helo, &self.server),
-            false => SpfParameters::verify_mail_from(client, helo, &self.server, sender),
-        };
-        self.authenticator.verify_spf(Parameters::new(asked)).await
-    }
-}
-
-/// The domain that SPF is about.
-fn sender_domain(came: Came<'_>) -> String {
-    let domain = came.sender.rsplit_once('@').map(|(_, domain)| domain);
-    domain.unwrap_or(came.helo).to_lowercase()
-}
-
-/// The domain in `From`, the first of several.
-fn from_domain<'a>(message: &'a AuthenticatedMessage<'_>) -> &'a str {
-    let domain = message.from().rsplit_once('@').map(|(_, domain)| domain);
-    domain.unwrap_or_default()
-}
-
-/// What is told where nothing was found out.
-fn late(came: Came<'_>, message: Option<&AuthenticatedMessage<'_>>, outcome: Outcome) -> Findings {
-    Findings {
-        spf: Finding::new(outcome, mail_from(came)),
-        dkim: Vec::new(),
-        dmarc: Finding::new(outcome, message.map_or("", from_domain)),
-    }
-}
-
-/// The domain of the envelope's sender, if there is one.
-fn mail_from<'a>(came: Came<'a>) -> &'a str {
-    let domain = came.sender.rsplit_once('@').map(|(_, domain)| domain);
-    domain.unwrap_or_default()
-}
-
-fn spf_finding(came: Came<'_>, output: &SpfOutput) -> Finding {
-    let outcome = match output.result() {
-        SpfResult::Pass => Outcome::Pass,
-        SpfResult::Fail => Outcome::Fail,
-        SpfResult::SoftFail => Outcome::SoftFail,
-        SpfResult::Neutral => Outcome::Neutral,
-        SpfResult::TempError => Outcome::TempError,
-        SpfResult::PermError => Outcome::PermError,
-        SpfResult::None => Outcome::None,
-    };
-    Finding::new(outcome, mail_from(came))
-}
-
-fn dkim_finding(output: &DkimOutput<'_>) -> Finding {
-    let outcome = match output.result() {
-        DkimResult::Pass => Outcome::Pass,
-        DkimResult::Neutral(_) => Outcome::Neutral,
-        DkimResult::Fail(_) => Outcome::Fail,
-        DkimResult::PermError(_) => Outcome::PermError,
-        DkimResult::TempError(_) => Outcome::TempError,
-        DkimResult::None => Outcome::None,
-    };
-    let signature = output.signature();
-    Finding::new(outcome, signature.map_or("", |signature| &signature.d))
-}
-
-/// Whether the domain in `From` is confirmed. Where something was left open by a failing DNS, nothing is
-/// held against the message.
-fn dmarc_outcome(
-    message: &AuthenticatedMessage<'_>,
-    output: &DmarcOutput,
-    is_open: bool,
-) -> Outcome {
-    let mut domains = message
-        .froms()
-        .iter()
-        .map(|from| from.rsplit_once('@').map(|it| it.1));
-    let first = domains.next();
-    if domains.any(|domain| Some(domain) != first) {
-        // Programs show one author or another.
-        return Outcome::PermError;
-    }
-    let results = [output.dkim_result(), output.spf_result()];
-    let is = |wanted: fn(&DmarcResult) -> bool| results.into_iter().any(wanted);
-    if is(|it| matches!(it, DmarcResult::Pass)) {
-        Outcome::Pass
-    } else if is(|it| matches!(it, DmarcResult::TempError(_))) {
-        Outcome::TempError
-    } else if is(|it| matches!(it, DmarcResult::PermError(_))) {
-        Outcome::PermError
-    } else if output.dmarc_record().is_none() {
-        Outcome::None
-    } else if is_open {
-        Outcome::TempError
-    } else {
-        Outcome::Fail
-    }
-}
+/// Whether anything can be asked at all.
+pub const IS_THERE: bool = cfg!(feature = "dns");

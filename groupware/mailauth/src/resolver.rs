@@ -9,6 +9,8 @@ use mail_auth::hickory_resolver::config::{
 };
 use mail_auth::hickory_resolver::system_conf::read_system_conf;
 
+use crate::ResolverError;
+
 /// Longest wait for an answer before it is asked once more.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// Answers that are remembered. One has 64 KiB at most, so all of them 32 MiB.
@@ -18,13 +20,8 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(3600);
 /// The same of an answer that there is nothing.
 const NOTHING_REMEMBERED_FOR: Duration = Duration::from_secs(300);
 
-/// Why there is nobody to ask.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot find out which resolvers this system uses (/etc/resolv.conf): {0}")]
-pub struct ResolverError(String);
-
 pub(crate) fn authenticator(servers: &[SocketAddr]) -> Result<MessageAuthenticator, ResolverError> {
-    let failed = |error: &dyn std::fmt::Display| ResolverError(error.to_string());
+    let failed = |error: &dyn std::fmt::Display| ResolverError::System(error.to_string());
     let (config, mut options) = match servers.is_empty() {
         true => read_system_conf().map_err(|error| failed(&error))?,
         false => (at(servers), ResolverOpts::default()),

@@ -34,7 +34,7 @@ pub enum ServeError {
         source: io::Error,
     },
     /// There is nobody to ask where mail comes from.
-    #[error("{0}; name them with --resolver, or do without by --mail-auth=false")]
+    #[error("{0}; --mail-auth=false does without")]
     Resolver(#[from] ResolverError),
     /// TLS can't be set up.
     #[error(transparent)]

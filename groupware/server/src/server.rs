@@ -310,7 +310,8 @@ fn smtp_server(
     shares.admission("smtp", Arc::clone(smtp.admission()));
     shares.pool("smtp_messages_kib", smtp.memory_gauge());
     let is_exposed = config.smtp_listen.is_some_and(|it| !it.ip().is_loopback());
-    if config.smtp_listen.is_some() && config.mail_auth.unwrap_or(is_exposed) {
+    let is_usual = is_exposed && groupware_mailauth::IS_THERE;
+    if config.smtp_listen.is_some() && config.mail_auth.unwrap_or(is_usual) {
         smtp = smtp.with_mail_auth(MailAuth::new(&config.domain, &config.resolvers)?);
     }
     if let Some(gauge) = smtp.asking_gauge() {
