@@ -10,6 +10,8 @@
 //! All calls block on the disk: they are for threads that run no asynchronous tasks. The crate
 //! knows nothing of documents, users, or time; who refers to what is told to the sweep.
 
+mod among;
+mod claim;
 mod error;
 mod hold;
 mod pins;
@@ -21,6 +23,7 @@ mod tail;
 mod upload;
 mod whole;
 
+pub use claim::{Ask, Claim};
 pub use error::ContentError;
 pub use groupware_ids::ContentHash;
 pub use hold::Hold;

@@ -2,14 +2,15 @@
 //!
 //! Content is put in place before the record that refers to it is committed. In between, nothing
 //! stored refers to it: a pin does, from before the content is looked for in its folder until the
-//! record is committed or given up. Pins live in memory. They need no more: a crash ends the
-//! changes under way together with their pins.
+//! record is committed or given up. Pins live in memory, and where other processes sweep, too, in locks of the
+//! system. They need no more: a crash ends the changes under way together with their pins.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::ContentHash;
+use crate::among::Locked;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
@@ -25,10 +26,12 @@ pub(crate) type SharedPins = Arc<Mutex<Pins>>;
 pub struct Pin {
     pins: SharedPins,
     hash: ContentHash,
+    /// The same for other processes.
+    _elsewhere: Option<Locked>,
 }
 
 impl Pin {
-    pub(crate) fn new(pins: &SharedPins, hash: ContentHash) -> Self {
+    pub(crate) fn new(pins: &SharedPins, hash: ContentHash, elsewhere: Option<Locked>) -> Self {
         let mut locked = lock(pins);
         *locked.held.entry(hash).or_default() += 1;
         if let Some((folders, touched)) = &mut locked.sweep
@@ -40,6 +43,7 @@ impl Pin {
         Self {
             pins: Arc::clone(pins),
             hash,
+            _elsewhere: elsewhere,
         }
     }
 
@@ -101,10 +105,10 @@ mod tests {
             ContentHash::from_bytes([7; 32].map(|byte| byte)),
             ContentHash::from_bytes([7, 8].repeat(16).try_into().unwrap()),
         );
-        let first = Pin::new(&pins, early);
+        let first = Pin::new(&pins, early, None);
         assert!(lock(&pins).begin_sweep(6..=7) && !lock(&pins).begin_sweep(8..=8));
         drop(first);
-        drop(Pin::new(&pins, late));
+        drop(Pin::new(&pins, late, None));
         assert!(lock(&pins).was_pinned(&early) && lock(&pins).was_pinned(&late));
         assert!(!lock(&pins).was_pinned(&never));
         lock(&pins).end_sweep();

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::among::{Among, touch};
 use crate::pins::{Pin, SharedPins};
 use crate::scratch::Scratch;
 use crate::tail::with_tail;
@@ -31,6 +32,8 @@ struct Inner {
     content: PathBuf,
     uploads: PathBuf,
     pins: SharedPins,
+    /// What keeps this process and others that use the folder from each other.
+    among: Option<Among>,
     /// Where content goes that nothing refers to any more, if it is to stay for a while.
     spared: Option<PathBuf>,
     /// Gone with the last handle.
@@ -55,7 +58,15 @@ impl ContentStore {
     /// # Errors
     /// When the disk refuses.
     pub fn open(folder: &Path) -> Result<Self, ContentError> {
-        Self::open_with(folder, None, false)
+        Self::open_with(folder, (None, false), false)
+    }
+
+    /// The same where other processes have it open, too, all in this way.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn open_shared(folder: &Path) -> Result<Self, ContentError> {
+        Self::open_with(folder, (None, true), false)
     }
 
     /// The same; content that nothing refers to any more is [spared](crate::Spared), until it is removed
@@ -64,7 +75,7 @@ impl ContentStore {
     /// # Errors
     /// When the disk refuses.
     pub fn open_sparing(folder: &Path) -> Result<Self, ContentError> {
-        Self::open_with(folder, None, true)
+        Self::open_with(folder, (None, false), true)
     }
 
     /// A place in a new folder among the system's temporary ones, gone with the last handle. What a process
@@ -76,12 +87,12 @@ impl ContentStore {
         let among = std::env::temp_dir();
         let scratch = Scratch::make(&among).map_err(|error| ContentError::of(&among, error))?;
         let folder = scratch.path().to_path_buf();
-        Self::open_with(&folder, Some(scratch), false)
+        Self::open_with(&folder, (Some(scratch), false), false)
     }
 
     fn open_with(
         folder: &Path,
-        scratch: Option<Scratch>,
+        (scratch, is_shared): (Option<Scratch>, bool),
         is_sparing: bool,
     ) -> Result<Self, ContentError> {
         let (content, uploads) = (folder.join("content"), folder.join("uploads"));
@@ -100,6 +111,8 @@ impl ContentStore {
             make_folder(spared).map_err(io)?;
             narrow(spared).map_err(io)?;
         }
+        let among = is_shared.then(|| Among::open(folder.join("content.claims")));
+        let among = among.transpose().map_err(io)?;
         // Whoever made them may have ended before this.
         sync_folder(&content)?;
         sync_folder(folder)?;
@@ -108,6 +121,7 @@ impl ContentStore {
                 content,
                 uploads,
                 pins: SharedPins::default(),
+                among,
                 spared,
                 _scratch: scratch,
             }),
@@ -149,9 +163,19 @@ impl ContentStore {
         found.is_ok_and(|found| found.len() == bytes)
     }
 
-    /// Keeps the sweep away from content, there or not, as long as the pin lives.
-    pub fn pin(&self, hash: ContentHash) -> Pin {
-        Pin::new(&self.inner.pins, hash)
+    /// Keeps sweeps away from content, there or not, as long as the pin lives.
+    ///
+    /// # Errors
+    /// When the disk refuses, where other processes sweep, too.
+    pub fn pin(&self, hash: ContentHash) -> Result<Pin, ContentError> {
+        let first = hash.as_bytes()[0];
+        let elsewhere = self.among().map(|among| among.pin(first)).transpose();
+        let elsewhere = elsewhere.map_err(|error| ContentError::of(&self.path_of(hash), error))?;
+        Ok(Pin::new(&self.inner.pins, hash, elsewhere))
+    }
+
+    pub(crate) fn among(&self) -> Option<&Among> {
+        self.inner.among.as_ref()
     }
 
     pub(crate) fn pins(&self) -> &SharedPins {
@@ -207,6 +231,9 @@ impl ContentStore {
                 if is_whole(found.try_clone().map_err(io)?, hash, bytes).map_err(io)? {
                     // Whoever put it there may not have come to this yet.
                     found.sync_data().map_err(io)?;
+                    if self.among().is_some() {
+                        touch(&found).map_err(io)?;
+                    }
                 } else {
                     fs::remove_file(&target).map_err(io)?;
                     fs::hard_link(from, &target).map_err(io)?;

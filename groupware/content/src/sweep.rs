@@ -6,11 +6,13 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
+use std::io;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::among::{Locked, Moment, last_change};
 use crate::hold::Hold;
 use crate::pins::{SharedPins, lock};
 use crate::spared::spare;
@@ -25,7 +27,12 @@ pub struct FolderSweep {
     folders: RangeInclusive<u8>,
     /// The files, each with the length of the content that is referred to.
     files: HashMap<ContentHash, Option<u64>>,
+    /// When it began, where other processes pin, too, and in which folders they did at that moment.
+    others: Option<(Moment, Vec<u8>)>,
 }
+
+/// `None` where there are no other processes.
+type Right = Option<Locked>;
 
 /// What a sweep has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,6 +77,7 @@ impl ContentStore {
             pins: self.pins().clone(),
             folders: first..=first,
             files: HashMap::new(),
+            others: self.others_pin(first)?,
         };
         for folder in first..=u8::MAX {
             sweep.files.extend(self.names(folder)?);
@@ -79,6 +87,25 @@ impl ContentStore {
             }
         }
         Ok(Some(sweep))
+    }
+
+    /// Now, and the folders from this one on in which other processes have pinned something.
+    fn others_pin(&self, first: u8) -> Result<Option<(Moment, Vec<u8>)>, ContentError> {
+        let Some(among) = self.among() else {
+            return Ok(None);
+        };
+        let pinned = || {
+            let now = among.moment()?;
+            let mut pinned = Vec::new();
+            for folder in first..=u8::MAX {
+                if among.is_pinned(folder)? {
+                    pinned.push(folder);
+                }
+            }
+            Ok((now, pinned))
+        };
+        let pinned = pinned().map_err(|error| ContentError::of(self.uploads(), error));
+        pinned.map(Some)
     }
 
     /// What lies in a folder, nothing said of it yet.
@@ -159,6 +186,9 @@ impl FolderSweep {
             }
             let path = self.store.path_of(*hash);
             let io = |error| ContentError::of(&path, error);
+            let Some(_right) = self.right(hash, &path).map_err(io)? else {
+                continue;
+            };
             match kept {
                 None => {
                     match self.store.spared() {
@@ -179,6 +209,23 @@ impl FolderSweep {
             }
         }
         Ok(swept)
+    }
+
+    /// The right to remove content, in the face of other processes: nobody has pinned it at any time since the
+    /// sweep began, or does before this is dropped. Whoever finds content that is there has touched it.
+    fn right(&self, hash: &ContentHash, path: &Path) -> io::Result<Option<Right>> {
+        let (Some(among), Some((began, pinned))) = (self.store.among(), &self.others) else {
+            return Ok(Some(None));
+        };
+        let first = hash.as_bytes()[0];
+        if pinned.contains(&first) {
+            return Ok(None);
+        }
+        let Some(locked) = among.remove(first)? else {
+            return Ok(None);
+        };
+        let is_old = last_change(path)? < *began;
+        Ok(is_old.then_some(Some(locked)))
     }
 
     /// The bytes that the hashes in these folders begin with.

@@ -29,6 +29,20 @@ fn blank(file: &File, length: u64) -> io::Result<()> {
     file.write_all_at(&BLANK, slot_at(length, 0))
 }
 
+/// The slots that are in a file for content of this length.
+fn slots(file: &File, length: u64) -> io::Result<Vec<Slot>> {
+    let mut slots = Vec::with_capacity(2);
+    for sequence in 0..2 {
+        let mut bytes = [0; tail::READ_BYTES];
+        match file.read_exact_at(&mut bytes, slot_at(length, sequence)) {
+            Ok(()) => slots.extend(decode_slot(&bytes)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(slots)
+}
+
 /// Whether a file has another name than the upload's: then it is content, and others may refer to it.
 fn is_linked(file: &File) -> io::Result<bool> {
     Ok(file.metadata()?.nlink() > 1)
@@ -211,6 +225,21 @@ impl Upload {
         self.is_content
     }
 
+    /// Whether its file is as this left it: no other process has worked on it since.
+    pub fn is_current(&self) -> bool {
+        let last = self.sequence.checked_sub(1);
+        let is_same = || {
+            let (there, own) = (fs::metadata(&self.path)?, self.file.metadata()?);
+            let is_it = (there.dev(), there.ino()) == (own.dev(), own.ino());
+            let is_content = is_linked(&self.file)?;
+            let slots = slots(&self.file, self.length)?;
+            let newest = slots.iter().map(|slot| slot.sequence).max();
+            Ok::<_, io::Error>(is_it && is_content == self.is_content && newest == last)
+        };
+        // What can't be told is read anew.
+        is_same().unwrap_or_default()
+    }
+
     /// Lets it have no more than so many bytes until further notice.
     pub fn allow(&mut self, bytes: u64) {
         self.allowed = bytes.min(self.length);
@@ -355,7 +384,7 @@ impl Upload {
         if !self.is_content {
             self.write_slot()?;
         }
-        let pin = self.store.pin(self.hasher.finalize().into());
+        let pin = self.store.pin(self.hasher.finalize().into())?;
         let placed = self.store.place(&self.path, &self.file, &pin, self.length);
         // Also where it failed behind the link. What can't be told is taken for content.
         self.is_content |= is_linked(&self.file).unwrap_or(true);
@@ -395,18 +424,7 @@ impl Upload {
 
     /// Goes to the largest offset that a slot can prove.
     fn recover(&mut self) -> io::Result<()> {
-        let mut slots: Vec<Slot> = Vec::with_capacity(2);
-        for sequence in 0..2 {
-            let mut bytes = [0; tail::READ_BYTES];
-            match self
-                .file
-                .read_exact_at(&mut bytes, slot_at(self.length, sequence))
-            {
-                Ok(()) => slots.extend(decode_slot(&bytes)),
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let mut slots = slots(&self.file, self.length)?;
         slots.retain(|slot| slot.offset <= self.length);
         slots.sort_by_key(|slot| (slot.offset, slot.sequence));
         for slot in &slots {

@@ -75,7 +75,7 @@ impl Whole {
                 .set_len(self.written)
                 .map_err(|error| ContentError::of(&self.path, error))?;
         }
-        let pin = self.store.pin(self.hasher.finalize().into());
+        let pin = self.store.pin(self.hasher.finalize().into())?;
         self.store
             .place(&self.path, &self.file, &pin, self.written)?;
         Ok(pin)
