@@ -18,6 +18,21 @@ impl FolderLock {
     /// # Errors
     /// When another process holds it, or the disk refuses.
     pub fn take(folder: &Path) -> Result<Self, OpenError> {
+        Self::lock(folder, File::try_lock)
+    }
+
+    /// Holds a folder together with others who do the same.
+    ///
+    /// # Errors
+    /// When another process holds it for itself, or the disk refuses.
+    pub fn share(folder: &Path) -> Result<Self, OpenError> {
+        Self::lock(folder, File::try_lock_shared)
+    }
+
+    fn lock(
+        folder: &Path,
+        try_lock: impl Fn(&File) -> Result<(), TryLockError>,
+    ) -> Result<Self, OpenError> {
         place::make_folder(folder).map_err(|source| OpenError::Io {
             path: folder.into(),
             source,
@@ -28,7 +43,7 @@ impl FolderLock {
             source,
         };
         let file = place::open_file(&path).map_err(io)?;
-        match file.try_lock() {
+        match try_lock(&file) {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(OpenError::InUse {
                 folder: folder.into(),

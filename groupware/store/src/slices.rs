@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::{Batch, CommitError, Store, StoreError};
+use crate::{Assert, Batch, CommitError, Store, StoreError};
 
 /// Most records that go at once.
 const RECORDS: usize = 500;
@@ -28,9 +28,31 @@ impl Store {
         from: &[u8],
         to: Option<&[u8]>,
     ) -> Result<(), CommitError> {
+        self.remove_while(partition, (from, to), None).await
+    }
+
+    /// The same as long as an assert holds, which each of the batches makes.
+    ///
+    /// # Errors
+    /// As [`Store::commit`], of which a conflict says that it doesn't hold any more; then some may be gone.
+    pub async fn remove_in_slices_while(
+        &self,
+        partition: &str,
+        holds: &Assert,
+    ) -> Result<(), CommitError> {
+        self.remove_while(partition, (b"", None), Some(holds)).await
+    }
+
+    async fn remove_while(
+        &self,
+        partition: &str,
+        (from, to): (&[u8], Option<&[u8]>),
+        holds: Option<&Assert>,
+    ) -> Result<(), CommitError> {
         let mut from = from.to_vec();
         while let Some(slice) = self.read(|snapshot| next(snapshot, partition, &from, to))? {
             let mut batch = Batch::new();
+            batch.asserts.extend(holds.cloned());
             batch.delete_range(partition, from, slice.to.clone());
             self.commit(batch).await?;
             if slice.is_last {
