@@ -17,8 +17,11 @@ const LOCKS: u32 = 64;
 /// Room that all writers together may want.
 const ALL_LOCKS: u32 = 2200;
 
-/// Looks at the server's settings.
-pub(crate) async fn check_server(session: &Session, database: &Database) -> Result<(), OpenError> {
+/// Looks at the server's settings, and gives how many connections it takes.
+pub(crate) async fn check_server(
+    session: &Session,
+    database: &Database,
+) -> Result<usize, OpenError> {
     let rows = session.client.query(sql::SETTINGS, &[]).await;
     let rows = rows.map_err(|error| away(database, kind(error)))?;
     let settings: BTreeMap<String, String> =
@@ -28,7 +31,11 @@ pub(crate) async fn check_server(session: &Session, database: &Database) -> Resu
             at: database.to_string(),
             what,
         }),
-        None => Ok(()),
+        None => {
+            let connections = settings.get("max_connections");
+            let connections = connections.and_then(|text| text.parse().ok());
+            Ok(connections.unwrap_or_default())
+        }
     }
 }
 

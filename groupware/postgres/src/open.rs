@@ -12,7 +12,7 @@ use crate::error::{OpenError, Said, late};
 use crate::fit::{check_server, check_store};
 use crate::group::hash;
 use crate::link::{Identity, Link};
-use crate::pool::{Loop, Pool};
+use crate::pool::{Loop, NESTED, Pool};
 use crate::session::{Role, Session};
 use crate::writer::PostgresWriter;
 
@@ -20,6 +20,11 @@ use crate::writer::PostgresWriter;
 const READERS: usize = 32;
 /// How long the database is waited for, unless said otherwise.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Stores on one database that shall have room beside each other, and connections that they leave to others.
+const STORES: usize = 3;
+const LEFT: usize = 10;
+/// Fewest sessions that read, however little room there is.
+const FEWEST: usize = 4;
 /// Time between two looks whether another server has gone.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -31,8 +36,8 @@ pub struct PostgresOptions {
     pub readers: usize,
     /// How long the server may stay without an answer: then reads and writes fail, for now.
     pub patience: Duration,
-    /// Whether other stores may be open on the same database, in this process or others. What a server
-    /// remembers of users is then its own affair; one that can't refresh it has to be alone.
+    /// Whether other stores may be open on the same database, in this process or others. Then a third of the
+    /// database's connections is the most that this one takes.
     pub is_shared: bool,
 }
 
@@ -95,22 +100,33 @@ pub fn open(
         });
         opening.join().expect("opening a database does not panic")
     });
-    let (link, identity) = opened?;
+    let (link, identity, connections) = opened?;
+    let readers = match how.is_shared {
+        true => how.readers.min(share_of(connections)),
+        false => how.readers,
+    };
     let writer = PostgresWriter::new(runtime, link);
     let event_loop = Loop::start().map_err(io)?;
     let pool = Pool::new(
         (database.clone(), identity),
-        (how.readers, how.patience),
+        (readers, how.patience),
         event_loop,
     );
     Store::over(pool, writer, options).map_err(away)
+}
+
+/// Sessions that read, beside one that writes, and others of other stores.
+fn share_of(connections: usize) -> usize {
+    (connections.saturating_sub(LEFT) / STORES)
+        .saturating_sub(1 + NESTED)
+        .max(FEWEST)
 }
 
 async fn link(
     database: &Arc<Database>,
     as_it_is: bool,
     how: &PostgresOptions,
-) -> Result<(Link, Identity), OpenError> {
+) -> Result<(Link, Identity, usize), OpenError> {
     let away = |source| OpenError::Away {
         at: database.to_string(),
         source,
@@ -121,7 +137,7 @@ async fn link(
     )
     .await;
     let session = session.unwrap_or_else(|_| Err(late())).map_err(away)?;
-    check_server(&session, database).await?;
+    let connections = check_server(&session, database).await?;
     check_store(&session, database, as_it_is).await?;
     let mut bytes = [0; 8];
     let random = getrandom::fill(&mut bytes);
@@ -142,5 +158,5 @@ async fn link(
         sleep(PAUSE).await;
     }
     let link = Link::new(Arc::clone(database), identity, how.patience, session);
-    Ok((link.await.map_err(away)?, identity))
+    Ok((link.await.map_err(away)?, identity, connections))
 }

@@ -1,6 +1,7 @@
 //! Sessions that read, and the thread that moves what is said on them: whoever reads may be a thread of an
 //! event loop, and sleeps until its answer is there.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -112,6 +113,15 @@ pub(crate) struct Reader {
     pub(crate) statements: Statements,
 }
 
+/// So many more for threads that have one already and need another to go on: if they had to wait for those who
+/// wait for them, nobody would.
+pub(crate) const NESTED: usize = 4;
+
+thread_local! {
+    /// Sessions that this thread has.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
 /// As many sessions as there may be at once, of which those without work wait for the next reader.
 pub(crate) struct Pool {
     database: Arc<Database>,
@@ -164,6 +174,13 @@ impl Pool {
         opened
     }
 
+    fn most_now(&self) -> usize {
+        match HELD.get() {
+            0 => self.most,
+            _ => self.most + NESTED,
+        }
+    }
+
     /// A session without work, or the right to open one.
     fn admit(&self) -> Result<Option<Reader>, StoreError> {
         let deadline = Deadline::after(self.patience);
@@ -172,11 +189,13 @@ impl Pool {
             while let Some(reader) = state.idle.pop() {
                 if !reader.session.client.is_closed() {
                     state.busy += 1;
+                    HELD.set(HELD.get() + 1);
                     return Ok(Some(reader));
                 }
             }
-            if state.busy < self.most {
+            if state.busy < self.most_now() {
                 state.busy += 1;
+                HELD.set(HELD.get() + 1);
                 return Ok(None);
             }
             if deadline.is_over() {
@@ -206,6 +225,7 @@ impl Pool {
     pub(crate) fn leave(&self, reader: Option<Reader>) {
         let mut state = self.lock();
         state.busy -= 1;
+        HELD.set(HELD.get().saturating_sub(1));
         state.idle.extend(reader);
         drop(state);
         self.given_back.notify_one();
