@@ -1,5 +1,6 @@
 //! Helpers shared by the whole-product tests: start the product, wait on conditions, clean up.
 
+pub mod balancer;
 pub mod browser;
 pub mod dns;
 pub mod mixed;

@@ -51,8 +51,15 @@ fn hinted(failure: Failure, error: &ServeError) -> Failure {
             folder.join("groupware.sqlite").display()
         )),
         ServeError::Database(DatabaseError::InUse { .. }) => {
-            failure.hint("one server at a time uses a database: stop the other one first")
+            failure.hint(
+                "something has the database to itself: a copy, a check, or a server of an older version",
+            )
         }
+        ServeError::OtherFolder { folder, known, .. } => failure.hint(format!(
+            "all servers over one database use one folder. If this is a copy of it that takes its place: \
+             echo {known} > {}",
+            folder.join("folder-id").display()
+        )),
         _ => failure,
     }
 }

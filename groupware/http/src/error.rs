@@ -184,6 +184,7 @@ impl From<CommitError> for ApiError {
 const UNKNOWN: &str = "It isn't known whether this was stored: look before you send it again.";
 
 impl From<SignInError> for ApiError {
+    #[track_caller]
     fn from(error: SignInError) -> Self {
         match error {
             SignInError::Wrong => Self::unauthenticated("The user name or password is wrong."),
@@ -197,6 +198,7 @@ impl From<SignInError> for ApiError {
                 let message = "Too many sign-ins at once: try again later.";
                 Self::later(StatusCode::SERVICE_UNAVAILABLE, message, 1)
             }
+            SignInError::Store(error) => error.into(),
         }
     }
 }

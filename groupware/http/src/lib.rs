@@ -42,7 +42,7 @@ pub use query::{
 };
 pub use request_log::{REQUEST_ID, RequestLog};
 pub use server::{Dress, HeadLimits, HttpServer};
-pub use sign_in::{Cookies, authenticate, session_token};
+pub use sign_in::{Cookies, authenticate, session, session_token};
 pub use stream::{
     Buffer, Buffers, Disk, FileBody, Flow, Inflow, STREAMS, StreamSlot, Streamed, Streams,
     WrittenBody,

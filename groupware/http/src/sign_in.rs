@@ -5,6 +5,7 @@ use std::sync::Arc;
 use groupware_people::Account;
 use groupware_proto_http::{Authorization, authorization, session_cookie, session_pair};
 use groupware_service::{Caller, Service, SignInError};
+use groupware_store::StoreError;
 use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue};
 
@@ -34,8 +35,7 @@ pub async fn authenticate(
             )),
         };
     }
-    let account = session_token(headers)
-        .and_then(|token| service.session(token))
+    let account = session(service, headers)?
         .ok_or_else(|| ApiError::unauthenticated("Sign in to use this."))?;
     caller.signed_in(&account);
     Ok(account)
@@ -53,10 +53,22 @@ pub(crate) fn recognise(service: &Service, caller: &Caller, headers: &HeaderMap)
             Some(Authorization::Basic { user, password }) => service.recognise(&user, &password),
             _ => None,
         },
-        None => session_token(headers).and_then(|token| service.session(token)),
+        // Whoever can't be found now is told so later.
+        None => session(service, headers).ok().flatten(),
     };
     if let Some(account) = account {
         caller.signed_in(&account);
+    }
+}
+
+/// The user of the session that the request carries, if it does.
+///
+/// # Errors
+/// When the store has to be asked, and can't be.
+pub fn session(service: &Service, headers: &HeaderMap) -> Result<Option<Arc<Account>>, StoreError> {
+    match session_token(headers) {
+        Some(token) => service.session(token),
+        None => Ok(None),
     }
 }
 
@@ -93,17 +105,21 @@ impl Cookies {
         let proven = service.verify(caller, client, username, password).await;
         let proven = proven.map_err(refused)?;
         caller.signed_in(&proven.account);
-        let token = service.start_session(&proven).map_err(refused)?;
+        let token = service.start_session(&proven).await.map_err(refused)?;
         Ok((proven.account, self.cookie(headers, &token)?))
     }
 
     /// Ends the request's session, if it has one, and gives the cookie that removes its cookie.
     ///
     /// # Errors
-    /// When that can't be written.
-    pub fn sign_out(self, service: &Service, headers: &HeaderMap) -> Result<HeaderValue, ApiError> {
+    /// When the store doesn't take that; when the cookie can't be written.
+    pub async fn sign_out(
+        self,
+        service: &Service,
+        headers: &HeaderMap,
+    ) -> Result<HeaderValue, ApiError> {
         if let Some(token) = session_token(headers) {
-            service.sessions.end(token);
+            service.sessions.end(token).await?;
         }
         let mut gone = self.cookie(headers, "")?.as_bytes().to_vec();
         gone.extend_from_slice(b"; Max-Age=0");

@@ -79,13 +79,13 @@ struct Told {
 impl<O: SweepObserver> Job for ContentSweep<O> {
     const NAME: &'static str = "content-sweep";
 
-    /// At once, when no upload is under way yet.
+    /// At once, when no upload is under way yet, unless it is at another server.
     fn first_pause(&self) -> Duration {
         Duration::ZERO
     }
 
     fn run(&mut self, stop: &Stop) -> Duration {
-        let orphan_age = match self.told.has_swept {
+        let orphan_age = match self.told.has_swept || self.content.is_shared() {
             true => ORPHAN_AGE,
             false => Duration::ZERO,
         };

@@ -1,15 +1,20 @@
-//! Background work, done again and again by one runner: sweeps of what nothing refers to any more.
+//! Background work, done again and again by one runner: sweeps of what nothing refers to any more, and what keeps
+//! several servers over one store in step.
 //!
 //! It knows no protocol; whoever starts it says who is told of what a sweep did.
 
 mod changes;
 mod content;
 mod departures;
+mod lease;
 mod lookup;
+mod people;
 mod runner;
 
 pub use changes::{ChangeRetention, Retention};
 pub use content::{ContentSweep, SweepObserver};
 pub use departures::Departures;
+pub use lease::Leased;
 pub use lookup::LookupSweep;
+pub use people::{KeepUp, SessionSweep};
 pub use runner::{Job, Jobs, Stop};

@@ -1,7 +1,6 @@
 //! One user: as stored, and as held in memory.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -12,8 +11,8 @@ use crate::secret::{AppPasswordBits, SecretHash, hash_secret, secret_text};
 
 /// Most application passwords of one user.
 pub const MAX_APP_PASSWORDS: usize = 32;
-/// Most sessions of one user; a further one ends the oldest.
-const MAX_SESSIONS: usize = 64;
+/// The stamp that no session bears.
+const NOBODY: u64 = u64::MAX;
 
 /// What is stored of a user.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -54,6 +53,16 @@ pub struct Credentials {
     /// The user sees, adds, and removes users.
     #[serde(default, skip_serializing_if = "is_false")]
     pub admin: bool,
+    /// What the user's sessions bear ([`stamp`]). Those that bear another one are over: a new stamp ends them
+    /// all, wherever they are known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stamp: u64,
+}
+
+/// A stamp of random bits.
+pub fn stamp(bits: [u8; 8]) -> u64 {
+    // Never the one that nobody bears.
+    u64::from_le_bytes(bits) >> 1
 }
 
 /// A password made by the server for one program.
@@ -80,13 +89,13 @@ pub struct LastUsed(Arc<AtomicI64>);
 impl LastUsed {
     /// The moment; `None` before the first use.
     pub fn get(&self) -> Option<i64> {
-        Some(self.0.load(Relaxed)).filter(|moment| *moment != 0)
+        Some(self.0.load(Ordering::Relaxed)).filter(|moment| *moment != 0)
     }
 
     /// Notes a use; one within the same minute as the last isn't worth a write that other threads see.
     fn note(&self, now: i64) {
-        if self.0.load(Relaxed) / 60 != now / 60 {
-            self.0.store(now, Relaxed);
+        if self.0.load(Ordering::Relaxed) / 60 != now / 60 {
+            self.0.store(now, Ordering::Relaxed);
         }
     }
 }
@@ -111,6 +120,16 @@ impl Credentials {
             .iter()
             .filter(|password| password.hash.ct_eq(hash).into());
         used.for_each(|password| password.used.note(now));
+    }
+
+    /// Takes over when application passwords were last used, as somebody else remembers it.
+    pub(crate) fn remember_uses(&mut self, of: &Self) {
+        for password in &mut self.app_passwords {
+            let known = of.app_passwords.iter().find(|it| it.id == password.id);
+            if let Some(known) = known {
+                password.used = known.used.clone();
+            }
+        }
     }
 
     /// Adds a new application password and returns its id and text. One of the same label goes.
@@ -153,19 +172,19 @@ pub struct Account {
     /// Bytes of filler that the mailbox is to have.
     pub pad_bytes: u64,
     credentials: Mutex<Arc<Credentials>>,
-    /// The hashes of the tokens of the user's sessions, oldest first.
-    sessions: Mutex<VecDeque<SecretHash>>,
+    /// As the credentials have it, or [`NOBODY`]: looked at with each request.
+    stamp: AtomicU64,
 }
 
 impl Account {
-    /// A user without filler and sessions.
+    /// A user without filler.
     pub fn new(name: UserName, created: i64, credentials: Credentials) -> Self {
         Self {
             name,
             created,
             pad_bytes: 0,
+            stamp: AtomicU64::new(credentials.stamp),
             credentials: Mutex::new(Arc::new(credentials)),
-            sessions: Mutex::default(),
         }
     }
 
@@ -186,10 +205,22 @@ impl Account {
 
     /// Replaces what the user signs in with, once it is stored.
     pub fn set_credentials(&self, credentials: Credentials) {
-        *self
+        let mut known = self
             .credentials
             .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Arc::new(credentials);
+            .unwrap_or_else(PoisonError::into_inner);
+        self.stamp.store(credentials.stamp, Ordering::Release);
+        *known = Arc::new(credentials);
+    }
+
+    /// Whether sessions that bear this stamp are the user's, as of now.
+    pub fn admits(&self, stamp: u64) -> bool {
+        self.stamp.load(Ordering::Acquire) == stamp
+    }
+
+    /// The user is gone, and with the user all sessions.
+    pub(crate) fn leave(&self) {
+        self.stamp.store(NOBODY, Ordering::Release);
     }
 
     /// The record to store for this user with these credentials.
@@ -201,32 +232,6 @@ impl Account {
             credentials: credentials.clone(),
         };
         serde_json::to_vec(&stored).expect("an account of texts and numbers serialises")
-    }
-
-    /// Notes a new session; returns the one that must end for it.
-    pub fn add_session(&self, token: SecretHash) -> Option<SecretHash> {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.push_back(token);
-        (sessions.len() > MAX_SESSIONS)
-            .then(|| sessions.pop_front())
-            .flatten()
-    }
-
-    /// The hashes of the tokens of the user's sessions, oldest first. Some may be over.
-    pub fn sessions(&self) -> Vec<SecretHash> {
-        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.iter().copied().collect()
-    }
-
-    /// Forgets a session that is over.
-    pub fn remove_session(&self, token: &SecretHash) {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.retain(|session| session != token);
-    }
-
-    /// Forgets all sessions, and gives the hashes of their tokens.
-    pub fn take_sessions(&self) -> VecDeque<SecretHash> {
-        std::mem::take(&mut self.sessions.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -260,14 +265,16 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_session_makes_room() {
-        let account = Account::new(UserName::parse("a").unwrap(), 0, Credentials::default());
-        for number in 0..MAX_SESSIONS {
-            assert_eq!(
-                account.add_session([u8::try_from(number).unwrap(); 32]),
-                None
-            );
-        }
-        assert_eq!(account.add_session([255; 32]), Some([0; 32]));
+    fn a_new_stamp_ends_what_bears_the_old_one() {
+        let name = UserName::parse("a").unwrap();
+        let account = Account::new(name, 0, Credentials::default());
+        assert!(account.admits(0) && !account.admits(7));
+        account.set_credentials(Credentials {
+            stamp: 7,
+            ..Credentials::default()
+        });
+        assert!(account.admits(7) && !account.admits(0));
+        account.leave();
+        assert!(!account.admits(7) && !account.admits(stamp([255; 8])));
     }
 }

@@ -1,11 +1,12 @@
 //! Decisions about accounts: what is to be stored, and what becomes visible once it is.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use groupware_store::{Batch, Snapshot, StoreError};
+use groupware_store::{Assert, Batch, Snapshot, StoreError};
 
-use crate::account::Stored;
+use crate::account::{Stored, stamp};
 use crate::{Account, AppPasswordBits, Credentials, KEPT_PREFIX, UserName, Users};
 
 /// The partition of the accounts; no user can be called that.
@@ -79,24 +80,41 @@ pub struct Change {
 /// The store's, and [`AccountError::Damaged`].
 pub fn load(snapshot: &dyn Snapshot, domain: &str) -> Result<Users, AccountError> {
     let directory = Users::new(domain);
-    let mut accounts = Vec::new();
-    let mut damaged = None;
+    directory.insert(read_all(snapshot)?.into_iter().map(Arc::new));
+    Ok(directory)
+}
+
+/// All users there are.
+pub(crate) fn read_all(snapshot: &dyn Snapshot) -> Result<Vec<Account>, AccountError> {
+    let (mut accounts, mut wrong) = (Vec::new(), None);
     snapshot.scan(PARTITION, b"", None, usize::MAX, &mut |key, record| {
-        match decode(&record.value) {
-            Some(account) => accounts.push(Arc::new(account)),
-            None => damaged = Some(String::from_utf8_lossy(key).into_owned()),
+        match decode(key, &record.value) {
+            Ok(account) => accounts.push(account),
+            Err(error) => wrong = Some(error),
         }
-        if damaged.is_some() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
+        match wrong {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
         }
     })?;
-    if let Some(key) = damaged {
-        return Err(AccountError::Damaged(key));
-    }
-    directory.insert(accounts);
-    Ok(directory)
+    wrong.map_or(Ok(accounts), Err)
+}
+
+/// A user's key, and the user, if there is one.
+pub(crate) type Keyed = (Arc<str>, Option<Account>);
+
+/// Users by their keys.
+pub(crate) fn read(
+    snapshot: &dyn Snapshot,
+    keys: BTreeSet<Arc<str>>,
+) -> Result<Vec<Keyed>, AccountError> {
+    let wanted: Vec<_> = keys.iter().map(|key| (PARTITION, key.as_bytes())).collect();
+    let records = snapshot.get_many(&wanted)?;
+    let decoded = keys.into_iter().zip(records).map(|(key, record)| {
+        let account = record.map(|record| decode(key.as_bytes(), &record.value));
+        Ok((key, account.transpose()?))
+    });
+    decoded.collect()
 }
 
 /// Registers users, of whom there may be `most`, in one batch. Those who exist keep what they have,
@@ -115,7 +133,8 @@ pub fn register(
     let mut batch = Batch::new();
     let mut changes: Vec<Change> = Vec::with_capacity(users.len());
     for user in users {
-        let (account, created) = find_or_new(directory, user.name, user.pad_bytes, now);
+        let new = (user.pad_bytes, now, first_bits(bits()));
+        let (account, created) = find_or_new(directory, user.name, new);
         let mut credentials = Credentials::clone(&account.credentials());
         let app_password = match user.app_password {
             Some(label) => Some(
@@ -127,8 +146,7 @@ pub fn register(
             None => None,
         };
         if created {
-            // What a deleted user of the same name may have left by a late write.
-            batch.delete_partition(Arc::clone(account.name.key()));
+            make_place(&mut batch, account.name.key());
         }
         if created || app_password.is_some() {
             put(&mut batch, &account, &credentials);
@@ -152,8 +170,8 @@ pub fn register(
     }
 }
 
-/// Sets the hash of a user's password; registers the user, to have so much filler, if need be and if
-/// there are fewer than `most`.
+/// Sets the hash of a user's password, and ends the user's sessions; registers the user, to have so much
+/// filler, if need be and if there are fewer than `most`.
 ///
 /// # Errors
 /// When there are too many users.
@@ -162,14 +180,15 @@ pub fn set_password(
     name: UserName,
     (hash, pad_bytes): (String, u64),
     most: usize,
-    now: i64,
+    (now, stamp): (i64, u64),
 ) -> Result<(Batch, Change), AccountError> {
-    let (account, created) = find_or_new(directory, name, pad_bytes, now);
+    let (account, created) = find_or_new(directory, name, (pad_bytes, now, stamp));
     if created && directory.len() >= most {
         return Err(AccountError::TooManyUsers);
     }
     let mut credentials = Credentials::clone(&account.credentials());
     credentials.password = Some(hash);
+    credentials.stamp = stamp;
     Ok(keep(account, created, credentials))
 }
 
@@ -182,9 +201,9 @@ pub fn add(
     name: UserName,
     (password, admin): (String, bool),
     most: usize,
-    now: i64,
+    (now, stamp): (i64, u64),
 ) -> Result<(Batch, Change), AccountError> {
-    let (account, created) = find_or_new(directory, name, 0, now);
+    let (account, created) = find_or_new(directory, name, (0, now, stamp));
     if !created {
         return Err(AccountError::Taken(account.name.spelling().to_string()));
     }
@@ -194,17 +213,25 @@ pub fn add(
     let credentials = Credentials {
         password: Some(password),
         admin,
+        stamp,
         ..Credentials::default()
     };
     Ok(keep(account, created, credentials))
+}
+
+/// Nobody's data is to be removed under the name of a new user; what a deleted one may have left by a late write
+/// goes at once.
+fn make_place(batch: &mut Batch, key: &Arc<str>) {
+    batch
+        .assert_absent(LEAVING, key.as_bytes())
+        .delete_partition(Arc::clone(key));
 }
 
 /// The records of a user with these credentials, and what is told of the change.
 fn keep(account: Arc<Account>, created: bool, credentials: Credentials) -> (Batch, Change) {
     let mut batch = Batch::new();
     if created {
-        // What a deleted user of the same name may have left by a late write.
-        batch.delete_partition(Arc::clone(account.name.key()));
+        make_place(&mut batch, account.name.key());
     }
     put(&mut batch, &account, &credentials);
     let registered = Registered {
@@ -238,7 +265,7 @@ pub fn add_app_password(
     Ok((batch, change, made))
 }
 
-/// Removes an application password.
+/// Removes an application password. Sessions that began with it can't be told from others, and so end too.
 ///
 /// # Errors
 /// When there is no such user, or the user has no such password.
@@ -246,6 +273,7 @@ pub fn remove_app_password(
     directory: &Users,
     name: &str,
     id: &str,
+    stamp: u64,
 ) -> Result<(Batch, Change), AccountError> {
     let account = known(directory, name)?;
     let mut credentials = Credentials::clone(&account.credentials());
@@ -253,13 +281,14 @@ pub fn remove_app_password(
     credentials
         .app_passwords
         .retain(|password| password.id != id);
+    credentials.stamp = stamp;
     match credentials.app_passwords.len() == before {
         true => Err(AccountError::UnknownAppPassword(id.into())),
         false => Ok(replace(account, credentials)),
     }
 }
 
-/// Sets the hash of the password of a user who is there.
+/// Sets the hash of the password of a user who is there, and ends the user's sessions.
 ///
 /// # Errors
 /// When there is no such user.
@@ -267,14 +296,31 @@ pub fn change_password(
     directory: &Users,
     name: &str,
     hash: String,
+    stamp: u64,
 ) -> Result<(Batch, Change), AccountError> {
     let account = known(directory, name)?;
     let mut credentials = Credentials::clone(&account.credentials());
     credentials.password = Some(hash);
+    credentials.stamp = stamp;
     Ok(replace(account, credentials))
 }
 
-/// Lets a user not sign in any more, or again.
+/// Ends a user's sessions.
+///
+/// # Errors
+/// When there is no such user.
+pub fn end_sessions(
+    directory: &Users,
+    name: &str,
+    stamp: u64,
+) -> Result<(Batch, Change), AccountError> {
+    let account = known(directory, name)?;
+    let mut credentials = Credentials::clone(&account.credentials());
+    credentials.stamp = stamp;
+    Ok(replace(account, credentials))
+}
+
+/// Lets a user not sign in any more, or again. Who is disabled has no session any more.
 ///
 /// # Errors
 /// When there is no such user.
@@ -282,10 +328,15 @@ pub fn set_disabled(
     directory: &Users,
     name: &str,
     disabled: bool,
+    stamp: u64,
 ) -> Result<(Batch, Change), AccountError> {
     let account = known(directory, name)?;
     let mut credentials = Credentials::clone(&account.credentials());
     credentials.disabled = disabled;
+    credentials.stamp = match disabled {
+        true => stamp,
+        false => credentials.stamp,
+    };
     Ok(replace(account, credentials))
 }
 
@@ -327,17 +378,24 @@ pub fn leaving(snapshot: &dyn Snapshot) -> Result<Vec<String>, StoreError> {
     Ok(names)
 }
 
-/// Whether the data of a user of this name, who is gone, may not be yet.
+/// What holds as long as the data of a user of this name, who is gone, may not be; `None` if that is so for
+/// nobody. Whoever removes it asserts it: others may have been faster, and a new user of the name be there.
 ///
 /// # Errors
 /// The store's.
-pub fn is_leaving(snapshot: &dyn Snapshot, key: &str) -> Result<bool, StoreError> {
-    Ok(snapshot.get(LEAVING, key.as_bytes())?.is_some())
+pub fn departure(snapshot: &dyn Snapshot, key: &str) -> Result<Option<Assert>, StoreError> {
+    let record = snapshot.get(LEAVING, key.as_bytes())?;
+    Ok(record.map(|record| Assert::Revision {
+        partition: LEAVING.into(),
+        key: key.into(),
+        revision: record.revision,
+    }))
 }
 
 /// Notes that the data of a user who is gone is gone, too.
-pub fn left(key: &str) -> Batch {
+pub fn left(key: &str, departure: &Assert) -> Batch {
     let mut batch = Batch::new();
+    batch.asserts.push(departure.clone());
     batch.delete(LEAVING, key.as_bytes());
     batch
 }
@@ -355,19 +413,13 @@ pub fn clear(batch: &mut Batch, mailbox: &Arc<str>) {
 }
 
 /// Makes stored changes visible to sign-in.
-pub fn publish(directory: &Users, changes: impl IntoIterator<Item = Change>) -> Vec<Registered> {
-    let mut registered = Vec::new();
+pub fn publish(directory: &Users, changes: &[Change]) {
     for change in changes {
-        let Change {
-            registered: user,
-            credentials,
-        } = change;
-        user.account.set_credentials(credentials);
-        registered.push(user);
+        let credentials = change.credentials.clone();
+        change.account().set_credentials(credentials);
     }
-    let new = registered.iter().filter(|user| user.created);
-    directory.insert(new.map(|user| Arc::clone(&user.account)));
-    registered
+    let new = changes.iter().filter(|change| change.registered.created);
+    directory.insert(new.map(|change| Arc::clone(change.account())));
 }
 
 fn known(directory: &Users, name: &str) -> Result<Arc<Account>, AccountError> {
@@ -379,16 +431,25 @@ fn known(directory: &Users, name: &str) -> Result<Arc<Account>, AccountError> {
 fn find_or_new(
     directory: &Users,
     name: UserName,
-    pad_bytes: u64,
-    now: i64,
+    (pad_bytes, now, stamp): (u64, i64, u64),
 ) -> (Arc<Account>, bool) {
-    match directory.find(name.key()) {
-        Some(account) => (account, false),
-        None => (
-            Arc::new(Account::new(name, now, Credentials::default()).padded(pad_bytes)),
-            true,
-        ),
-    }
+    let found = directory.find(name.key());
+    found.map_or_else(
+        || {
+            let credentials = Credentials {
+                stamp,
+                ..Credentials::default()
+            };
+            let new = Account::new(name, now, credentials).padded(pad_bytes);
+            (Arc::new(new), true)
+        },
+        |account| (account, false),
+    )
+}
+
+fn first_bits(bits: AppPasswordBits) -> u64 {
+    let first = bits.first_chunk().copied();
+    stamp(first.unwrap_or_default())
 }
 
 fn replace(account: Arc<Account>, credentials: Credentials) -> (Batch, Change) {
@@ -414,16 +475,22 @@ fn put(batch: &mut Batch, account: &Account, credentials: &Credentials) {
     );
 }
 
-fn decode(value: &[u8]) -> Option<Account> {
-    let stored: Stored = serde_json::from_slice(value).ok()?;
-    let name = UserName::parse(&stored.name)?;
+fn decode(key: &[u8], value: &[u8]) -> Result<Account, AccountError> {
+    let damaged = || AccountError::Damaged(String::from_utf8_lossy(key).into_owned());
+    let stored: Stored = serde_json::from_slice(value).map_err(|_| damaged())?;
+    let name = UserName::parse(&stored.name).ok_or_else(damaged)?;
     let account = Account::new(name, stored.created, stored.credentials);
-    Some(account.padded(stored.pad_bytes))
+    Ok(account.padded(stored.pad_bytes))
 }
 
 impl Change {
     /// The account that is changed.
     pub fn account(&self) -> &Arc<Account> {
         &self.registered.account
+    }
+
+    /// What is told of it.
+    pub fn into_registered(self) -> Registered {
+        self.registered
     }
 }

@@ -1,12 +1,12 @@
 //! Every user in memory, for look-ups that must not touch the disk.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use groupware_store::StoreError;
 
 use crate::name::without_nsf;
-use crate::{Account, Directory};
+use crate::{Account, Credentials, Directory};
 
 /// The local users by name. Kept up to date by [`publish`](crate::publish).
 #[derive(Debug)]
@@ -110,18 +110,36 @@ impl Users {
         let accounts = accounts
             .into_iter()
             .map(|account| (Arc::clone(account.name.key()), account));
-        self.users
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(accounts);
+        self.write().extend(accounts);
     }
 
-    /// Forgets a user who was deleted.
+    /// Takes a user as the store has it: who is known already stays the same user, with other credentials.
+    pub(crate) fn take(&self, stored: Account) {
+        let mut users = self.write();
+        let known = users.get(stored.name.key());
+        if let Some(known) = known.filter(|known| known.created == stored.created) {
+            let mut credentials = Credentials::clone(&stored.credentials());
+            credentials.remember_uses(&known.credentials());
+            known.set_credentials(credentials);
+            return;
+        }
+        let another = users.insert(Arc::clone(stored.name.key()), Arc::new(stored));
+        drop(users);
+        if let Some(another) = another {
+            another.leave();
+        }
+    }
+
+    /// Forgets a user who was deleted, with all sessions.
     pub fn remove(&self, key: &str) {
-        self.users
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(key);
+        let gone = self.write().remove(key);
+        if let Some(gone) = gone {
+            gone.leave();
+        }
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<Arc<str>, Arc<Account>>> {
+        self.users.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -149,7 +167,7 @@ impl Directory for Users {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Credentials, UserName};
+    use crate::UserName;
 
     #[test]
     fn users_are_found_by_how_their_name_begins() {

@@ -233,7 +233,7 @@ pub struct Limits {
     pub requests_at_once: usize,
     /// Most users.
     pub users: usize,
-    /// Most signed-in sessions; the one idle longest is ended for a new one.
+    /// Most sessions that are remembered; others are looked up in the store.
     pub sessions: usize,
     /// Time without a request after which a session ends.
     pub session_idle: Duration,

@@ -10,7 +10,7 @@ use groupware_mailauth::ResolverError;
 use groupware_net::TlsError;
 use groupware_postgres::OpenError as DatabaseError;
 use groupware_service::AccountsError;
-use groupware_store::{OpenError, StoreError};
+use groupware_store::{CommitError, OpenError, StoreError};
 
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +51,31 @@ pub enum ServeError {
     /// A folder for attachments has records of its own.
     #[error("{} has records in it, which the database would hide", .0.display())]
     TwoStores(PathBuf),
+    /// A database's attachments are in another folder.
+    #[error(
+        "the attachments of this database are in a folder that has {known} in its file folder-id, and {} has {}",
+        folder.display(),
+        found.as_deref().unwrap_or("no such file"),
+    )]
+    OtherFolder {
+        /// The data folder.
+        folder: PathBuf,
+        /// The name of the folder that the database knows.
+        known: String,
+        /// This one's, if it has one.
+        found: Option<String>,
+    },
+    /// The name of the data folder can't be read or written.
+    #[error("cannot read or write {}", file.display())]
+    FolderId {
+        /// The file that has it.
+        file: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The store did not take what a start writes.
+    #[error("cannot write to the store")]
+    Commit(#[from] CommitError),
     /// The store can't be started or read.
     #[error("cannot start the store")]
     Store(#[from] StoreError),
@@ -101,6 +126,7 @@ impl ServeError {
             | Self::MailboxPad(_)
             | Self::Tls(_)
             | Self::TwoStores(_)
+            | Self::OtherFolder { .. }
             | Self::FirstAdmin(_) => true,
             Self::Database(error) => {
                 use DatabaseError::{Newer, Unfit};
@@ -111,6 +137,8 @@ impl ServeError {
             Self::Open(_)
             | Self::HalfCopied(_)
             | Self::Store(_)
+            | Self::Commit(_)
+            | Self::FolderId { .. }
             | Self::Content(_)
             | Self::Accounts(_)
             | Self::FirstPassword(_)

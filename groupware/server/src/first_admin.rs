@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use groupware_people::UserName;
-use groupware_service::{Caller, Service, random};
+use groupware_people::{AccountError, UserName};
+use groupware_service::{AccountsError, Caller, Service, random};
 
 use crate::config::Config;
 use crate::error::ServeError;
@@ -36,10 +36,13 @@ pub(crate) async fn register(
     let hash = service.passwords.hash(&caller, password.clone()).await;
     let hash = hash.map_err(|_| ServeError::Accounts("busy".into()))?;
     let now_s = service.now_s();
-    service
-        .accounts
-        .add(name.clone(), hash, true, now_s)
-        .await?;
+    let added = service.accounts.add(name.clone(), hash, true, now_s);
+    match added.await {
+        Ok(_) => {}
+        // Another server that starts over the same store was faster.
+        Err(AccountsError::Decided(AccountError::Taken(_))) => return Ok(String::new()),
+        Err(error) => return Err(error.into()),
+    }
     let name = name.spelling();
     Ok(match file {
         Some(file) => format!(

@@ -8,6 +8,7 @@ mod config;
 mod copy;
 mod error;
 mod first_admin;
+mod folder_id;
 mod log;
 mod notify;
 mod parts;

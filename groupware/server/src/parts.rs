@@ -12,10 +12,10 @@ use groupware_front_tus::{OpenUploads, Tus, key};
 use groupware_http::{BodyLimits, Cookies, Gate, Hosts, Metrics, RequestLog, Streams};
 use groupware_jobs::{ContentSweep, SweepObserver};
 use groupware_people::hash_secret;
-use groupware_service::{Lifetime, Service, Settings, random};
+use groupware_service::{Lifetime, Service, Settings, random, secret};
 use groupware_store::Store;
 
-use crate::config::Config;
+use crate::config::{Config, Data};
 use crate::error::ServeError;
 use crate::log::LogMetrics;
 
@@ -27,6 +27,7 @@ pub(crate) struct Parts {
     uploads: Arc<OpenUploads>,
     pub(crate) metrics: Arc<Metrics>,
     cookies: Cookies,
+    form_key: [u8; 32],
     pub(crate) request_log: Arc<RequestLog>,
 }
 
@@ -40,12 +41,14 @@ impl Parts {
         let metrics = Arc::new(Metrics::new(store.clone(), Box::new(LogMetrics)));
         let log = &config.log;
         let start = u32::from_le_bytes(random::bytes());
+        let form_key = secret::key(&store, "plimsoll 2026 forms of pages");
         Ok(Self {
+            form_key: form_key?,
             request_log: Arc::new(RequestLog::new(log.requests, log.slow_request, start)),
             service: Service::start(store, settings(config, admin_token, cores))?,
+            uploads: Arc::new(OpenUploads::new(content.clone())),
             content,
             streams: Arc::new(Streams::new()),
-            uploads: Arc::default(),
             metrics,
             cookies: Cookies {
                 // In front of plain HTTP that others can reach, there is a proxy that speaks TLS.
@@ -102,7 +105,7 @@ impl Parts {
             content: self.content.clone(),
             streams: Arc::clone(&self.streams),
             cookies: self.cookies,
-            form_key: random::bytes(),
+            form_key: self.form_key,
             message_within: config.limits.mail_body_timeout,
         }
     }
@@ -165,6 +168,7 @@ fn settings(config: &Config, admin_token: &str, cores: usize) -> Settings {
         // The rest of the machine serves the others.
         hashes_at_once: (cores / 2).max(1),
         sessions: limits.sessions,
+        is_shared: matches!(config.data, Data::Postgres { .. }),
         session_lifetime: Lifetime {
             idle: limits.session_idle,
             total: limits.session_lifetime,

@@ -16,7 +16,9 @@ use groupware_front_pages::{are_asked_for, dressed};
 use groupware_front_smtp::{self as smtp, Role, Smtp, SmtpLimits};
 use groupware_front_tus::AT_HAND;
 use groupware_http::{Dress, HeadLimits, HttpServer, RequestLog, STREAMS};
-use groupware_jobs::{ChangeRetention, Departures, Jobs, LookupSweep};
+use groupware_jobs::{
+    ChangeRetention, Departures, Job, Jobs, KeepUp, Leased, LookupSweep, SessionSweep,
+};
 use groupware_mailauth::MailAuth;
 use groupware_net::{
     self as net, Accepting, Admission, Certificate, Known, Listener, Pace, TlsAcceptor,
@@ -323,14 +325,15 @@ fn smtp_server(
 /// The work that goes on beside requests.
 fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
     let mut jobs = Jobs::default();
-    jobs.start(parts.content_sweep(config))
+    let (service, store) = (&parts.service, parts.service.store());
+    jobs.start(KeepUp::new(service.clone()))
         .map_err(ServeError::System)?;
-    jobs.start(Departures::new(parts.service.clone()))
-        .map_err(ServeError::System)?;
+    start_once(&mut jobs, parts.content_sweep(config), service)?;
+    start_once(&mut jobs, Departures::new(service.clone()), service)?;
+    start_once(&mut jobs, SessionSweep::new(service.clone()), service)?;
     if config.lookup != Some(LookupAccess::Off) {
-        let store = parts.service.store().clone();
-        jobs.start(LookupSweep::new(store, config.lookup_layout))
-            .map_err(ServeError::System)?;
+        let sweep = LookupSweep::new(store.clone(), config.lookup_layout);
+        start_once(&mut jobs, sweep, service)?;
     }
     if let (Data::Folder(folder), Some(retention)) = (&config.data, config.keep_changes) {
         let spared = Spared::of(folder);
@@ -342,6 +345,15 @@ fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
         .map_err(ServeError::System)?;
     }
     Ok(jobs)
+}
+
+/// Starts a job that one server does, where there are several.
+fn start_once<J: Job>(jobs: &mut Jobs, job: J, service: &Service) -> Result<(), ServeError> {
+    let started = match service.is_shared() {
+        true => jobs.start(Leased::new(job, service.store().clone())),
+        false => jobs.start(job),
+    };
+    started.map_err(ServeError::System)
 }
 
 /// Refuses what can't be meant, before anything is started.

@@ -8,6 +8,7 @@ use groupware_store::{CHANGES_FOLDER, FolderLock, Store, StoreOptions, is_half_t
 
 use crate::config::{Config, Data};
 use crate::error::ServeError;
+use crate::folder_id;
 
 /// Sessions that read, besides one for each thread that serves connections: long reads have threads of their
 /// own.
@@ -69,12 +70,14 @@ fn open_data(data: &Data, options: StoreOptions, threads: usize) -> Result<Store
         },
         Data::Postgres { database, folder } => {
             refuse_records(folder)?;
-            let lock = FolderLock::take(folder)?;
+            let lock = FolderLock::share(folder)?;
             let readers = (threads + MORE_READERS).min(MOST_READERS);
-            let how = PostgresOptions::default().readers(readers);
+            let how = PostgresOptions::default().readers(readers).shared();
+            let store = groupware_postgres::open(database, &options, &how)?;
+            folder_id::check(&store, folder)?;
             Stored {
-                store: groupware_postgres::open(database, &options, &how)?,
-                content: ContentStore::open(folder)?,
+                store,
+                content: ContentStore::open_shared(folder)?,
                 folder: Some(lock),
             }
         }

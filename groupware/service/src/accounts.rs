@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use groupware_people::{self as people, Account, Change, NewUser, Registered, UserName, Users};
-use groupware_store::{Batch, CommitError, Store, StoreError};
+use groupware_people::{self as people, Account, Change, Held, NewUser, News, Registered, Session};
+use groupware_people::{SecretHash, UserName, Users, hash_secret};
+use groupware_store::{Assert, Batch, CommitError, ReadError, Snapshot, Store, StoreError};
 use tokio::sync::Mutex;
 
+use crate::known::{Decided, Known};
 use crate::random;
 
 /// Users whose data goes in one batch when everybody's does.
@@ -21,41 +23,67 @@ pub enum AccountsError {
     /// What a mailbox shares with others can't be read.
     #[error("the mailbox can't be read: {0}")]
     Mailbox(String),
+    /// The data of a user of the same name, who is gone, is being removed.
+    #[error("the data of the user who had the name {0} is being removed")]
+    Leaving(Arc<str>),
     /// The store did not take the change.
     #[error(transparent)]
     Commit(#[from] CommitError),
+}
+
+impl AccountsError {
+    /// The same as what the store says where nothing but sessions was changed.
+    pub(crate) fn into_commit(self) -> CommitError {
+        match self {
+            Self::Commit(error) => error,
+            Self::Decided(error) => CommitError::Store(error.into()),
+            error => CommitError::Store(StoreError::Database(Arc::new(error))),
+        }
+    }
+}
+
+/// Which of a user's sessions end with a change.
+#[derive(Debug, Clone, Copy)]
+pub enum Ends<'a> {
+    /// All of them.
+    All,
+    /// All but the one of this token.
+    AllBut(&'a str),
+}
+
+impl<'a> Ends<'a> {
+    /// All but the one of this token, if there is one.
+    pub fn but(token: Option<&'a str>) -> Self {
+        token.map_or(Self::All, Self::AllBut)
+    }
+
+    fn kept(self) -> Option<SecretHash> {
+        match self {
+            Self::All => None,
+            Self::AllBut(token) => Some(hash_secret(token)),
+        }
+    }
 }
 
 /// Keeps store and directory in step. Changes wait for each other; look-ups wait for nothing.
 #[derive(Debug)]
 pub struct Accounts {
     store: Store,
-    directory: Users,
+    known: Arc<Known>,
     max_users: usize,
-    changing: Mutex<()>,
     /// Removes the data of those who are gone.
     departing: Mutex<()>,
 }
 
 impl Accounts {
-    /// Reads all accounts. There may be `max_users` of them.
-    ///
-    /// # Errors
-    /// When they can't be read.
-    pub fn load(store: Store, domain: &str, max_users: usize) -> Result<Self, AccountsError> {
-        let directory = store.read(|snapshot| people::load(snapshot, domain))?;
-        Ok(Self {
+    /// Changes what is known. There may be `max_users`.
+    pub(crate) fn new(store: Store, known: Arc<Known>, max_users: usize) -> Self {
+        Self {
             store,
-            directory,
+            known,
             max_users,
-            changing: Mutex::default(),
             departing: Mutex::default(),
-        })
-    }
-
-    /// Who the local users are.
-    pub fn directory(&self) -> &Users {
-        &self.directory
+        }
     }
 
     /// Registers users, in one batch, as [`people::register`] decides. The caller writes the filler.
@@ -67,18 +95,31 @@ impl Accounts {
         users: Vec<NewUser>,
         now: i64,
     ) -> Result<Vec<Registered>, AccountsError> {
-        let _changing = self.changing.lock().await;
-        for user in &users {
-            self.finish_departure(user.name.key()).await?;
-        }
-        let (batch, changes) =
-            people::register(&self.directory, users, self.max_users, now, random::bytes)?;
-        self.store.commit(batch).await?;
-        Ok(people::publish(&self.directory, changes))
+        let keys: Vec<_> = users
+            .iter()
+            .map(|user| Arc::clone(user.name.key()))
+            .collect();
+        let registered = self.make(&keys, |directory| {
+            let decided =
+                people::register(directory, users.clone(), self.max_users, now, random::bytes)?;
+            let (batch, changes) = decided;
+            let key = |change: &Change| Arc::clone(change.account().name.key());
+            Ok::<_, AccountsError>(Decided {
+                batch,
+                news: News {
+                    users: changes.iter().map(key).collect(),
+                    sessions: Vec::new(),
+                },
+                changes,
+                outcome: (),
+            })
+        });
+        let changes = registered.await?.changes.into_iter();
+        Ok(changes.map(Change::into_registered).collect())
     }
 
-    /// Sets the hash of a user's password; registers the user, to have so much filler, if need
-    /// be. The caller writes the filler.
+    /// Sets the hash of a user's password, and ends the user's sessions; registers the user, to have so
+    /// much filler, if need be. The caller writes the filler.
     ///
     /// # Errors
     /// The decision's, and the store's.
@@ -89,13 +130,11 @@ impl Accounts {
         pad_bytes: u64,
         now: i64,
     ) -> Result<Registered, AccountsError> {
-        let _changing = self.changing.lock().await;
-        self.finish_departure(name.key()).await?;
-        let to = (hash, pad_bytes);
-        let (batch, change) = people::set_password(&self.directory, name, to, self.max_users, now)?;
-        self.store.commit(batch).await?;
-        let mut published = people::publish(&self.directory, [change]);
-        Ok(published.pop().expect("one change gives one result"))
+        let change = self.make_one(name.key(), |users| {
+            let (to, at) = ((hash.clone(), pad_bytes), (now, new_stamp()));
+            people::set_password(users, name.clone(), to, self.max_users, at)
+        });
+        Ok(change.await?.into_registered())
     }
 
     /// Registers a user with the hash of a password, and perhaps the right to manage users.
@@ -109,17 +148,14 @@ impl Accounts {
         admin: bool,
         now: i64,
     ) -> Result<Arc<Account>, AccountsError> {
-        let _changing = self.changing.lock().await;
-        self.finish_departure(name.key()).await?;
-        let with = (hash, admin);
-        let (batch, change) = people::add(&self.directory, name, with, self.max_users, now)?;
-        let account = Arc::clone(change.account());
-        self.store.commit(batch).await?;
-        people::publish(&self.directory, [change]);
-        Ok(account)
+        let change = self.make_one(name.key(), |users| {
+            let (with, at) = ((hash.clone(), admin), (now, new_stamp()));
+            people::add(users, name.clone(), with, self.max_users, at)
+        });
+        Ok(Arc::clone(change.await?.account()))
     }
 
-    /// Sets the hash of the password of a user who is there. The caller ends sessions.
+    /// Sets the hash of the password of a user who is there, and ends sessions.
     ///
     /// # Errors
     /// The decision's, and the store's.
@@ -127,9 +163,23 @@ impl Accounts {
         &self,
         name: &str,
         hash: String,
+        ends: Ends<'_>,
     ) -> Result<Arc<Account>, AccountsError> {
-        self.decide(|users| people::change_password(users, name, hash))
-            .await
+        self.end(name, ends, |users, stamp| {
+            people::change_password(users, name, hash.clone(), stamp)
+        })
+        .await
+    }
+
+    /// Ends sessions of a user.
+    ///
+    /// # Errors
+    /// The decision's, and the store's.
+    pub async fn end_sessions(&self, name: &str, ends: Ends<'_>) -> Result<(), AccountsError> {
+        let ended = self.end(name, ends, |users, stamp| {
+            people::end_sessions(users, name, stamp)
+        });
+        ended.await.map(drop)
     }
 
     /// Makes an application password; returns its id and text.
@@ -142,15 +192,15 @@ impl Accounts {
         label: &str,
         now: i64,
     ) -> Result<(String, String), AccountsError> {
-        let _changing = self.changing.lock().await;
-        let (batch, change, made) =
-            people::add_app_password(&self.directory, (name, label), now, &random::bytes())?;
-        self.store.commit(batch).await?;
-        people::publish(&self.directory, [change]);
-        Ok(made)
+        let decided = self.known.change(|users| {
+            let bits = random::bytes();
+            let (batch, change, made) = people::add_app_password(users, (name, label), now, &bits)?;
+            Ok::<_, AccountsError>(Decided::of_user(batch, change, made))
+        });
+        Ok(decided.await?.outcome)
     }
 
-    /// Removes an application password.
+    /// Removes an application password, and ends sessions.
     ///
     /// # Errors
     /// The decision's, and the store's.
@@ -158,12 +208,15 @@ impl Accounts {
         &self,
         name: &str,
         id: &str,
+        ends: Ends<'_>,
     ) -> Result<Arc<Account>, AccountsError> {
-        self.decide(|users| people::remove_app_password(users, name, id))
-            .await
+        self.end(name, ends, |users, stamp| {
+            people::remove_app_password(users, name, id, stamp)
+        })
+        .await
     }
 
-    /// Lets a user not sign in any more, or again. The caller ends the user's sessions.
+    /// Lets a user not sign in any more, which ends all sessions, or again.
     ///
     /// # Errors
     /// The decision's, and the store's.
@@ -172,8 +225,10 @@ impl Accounts {
         name: &str,
         disabled: bool,
     ) -> Result<Arc<Account>, AccountsError> {
-        self.decide(|users| people::set_disabled(users, name, disabled))
-            .await
+        self.end(name, Ends::All, |users, stamp| {
+            people::set_disabled(users, name, disabled, stamp)
+        })
+        .await
     }
 
     /// Lets a user manage users, or not any more.
@@ -181,21 +236,98 @@ impl Accounts {
     /// # Errors
     /// The decision's, and the store's.
     pub async fn set_admin(&self, name: &str, admin: bool) -> Result<Arc<Account>, AccountsError> {
-        self.decide(|users| people::set_admin(users, name, admin))
-            .await
+        let change = self.decide(|users| people::set_admin(users, name, admin));
+        Ok(Arc::clone(change.await?.account()))
     }
 
     /// Decides about one account and commits; nobody else changes accounts meanwhile.
     async fn decide(
         &self,
-        decide: impl FnOnce(&Users) -> Result<(Batch, Change), people::AccountError>,
+        decide: impl Fn(&Users) -> Result<(Batch, Change), people::AccountError>,
+    ) -> Result<Change, AccountsError> {
+        let decided = self.known.change(|users| {
+            let (batch, change) = decide(users)?;
+            Ok::<_, AccountsError>(Decided::of_user(batch, change, ()))
+        });
+        only(decided.await?)
+    }
+
+    /// The same where the user may be new.
+    async fn make_one(
+        &self,
+        key: &Arc<str>,
+        decide: impl Fn(&Users) -> Result<(Batch, Change), people::AccountError>,
+    ) -> Result<Change, AccountsError> {
+        let made = self.make(std::slice::from_ref(key), |users| {
+            let (batch, change) = decide(users)?;
+            Ok(Decided::of_user(batch, change, ()))
+        });
+        only(made.await?)
+    }
+
+    /// Decides about users of whom some may be new: nothing is left of others who had their names. Another
+    /// server may remove one at any moment.
+    async fn make(
+        &self,
+        keys: &[Arc<str>],
+        decide: impl Fn(&Users) -> Result<Decided<()>, AccountsError>,
+    ) -> Result<Decided<()>, AccountsError> {
+        const ROUNDS: u32 = 16;
+        let mut rounds = 0;
+        loop {
+            for key in keys {
+                self.finish_departure(key).await?;
+            }
+            let mut is_first = true;
+            let made = self.known.change(|users| {
+                if !std::mem::take(&mut is_first) {
+                    self.refuse_leaving(keys)?;
+                }
+                decide(users)
+            });
+            rounds += 1;
+            match made.await {
+                Err(AccountsError::Leaving(_)) if rounds < ROUNDS => {}
+                made => return made,
+            }
+        }
+    }
+
+    fn refuse_leaving(&self, keys: &[Arc<str>]) -> Result<(), AccountsError> {
+        self.store.read(|snapshot| {
+            for key in keys {
+                if people::departure(snapshot, key)?.is_some() {
+                    return Err(AccountsError::Leaving(Arc::clone(key)));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The same where sessions bear another stamp from then on, but for one that is kept.
+    async fn end(
+        &self,
+        name: &str,
+        ends: Ends<'_>,
+        decide: impl Fn(&Users, u64) -> Result<(Batch, Change), people::AccountError>,
     ) -> Result<Arc<Account>, AccountsError> {
-        let _changing = self.changing.lock().await;
-        let (batch, change) = decide(&self.directory)?;
-        let account = Arc::clone(change.account());
-        self.store.commit(batch).await?;
-        people::publish(&self.directory, [change]);
-        Ok(account)
+        let kept = ends.kept();
+        let change = self.decide(|users| {
+            let stamp = new_stamp();
+            let (mut batch, change) = decide(users, stamp)?;
+            if let Some(hash) = &kept {
+                let keep = |snapshot: &dyn Snapshot| keep(snapshot, (users, name), hash);
+                if let Some(held) = self.store.read(keep)? {
+                    let session = Session {
+                        stamp,
+                        ..held.session
+                    };
+                    held.replace(&mut batch, &session);
+                }
+            }
+            Ok((batch, change))
+        });
+        Ok(Arc::clone(change.await?.account()))
     }
 
     /// Removes a user, and then all the user's data, some at a time: nobody who writes meanwhile waits
@@ -211,11 +343,25 @@ impl Accounts {
 
     /// Removes a user, whose data is to go next.
     async fn dismiss(&self, name: &str) -> Result<Arc<Account>, AccountsError> {
-        let _changing = self.changing.lock().await;
-        let account = self.known(name)?;
-        self.store.commit(people::delete(&account)).await?;
-        self.directory.remove(account.name.key());
-        Ok(account)
+        let dismissed = self.known.change(|users| {
+            let account = known(users, name)?;
+            let mut batch = people::delete(&account);
+            let key = account.name.key();
+            let sessions = self.store.read(|snapshot| Held::all_of(snapshot, key));
+            for held in sessions.map_err(unreadable)? {
+                held.end(&mut batch);
+            }
+            Ok::<_, AccountsError>(Decided {
+                batch,
+                news: News {
+                    users: vec![Arc::clone(key)],
+                    sessions: Vec::new(),
+                },
+                changes: Vec::new(),
+                outcome: account,
+            })
+        });
+        Ok(dismissed.await?.outcome)
     }
 
     /// Removes the data of users who are gone, where an end of the server came between.
@@ -231,21 +377,26 @@ impl Accounts {
 
     /// Removes the data of a user who is gone, if there is any.
     async fn finish_departure(&self, key: &str) -> Result<(), AccountsError> {
-        let is_leaving = || {
-            self.store
-                .read(|snapshot| people::is_leaving(snapshot, key))
-        };
-        if !is_leaving()? {
+        let departure = || self.store.read(|snapshot| people::departure(snapshot, key));
+        if departure()?.is_none() {
             return Ok(());
         }
         let _departing = self.departing.lock().await;
         // Somebody else may have been at it; and a new user of the name may be there since.
-        if !is_leaving()? {
+        let Some(departure) = departure()? else {
             return Ok(());
+        };
+        match self.remove_data(key, &departure).await {
+            // Another server was at it, too.
+            Err(AccountsError::Commit(CommitError::Conflict { .. })) => Ok(()),
+            done => done,
         }
-        self.let_go_of_shared(key).await?;
-        self.store.remove_in_slices(key, b"", None).await?;
-        self.store.commit(people::left(key)).await?;
+    }
+
+    async fn remove_data(&self, key: &str, departure: &Assert) -> Result<(), AccountsError> {
+        self.let_go_of_shared(key, Some(departure)).await?;
+        self.store.remove_in_slices_while(key, departure).await?;
+        self.store.commit(people::left(key, departure)).await?;
         Ok(())
     }
 
@@ -254,9 +405,10 @@ impl Accounts {
     /// # Errors
     /// When there is no such user, and the store's.
     pub async fn reset(&self, name: &str) -> Result<(), AccountsError> {
-        let account = self.known(name)?;
+        let account = self.known.find(name)?;
+        let account = account.ok_or_else(|| people::AccountError::Unknown(name.into()))?;
         let key = account.name.key();
-        self.let_go_of_shared(key).await?;
+        self.let_go_of_shared(key, None).await?;
         for (from, to) in people::ranges_of_reset() {
             self.store.remove_in_slices(key, from, Some(to)).await?;
         }
@@ -268,7 +420,8 @@ impl Accounts {
     /// # Errors
     /// The store's.
     pub async fn reset_all(&self) -> Result<usize, AccountsError> {
-        let keys = self.directory.keys();
+        self.known.look_again()?;
+        let keys = self.known.users.keys();
         for keys in keys.chunks(RESET_AT_ONCE) {
             let mut batch = Batch::new();
             for key in keys {
@@ -283,33 +436,68 @@ impl Accounts {
         Ok(keys.len())
     }
 
-    /// Lets go of what a mailbox shares with others, before it is emptied.
-    async fn let_go_of_shared(&self, mailbox: &str) -> Result<(), AccountsError> {
+    /// Lets go of what a mailbox shares with others, before it is emptied, as long as an assert holds.
+    async fn let_go_of_shared(
+        &self,
+        mailbox: &str,
+        holds: Option<&Assert>,
+    ) -> Result<(), AccountsError> {
         const AT_ONCE: usize = 200;
         // Others may let go of the same at the same moment; each round one of them gets on.
         const ROUNDS: u32 = 1000;
         let mut lost = 0;
         while lost < ROUNDS {
-            let (batch, more) = self
+            let (mut batch, more) = self
                 .store
                 .read(|snapshot| groupware_mail::release_shared(snapshot, mailbox, AT_ONCE))
                 .map_err(|error| AccountsError::Mailbox(error.to_string()))?;
             if batch.is_empty() {
                 return Ok(());
             }
+            let others = batch.asserts.len();
+            batch.asserts.extend(holds.cloned());
             match self.store.commit(batch).await {
                 Ok(_) if !more => return Ok(()),
                 Ok(_) => {}
-                Err(CommitError::Conflict { .. }) => lost += 1,
+                Err(CommitError::Conflict { index }) if index < others => lost += 1,
                 Err(error) => return Err(error.into()),
             }
         }
         Err(CommitError::Conflict { index: 0 }.into())
     }
+}
 
-    fn known(&self, name: &str) -> Result<Arc<Account>, people::AccountError> {
-        let account = self.directory.find(name);
-        account.ok_or_else(|| people::AccountError::Unknown(name.into()))
+fn known(users: &Users, name: &str) -> Result<Arc<Account>, people::AccountError> {
+    let account = users.find(name);
+    account.ok_or_else(|| people::AccountError::Unknown(name.into()))
+}
+
+fn only(decided: Decided<()>) -> Result<Change, AccountsError> {
+    let change = decided.changes.into_iter().next();
+    Ok(change.expect("the change of one user was decided"))
+}
+
+fn new_stamp() -> u64 {
+    people::stamp(random::bytes())
+}
+
+/// The session of this token, if it is a user's own.
+fn keep(
+    snapshot: &dyn Snapshot,
+    (users, name): (&Users, &str),
+    hash: &SecretHash,
+) -> Result<Option<Held>, people::AccountError> {
+    let account = known(users, name)?;
+    let held = Held::find(snapshot, hash).map_err(unreadable)?;
+    let is_own =
+        |held: &Held| held.user == *account.name.key() && account.admits(held.session.stamp);
+    Ok(held.filter(is_own))
+}
+
+fn unreadable(error: ReadError) -> people::AccountError {
+    match error {
+        ReadError::Store(error) => error.into(),
+        ReadError::Corrupt { key, .. } => people::AccountError::Damaged(key),
     }
 }
 
@@ -324,6 +512,7 @@ mod tests {
     use groupware_store::StoreOptions;
 
     use super::*;
+    use crate::service::{Service, Settings};
 
     fn new_user() -> Vec<NewUser> {
         vec![NewUser {
@@ -331,6 +520,10 @@ mod tests {
             app_password: None,
             pad_bytes: 0,
         }]
+    }
+
+    fn start(store: &Store) -> Service {
+        Service::start(store.clone(), Settings::default()).unwrap()
     }
 
     fn has_data(store: &Store) -> bool {
@@ -342,7 +535,8 @@ mod tests {
     async fn a_departure_that_was_cut_short_is_finished_before_the_name_is_used_again() {
         for by_registering in [false, true] {
             let store = Store::memory(StoreOptions::default()).unwrap();
-            let accounts = Accounts::load(store.clone(), "x", 10).unwrap();
+            let service = start(&store);
+            let accounts = &service.accounts;
             accounts.register(new_user(), 0).await.unwrap();
             let mut batch = Batch::new();
             batch.put("ada", "m/x", "mail");
@@ -350,8 +544,9 @@ mod tests {
             // The server ends once the user is gone.
             accounts.dismiss("ada").await.unwrap();
             assert!(has_data(&store));
-            let accounts = Accounts::load(store.clone(), "x", 10).unwrap();
-            assert!(accounts.directory().find("ada").is_none());
+            let service = start(&store);
+            let accounts = &service.accounts;
+            assert!(service.directory().find("ada").is_none());
             match by_registering {
                 true => drop(accounts.register(new_user(), 0).await.unwrap()),
                 false => accounts.finish_departures().await.unwrap(),

@@ -35,7 +35,7 @@ pub async fn change(
     let changed = change::change(service, caller, |snapshot| {
         let decision = decide(&Context {
             snapshot,
-            directory: service.directory(),
+            directory: service.people(),
             mailbox,
             now,
             ids,

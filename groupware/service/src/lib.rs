@@ -3,25 +3,28 @@
 
 mod accounts;
 mod aside;
+mod cache;
 pub mod calendar;
 mod caller;
 mod change;
 mod client;
 pub mod clock;
 pub mod documents;
+mod known;
 mod lane;
 mod limit;
 pub mod mail;
 mod passwords;
 mod quotas;
 pub mod random;
+pub mod secret;
 mod service;
 mod sessions;
 mod sign_in;
 mod throttle;
 mod user;
 
-pub use accounts::{Accounts, AccountsError};
+pub use accounts::{Accounts, AccountsError, Ends};
 pub use caller::{Caller, Permits, Via};
 pub use change::{ChangeError, change, change_aside};
 pub use client::Client;

@@ -113,7 +113,7 @@ impl Round {
     ) -> Result<(Batch, (Option<Unid>, bool)), MailError> {
         let decision = decide(&Context {
             snapshot,
-            directory: service.directory(),
+            directory: service.people(),
             mailbox,
             now_us: self.now_us,
             ids: self.ids,

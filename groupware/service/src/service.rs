@@ -4,13 +4,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use groupware_net::{Gauge, Pool};
-use groupware_people::{SecretHash, Users};
+use groupware_people::{Account, Directory, SecretHash, Users};
 use groupware_store::{Batch, CommitError, Committed, Snapshot, Store, StoreError};
 
 use crate::accounts::{Accounts, AccountsError};
 use crate::aside::Aside;
+use crate::cache::Cache;
 use crate::caller::Caller;
 use crate::clock::{self, Clock};
+use crate::known::Known;
 use crate::passwords::Passwords;
 use crate::quotas::Quotas;
 use crate::random;
@@ -29,8 +31,10 @@ pub struct Settings {
     pub users: usize,
     /// Most passwords that are hashed at once.
     pub hashes_at_once: usize,
-    /// Most sessions.
+    /// Most sessions that are remembered; others are looked up in the store.
     pub sessions: usize,
+    /// Whether other servers may change the same store.
+    pub is_shared: bool,
     /// How long sessions last.
     pub session_lifetime: Lifetime,
     /// Failed sign-ins as one user from one address before further ones must wait.
@@ -53,6 +57,7 @@ impl Default for Settings {
             users: 1000,
             hashes_at_once: 1,
             sessions: 1000,
+            is_shared: false,
             session_lifetime: Lifetime {
                 idle: Duration::from_secs(3600),
                 total: Duration::from_secs(24 * 3600),
@@ -83,6 +88,7 @@ pub struct Service(Arc<Parts>);
 #[derive(Debug)]
 pub struct Parts {
     store: Store,
+    pub(crate) known: Arc<Known>,
     /// Changes users.
     pub accounts: Accounts,
     /// Hashes and verifies passwords.
@@ -104,10 +110,15 @@ impl Service {
     /// # Errors
     /// When the accounts can't be read.
     pub fn start(store: Store, settings: Settings) -> Result<Self, AccountsError> {
+        let cache = Cache::new(settings.sessions);
+        let known = Known::load(store.clone(), &settings.domain, cache, settings.is_shared)?;
+        let known = Arc::new(known);
+        let lifetime = settings.session_lifetime;
         Ok(Self(Arc::new(Parts {
-            accounts: Accounts::load(store.clone(), &settings.domain, settings.users)?,
+            accounts: Accounts::new(store.clone(), Arc::clone(&known), settings.users),
             passwords: Passwords::new(settings.hashes_at_once),
-            sessions: Sessions::new(settings.sessions, settings.session_lifetime),
+            sessions: Sessions::new(store.clone(), Arc::clone(&known), lifetime),
+            known,
             throttle: Throttle::new(settings.sign_in_failures, settings.sign_in_forgiveness),
             quotas: Quotas::new(settings.quota_bytes),
             memory: Pool::new(MEMORY_BYTES[0] >> 10).with_trusted(MEMORY_BYTES[1] >> 10),
@@ -154,9 +165,36 @@ impl Service {
         })
     }
 
-    /// Who the local users are.
+    /// The local users, as they are remembered here.
     pub fn directory(&self) -> &Users {
-        self.0.accounts.directory()
+        &self.0.known.users
+    }
+
+    /// Who the local users are, for decisions: where one isn't remembered here, the store is asked.
+    pub fn people(&self) -> &dyn Directory {
+        &*self.0.known
+    }
+
+    /// A user by name, in whatever case it is written, whether or not another server has registered the user
+    /// just now.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn find(&self, name: &str) -> Result<Option<Arc<Account>>, StoreError> {
+        self.0.known.find(name)
+    }
+
+    /// Looks whether other servers have changed users or sessions. Blocks.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn keep_up(&self) -> Result<(), StoreError> {
+        self.0.known.look_again().map(drop)
+    }
+
+    /// Whether other servers may change the same store.
+    pub fn is_shared(&self) -> bool {
+        self.0.known.is_shared()
     }
 
     /// Commits what a caller changes; on the calling thread, if that serves nobody else.

@@ -1,23 +1,31 @@
-//! Who is signed in, by the hash of the cookie's token. In memory: a restart signs everybody out.
+//! Who is signed in, by the hash of the cookie's token: in the store, so that a restart ends nobody's session, and
+//! remembered as long as it is in use.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use groupware_people::{Account, SecretHash, hash_secret};
+use groupware_people::{Account, Held, News, SecretHash, Session, hash_secret};
+use groupware_store::{Batch, CommitError, ReadError, Store, StoreError};
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
+use crate::accounts::AccountsError;
+use crate::cache::Cached;
+use crate::known::{Changing, Decided, Known};
 use crate::random;
 
-/// Threads that look up sessions at the same moment rarely meet in one of these.
-const SHARDS: usize = 64;
-
-#[derive(Debug)]
-struct Session {
-    account: Arc<Account>,
-    started: Duration,
-    last_used: Duration,
-}
+/// In microseconds.
+const SECOND: i64 = 1_000_000;
+/// Most sessions of one user; a further one ends the oldest.
+const MOST_OF_USER: usize = 64;
+/// A use is stored if the last one that was is so long ago: a session lasts so much less than it may, at most,
+/// where requests come to several servers, or a restart comes between.
+const NOTED_EVERY_S: i64 = 300;
+/// Uses that wait to be stored; further ones are with a later request.
+const MOST_TO_NOTE: usize = 10_000;
+/// Uses that are stored together.
+const NOTED_AT_ONCE: usize = 200;
+/// Sessions that are looked at together when those that are over are cleared away.
+const CLEARED_AT_ONCE: usize = 500;
 
 /// How long sessions last.
 #[derive(Debug, Clone, Copy)]
@@ -29,9 +37,17 @@ pub struct Lifetime {
 }
 
 impl Lifetime {
-    fn is_over(self, session: &Session, now: Duration) -> bool {
-        now.saturating_sub(session.last_used) >= self.idle
-            || now.saturating_sub(session.started) >= self.total
+    fn is_over(self, session: &Session, now: i64) -> bool {
+        let has_passed = |since: i64, most: Duration| {
+            let passed = u64::try_from(now.saturating_sub(since)).unwrap_or_default();
+            passed >= most.as_secs()
+        };
+        has_passed(session.used, self.idle) || has_passed(session.started_us / SECOND, self.total)
+    }
+
+    fn noted_every(self) -> i64 {
+        let idle = i64::try_from(self.idle.as_secs()).unwrap_or(i64::MAX);
+        (idle / 8).clamp(1, NOTED_EVERY_S)
     }
 }
 
@@ -40,10 +56,10 @@ impl Lifetime {
 pub struct SessionLine {
     /// What it is called. It opens nothing.
     pub id: String,
-    /// How long ago it began.
-    pub age: Duration,
-    /// How long ago its last request was.
-    pub idle: Duration,
+    /// When it began, in seconds since 1970.
+    pub started: i64,
+    /// When its last request was, to five minutes.
+    pub used: i64,
     /// It is the session of this token.
     pub is_own: bool,
 }
@@ -53,276 +69,558 @@ fn id_of(hash: &SecretHash) -> String {
     hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-type Shard = HashMap<SecretHash, Session>;
+/// A session to be ended, and who waits for that.
+type Ending = (Held, oneshot::Sender<Result<(), CommitError>>);
 
-/// All sessions, within a bound.
+/// All sessions.
 #[derive(Debug)]
 pub struct Sessions {
-    shards: Vec<Mutex<Shard>>,
-    per_shard: usize,
+    store: Store,
+    known: Arc<Known>,
     lifetime: Lifetime,
-    count: AtomicUsize,
+    /// Those who come while others are ended are ended together.
+    ending: Mutex<Vec<Ending>>,
+    /// Uses that are to be stored.
+    to_note: Mutex<Vec<SecretHash>>,
 }
 
 impl Sessions {
-    /// At most so many sessions.
-    pub fn new(most: usize, lifetime: Lifetime) -> Self {
-        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        let per_shard = most.div_ceil(SHARDS).max(1);
+    pub(crate) fn new(store: Store, known: Arc<Known>, lifetime: Lifetime) -> Self {
         Self {
-            shards,
-            per_shard,
+            store,
+            known,
             lifetime,
-            count: AtomicUsize::new(0),
+            ending: Mutex::default(),
+            to_note: Mutex::default(),
         }
     }
 
-    /// Starts a session and returns its token, which is kept nowhere else. What the user signed in
-    /// with may have changed since it was looked at: the caller looks once more afterwards, when
-    /// [`end_all`](Self::end_all) can find the session.
-    pub fn start(&self, account: &Arc<Account>, now: Duration) -> String {
+    /// Starts a session and returns its token, which is kept nowhere else. It is the user's as long as the
+    /// user's stamp is the one that the user had when the password was looked at.
+    pub(crate) async fn start(
+        &self,
+        account: &Arc<Account>,
+        stamp: u64,
+        now_us: i64,
+    ) -> Result<String, CommitError> {
+        let now = now_us / SECOND;
         let token = random::secret();
         let hash = hash_secret(&token);
+        let (user, moment) = (account.name.key(), self.known.sessions.moment());
         let session = Session {
+            stamp,
+            started_us: now_us,
+            used: now,
+        };
+        let mut batch = Batch::new();
+        session.begin(&mut batch, user, &hash);
+        let mut live = Vec::new();
+        for held in self.all_of(user)? {
+            match self.is_over(account, &held.session, now) {
+                true => held.end(&mut batch),
+                false => live.push(held),
+            }
+        }
+        let too_many = (live.len() + 1).saturating_sub(MOST_OF_USER);
+        for oldest in live.into_iter().take(too_many) {
+            self.end_held(oldest).await?;
+        }
+        match self.store.commit(batch).await {
+            Ok(_) => {}
+            // Whoever makes room has to sign in first. It ends with this server.
+            Err(CommitError::Full) if !self.known.is_shared() => {}
+            Err(error) => return Err(error),
+        }
+        let cached = Cached {
             account: Arc::clone(account),
-            started: now,
-            last_used: now,
+            session,
+            noted: now,
         };
-        let oldest = account.add_session(hash);
-        let evicted = {
-            let mut shard = self.shard(&hash);
-            let evicted = match shard.len() >= self.per_shard {
-                true => make_room(&mut shard, self.per_shard, now, self.lifetime),
-                false => Vec::new(),
-            };
-            shard.insert(hash, session);
-            evicted
-        };
-        self.count.fetch_add(1, Relaxed);
-        self.count.fetch_sub(evicted.len(), Relaxed);
-        for (hash, account) in evicted {
-            account.remove_session(&hash);
-        }
-        if let Some(oldest) = oldest {
-            self.drop_one(&oldest);
-        }
-        token
+        self.known.sessions.remember(hash, cached, moment);
+        Ok(token)
     }
 
     /// The account of a session that isn't over.
-    pub fn find(&self, token: &str, now: Duration) -> Option<Arc<Account>> {
+    pub(crate) fn find(&self, token: &str, now: i64) -> Result<Option<Arc<Account>>, StoreError> {
+        self.known.ensure()?;
         let hash = hash_secret(token);
-        let mut shard = self.shard(&hash);
-        let session = shard.get_mut(&hash)?;
-        if !self.lifetime.is_over(session, now) {
-            session.last_used = now;
-            return Some(Arc::clone(&session.account));
+        let found = self.known.sessions.with(&hash, |cached| {
+            if self.is_over(&cached.account, &cached.session, now) {
+                return None;
+            }
+            cached.session.used = now;
+            let is_to_be_noted = now - cached.noted >= self.lifetime.noted_every();
+            if is_to_be_noted {
+                cached.noted = now;
+            }
+            Some((Arc::clone(&cached.account), is_to_be_noted))
+        });
+        match found {
+            Some((account, false)) => Ok(Some(account)),
+            Some((account, true)) => {
+                self.note(hash);
+                Ok(Some(account))
+            }
+            // What is forgotten here, or was used elsewhere, may go on.
+            None => self.find_stored(&hash, now),
         }
-        let expired = shard.remove(&hash)?;
-        drop(shard);
-        self.count.fetch_sub(1, Relaxed);
-        expired.account.remove_session(&hash);
-        None
+    }
+
+    fn find_stored(&self, hash: &SecretHash, now: i64) -> Result<Option<Arc<Account>>, StoreError> {
+        let moment = self.known.sessions.moment();
+        let held = self.store.read(|snapshot| Held::find(snapshot, hash));
+        let Some(held) = held.map_err(unreadable)? else {
+            return Ok(None);
+        };
+        let Some(mut account) = self.known.find(&held.user)? else {
+            return Ok(None);
+        };
+        // Another server may have given the user a new stamp just now, and then begun the session.
+        if !account.admits(held.session.stamp) && self.known.look_again()? {
+            match self.known.find(&held.user)? {
+                Some(again) => account = again,
+                None => return Ok(None),
+            }
+        }
+        if self.is_over(&account, &held.session, now) {
+            return Ok(None);
+        }
+        let noted = held.session.used;
+        let session = Session {
+            used: now,
+            ..held.session
+        };
+        let cached = Cached {
+            account: Arc::clone(&account),
+            session,
+            noted,
+        };
+        self.known.sessions.remember(*hash, cached, moment);
+        Ok(Some(account))
+    }
+
+    fn is_over(&self, account: &Account, session: &Session, now: i64) -> bool {
+        !account.admits(session.stamp) || self.lifetime.is_over(session, now)
     }
 
     /// Ends a session; one that doesn't exist is ended already.
-    pub fn end(&self, token: &str) {
+    ///
+    /// # Errors
+    /// The store's: then it may not be over.
+    pub async fn end(&self, token: &str) -> Result<(), CommitError> {
         let hash = hash_secret(token);
-        if let Some(session) = self.drop_one(&hash) {
-            session.account.remove_session(&hash);
+        let held = self.store.read(|snapshot| Held::find(snapshot, &hash));
+        match held.map_err(unreadable)? {
+            Some(held) => self.end_held(held).await,
+            None => {
+                self.known.sessions.forget(&[hash]);
+                Ok(())
+            }
         }
     }
 
-    /// Ends every session of a user.
-    pub fn end_all(&self, account: &Account) {
-        for hash in account.take_sessions() {
-            self.drop_one(&hash);
+    /// Whoever waits for a turn to change users and sessions leaves the session where the next one who has it
+    /// ends all that are there.
+    async fn end_held(&self, held: Held) -> Result<(), CommitError> {
+        loop {
+            let (tell, mut told) = oneshot::channel();
+            lock(&self.ending).push((held.clone(), tell));
+            let changing = self.known.begin().await;
+            match told.try_recv() {
+                Ok(ended) => return ended,
+                Err(TryRecvError::Empty) => return self.end_all_that_wait(&changing).await,
+                // Whoever had the turn was given up.
+                Err(TryRecvError::Closed) => {}
+            }
         }
+    }
+
+    async fn end_all_that_wait(&self, changing: &Changing<'_>) -> Result<(), CommitError> {
+        let all = std::mem::take(&mut *lock(&self.ending));
+        let ended = changing.change(|_| {
+            let mut batch = Batch::new();
+            all.iter().for_each(|(held, _)| held.end(&mut batch));
+            Ok::<_, AccountsError>(Decided {
+                batch,
+                news: News {
+                    users: Vec::new(),
+                    sessions: all.iter().map(|(held, _)| held.hash).collect(),
+                },
+                changes: Vec::new(),
+                outcome: (),
+            })
+        });
+        let ended = ended.await.map(drop).map_err(AccountsError::into_commit);
+        for (_, tell) in all {
+            // Whoever has gone has no need to know.
+            let _ = tell.send(ended.clone());
+        }
+        ended
     }
 
     /// A user's sessions, oldest first; `own` is the token of the one that asks.
-    pub fn of(&self, account: &Account, own: Option<&str>, now: Duration) -> Vec<SessionLine> {
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn of(
+        &self,
+        account: &Account,
+        own: Option<&str>,
+        now: i64,
+    ) -> Result<Vec<SessionLine>, StoreError> {
         let own = own.map(hash_secret);
-        let line = |hash: SecretHash| {
-            let shard = self.shard(&hash);
-            let session = shard.get(&hash)?;
-            (!self.lifetime.is_over(session, now)).then(|| SessionLine {
-                id: id_of(&hash),
-                age: now.saturating_sub(session.started),
-                idle: now.saturating_sub(session.last_used),
-                is_own: own == Some(hash),
+        let live = self.live(account, now)?.into_iter();
+        Ok(live
+            .map(|held| SessionLine {
+                id: id_of(&held.hash),
+                started: held.session.started_us / SECOND,
+                used: held.session.used,
+                is_own: own == Some(held.hash),
             })
-        };
-        account.sessions().into_iter().filter_map(line).collect()
+            .collect())
+    }
+
+    /// Those of a user's sessions that aren't over, with their last use, as far as it is known here.
+    fn live(&self, account: &Account, now: i64) -> Result<Vec<Held>, StoreError> {
+        let mut all = self.all_of(account.name.key())?;
+        for held in &mut all {
+            let used = self
+                .known
+                .sessions
+                .with(&held.hash, |cached| Some(cached.session.used));
+            held.session.used = held.session.used.max(used.unwrap_or_default());
+        }
+        all.retain(|held| !self.is_over(account, &held.session, now));
+        Ok(all)
+    }
+
+    fn all_of(&self, user: &str) -> Result<Vec<Held>, StoreError> {
+        let all = self.store.read(|snapshot| Held::all_of(snapshot, user));
+        all.map_err(unreadable)
     }
 
     /// Ends a user's session of this name; whether there was one.
-    pub fn end_one(&self, account: &Account, id: &str) -> bool {
-        let mut sessions = account.sessions().into_iter();
-        let Some(hash) = sessions.find(|hash| id_of(hash) == id) else {
-            return false;
-        };
-        account.remove_session(&hash);
-        self.drop_one(&hash).is_some()
-    }
-
-    /// Ends every session of a user but that of this token.
-    pub fn end_others(&self, account: &Account, own: &str) {
-        let own = hash_secret(own);
-        for hash in account.sessions().into_iter().filter(|hash| *hash != own) {
-            account.remove_session(&hash);
-            self.drop_one(&hash);
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn end_one(&self, account: &Account, id: &str) -> Result<bool, CommitError> {
+        let mut all = self.all_of(account.name.key())?.into_iter();
+        match all.find(|held| id_of(&held.hash) == id) {
+            Some(held) => self.end_held(held).await.map(|()| true),
+            None => Ok(false),
         }
     }
 
-    /// How many there are, those included that nobody has noticed to be over.
+    /// How many are in use here, those included that nobody has noticed to be over.
     pub fn count(&self) -> usize {
-        self.count.load(Relaxed)
+        self.known.sessions.count()
     }
 
-    fn drop_one(&self, hash: &SecretHash) -> Option<Session> {
-        let session = self.shard(hash).remove(hash);
-        self.count
-            .fetch_sub(usize::from(session.is_some()), Relaxed);
-        session
+    fn note(&self, hash: SecretHash) {
+        let mut to_note = lock(&self.to_note);
+        if to_note.len() < MOST_TO_NOTE {
+            to_note.push(hash);
+        }
     }
 
-    fn shard(&self, hash: &SecretHash) -> MutexGuard<'_, Shard> {
-        let shard = &self.shards[usize::from(hash[0]) % SHARDS];
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Stores the uses of sessions that are to be. Blocks.
+    ///
+    /// # Errors
+    /// The store's; those uses are stored with later ones.
+    pub fn store_uses(&self, now: i64) -> Result<(), CommitError> {
+        let used = std::mem::take(&mut *lock(&self.to_note));
+        for some in used.chunks(NOTED_AT_ONCE) {
+            if self.store_some_uses(some, now)? {
+                continue;
+            }
+            for one in some {
+                // It was ended meanwhile, or another server has stored a use.
+                let _is_stored = self.store_some_uses(std::slice::from_ref(one), now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether no session was changed meanwhile.
+    fn store_some_uses(&self, used: &[SecretHash], now: i64) -> Result<bool, CommitError> {
+        let batch = self.store.read(|snapshot| {
+            let mut batch = Batch::new();
+            for hash in used {
+                let held = Held::find(snapshot, hash)?;
+                if let Some(held) = held.filter(|held| held.session.used < now) {
+                    let used = Session {
+                        used: now,
+                        ..held.session
+                    };
+                    held.replace(&mut batch, &used);
+                }
+            }
+            Ok(batch)
+        });
+        let batch = batch.map_err(unreadable)?;
+        if batch.is_empty() {
+            return Ok(true);
+        }
+        match self.store.commit_blocking(batch) {
+            Ok(_) => Ok(true),
+            Err(CommitError::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Clears away sessions that are over. Blocks.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn clear(&self, now: i64) -> Result<(), CommitError> {
+        let mut last = None;
+        loop {
+            let some = self
+                .store
+                .read(|snapshot| Held::some(snapshot, last.as_ref(), CLEARED_AT_ONCE));
+            let some = some.map_err(unreadable)?;
+            let mut batch = Batch::new();
+            for held in &some {
+                let account = self.known.find(&held.user)?;
+                let is_live = account.is_some_and(|it| !self.is_over(&it, &held.session, now));
+                if !is_live {
+                    held.end(&mut batch);
+                }
+            }
+            if !batch.is_empty() {
+                self.store.commit_blocking(batch)?;
+            }
+            let is_end = some.len() < CLEARED_AT_ONCE;
+            last = some.into_iter().next_back();
+            if is_end {
+                return Ok(());
+            }
+        }
     }
 }
 
-/// Removes the sessions that expired and, if that isn't enough, the eighth that was idle longest:
-/// that many at once, so that a full shard isn't sorted for every sign-in.
-fn make_room(
-    shard: &mut Shard,
-    most: usize,
-    now: Duration,
-    lifetime: Lifetime,
-) -> Vec<(SecretHash, Arc<Account>)> {
-    let mut gone: Vec<_> = shard
-        .extract_if(|_, session| lifetime.is_over(session, now))
-        .map(|(h, s)| (h, s.account))
-        .collect();
-    if shard.len() >= most {
-        let mut ages: Vec<_> = shard.iter().map(|(hash, s)| (s.last_used, *hash)).collect();
-        ages.sort_unstable();
-        for (_, hash) in ages.into_iter().take((most / 8).max(1)) {
-            gone.extend(shard.remove(&hash).map(|session| (hash, session.account)));
-        }
+fn unreadable(error: ReadError) -> StoreError {
+    match error {
+        ReadError::Store(error) => error,
+        error @ ReadError::Corrupt { .. } => StoreError::Database(Arc::new(error)),
     }
-    gone
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
-    use groupware_people::{Credentials, UserName};
+    use groupware_people::UserName;
+    use groupware_store::StoreOptions;
 
     use super::*;
+    use crate::service::{Service, Settings};
 
-    const HOUR: Duration = Duration::from_secs(3600);
-    const LIFETIME: Lifetime = Lifetime {
-        idle: HOUR,
-        total: HOUR.saturating_mul(3),
-    };
+    const HOUR: i64 = 3600;
 
-    fn account(name: &str) -> Arc<Account> {
-        Arc::new(Account::new(
-            UserName::parse(name).unwrap(),
-            0,
-            Credentials::default(),
-        ))
+    fn service(store: &Store) -> Service {
+        let settings = Settings {
+            session_lifetime: Lifetime {
+                idle: Duration::from_secs(3600),
+                total: Duration::from_secs(3 * 3600),
+            },
+            ..Settings::default()
+        };
+        Service::start(store.clone(), settings).unwrap()
     }
 
-    #[test]
-    fn a_session_lasts_while_it_is_used() {
-        let sessions = Sessions::new(100, LIFETIME);
-        let token = sessions.start(&account("ada"), Duration::ZERO);
+    fn store() -> Store {
+        Store::memory(StoreOptions::default()).unwrap()
+    }
+
+    async fn register(service: &Service, user: &str) -> Arc<Account> {
+        let name = UserName::parse(user).unwrap();
+        let added = service.accounts.add(name, "hash".to_owned(), false, 0);
+        added.await.unwrap()
+    }
+
+    async fn start(service: &Service, account: &Arc<Account>, now: i64) -> String {
+        let stamp = account.credentials().stamp;
+        let now_us = now * SECOND;
+        service
+            .sessions
+            .start(account, stamp, now_us)
+            .await
+            .unwrap()
+    }
+
+    fn is_there(service: &Service, token: &str, now: i64) -> bool {
+        service.sessions.find(token, now).unwrap().is_some()
+    }
+
+    #[tokio::test]
+    async fn a_session_lasts_while_it_is_used() {
+        let service = service(&store());
+        let ada = register(&service, "ada").await;
+        let token = start(&service, &ada, 0).await;
         for at in [HOUR / 2, HOUR, HOUR * 3 / 2] {
-            assert_eq!(&**sessions.find(&token, at).unwrap().name.key(), "ada");
+            assert!(is_there(&service, &token, at));
         }
-        assert!(sessions.find("", HOUR).is_none());
-        assert!(sessions.find(&token, HOUR * 5 / 2).is_none());
-        assert_eq!(sessions.count(), 0);
+        assert!(!is_there(&service, "", HOUR));
+        assert!(!is_there(&service, &token, HOUR * 5 / 2));
+        assert_eq!(service.sessions.count(), 0);
     }
 
-    #[test]
-    fn a_session_does_not_last_for_ever() {
-        let sessions = Sessions::new(100, LIFETIME);
-        let ada = account("ada");
-        let token = sessions.start(&ada, Duration::ZERO);
+    #[tokio::test]
+    async fn a_session_does_not_last_for_ever() {
+        let service = service(&store());
+        let ada = register(&service, "ada").await;
+        let token = start(&service, &ada, 0).await;
         for half_hours in 1..6 {
-            assert!(sessions.find(&token, HOUR / 2 * half_hours).is_some());
+            assert!(is_there(&service, &token, HOUR / 2 * half_hours));
         }
-        assert!(sessions.find(&token, HOUR * 3).is_none());
-        assert_eq!(sessions.count(), 0);
-        assert!(ada.take_sessions().is_empty());
+        assert!(!is_there(&service, &token, HOUR * 3));
     }
 
-    #[test]
-    fn sessions_end() {
-        let sessions = Sessions::new(100, LIFETIME);
-        let ada = account("ada");
-        let (one, two) = (sessions.start(&ada, HOUR), sessions.start(&ada, HOUR));
-        let eve = sessions.start(&account("eve"), HOUR);
-        sessions.end(&one);
-        sessions.end(&one);
-        assert!(sessions.find(&one, HOUR).is_none());
-        assert!(sessions.find(&two, HOUR).is_some());
-        sessions.end_all(&ada);
-        assert!(sessions.find(&two, HOUR).is_none());
-        assert!(sessions.find(&eve, HOUR).is_some());
-        assert_eq!(sessions.count(), 1);
+    /// Without a write for each request.
+    #[tokio::test]
+    async fn what_was_used_lately_is_in_use_after_a_restart() {
+        let store = store();
+        let before = service(&store);
+        let ada = register(&before, "ada").await;
+        let token = start(&before, &ada, 0).await;
+        let written = store.stats().commits;
+        for second in 1..HOUR / 2 {
+            assert!(is_there(&before, &token, second));
+        }
+        before.sessions.store_uses(HOUR / 2).unwrap();
+        before.sessions.store_uses(HOUR / 2).unwrap();
+        assert_eq!(store.stats().commits, written + 1);
+        let after = service(&store);
+        assert!(is_there(&after, &token, HOUR * 4 / 3));
+        let never = service(&store);
+        assert!(!is_there(&never, &token, HOUR * 2));
     }
 
-    #[test]
-    fn a_user_sees_and_ends_sessions_one_by_one() {
-        let sessions = Sessions::new(100, LIFETIME);
-        let (ada, eve) = (account("ada"), account("eve"));
-        let one = sessions.start(&ada, Duration::ZERO);
-        let two = sessions.start(&ada, HOUR / 2);
-        let other = sessions.start(&eve, HOUR / 2);
-        let lines = sessions.of(&ada, Some(&two), HOUR * 3 / 4);
+    #[tokio::test]
+    async fn a_request_reads_nothing_for_its_session() {
+        let store = store();
+        let service = service(&store);
+        let ada = register(&service, "ada").await;
+        let token = start(&service, &ada, 0).await;
+        // A store that nobody asks gives no answer that is wrong.
+        let mut batch = Batch::new();
+        batch.delete_partition("$sessions");
+        store.commit(batch).await.unwrap();
+        assert!(is_there(&service, &token, 1));
+        service.sessions.end(&token).await.unwrap();
+        assert!(!is_there(&service, &token, 1));
+    }
+
+    #[tokio::test]
+    async fn users_see_and_end_sessions_one_by_one() {
+        let service = service(&store());
+        let (ada, eve) = (
+            register(&service, "ada").await,
+            register(&service, "eve").await,
+        );
+        let sessions = &service.sessions;
+        let one = start(&service, &ada, 0).await;
+        let two = start(&service, &ada, HOUR / 2).await;
+        let other = start(&service, &eve, HOUR / 2).await;
+        let lines = sessions.of(&ada, Some(&two), HOUR * 3 / 4).unwrap();
         let told: Vec<_> = lines
             .iter()
-            .map(|line| (line.age, line.idle, line.is_own))
+            .map(|line| (line.started, line.used, line.is_own))
             .collect();
-        let (old, new) = (HOUR * 3 / 4, HOUR / 4);
-        assert_eq!(told, [(old, old, false), (new, new, true)]);
-        assert!(
-            !sessions.end_one(&eve, &lines[0].id),
-            "it is another user's"
-        );
-        assert!(sessions.end_one(&ada, &lines[0].id));
-        assert!(!sessions.end_one(&ada, &lines[0].id));
-        assert!(sessions.find(&one, HOUR).is_none());
-        let three = sessions.start(&ada, HOUR / 2);
-        sessions.end_others(&ada, &two);
-        assert!(sessions.find(&three, HOUR).is_none());
-        assert!(sessions.find(&two, HOUR).is_some() && sessions.find(&other, HOUR).is_some());
-        assert_eq!(
-            (sessions.count(), sessions.of(&ada, None, HOUR).len()),
-            (2, 1)
-        );
-        assert!(sessions.of(&ada, None, HOUR * 9).is_empty());
+        assert_eq!(told, [(0, 0, false), (HOUR / 2, HOUR / 2, true)]);
+        let is_eves = sessions.end_one(&eve, &lines[0].id).await.unwrap();
+        assert!(!is_eves, "it is another user's");
+        assert!(sessions.end_one(&ada, &lines[0].id).await.unwrap());
+        assert!(!sessions.end_one(&ada, &lines[0].id).await.unwrap());
+        assert!(!is_there(&service, &one, HOUR / 2));
+        let three = start(&service, &ada, HOUR / 2).await;
+        let ends = crate::Ends::AllBut(&two);
+        service.accounts.end_sessions("ada", ends).await.unwrap();
+        assert!(!is_there(&service, &three, HOUR / 2));
+        assert!(is_there(&service, &two, HOUR / 2) && is_there(&service, &other, HOUR / 2));
+        assert_eq!(sessions.of(&ada, None, HOUR).unwrap().len(), 1);
+        assert!(sessions.of(&ada, None, HOUR * 9).unwrap().is_empty());
     }
 
-    #[test]
-    fn the_bound_holds_and_the_newest_stay() {
-        let sessions = Sessions::new(SHARDS * 8, LIFETIME);
-        let mut last = String::new();
-        for number in 0..5000_u32 {
-            let user = account(&format!("user{}", number % 500));
-            last = sessions.start(&user, Duration::from_millis(number.into()));
+    #[tokio::test]
+    async fn the_oldest_session_of_a_user_makes_room() {
+        let service = service(&store());
+        let ada = register(&service, "ada").await;
+        let mut tokens = Vec::new();
+        for now in 0..=MOST_OF_USER as i64 {
+            tokens.push(start(&service, &ada, now).await);
         }
-        assert!(sessions.count() <= SHARDS * 8, "{}", sessions.count());
-        let held: usize = sessions
-            .shards
-            .iter()
-            .map(|shard| shard.lock().unwrap().len())
-            .sum();
-        assert_eq!(held, sessions.count());
-        assert!(sessions.find(&last, HOUR / 2).is_some());
+        let now = HOUR / 2;
+        assert!(!is_there(&service, &tokens[0], now));
+        assert!(
+            tokens[1..]
+                .iter()
+                .all(|token| is_there(&service, token, now))
+        );
+    }
+
+    #[tokio::test]
+    async fn all_who_end_sessions_at_once_are_told() {
+        let service = service(&store());
+        let ada = register(&service, "ada").await;
+        let mut ends = tokio::task::JoinSet::new();
+        for _ in 0..50 {
+            let token = start(&service, &ada, 0).await;
+            let service = service.clone();
+            ends.spawn(async move {
+                service.sessions.end(&token).await.unwrap();
+                assert!(!is_there(&service, &token, 1));
+            });
+        }
+        while let Some(ended) = ends.join_next().await {
+            ended.unwrap();
+        }
+        assert!(service.sessions.of(&ada, None, 1).unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_is_over_is_cleared_away() {
+        let store = store();
+        let service = service(&store);
+        let (ada, eve) = (
+            register(&service, "ada").await,
+            register(&service, "eve").await,
+        );
+        for _ in 0..3 {
+            start(&service, &ada, 0).await;
+            start(&service, &eve, 0).await;
+        }
+        let token = start(&service, &ada, HOUR).await;
+        service
+            .accounts
+            .end_sessions("eve", crate::Ends::All)
+            .await
+            .unwrap();
+        service.sessions.clear(HOUR).unwrap();
+        let left = store
+            .read(|snapshot| Held::some(snapshot, None, 100))
+            .unwrap();
+        assert_eq!(left.len(), 1);
+        assert!(is_there(&service, &token, HOUR));
+    }
+
+    /// Whoever makes room has to sign in first.
+    #[tokio::test]
+    async fn a_full_store_keeps_nobody_out() {
+        let store = Store::memory(StoreOptions::default().quota_bytes(600)).unwrap();
+        let service = service(&store);
+        let ada = register(&service, "ada").await;
+        let mut batch = Batch::new();
+        batch.put("ada", "m/x", vec![0; 700]);
+        let full = store.commit(batch).await.unwrap_err();
+        assert!(matches!(full, CommitError::Full), "{full}");
+        for _ in 0..20 {
+            let token = start(&service, &ada, 0).await;
+            assert!(is_there(&service, &token, 1));
+            service.sessions.end(&token).await.ok();
+        }
     }
 }

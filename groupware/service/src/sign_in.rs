@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use groupware_people::{Account, Credentials, SecretHash, hash_secret};
+use groupware_people::{Account, SecretHash, hash_secret};
+use groupware_store::{CommitError, StoreError};
 
 use crate::caller::Caller;
 use crate::client::Client;
@@ -12,7 +13,7 @@ use crate::service::Service;
 use crate::throttle::Attempt;
 
 /// Why nobody is signed in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum SignInError {
     /// There is no such user, or it is another's password.
     #[error("the user name or password is wrong")]
@@ -26,6 +27,16 @@ pub enum SignInError {
     /// The password was not looked at, since too many others wait.
     #[error("too many sign-ins at once")]
     Busy,
+    /// The store, in which other servers may have changed what users sign in with, can't be read; or did not
+    /// take the session.
+    #[error(transparent)]
+    Store(#[from] CommitError),
+}
+
+impl From<StoreError> for SignInError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 /// A user, and what proved it.
@@ -34,43 +45,37 @@ pub struct Proven {
     /// The user.
     pub account: Arc<Account>,
     by: Proof,
+    /// The user's when the password was looked at: looking takes so long that meanwhile the user may have
+    /// been removed, or the password changed.
+    stamp: u64,
 }
 
 #[derive(Debug)]
 enum Proof {
     AppPassword(SecretHash),
-    /// The credentials as they were when the password was looked at.
-    Password(Arc<Credentials>),
+    Password,
 }
 
 impl Proven {
     /// Whether it was proved by the password that the user has chosen, rather than by a program's.
     pub fn is_by_own_password(&self) -> bool {
-        matches!(self.by, Proof::Password(_))
+        matches!(self.by, Proof::Password)
     }
 
-    /// Whether the proof is still one: looking at a password takes so long that meanwhile the
-    /// user may have been deleted, or the password changed.
-    fn holds(&self, service: &Service) -> bool {
-        let current = service.directory().find(self.account.name.key());
-        if !current.is_some_and(|current| Arc::ptr_eq(&current, &self.account)) {
-            return false;
-        }
-        let now = self.account.credentials();
-        if now.disabled {
-            return false;
-        }
-        match &self.by {
-            Proof::AppPassword(hash) => now.has_app_password(hash),
-            Proof::Password(then) => then.password == now.password,
-        }
+    /// Whether the proof is still one.
+    fn holds(&self) -> bool {
+        let is_there = match &self.by {
+            Proof::AppPassword(hash) => self.account.credentials().has_app_password(hash),
+            Proof::Password => true,
+        };
+        is_there && self.account.admits(self.stamp)
     }
 }
 
 impl Service {
     /// Application passwords are looked at first and always: they can't be guessed. Other passwords
     /// are, and so wait while there are too many failures; an unknown user's is refused after
-    /// the same work as a known user's.
+    /// the same work as a known user's. A password is wrong if it is by what the store has now, too.
     ///
     /// # Errors
     /// See [`SignInError`].
@@ -83,6 +88,26 @@ impl Service {
     ) -> Result<Proven, SignInError> {
         // By whichever of the user's names: failures count for the user.
         let user = self.directory().local_name(user).unwrap_or(user);
+        let attempt = Attempt { user, client };
+        self.known.ensure()?;
+        let mut proven = self.prove(caller, attempt, password).await;
+        if matches!(proven, Err(SignInError::Wrong)) && self.known.look_again()? {
+            proven = self.prove(caller, attempt, password).await;
+        }
+        if matches!(proven, Err(SignInError::Wrong)) {
+            self.throttle.failed(attempt, self.uptime());
+        }
+        proven
+    }
+
+    /// The same by what is remembered.
+    async fn prove(
+        &self,
+        caller: &Caller,
+        attempt: Attempt<'_>,
+        password: &str,
+    ) -> Result<Proven, SignInError> {
+        let user = attempt.user;
         // Who is disabled is refused as somebody unknown is, after the same work.
         let enabled = |account: &Arc<Account>| !account.credentials().disabled;
         let account = self.directory().find(user).filter(enabled);
@@ -95,10 +120,10 @@ impl Service {
             return Ok(Proven {
                 account: Arc::clone(account),
                 by: Proof::AppPassword(hash),
+                stamp: known.stamp,
             });
         }
         let (now, throttle) = (self.uptime(), &self.throttle);
-        let attempt = Attempt { user, client };
         let allowed = || throttle.wait(attempt, now).is_none();
         let stored = known.as_ref().and_then(|known| known.password.as_deref());
         let verify = self
@@ -107,12 +132,10 @@ impl Service {
         match (verify.await, account.zip(known)) {
             (Verdict::Right, Some((account, known))) => Ok(Proven {
                 account,
-                by: Proof::Password(known),
+                by: Proof::Password,
+                stamp: known.stamp,
             }),
-            (Verdict::Right | Verdict::Wrong, _) => {
-                throttle.failed(attempt, now);
-                Err(SignInError::Wrong)
-            }
+            (Verdict::Right | Verdict::Wrong, _) => Err(SignInError::Wrong),
             (Verdict::Refused, _) => {
                 let wait = throttle.wait(attempt, now).unwrap_or_default();
                 Err(SignInError::TooManyFailures { wait })
@@ -121,9 +144,10 @@ impl Service {
         }
     }
 
-    /// The user whose application password this is: those can't be guessed, and looking at one costs
-    /// little.
+    /// The user whose application password this is, as far as that is known without asking the store: those
+    /// can't be guessed, and looking at one costs little.
     pub fn recognise(&self, user: &str, password: &str) -> Option<Arc<Account>> {
+        self.known.ensure().ok()?;
         let user = self.directory().local_name(user).unwrap_or(user);
         let account = self.directory().find(user)?;
         let known = account.credentials();
@@ -132,23 +156,30 @@ impl Service {
     }
 
     /// Starts a session and gives its token, which is kept nowhere else. A change of the password, or
-    /// of the user, ends the user's sessions once it is made: either it finds this one, or this finds
-    /// the change.
+    /// of the user, ends the user's sessions by a new stamp: one that starts meanwhile bears the old one.
     ///
     /// # Errors
-    /// When the proof doesn't hold any more.
-    pub fn start_session(&self, proven: &Proven) -> Result<String, SignInError> {
-        let token = self.sessions.start(&proven.account, self.uptime());
-        if proven.holds(self) {
-            return Ok(token);
+    /// When the proof doesn't hold any more; when the store doesn't take the session.
+    pub async fn start_session(&self, proven: &Proven) -> Result<String, SignInError> {
+        if !proven.holds() {
+            return Err(SignInError::Wrong);
         }
-        self.sessions.end(&token);
-        Err(SignInError::Wrong)
+        let begun = self
+            .sessions
+            .start(&proven.account, proven.stamp, self.now_us());
+        let token = begun.await?;
+        match proven.holds() {
+            true => Ok(token),
+            false => Err(SignInError::Wrong),
+        }
     }
 
     /// The user of a session that isn't over.
-    pub fn session(&self, token: &str) -> Option<Arc<Account>> {
-        self.sessions.find(token, self.uptime())
+    ///
+    /// # Errors
+    /// When the store has to be asked, and can't be.
+    pub fn session(&self, token: &str) -> Result<Option<Arc<Account>>, StoreError> {
+        self.sessions.find(token, self.now_s())
     }
 
     /// Whether this is the administrator's token.
@@ -166,6 +197,7 @@ mod tests {
     use groupware_store::{Store, StoreOptions};
 
     use super::*;
+    use crate::accounts::Ends;
     use crate::service::Settings;
 
     fn name() -> UserName {
@@ -205,11 +237,10 @@ mod tests {
             with_password(&service, "correct horse").await;
             let late = prove(&service, "ada", "correct horse").await.unwrap();
             with_password(&service, "battery staple").await;
-            service.sessions.end_all(&late.account);
-            assert!(service.start_session(&late).is_err());
+            assert!(service.start_session(&late).await.is_err());
             assert_eq!(service.sessions.count(), 0);
             let new = prove(&service, "ada", "battery staple").await.unwrap();
-            assert!(service.start_session(&new).is_ok());
+            assert!(service.start_session(&new).await.is_ok());
         });
     }
 
@@ -219,10 +250,10 @@ mod tests {
             with_password(&service, "correct horse").await;
             let late = prove(&service, "ada", "correct horse").await.unwrap();
             service.accounts.delete("ada").await.unwrap();
-            assert!(service.start_session(&late).is_err());
+            assert!(service.start_session(&late).await.is_err());
             // A user of the same name and password is another user.
             with_password(&service, "correct horse").await;
-            assert!(service.start_session(&late).is_err());
+            assert!(service.start_session(&late).await.is_err());
             assert_eq!(service.sessions.count(), 0);
         });
     }
@@ -241,12 +272,14 @@ mod tests {
             let late = prove(&service, "ada", &password).await.unwrap();
             // Another one changes nothing.
             let other = accounts.add_app_password("ada", "tablet", 0).await;
-            assert!(service.start_session(&late).is_ok());
+            let token = service.start_session(&late).await.unwrap();
+            assert!(service.session(&token).unwrap().is_some());
             let id = &late.account.credentials().app_passwords[0].id.clone();
             assert_ne!(*id, other.unwrap().0);
-            accounts.remove_app_password("ada", id).await.unwrap();
-            service.sessions.end_all(&late.account);
-            assert!(service.start_session(&late).is_err());
+            let removed = accounts.remove_app_password("ada", id, Ends::All);
+            removed.await.unwrap();
+            assert!(service.session(&token).unwrap().is_none());
+            assert!(service.start_session(&late).await.is_err());
             assert_eq!(service.sessions.count(), 0);
         });
     }

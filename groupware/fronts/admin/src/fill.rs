@@ -123,7 +123,7 @@ fn users(service: &Service, asked: &FillRequest) -> Result<Vec<String>, AdminFai
     }
     let mailbox = |name: &String| {
         let name = user_name(name)?;
-        match service.directory().find(name.key()) {
+        match service.find(name.key())? {
             Some(account) => Ok(account.name.key().to_string()),
             None => {
                 let message = format!("There is no user {}.", name.spelling());

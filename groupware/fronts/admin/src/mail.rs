@@ -79,7 +79,7 @@ struct Taken {
 }
 
 fn mailbox(front: &AdminFront, name: &str) -> Result<Arc<str>, AdminFailure> {
-    let account = front.service.directory().find(name);
+    let account = front.service.find(name)?;
     let key = account.map(|account| Arc::clone(account.name.key()));
     key.ok_or_else(|| ApiError::told(404, format!("There is no user {name}.")).into())
 }

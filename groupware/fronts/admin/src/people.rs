@@ -8,7 +8,7 @@ use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
 use groupware_http::{Admin, ApiError, Query};
 use groupware_people::{Account, AccountError};
-use groupware_service::{AccountsError, Caller};
+use groupware_service::{AccountsError, Caller, Ends};
 use http::StatusCode;
 use serde::Serialize;
 
@@ -98,39 +98,44 @@ async fn list(State(front): State<AdminFront>, _: Admin, query: Query) -> Reply 
             .filter(|count| (1..=USERS).contains(count))
             .ok_or_else(|| ApiError::bad_request(format!("count is 1 to {USERS}.")))?,
     };
+    front.service.keep_up()?;
     let users = front.service.directory().after(&after, count);
     let next = users.last().filter(|_| users.len() == count);
     let next = next.map(|account| Arc::clone(account.name.key()));
-    let users = users.iter().map(|account| line(&front, account)).collect();
-    Ok(Json(UserList { users, next }).into_response())
+    let users: Result<_, AdminFailure> =
+        users.iter().map(|account| line(&front, account)).collect();
+    Ok(Json(UserList {
+        users: users?,
+        next,
+    })
+    .into_response())
 }
 
-fn line(front: &AdminFront, account: &Account) -> UserLine {
+fn line(front: &AdminFront, account: &Account) -> Result<UserLine, AdminFailure> {
     let credentials = account.credentials();
     let service = &front.service;
-    UserLine {
+    let sessions = service.sessions.of(account, None, service.now_s())?;
+    Ok(UserLine {
         name: Arc::clone(account.name.spelling()),
         created: account.created,
         disabled: credentials.disabled,
         admin: credentials.admin,
         password: credentials.password.is_some(),
         app_passwords: credentials.app_passwords.len(),
-        sessions: service.sessions.of(account, None, service.uptime()).len(),
-    }
+        sessions: sessions.len(),
+    })
 }
 
 pub(crate) fn find(front: &AdminFront, name: &str) -> Result<Arc<Account>, AdminFailure> {
-    let found = front.service.directory().find(name);
+    let found = front.service.find(name)?;
     found.ok_or_else(|| AccountsError::from(AccountError::Unknown(name.to_owned())).into())
 }
 
 async fn show(State(front): State<AdminFront>, _: Admin, Path(name): Path<String>) -> Reply {
     let account = find(&front, &name)?;
     let (service, credentials) = (&front.service, account.credentials());
-    let (now_s, mailbox) = (service.now_s(), account.name.key());
-    let sessions = service.sessions.of(&account, None, service.uptime());
-    let ago = |span: std::time::Duration| now_s - i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
-    let usage = service.usage(mailbox)?;
+    let sessions = service.sessions.of(&account, None, service.now_s())?;
+    let usage = service.usage(account.name.key())?;
     let view = UserView {
         name: Arc::clone(account.name.spelling()),
         created: account.created,
@@ -150,8 +155,8 @@ async fn show(State(front): State<AdminFront>, _: Admin, Path(name): Path<String
         sessions: sessions
             .into_iter()
             .map(|session| SessionView {
-                started: ago(session.age),
-                used: ago(session.idle),
+                started: session.started,
+                used: session.used,
                 id: session.id,
             })
             .collect(),
@@ -186,10 +191,7 @@ async fn set_disabled(front: AdminFront, caller: Caller, name: String, disabled:
     to_the_end(&caller, async move {
         let accounts = &front.service.accounts;
         let account = accounts.set_disabled(&name, disabled).await?;
-        if disabled {
-            front.service.sessions.end_all(&account);
-        }
-        Ok(Json(line(&front, &account)).into_response())
+        Ok(Json(line(&front, &account)?).into_response())
     })
     .await
 }
@@ -216,7 +218,7 @@ async fn set_admin(front: AdminFront, caller: Caller, name: String, admin: bool)
     to_the_end(&caller, async move {
         let accounts = &front.service.accounts;
         let account = accounts.set_admin(&name, admin).await?;
-        Ok(Json(line(&front, &account)).into_response())
+        Ok(Json(line(&front, &account)?).into_response())
     })
     .await
 }
@@ -226,8 +228,8 @@ async fn end_sessions(
     _: Admin,
     Path(name): Path<String>,
 ) -> Reply {
-    let account = find(&front, &name)?;
-    front.service.sessions.end_all(&account);
+    let accounts = &front.service.accounts;
+    accounts.end_sessions(&name, Ends::All).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -237,7 +239,7 @@ async fn end_session(
     Path((name, id)): Path<(String, String)>,
 ) -> Reply {
     let account = find(&front, &name)?;
-    match front.service.sessions.end_one(&account, &id) {
+    match front.service.sessions.end_one(&account, &id).await? {
         true => Ok(StatusCode::NO_CONTENT.into_response()),
         false => Err(ApiError::told(404, "The user has no such session.").into()),
     }

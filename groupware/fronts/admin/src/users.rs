@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use groupware_fixtures::padding;
 use groupware_http::{Admin, ApiError};
 use groupware_people::NewUser;
-use groupware_service::{Caller, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES};
+use groupware_service::{Caller, Ends, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
@@ -157,7 +157,6 @@ async fn set_password(
             .set_password(name, hash, front.mailbox_pad_bytes, front.service.now_s())
             .await?;
         let account = &registered.account;
-        front.service.sessions.end_all(account);
         padding::fill(front.service.store(), account.name.key(), account.pad_bytes).await?;
         let status = if registered.created {
             StatusCode::CREATED
@@ -185,8 +184,7 @@ async fn remove(
     Path(name): Path<String>,
 ) -> Reply {
     to_the_end(&caller, async move {
-        let account = front.service.accounts.delete(&name).await?;
-        front.service.sessions.end_all(&account);
+        front.service.accounts.delete(&name).await?;
         Ok(StatusCode::NO_CONTENT.into_response())
     })
     .await
@@ -275,12 +273,8 @@ async fn remove_app_password(
     Path((name, id)): Path<(String, String)>,
 ) -> Reply {
     to_the_end(&caller, async move {
-        let account = front
-            .service
-            .accounts
-            .remove_app_password(&name, &id)
-            .await?;
-        front.service.sessions.end_all(&account);
+        let accounts = &front.service.accounts;
+        accounts.remove_app_password(&name, &id, Ends::All).await?;
         Ok(StatusCode::NO_CONTENT.into_response())
     })
     .await

@@ -70,6 +70,6 @@ fn read_log_in(headers: &HeaderMap, body: &[u8]) -> Result<LogIn, ApiError> {
 
 /// Ends the session, if there is one.
 async fn log_out(State(domino): State<Domino>, headers: HeaderMap) -> Result<Response, ApiError> {
-    let gone = domino.cookies.sign_out(&domino.service, &headers)?;
+    let gone = domino.cookies.sign_out(&domino.service, &headers).await?;
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, gone)]).into_response())
 }

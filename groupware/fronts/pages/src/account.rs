@@ -4,13 +4,12 @@
 //! gets no further.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
 use groupware_http::{ApiError, client, session_token};
 use groupware_people::{Account, AccountError, MAX_APP_PASSWORDS};
-use groupware_service::{AccountsError, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, SessionLine};
+use groupware_service::{AccountsError, Ends, MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES, SessionLine};
 use http::{HeaderMap, StatusCode};
 use maud::{Markup, html};
 
@@ -45,14 +44,14 @@ pub(crate) async fn show(
 }
 
 fn account(pages: &Pages, visitor: &Visitor) -> Result<Arc<Account>, PageError> {
-    let found = pages.service.directory().find(visitor.mailbox());
+    let found = pages.service.find(visitor.mailbox())?;
     found.ok_or(PageError::SignedOut)
 }
 
 fn page(pages: &Pages, headers: &HeaderMap, visitor: &Visitor, shown: &Shown) -> Reply {
     let (service, account) = (&pages.service, account(pages, visitor)?);
     let sessions = &service.sessions;
-    let sessions = sessions.of(&account, session_token(headers), service.uptime());
+    let sessions = sessions.of(&account, session_token(headers), service.now_s())?;
     let main = html! {
         h1 { "Account" }
         (shown.wrong.summary())
@@ -149,9 +148,8 @@ fn label(text: &str) -> &str {
 }
 
 fn session_list(visitor: &Visitor, sessions: &[SessionLine]) -> Markup {
-    let moment = |ago: Duration| {
-        let ago = i64::try_from(ago.as_secs()).unwrap_or(i64::MAX);
-        let clock = visitor.zone.clock(visitor.now.saturating_sub(ago));
+    let moment = |moment: i64| {
+        let clock = visitor.zone.clock(moment);
         clock.strftime("%Y-%m-%d %H:%M").to_string()
     };
     html! {
@@ -161,7 +159,7 @@ fn session_list(visitor: &Visitor, sessions: &[SessionLine]) -> Markup {
                 (layout::proof(visitor))
                 input type="hidden" name="id" value=(session.id);
                 p {
-                    "Begun " (moment(session.age)) ", last used " (moment(session.idle))
+                    "Begun " (moment(session.started)) ", last used " (moment(session.used))
                     @if session.is_own { " " strong { "this one" } }
                 }
                 @if !session.is_own { button type="submit" { "End" } }
@@ -233,14 +231,10 @@ pub(crate) async fn change_password(
     let hash = service.passwords.hash(caller, new.to_owned()).await;
     let busy = "Too many passwords are set at once. Try again in a moment.";
     let hash = hash.map_err(|_| PageError::Refused(503, busy.to_owned()))?;
-    let changed = service
-        .accounts
-        .change_password(visitor.mailbox(), hash)
-        .await;
-    let account = changed.map_err(refused)?;
-    if let Some(own) = session_token(&headers) {
-        service.sessions.end_others(&account, own);
-    }
+    let ends = Ends::but(session_token(&headers));
+    let accounts = &service.accounts;
+    let changed = accounts.change_password(visitor.mailbox(), hash, ends);
+    changed.await.map_err(refused)?;
     Ok(layout::done("/account", Notice::PasswordChanged))
 }
 
@@ -286,14 +280,10 @@ pub(crate) async fn remove_app_password(
     headers: HeaderMap,
     sent: Sent,
 ) -> Reply {
-    let (service, mailbox) = (&pages.service, sent.visitor.mailbox());
-    let removed = service
-        .accounts
-        .remove_app_password(mailbox, sent.fields.get("id"));
-    let account = removed.await.map_err(refused)?;
-    if let Some(own) = session_token(&headers) {
-        service.sessions.end_others(&account, own);
-    }
+    let (accounts, mailbox) = (&pages.service.accounts, sent.visitor.mailbox());
+    let ends = Ends::but(session_token(&headers));
+    let removed = accounts.remove_app_password(mailbox, sent.fields.get("id"), ends);
+    removed.await.map_err(refused)?;
     Ok(layout::done("/account", Notice::AppPasswordRemoved))
 }
 
@@ -303,11 +293,18 @@ pub(crate) async fn end_sessions(
     sent: Sent,
 ) -> Reply {
     let account = account(&pages, &sent.visitor)?;
-    let sessions = &pages.service.sessions;
+    let service = &pages.service;
     match (sent.fields.has("others"), session_token(&headers)) {
-        (true, Some(own)) => sessions.end_others(&account, own),
-        // One that has ended meanwhile has ended.
-        _ => drop(sessions.end_one(&account, sent.fields.get("id"))),
+        (true, Some(own)) => {
+            let (key, ends) = (account.name.key(), Ends::AllBut(own));
+            let ended = service.accounts.end_sessions(key, ends);
+            ended.await.map_err(refused)?;
+        }
+        _ => {
+            let id = sent.fields.get("id");
+            // One that has ended meanwhile has ended.
+            let _was_there = service.sessions.end_one(&account, id).await?;
+        }
     }
     Ok(layout::done("/account", Notice::SessionsEnded))
 }

@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq;
 /// The field that carries the token.
 pub(crate) const FIELD: &str = "proof";
 
-/// The token of a user's forms. It ends with the server.
+/// The token of a user's forms, the same at all servers over one store.
 pub(crate) fn token(key: &[u8; 32], account: &Account) -> String {
     let hash = blake3::keyed_hash(key, account.name.key().as_bytes());
     URL_SAFE_NO_PAD.encode(&hash.as_bytes()[..24])

@@ -3,7 +3,7 @@
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use groupware_http::session_token;
+use groupware_http::session;
 use groupware_service::Caller;
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
@@ -29,12 +29,10 @@ pub(crate) async fn show(
     State(pages): State<Pages>,
     headers: HeaderMap,
     asked: Result<Query<ReturnTo>, QueryRejection>,
-) -> Response {
+) -> Result<Response, PageError> {
     let Query(ReturnTo { to }) = asked.unwrap_or_default();
-    let signed_in =
-        session_token(&headers).is_some_and(|token| pages.service.session(token).is_some());
-    if signed_in {
-        return Redirect::to(destination(&to)).into_response();
+    if session(&pages.service, &headers)?.is_some() {
+        return Ok(Redirect::to(destination(&to)).into_response());
     }
     let form = Form {
         to: &to,
@@ -42,7 +40,7 @@ pub(crate) async fn show(
         trouble: None,
         wrong: Wrong::default(),
     };
-    form.render(StatusCode::OK, Notice::of(&headers))
+    Ok(form.render(StatusCode::OK, Notice::of(&headers)))
 }
 
 struct Form<'a> {
@@ -137,7 +135,7 @@ pub(crate) async fn leave(
         Err(error) => return Err(error),
     }
     let mut response = layout::done("/sign-in", Notice::SignedOut);
-    let gone = pages.cookies.sign_out(&pages.service, &headers)?;
+    let gone = pages.cookies.sign_out(&pages.service, &headers).await?;
     response.headers_mut().append(SET_COOKIE, gone);
     Ok(response)
 }

@@ -103,6 +103,7 @@ async fn lines(
         asked.find.trim().to_owned(),
     );
     let work = move || {
+        service.keep_up()?;
         let users = service.directory();
         let found = match find.is_empty() {
             true => users.after(&after, SHOWN + 1),
@@ -114,7 +115,7 @@ async fn lines(
         let line = |account: Arc<Account>| {
             Ok(Line {
                 usage: service.usage(account.name.key())?,
-                sessions: service.sessions.of(&account, None, service.uptime()).len(),
+                sessions: service.sessions.of(&account, None, service.now_s())?.len(),
                 account,
             })
         };
@@ -242,7 +243,7 @@ async fn add(State(pages): State<Pages>, SentByAdministrator(sent): SentByAdmini
     if name.is_none() {
         let text = "A user name has 1 to 64 letters, digits, “.”, “_”, or “-”, and does not begin with a dot.";
         shown.wrong.add("name", text);
-    } else if pages.service.directory().find(typed).is_some() {
+    } else if pages.service.find(typed)?.is_some() {
         shown.wrong.add("name", TAKEN);
     }
     let password = password::chosen(fields.get("password"), &mut shown.wrong);

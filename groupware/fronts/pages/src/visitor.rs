@@ -1,7 +1,7 @@
 //! Who looks at a page.
 
 use axum::extract::FromRequestParts;
-use groupware_http::{caller_of, session_token};
+use groupware_http::{caller_of, session};
 use groupware_service::User;
 use http::Method;
 use http::request::Parts;
@@ -41,8 +41,7 @@ impl FromRequestParts<Pages> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, pages: &Pages) -> Result<Self, PageError> {
         let service = &pages.service;
-        let account = session_token(&parts.headers).and_then(|token| service.session(token));
-        let Some(account) = account else {
+        let Some(account) = session(service, &parts.headers)? else {
             return Err(match parts.method == Method::GET {
                 true => PageError::SignIn(return_path::return_path(&parts.uri)),
                 false => PageError::SignedOut,

@@ -259,9 +259,9 @@ impl<'a> Session<'a> {
                 self.errors += 3;
                 Ok(match error {
                     SignInError::Wrong => "535 5.7.8 The user name or password is wrong",
-                    SignInError::TooManyFailures { .. } | SignInError::Busy => {
-                        "454 4.7.0 Not now: try again later"
-                    }
+                    SignInError::TooManyFailures { .. }
+                    | SignInError::Busy
+                    | SignInError::Store(_) => "454 4.7.0 Not now: try again later",
                 })
             }
         }
@@ -359,9 +359,13 @@ impl<'a> Session<'a> {
             self.errors += 1;
             return "550 5.7.1 Mail to other servers is not passed on";
         };
-        let Some(account) = self.shared.service.directory().find(name) else {
-            self.errors += 1;
-            return "550 5.1.1 No such user here";
+        let account = match self.shared.service.find(name) {
+            Ok(Some(account)) => account,
+            Ok(None) => {
+                self.errors += 1;
+                return "550 5.1.1 No such user here";
+            }
+            Err(_) => return "451 4.3.0 Not now: try again later",
         };
         envelope.users.insert(account.name.key().to_string());
         envelope.to.push(to);

@@ -2,14 +2,14 @@
 //!
 //! An upload is worked on by one request at a time. Whoever comes later has the one before stop
 //! waiting for its client, which has most likely gone, and takes over at the offset that the one
-//! before has made durable.
+//! before has made durable. Where other servers work on the same folder, that goes for their requests, too.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use groupware_content::{ContentStore, Upload};
+use groupware_content::{Claim, ContentError, ContentStore, Upload};
 use groupware_documents::UploadId;
 use groupware_http::{ApiError, Disk};
 use groupware_service::Caller;
@@ -24,9 +24,13 @@ pub const AT_HAND: usize = 128;
 /// Longest wait for the request before.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How often another server's request is looked for, and whether it has ended.
+const LOOK: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(50)];
+
 /// All uploads that are worked on, or were lately.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct OpenUploads {
+    content: ContentStore,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     claims: AtomicU64,
 }
@@ -50,10 +54,21 @@ pub fn key(mailbox: &str, id: &UploadId) -> String {
 #[derive(Debug)]
 pub(crate) struct Claimed {
     slot: Arc<Slot>,
+    /// In the face of other servers. It goes before the upload is anybody else's here.
+    claim: Claim,
     upload: OwnedMutexGuard<Option<Upload>>,
 }
 
 impl OpenUploads {
+    /// Those of this content.
+    pub fn new(content: ContentStore) -> Self {
+        Self {
+            content,
+            slots: Mutex::default(),
+            claims: AtomicU64::new(0),
+        }
+    }
+
     /// Waits until nobody else works on an upload.
     ///
     /// # Errors
@@ -61,23 +76,53 @@ impl OpenUploads {
     pub(crate) async fn claim(&self, caller: &Caller, key: &str) -> Result<Claimed, ApiError> {
         let slot = self.slot(key);
         slot.used.store(self.claims.fetch_add(1, Relaxed), Relaxed);
+        let mut upload = self.claim_here(caller, &slot).await?;
+        let claim = self.claim_among_servers(caller, name_in(key)).await?;
+        // What another server has done to it is not known here.
+        if claim.is_shared() && upload.as_ref().is_some_and(|upload| !upload.is_current()) {
+            *upload = None;
+        }
+        Ok(Claimed {
+            slot,
+            claim,
+            upload,
+        })
+    }
+
+    async fn claim_here(
+        &self,
+        caller: &Caller,
+        slot: &Arc<Slot>,
+    ) -> Result<OwnedMutexGuard<Option<Upload>>, ApiError> {
         let upload = Arc::clone(&slot.upload);
         if let Ok(upload) = Arc::clone(&upload).try_lock_owned() {
-            return Ok(Claimed { slot, upload });
+            return Ok(upload);
         }
-        let waiting = Waiting::new(&slot);
+        let waiting = Waiting::new(slot);
         slot.asked.notify_one();
         let locked = caller
             .give_way(tokio::time::timeout(PATIENCE, upload.lock_owned()))
             .await;
         drop(waiting);
-        match locked {
-            Ok(upload) => Ok(Claimed { slot, upload }),
-            Err(_) => Err(ApiError::new(
-                StatusCode::LOCKED,
-                "Another request is at work on this upload.",
-            )),
+        locked.map_err(|_| at_work())
+    }
+
+    async fn claim_among_servers(&self, caller: &Caller, name: &str) -> Result<Claim, ApiError> {
+        let claim = || self.content.claim(name).map_err(|error| failed(&error));
+        if let Some(claim) = claim()? {
+            return Ok(claim);
         }
+        let _ask = self.content.ask_for(name).map_err(|error| failed(&error))?;
+        let claimed = async {
+            loop {
+                tokio::time::sleep(LOOK[1]).await;
+                if let Some(claim) = claim()? {
+                    return Ok(claim);
+                }
+            }
+        };
+        let claimed = caller.give_way(tokio::time::timeout(PATIENCE, claimed));
+        claimed.await.unwrap_or_else(|_| Err(at_work()))
     }
 
     /// Whether an upload is worked on, or was lately.
@@ -106,6 +151,22 @@ impl OpenUploads {
             slots.remove(key);
         }
     }
+}
+
+/// The name of an upload's file.
+fn name_in(key: &str) -> &str {
+    key.rsplit_once('/').map_or(key, |(_, name)| name)
+}
+
+fn at_work() -> ApiError {
+    ApiError::new(
+        StatusCode::LOCKED,
+        "Another request is at work on this upload.",
+    )
+}
+
+fn failed(error: &ContentError) -> ApiError {
+    ApiError::fault(500, "The disk failed.", error)
 }
 
 /// Nobody holds it but the table, and nobody can begin to while that is locked.
@@ -155,8 +216,12 @@ impl Claimed {
     /// Waits until another request asks for this upload.
     pub(crate) async fn asked(&self) {
         // A notice can be left over from one who has come and gone.
-        while self.slot.waiting.load(Relaxed) == 0 {
-            self.slot.asked.notified().await;
+        while self.slot.waiting.load(Relaxed) == 0 && !self.claim.is_asked_for() {
+            let asked = self.slot.asked.notified();
+            match self.claim.is_shared() {
+                true => _ = tokio::time::timeout(LOOK[0], asked).await,
+                false => asked.await,
+            }
         }
     }
 }

@@ -388,15 +388,17 @@ mod tests {
     use groupware_store::{Store, StoreOptions};
 
     use super::*;
+    use crate::open::OpenUploads;
 
     #[tokio::test]
     async fn uploads_that_are_made_up_take_no_place() {
         let store = Store::memory(StoreOptions::default()).unwrap();
+        let content = ContentStore::scratch().unwrap();
         let front = Tus {
             service: Service::start(store, Settings::default()).unwrap(),
-            content: ContentStore::scratch().unwrap(),
+            uploads: Arc::new(OpenUploads::new(content.clone())),
+            content,
             streams: Arc::new(Streams::new()),
-            uploads: Arc::default(),
             attachment_bytes: 1,
             body_within: Duration::ZERO,
             lifetime_s: 1,

@@ -38,9 +38,11 @@ async fn replace(
     body: Bytes,
 ) -> Reply {
     let (database, to) = (params.database()?, Access::parse(&body)?);
-    if let Some(unknown) = to.names().find(|name| registered(&domino, name).is_none()) {
-        let message = format!("There is no user {unknown}.");
-        return Err(ApiError::bad_request(message).into());
+    for name in to.names() {
+        if domino.service.find(name)?.is_none() {
+            let message = format!("There is no user {name}.");
+            return Err(ApiError::bad_request(message).into());
+        }
     }
     grant(&domino, &owner, &database, to).await
 }
@@ -64,7 +66,7 @@ async fn grant(
     Ok(nothing())
 }
 
-/// When the user of this name was registered, if there is one.
+/// When the user of this name was registered, if there is one, as far as it is known here.
 fn registered(domino: &Domino, name: &str) -> Option<i64> {
     let account = domino.service.directory().find(name);
     account.map(|account| account.created)

@@ -46,12 +46,12 @@ pub(crate) fn read(service: &Service, text: &str, wrong: &mut Wrong) -> Vec<Valu
 
 /// What is wrong with an address that nobody can have.
 pub(crate) fn unknown(service: &Service, address: &str) -> Option<String> {
-    let directory = service.directory();
-    if directory.resolve(address).is_some() {
+    // If that can't be found out now, it is when the entry is stored.
+    if !matches!(service.people().user(address), Ok(None)) {
         return None;
     }
     let shown: String = address.chars().take(80).collect();
-    match directory.local_name(address) {
+    match service.directory().local_name(address) {
         Some(_) => Some(format!("There is no user called “{shown}” here.")),
         None if is_address(address) => None,
         None => Some(format!("“{shown}” is no address.")),

@@ -158,7 +158,7 @@ impl Draft {
                 wrong.add(name, format!("“{shown}” is no address."));
             }
             if !good.is_empty()
-                && let Err(error) = groupware_mail::resolve(service.directory(), &good)
+                && let Err(error) = groupware_mail::resolve(service.people(), &good)
             {
                 wrong.add(name, error.to_string());
             }

@@ -21,7 +21,7 @@ pub(super) fn path(name: &str) -> String {
 
 /// A user by the name in a path.
 pub(super) fn find(pages: &Pages, name: &str) -> Result<Arc<Account>, PageError> {
-    let found = pages.service.directory().find(name);
+    let found = pages.service.find(name)?;
     found.ok_or(PageError::NotFound)
 }
 

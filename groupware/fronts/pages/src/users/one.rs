@@ -1,13 +1,12 @@
 //! One user as an administrator sees them, and what an administrator does with the user.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
 use groupware_http::session_token;
 use groupware_people::Account;
-use groupware_service::SessionLine;
+use groupware_service::{Ends, SessionLine};
 use http::HeaderMap;
 use maud::{Markup, html};
 
@@ -45,7 +44,7 @@ pub(crate) async fn show(
 
 fn page(pages: &Pages, visitor: &Visitor, account: &Account, shown: &Shown) -> Reply {
     let (service, name) = (&pages.service, account.name.spelling());
-    let sessions = service.sessions.of(account, None, service.uptime());
+    let sessions = service.sessions.of(account, None, service.now_s())?;
     let main = html! {
         p.way { a href="/users" { "‹ Users" } }
         h1 { (name) }
@@ -101,9 +100,8 @@ fn password_form(visitor: &Visitor, account: &Account, shown: &Shown) -> Markup 
 
 fn session_list(visitor: &Visitor, account: &Account, sessions: &[SessionLine]) -> Markup {
     let action = format!("{}/sessions/end", path(account.name.key()));
-    let moment = |ago: Duration| {
-        let ago = i64::try_from(ago.as_secs()).unwrap_or(i64::MAX);
-        let clock = visitor.zone.clock(visitor.now.saturating_sub(ago));
+    let moment = |moment: i64| {
+        let clock = visitor.zone.clock(moment);
         clock.strftime("%Y-%m-%d %H:%M").to_string()
     };
     html! {
@@ -113,7 +111,7 @@ fn session_list(visitor: &Visitor, account: &Account, sessions: &[SessionLine]) 
             form.line method="post" action=(action) {
                 (layout::proof(visitor))
                 input type="hidden" name="id" value=(session.id);
-                p { "Begun " (moment(session.age)) ", last used " (moment(session.idle)) }
+                p { "Begun " (moment(session.started)) ", last used " (moment(session.used)) }
                 button type="submit" { "End" }
             }
         }
@@ -178,12 +176,10 @@ pub(crate) async fn set_password(
     }
     let hash = hash(&pages, visitor, &password.text).await?;
     let (service, key) = (&pages.service, account.name.key());
-    let changed = service.accounts.change_password(key, hash).await;
-    let account = changed.map_err(failed)?;
-    match session_token(&headers).filter(|_| is_self(visitor, &account)) {
-        Some(own) => service.sessions.end_others(&account, own),
-        None => service.sessions.end_all(&account),
-    }
+    let own = session_token(&headers).filter(|_| is_self(visitor, &account));
+    let accounts = &service.accounts;
+    let changed = accounts.change_password(key, hash, Ends::but(own)).await;
+    changed.map_err(failed)?;
     note(visitor, key, "password set");
     shown.has_new_password = true;
     shown.made = password.made();
@@ -200,14 +196,11 @@ pub(crate) async fn set_disabled(
     let to = is_to_be(sent.fields.get("to"))?;
     let (service, key) = (&pages.service, account.name.key());
     let changed = service.accounts.set_disabled(key, to).await;
-    let account = changed.map_err(failed)?;
+    changed.map_err(failed)?;
     let (notice, done) = match to {
         true => (Notice::UserDisabled, "user disabled"),
         false => (Notice::UserEnabled, "user enabled"),
     };
-    if to {
-        service.sessions.end_all(&account);
-    }
     note(&sent.visitor, key, done);
     Ok(layout::done(&path(key), notice))
 }
@@ -250,11 +243,17 @@ pub(crate) async fn end_sessions(
     SentByAdministrator(sent): SentByAdministrator,
 ) -> Reply {
     let account = find(&pages, &name)?;
-    let (sessions, key) = (&pages.service.sessions, account.name.key());
+    let (service, key) = (&pages.service, account.name.key());
     match sent.fields.has("id") {
-        // One that has ended meanwhile has ended.
-        true => drop(sessions.end_one(&account, sent.fields.get("id"))),
-        false => sessions.end_all(&account),
+        true => {
+            let id = sent.fields.get("id");
+            // One that has ended meanwhile has ended.
+            let _was_there = service.sessions.end_one(&account, id).await?;
+        }
+        false => {
+            let ended = service.accounts.end_sessions(key, Ends::All).await;
+            ended.map_err(failed)?;
+        }
     }
     note(&sent.visitor, key, "sessions ended");
     Ok(layout::done(&path(key), Notice::SessionsEnded))

@@ -1,0 +1,136 @@
+//! Whether a data folder is the one in which a database's attachments are.
+//!
+//! Servers over one database have one folder, on one machine or on a file system that several of them mount. One
+//! with another folder would miss every attachment that it didn't take in itself. So the folder has a name in a
+//! file, and the database knows it.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use groupware_service::random;
+use groupware_store::{Batch, CommitError, Store};
+
+use crate::error::ServeError;
+
+/// The file with the folder's name.
+const FILE: &str = "folder-id";
+const PARTITION: &str = "$server";
+const KEY: &str = "folder";
+/// Longest name that is read.
+const MAX_BYTES: usize = 100;
+
+/// Refuses a folder that isn't the database's, which the first one is.
+pub(crate) fn check(store: &Store, folder: &Path) -> Result<(), ServeError> {
+    loop {
+        let known = store.read(|snapshot| snapshot.get(PARTITION, KEY.as_bytes()))?;
+        let known = known.map(|record| String::from_utf8_lossy(&record.value).into_owned());
+        let found = read(folder).map_err(|source| ServeError::FolderId {
+            file: folder.join(FILE),
+            source,
+        })?;
+        match (known, found) {
+            (Some(known), Some(found)) if known == found => return Ok(()),
+            (Some(known), found) => {
+                return Err(ServeError::OtherFolder {
+                    folder: folder.to_owned(),
+                    known,
+                    found,
+                });
+            }
+            (None, Some(found)) => note(store, &found)?,
+            (None, None) => make(folder).map_err(|source| ServeError::FolderId {
+                file: folder.join(FILE),
+                source,
+            })?,
+        }
+    }
+}
+
+/// Where another server was faster, its folder is the one.
+fn note(store: &Store, found: &str) -> Result<(), CommitError> {
+    let mut batch = Batch::new();
+    batch
+        .assert_absent(PARTITION, KEY)
+        .put(PARTITION, KEY, found.to_owned());
+    match store.commit_blocking(batch) {
+        Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn read(folder: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(folder.join(FILE)) {
+        Ok(text) => {
+            let name = text.trim();
+            let is_name = (1..=MAX_BYTES).contains(&name.len())
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            match is_name {
+                true => Ok(Some(name.to_owned())),
+                false => Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "it has no name of letters and digits in it",
+                )),
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Written whole beside the file, and then given its name, unless another server has been faster.
+fn make(folder: &Path) -> io::Result<()> {
+    let name = format!("{:032x}", u128::from_le_bytes(random::bytes()));
+    let beside = folder.join(format!("{FILE}.{name}.partial"));
+    let written = write(&beside, &name).and_then(|()| fs::hard_link(&beside, folder.join(FILE)));
+    // A leftover names nothing.
+    let _ = fs::remove_file(&beside);
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    File::open(folder)?.sync_all()
+}
+
+fn write(path: &Path, name: &str) -> io::Result<()> {
+    let mut options = File::options();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(format!("{name}\n").as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use groupware_store::StoreOptions;
+
+    use super::*;
+
+    #[test]
+    fn a_database_has_one_folder() {
+        let store = Store::memory(StoreOptions::default()).unwrap();
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for _ in 0..2 {
+            check(&store, one.path()).unwrap();
+        }
+        let name = fs::read_to_string(one.path().join(FILE)).unwrap();
+        let refused = check(&store, other.path()).unwrap_err();
+        let words = refused.to_string();
+        assert!(refused.is_configuration(), "{words}");
+        assert!(words.contains(name.trim()), "{words}");
+        // As whoever restores the folder from elsewhere is told to do.
+        fs::write(other.path().join(FILE), &name).unwrap();
+        check(&store, other.path()).unwrap();
+        // Another store that was copied into is of the same folder, and one that is new takes any.
+        let new = Store::memory(StoreOptions::default()).unwrap();
+        check(&new, one.path()).unwrap();
+        fs::write(one.path().join(FILE), "no/name").unwrap();
+        assert!(check(&store, one.path()).is_err());
+        let count = fs::read_dir(one.path()).unwrap().count();
+        assert_eq!(count, 1, "no leftovers");
+    }
+}

@@ -1,0 +1,297 @@
+//! What this server remembers of users and sessions, and how it is kept in step with the store, which other
+//! servers may change too.
+//!
+//! Users are all in memory, and sessions that are in use. Every change is an entry in a log in the store
+//! ([`groupware_people::News`]), which this server reads some times a second where there are others. What it
+//! remembers is answered with as long as it has seen the log's end a moment ago; when it can't, each request
+//! looks at the store, or is refused. Nothing has to be delivered for that: a notice that is lost can't keep a
+//! revoked password alive.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use groupware_people::{self as people, AccountError, Change, Directory, Missed, News, Position};
+use groupware_people::{Account, Users};
+use groupware_store::{Batch, CommitError, Store, StoreError};
+
+use crate::cache::Cache;
+use crate::clock::Clock;
+
+/// How long what is remembered counts after it was known to be right. With the time that a request takes, no
+/// password or session outlives its end by five seconds.
+const TRUST: Duration = Duration::from_secs(4);
+/// After the store could not be read, it isn't asked again for so long: those who wait for it would come to
+/// wait one after the other.
+const RESPITE: Duration = Duration::from_millis(500);
+/// How often a change is decided that others are faster than.
+const ROUNDS: u32 = 64;
+
+/// Users, and sessions in use.
+#[derive(Debug)]
+pub(crate) struct Known {
+    store: Store,
+    pub(crate) users: Users,
+    pub(crate) sessions: Cache,
+    /// How far the log was read.
+    seen: Mutex<Position>,
+    /// One change at a time.
+    changing: tokio::sync::Mutex<()>,
+    others: Option<Others>,
+}
+
+/// What is kept where other servers may change the same store.
+#[derive(Debug)]
+struct Others {
+    clock: Clock,
+    /// When the last look began that saw the log's end, in microseconds of the clock.
+    right_at_us: AtomicU64,
+    /// When the last look failed, and of what.
+    failure: Mutex<Option<(Duration, StoreError)>>,
+}
+
+/// A change that was decided.
+#[derive(Debug)]
+pub(crate) struct Decided<T> {
+    pub(crate) batch: Batch,
+    pub(crate) news: News,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) outcome: T,
+}
+
+impl<T> Decided<T> {
+    /// A change of one user.
+    pub(crate) fn of_user(batch: Batch, change: Change, outcome: T) -> Self {
+        let users = vec![Arc::clone(change.account().name.key())];
+        let sessions = Vec::new();
+        Self {
+            batch,
+            news: News { users, sessions },
+            changes: vec![change],
+            outcome,
+        }
+    }
+}
+
+impl Known {
+    /// Reads all users. Other servers may change the store if it `is_shared`.
+    pub(crate) fn load(
+        store: Store,
+        domain: &str,
+        sessions: Cache,
+        is_shared: bool,
+    ) -> Result<Self, AccountError> {
+        let clock = Clock::start();
+        let (users, seen) = store.read(|snapshot| {
+            let users = people::load(snapshot, domain)?;
+            Ok::<_, AccountError>((users, Position::last(snapshot)?))
+        })?;
+        Ok(Self {
+            store,
+            users,
+            sessions,
+            seen: Mutex::new(seen),
+            changing: tokio::sync::Mutex::default(),
+            others: is_shared.then(|| Others {
+                clock,
+                right_at_us: AtomicU64::new(0),
+                failure: Mutex::default(),
+            }),
+        })
+    }
+
+    /// Whether other servers may change the store.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.others.is_some()
+    }
+
+    /// Makes sure that what is remembered counts.
+    pub(crate) fn ensure(&self) -> Result<(), StoreError> {
+        match &self.others {
+            Some(others) if !others.is_right() => self.look(others, Others::is_right),
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks whether there is news, for whoever did not find what there may be by now; whether that was worth
+    /// the while.
+    pub(crate) fn look_again(&self) -> Result<bool, StoreError> {
+        let Some(others) = &self.others else {
+            return Ok(false);
+        };
+        let before = *self.position();
+        self.look(others, |_| false)?;
+        Ok(*self.position() != before)
+    }
+
+    /// Reads the log to its end, unless somebody else has done what is `enough` meanwhile.
+    fn look(&self, others: &Others, enough: impl Fn(&Others) -> bool) -> Result<(), StoreError> {
+        let mut seen = self.position();
+        if enough(others) {
+            return Ok(());
+        }
+        let began = others.clock.now();
+        if let Some(error) = others.recent_failure(began) {
+            return Err(error);
+        }
+        let caught_up = self.catch_up(&mut seen).map_err(StoreError::from);
+        others.note(began, caught_up.clone());
+        caught_up
+    }
+
+    fn catch_up(&self, seen: &mut Position) -> Result<(), AccountError> {
+        let missed = self.store.read(|snapshot| Missed::since(snapshot, *seen))?;
+        let Some(mut missed) = missed else {
+            return Ok(());
+        };
+        *seen = missed.position;
+        let ended = missed.sessions.take();
+        missed.publish(&self.users);
+        match ended {
+            Some(ended) => self.sessions.forget(&ended),
+            None => self.sessions.forget_all(),
+        }
+        Ok(())
+    }
+
+    fn position(&self) -> MutexGuard<'_, Position> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A user by name, in whatever case it is written.
+    pub(crate) fn find(&self, name: &str) -> Result<Option<Arc<Account>>, StoreError> {
+        self.ensure()?;
+        match self.users.find(name) {
+            Some(account) => Ok(Some(account)),
+            None if self.look_again()? => Ok(self.users.find(name)),
+            None => Ok(None),
+        }
+    }
+
+    /// Waits for the changes before.
+    pub(crate) async fn begin(&self) -> Changing<'_> {
+        Changing {
+            known: self,
+            _turn: self.changing.lock().await,
+        }
+    }
+
+    /// Stores what is decided, and makes it known.
+    pub(crate) async fn change<T, E>(
+        &self,
+        decide: impl FnMut(&Users) -> Result<Decided<T>, E>,
+    ) -> Result<Decided<T>, E>
+    where
+        E: From<AccountError> + From<CommitError>,
+    {
+        self.begin().await.change(decide).await
+    }
+
+    /// A change was stored with this revision after what was seen `at` that moment. Whoever has read the log
+    /// since has made it known, and perhaps what followed.
+    fn publish<T>(&self, at: Position, revision: u64, decided: &Decided<T>) {
+        let mut seen = self.position();
+        if *seen != at {
+            return;
+        }
+        *seen = at.next(revision);
+        people::publish(&self.users, &decided.changes);
+        let is_kept = |key: &Arc<str>| {
+            let mut changes = decided.changes.iter();
+            changes.any(|change| change.account().name.key() == key)
+        };
+        for gone in decided.news.users.iter().filter(|key| !is_kept(key)) {
+            self.users.remove(gone);
+        }
+        self.sessions.forget(&decided.news.sessions);
+    }
+}
+
+/// The right to change users and sessions, within this server.
+pub(crate) struct Changing<'a> {
+    known: &'a Known,
+    _turn: tokio::sync::MutexGuard<'a, ()>,
+}
+
+impl Changing<'_> {
+    /// Stores what is decided, and makes it known. Where another server was faster, it is decided anew.
+    pub(crate) async fn change<T, E>(
+        &self,
+        mut decide: impl FnMut(&Users) -> Result<Decided<T>, E>,
+    ) -> Result<Decided<T>, E>
+    where
+        E: From<AccountError> + From<CommitError>,
+    {
+        let known = self.known;
+        for _ in 0..ROUNDS {
+            let at = *known.position();
+            let mut decided = match decide(&known.users) {
+                Ok(decided) => decided,
+                // What is in the way may be gone, and who is not there have come, at another server.
+                Err(error) => match known.look_again().map_err(AccountError::from)? {
+                    true => continue,
+                    false => return Err(error),
+                },
+            };
+            if decided.batch.is_empty() {
+                return Ok(decided);
+            }
+            let mut batch = std::mem::take(&mut decided.batch);
+            at.append(&mut batch, &decided.news);
+            match known.store.commit(batch).await {
+                Ok(committed) => {
+                    known.publish(at, committed.revision, &decided);
+                    return Ok(decided);
+                }
+                Err(CommitError::Conflict { .. }) => known.catch_up(&mut known.position())?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(CommitError::Conflict { index: 0 }.into())
+    }
+}
+
+impl Others {
+    fn is_right(&self) -> bool {
+        let right_at = Duration::from_micros(self.right_at_us.load(Relaxed));
+        self.clock.now().saturating_sub(right_at) < TRUST
+    }
+
+    fn recent_failure(&self, now: Duration) -> Option<StoreError> {
+        let failure = self.failure();
+        let recent = failure.as_ref().filter(|(at, _)| now < *at + RESPITE);
+        recent.map(|(_, error)| error.clone())
+    }
+
+    fn note(&self, began: Duration, caught_up: Result<(), StoreError>) {
+        let failure = caught_up.err().map(|error| (self.clock.now(), error));
+        if failure.is_none() {
+            let began = u64::try_from(began.as_micros()).unwrap_or_default();
+            self.right_at_us.store(began, Relaxed);
+        }
+        *self.failure() = failure;
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<(Duration, StoreError)>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who is a local user, those included whom other servers have registered just now.
+impl Directory for Known {
+    fn user(&self, address: &str) -> Result<Option<String>, StoreError> {
+        let known = self.users.user(address)?;
+        if known.is_some() || self.users.local_name(address).is_none() || !self.look_again()? {
+            return Ok(known);
+        }
+        self.users.user(address)
+    }
+
+    fn email(&self, user: &str) -> String {
+        self.users.email(user)
+    }
+
+    fn domain(&self) -> &str {
+        Directory::domain(&self.users)
+    }
+}

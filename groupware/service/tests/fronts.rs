@@ -1,0 +1,223 @@
+//! Two servers over one store: what one of them changes, the other knows.
+
+use groupware_people::{NewUser, UserName};
+use groupware_service::{Caller, Client, Ends, Service, Settings, SignInError};
+use groupware_store::{Batch, Store, StoreOptions};
+
+const RIGHT: &str = "correct horse";
+const NEW: &str = "battery staple";
+
+fn name(text: &str) -> UserName {
+    UserName::parse(text).unwrap()
+}
+
+fn start(store: &Store) -> Service {
+    let settings = Settings {
+        is_shared: true,
+        ..Settings::default()
+    };
+    Service::start(store.clone(), settings).unwrap()
+}
+
+fn two() -> (Service, Service) {
+    let store = Store::memory(StoreOptions::default()).unwrap();
+    (start(&store), start(&store))
+}
+
+async fn set_password(service: &Service, user: &str, password: &str) {
+    let hash = service
+        .passwords
+        .hash(&Caller::internal(), password.to_owned())
+        .await
+        .unwrap();
+    let set = service.accounts.set_password(name(user), hash, 0, 0);
+    set.await.unwrap();
+}
+
+/// Signs in, and gives the token of a session.
+async fn sign_in(service: &Service, user: &str, password: &str) -> Result<String, SignInError> {
+    let (caller, client) = (Caller::internal(), Client::at([0, 0, 0, 0].into()));
+    let proven = service.verify(&caller, client, user, password).await?;
+    service.start_session(&proven).await
+}
+
+fn is_signed_in(service: &Service, token: &str) -> bool {
+    service.session(token).unwrap().is_some()
+}
+
+#[tokio::test]
+async fn a_user_whom_one_registers_is_known_to_the_other_at_once() {
+    let (one, other) = two();
+    assert!(other.find("ada").unwrap().is_none());
+    set_password(&one, "Ada", RIGHT).await;
+    let found = other.people().user("ADA@localhost").unwrap();
+    assert_eq!(found.as_deref(), Some("ada"));
+    assert!(sign_in(&other, "ada", RIGHT).await.is_ok());
+    assert!(other.people().user("eve").unwrap().is_none());
+    assert!(other.people().user("ada@elsewhere").unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_session_holds_at_both_until_either_ends_it() {
+    let (one, other) = two();
+    set_password(&one, "ada", RIGHT).await;
+    let first = sign_in(&one, "ada", RIGHT).await.unwrap();
+    let second = sign_in(&other, "ada", RIGHT).await.unwrap();
+    for token in [&first, &second] {
+        assert!(is_signed_in(&one, token) && is_signed_in(&other, token));
+    }
+    let account = other.find("ada").unwrap().unwrap();
+    let lines = other
+        .sessions
+        .of(&account, Some(&second), other.now_s())
+        .unwrap();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines.iter().filter(|line| line.is_own).count(), 1);
+    one.sessions.end(&first).await.unwrap();
+    assert!(!is_signed_in(&one, &first));
+    // The other hears of it when it looks, which it does twice a second.
+    other.keep_up().unwrap();
+    assert!(!is_signed_in(&other, &first) && is_signed_in(&other, &second));
+    let id = &lines.iter().find(|line| line.is_own).unwrap().id;
+    assert!(one.sessions.end_one(&account, id).await.unwrap());
+    assert!(!one.sessions.end_one(&account, id).await.unwrap());
+    other.keep_up().unwrap();
+    assert!(!is_signed_in(&other, &second));
+}
+
+#[tokio::test]
+async fn a_new_password_ends_what_began_with_the_old_one() {
+    let (one, other) = two();
+    set_password(&one, "ada", RIGHT).await;
+    let kept = sign_in(&one, "ada", RIGHT).await.unwrap();
+    let lost = sign_in(&other, "ada", RIGHT).await.unwrap();
+    assert!(is_signed_in(&one, &lost) && is_signed_in(&other, &kept));
+    let caller = Caller::internal();
+    let hash = one.passwords.hash(&caller, NEW.to_owned()).await.unwrap();
+    let changed = one
+        .accounts
+        .change_password("ada", hash, Ends::AllBut(&kept));
+    changed.await.unwrap();
+    // With the new one, nobody has to wait.
+    let new = sign_in(&other, "ada", NEW).await.unwrap();
+    for service in [&one, &other] {
+        assert!(is_signed_in(service, &kept) && is_signed_in(service, &new));
+        assert!(!is_signed_in(service, &lost));
+        let wrong = sign_in(service, "ada", RIGHT).await;
+        assert!(matches!(wrong, Err(SignInError::Wrong)), "{wrong:?}");
+    }
+    one.accounts.set_disabled("ada", true).await.unwrap();
+    other.keep_up().unwrap();
+    assert!(!is_signed_in(&other, &kept) && !is_signed_in(&other, &new));
+    assert!(sign_in(&other, "ada", NEW).await.is_err());
+}
+
+#[tokio::test]
+async fn a_program_loses_its_password_at_both() {
+    let (one, other) = two();
+    let user = NewUser {
+        name: name("ada"),
+        app_password: Some("phone"),
+        pad_bytes: 0,
+    };
+    let made = one.accounts.register(vec![user], 0).await.unwrap();
+    let password = made[0].app_password.clone().unwrap();
+    let token = sign_in(&other, "ada", &password).await.unwrap();
+    assert!(other.recognise("ada", &password).is_some());
+    let id = one
+        .find("ada")
+        .unwrap()
+        .unwrap()
+        .credentials()
+        .app_passwords[0]
+        .id
+        .clone();
+    let removed = one.accounts.remove_app_password("ada", &id, Ends::All);
+    removed.await.unwrap();
+    other.keep_up().unwrap();
+    assert!(other.recognise("ada", &password).is_none());
+    assert!(!is_signed_in(&other, &token));
+}
+
+#[tokio::test]
+async fn changes_of_both_at_once_are_all_made() {
+    let (one, other) = two();
+    set_password(&one, "ada", RIGHT).await;
+    let make = async |service: &Service, of: &str| {
+        for number in 0..8 {
+            let label = format!("{of}{number}");
+            let made = service.accounts.add_app_password("ada", &label, 0).await;
+            made.unwrap();
+            set_password(service, &label, RIGHT).await;
+        }
+    };
+    tokio::join!(make(&one, "a"), make(&other, "b"));
+    for service in [&one, &other] {
+        service.keep_up().unwrap();
+        let ada = service.find("ada").unwrap().unwrap();
+        assert_eq!(ada.credentials().app_passwords.len(), 16);
+        assert_eq!(service.directory().len(), 17);
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_comes_after_another_of_the_name_is_another() {
+    let (one, other) = two();
+    set_password(&one, "ada", RIGHT).await;
+    let token = sign_in(&other, "ada", RIGHT).await.unwrap();
+    one.accounts.delete("ada").await.unwrap();
+    other.keep_up().unwrap();
+    assert!(!is_signed_in(&other, &token));
+    assert!(other.find("ada").unwrap().is_none());
+    set_password(&other, "ada", RIGHT).await;
+    for service in [&one, &other] {
+        assert!(!is_signed_in(service, &token));
+        assert!(sign_in(service, "ada", RIGHT).await.is_ok());
+    }
+}
+
+/// One server has removed a user, and ended before the data was gone; the other registers one of the name.
+#[tokio::test]
+async fn nobody_finds_the_data_of_another_of_the_name() {
+    let (one, other) = two();
+    set_password(&one, "ada", RIGHT).await;
+    other.keep_up().unwrap();
+    let mut batch = Batch::new();
+    batch.put("ada", "m/x", "mail");
+    // As the removal begins.
+    let account = one.find("ada").unwrap().unwrap();
+    let mut removal = groupware_people::delete(&account);
+    batch.asserts.append(&mut removal.asserts);
+    batch.ops.append(&mut removal.ops);
+    one.store().commit(batch).await.unwrap();
+    drop(one);
+    let other = start(other.store());
+    set_password(&other, "ada", RIGHT).await;
+    let left = other
+        .store()
+        .read(|snapshot| snapshot.get("ada", b"m/x"))
+        .unwrap();
+    assert!(left.is_none());
+    assert!(
+        other
+            .store()
+            .read(groupware_people::leaving)
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn sessions_outlast_the_server() {
+    let store = Store::memory(StoreOptions::default()).unwrap();
+    let service = start(&store);
+    set_password(&service, "ada", RIGHT).await;
+    let token = sign_in(&service, "ada", RIGHT).await.unwrap();
+    let ended = sign_in(&service, "ada", RIGHT).await.unwrap();
+    service.sessions.end(&ended).await.unwrap();
+    drop(service);
+    let service = start(&store);
+    assert_eq!(service.sessions.count(), 0);
+    assert!(is_signed_in(&service, &token) && !is_signed_in(&service, &ended));
+    assert_eq!(service.sessions.count(), 1);
+}
