@@ -21,7 +21,8 @@ Ctrl-C ends it.")]
 pub(crate) struct HubArgs {
     #[command(flatten)]
     pub(crate) folder: HubFolder,
-    /// Address to listen on, said at the first start of this hub; 127.0.0.1:4222 unless given
+    /// Address to listen on, said at the first start of this hub; 127.0.0.1:4222 unless given; port 0
+    /// takes a free one, for good
     #[arg(long, env = "PLIMSOLL_HUB_LISTEN", value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
     /// A name, or an address, by which agents reach it, such as hub.lan, said at the first start of this

@@ -1,6 +1,7 @@
 //! Why a fleet can't do what is asked of it.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::name::{Name, NoName};
@@ -67,6 +68,14 @@ pub enum FleetError {
         folder: PathBuf,
         /// What its tokens say.
         url: String,
+    },
+    /// The hub has no port to listen on.
+    #[error("can't listen on {listen}")]
+    Listen {
+        /// Where.
+        listen: SocketAddr,
+        /// Why.
+        source: io::Error,
     },
     /// The name is taken.
     #[error("{0} is invited already: `plimsoll agents remove {0}` takes its token back")]

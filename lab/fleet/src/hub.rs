@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -81,11 +81,11 @@ impl Hub {
         })
     }
 
-    /// The hub of a folder, or a new one that listens there, or on 127.0.0.1:4222. `names` are those by
-    /// which others reach it; the first stands in tokens.
+    /// The hub of a folder, or a new one that listens there, or on 127.0.0.1:4222. Port 0 takes a free one,
+    /// once: tokens say which. `names` are those by which others reach it; the first stands in tokens.
     ///
     /// # Errors
-    /// When its files can't be read or written, or it exists and was made for another address: tokens
+    /// When there is no such address here, its files can't be read or written, or it exists and was made for another address: tokens
     /// and its certificate say where it is.
     pub fn open_or_make(
         folder: &Path,
@@ -94,7 +94,7 @@ impl Hub {
     ) -> Result<Self, FleetError> {
         if folder.join("hub.json").exists() {
             let hub = Self::open(folder)?;
-            let elsewhere = listen.is_some_and(|listen| listen != hub.kept.listen);
+            let elsewhere = listen.is_some_and(|listen| !is_at(listen, hub.kept.listen));
             if elsewhere || (!names.is_empty() && names != hub.kept.names) {
                 return Err(FleetError::Made {
                     folder: folder.to_path_buf(),
@@ -103,7 +103,7 @@ impl Hub {
             }
             return Ok(hub);
         }
-        let listen = listen.unwrap_or(LISTEN);
+        let listen = with_free_port(listen.unwrap_or(LISTEN))?;
         fs::create_dir_all(folder).map_err(FleetError::file(folder))?;
         let private = fs::Permissions::from_mode(0o700);
         fs::set_permissions(folder, private).map_err(FleetError::file(folder))?;
@@ -202,6 +202,20 @@ impl Hub {
         let json = serde_json::to_vec_pretty(&self.kept).expect("a hub is JSON");
         put(&self.folder.join("hub.json"), &json)
     }
+}
+
+/// Whether a hub that listens at `kept` is where it is asked for.
+fn is_at(asked: SocketAddr, kept: SocketAddr) -> bool {
+    asked == kept || (asked.port() == 0 && asked.ip() == kept.ip())
+}
+
+/// Port 0 stands for a free one.
+fn with_free_port(listen: SocketAddr) -> Result<SocketAddr, FleetError> {
+    if listen.port() != 0 {
+        return Ok(listen);
+    }
+    let free = TcpListener::bind(listen).and_then(|listener| listener.local_addr());
+    free.map_err(|source| FleetError::Listen { listen, source })
 }
 
 /// Names and addresses by which a hub is reached; the first is what tokens say.
@@ -310,6 +324,20 @@ mod tests {
             error.to_string().contains("is for tls://127.0.0.1:4222"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_free_port_is_taken_once_and_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let any = "127.0.0.1:0".parse().unwrap();
+        let made = Hub::open_or_make(folder.path(), Some(any), &[]).unwrap();
+        let port = made.listen().port();
+        assert_ne!(port, 0);
+        assert_eq!(made.url(), format!("tls://127.0.0.1:{port}"));
+        let again = Hub::open_or_make(folder.path(), Some(any), &[]).unwrap();
+        assert_eq!(again.kept, made.kept);
+        let other = Some("[::1]:0".parse().unwrap());
+        assert!(Hub::open_or_make(folder.path(), other, &[]).is_err());
     }
 
     #[test]
