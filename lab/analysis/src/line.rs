@@ -261,7 +261,8 @@ pub fn figure(line: &LoadLine) -> String {
             "not known: no trial is a measurement".to_owned()
         }
         (None, ..) => match line.levels.first() {
-            Some(level) => format!("below {} users, the fewest tried", users(level.users)),
+            Some(level) if level.users <= 1 => "less than one user".to_owned(),
+            Some(level) => format!("fewer than {} users, the fewest tried", users(level.users)),
             None => "not known: nothing was tried".to_owned(),
         },
         (Some(line_at), ..) if line.ceiling.is_some() => {
