@@ -84,9 +84,7 @@ fn failed(error: &CalibrateError) -> Failure {
 fn table(found: &Calibration, judged: &Fitness) -> String {
     let mut text = verdict(judged);
     let or = |value: Option<f64>, unit: &str| {
-        value.map_or("not told by this kernel".to_owned(), |v| {
-            format!("{v:.0}{unit}")
-        })
+        value.map_or("could not be told".to_owned(), |v| format!("{v:.0}{unit}"))
     };
     let Lateness {
         p50_ms: p50,

@@ -221,16 +221,16 @@ pub struct GeneratorHealth {
     pub workers: u32,
     /// CPU time of the workers ÷ (hold × workers), 0…1.
     ///
-    /// `None` where the kernel does not tell, or the hold was too short.
+    /// `None` where the kernel does not tell, or too little of the hold was seen.
     pub cpu_fraction: Option<f64>,
     /// Time the workers waited for a CPU (`/proc/PID/task/TID/schedstat`) ÷ (hold × workers), 0…1.
     ///
-    /// `None` where the kernel does not tell, or the hold was too short.
+    /// `None` where the kernel does not tell, or too little of the hold was seen.
     pub run_queue_delay_fraction: Option<f64>,
     /// Highest CPU fraction of a worker, or of those together that share a core, in any five seconds
     /// (or the hold, if shorter).
     ///
-    /// `None` where the kernel does not tell, or the hold was too short.
+    /// `None` where the kernel does not tell, or too little of the hold was seen.
     pub cpu_fraction_max: Option<f64>,
     /// The workers' priority, from −20 (first) to 19.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,6 +11,10 @@ use lab_driver::WorkerThread;
 /// The stretch over which a worker's highest CPU share is looked for.
 const STRETCH: Duration = Duration::from_secs(5);
 
+/// Readings tell of a hold when they are so far apart, as a part of it: whoever reads comes after all
+/// others, and on a busy machine may come but for a moment of it.
+const SEEN_PART: f64 = 0.75;
+
 /// What a thread used and waited for since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ThreadTimes {
@@ -133,8 +137,12 @@ impl Health {
         self.nice = nice;
     }
 
-    /// The sums, and a sentence about what the kernel did not tell.
-    pub(crate) fn summary(&self, workers: usize) -> (GeneratorHealth, Option<String>) {
+    /// The sums over a hold that went on for so long, and a sentence about what could not be told.
+    pub(crate) fn summary(
+        &self,
+        workers: usize,
+        held: Duration,
+    ) -> (GeneratorHealth, Option<String>) {
         let mut health = GeneratorHealth {
             workers: u32::try_from(workers).unwrap_or(u32::MAX),
             nice: self.nice,
@@ -150,6 +158,16 @@ impl Health {
             let note = "The hold was too short to judge the generator by its CPU.";
             return (health, Some(note.to_owned()));
         };
+        let seen = last.at - first.at;
+        if seen < held.mul_f64(SEEN_PART) {
+            let note = format!(
+                "The generator's CPU was read over {:.1} s of the {:.1} s of the hold, which is too \
+                 little to judge it by: whoever reads it had no CPU.",
+                seen.as_secs_f64(),
+                held.as_secs_f64()
+            );
+            return (health, Some(note));
+        }
         let all = (last.at - first.at).as_secs_f64() * first.workers.len().max(1) as f64;
         health.cpu_fraction = sum(first, last, |t| Some(t.cpu)).map(|cpu| cpu / all);
         let busiest = || busiest(first, last, self.cores);
@@ -211,7 +229,7 @@ mod tests {
         health.add(at(14), Some(vec![times(5000, 50), times(2000, 0)]));
         health.add(at(18), None);
         health.add(at(20), Some(vec![times(6000, 250), times(3000, 0)]));
-        let (summary, note) = health.summary(2);
+        let (summary, note) = health.summary(2, at(10));
         assert_eq!(note, None);
         assert!(
             (summary.cpu_fraction.unwrap() - 0.3).abs() < 1e-12,
@@ -234,7 +252,7 @@ mod tests {
             let cpu = second.clamp(20, 26) - 20;
             health.add(at(second), Some(vec![times(cpu * 900, 0)]));
         }
-        let (summary, _) = health.summary(1);
+        let (summary, _) = health.summary(1, at(60));
         assert!(
             (summary.cpu_fraction_max.unwrap() - 0.9).abs() < 1e-12,
             "{summary:?}"
@@ -249,7 +267,7 @@ mod tests {
             health.add(at(0), Some(vec![times(0, 0); 3]));
             let later = [times(450, 0), times(100, 0), times(400, 0)];
             health.add(at(1), Some(later.to_vec()));
-            health.summary(3).0.cpu_fraction_max.unwrap()
+            health.summary(3, at(1)).0.cpu_fraction_max.unwrap()
         };
         // The first and the third are on the same of two cores, all on the same of one.
         for (cores, share) in [(0, 0.45), (3, 0.45), (2, 0.85), (1, 0.95)] {
@@ -260,12 +278,30 @@ mod tests {
     #[test]
     fn a_short_hold_is_judged_whole_and_none_is_said() {
         let mut health = Health::default();
-        assert!(health.summary(1).1.is_some());
+        assert!(health.summary(1, at(1)).1.is_some());
         health.add(at(1), Some(vec![times(0, 0)]));
-        assert!(health.summary(1).1.is_some());
+        assert!(health.summary(1, at(1)).1.is_some());
         health.add(at(2), Some(vec![times(250, 0)]));
-        let (summary, note) = health.summary(1);
+        let (summary, note) = health.summary(1, at(1));
         assert_eq!((summary.cpu_fraction_max, note), (Some(0.25), None));
+    }
+
+    #[test]
+    fn a_moment_of_a_hold_tells_nothing_of_it() {
+        let of = |from_s: u64, to_s: u64| {
+            let mut health = Health::default();
+            health.add(at(from_s), Some(vec![times(0, 0)]));
+            health.add(at(to_s), Some(vec![times(1, 1)]));
+            health.summary(1, at(20))
+        };
+        let (summary, note) = of(18, 20);
+        assert_eq!(
+            (summary.cpu_fraction, summary.cpu_fraction_max),
+            (None, None)
+        );
+        assert_eq!(summary.run_queue_delay_fraction, None);
+        assert!(note.unwrap().contains("2.0 s of the 20.0 s"));
+        assert!(of(2, 20).0.cpu_fraction.is_some());
     }
 
     #[test]
@@ -286,7 +322,7 @@ mod tests {
             }]),
         );
         health.add(at(1), Some(vec![without]));
-        let (summary, note) = health.summary(1);
+        let (summary, note) = health.summary(1, at(1));
         assert!(note.unwrap().contains("does not tell"));
         assert_eq!(summary.cpu_fraction, Some(0.1));
         assert_eq!(summary.run_queue_delay_fraction, None);

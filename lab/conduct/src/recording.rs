@@ -1,6 +1,7 @@
 //! The record of a trial: what was learned on the way, and what its reader must know of it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use lab_archive::{DuetRecord, TRIAL_SCHEMA, TrialEnd, TrialRecord};
 use lab_host::clock::calendar;
@@ -14,7 +15,9 @@ use crate::{record, system};
 
 impl Conductor<'_> {
     pub(crate) fn record(&self, facts: Facts, end: TrialEnd) -> TrialRecord {
-        let (generator, note) = facts.measured.health.summary(facts.workers);
+        let ramp = Duration::from_millis(self.trial.load.ramp_ms);
+        let held = facts.measured.elapsed.saturating_sub(ramp);
+        let (generator, note) = facts.measured.health.summary(facts.workers, held);
         let unanswered = facts.measured.unanswered;
         let complete = matches!(end, TrialEnd::Complete);
         let mut notes = facts.notes;

@@ -21,9 +21,10 @@ pub struct CalibrateRequest {
 pub struct Calibration {
     /// Answered per second as fast as answers came.
     pub requests_per_s: f64,
-    /// How busy the generator's cores were meanwhile; `None` where the kernel doesn't tell.
+    /// How busy the generator's cores were meanwhile; `None` where the kernel doesn't tell, or too little
+    /// was seen of it.
     pub busy_percent: Option<f64>,
-    /// What one core would drive if it were wholly busy; `None` where the kernel doesn't tell.
+    /// What one core would drive if it were wholly busy; `None` where that is.
     pub per_core_per_s: Option<f64>,
     /// How late the generator sent where users mostly waited.
     pub lateness: Lateness,

@@ -16,9 +16,9 @@ use crate::format::{ms, percent};
 use crate::model::{Check, CheckOutcome, Figure};
 
 /// What is said of a figure that the kernel didn't give.
-const UNKNOWN: &str = "not judged: the kernel tells no scheduling times";
+const UNKNOWN: &str = "not judged: no scheduling times of the hold are known";
 const UNKNOWN_ADVICE: &str = "Nothing shows whether the generator had the CPU it needed: a kernel \
-                              with schedstat would tell.";
+                              with schedstat would tell, and a machine with CPU to spare.";
 
 /// A delay that any machine makes: up to here it isn't held against the service time.
 const USUAL_DELAY_MS: f64 = 1.0;
