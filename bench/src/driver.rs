@@ -148,6 +148,8 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
     };
     let empty_kb = resident_kb("VmRSS:")?;
     let drive = Drive {
+        population: String::new(),
+        first: 0,
         workload: Arc::new(workload),
         base: url.parse().map_err(|e| peer(&e))?,
         tls: TlsOptions::default(),

@@ -43,6 +43,8 @@ impl lab_study::Files for OneFile<'_> {
 pub(crate) fn drive(address: SocketAddr, workload: &str) -> Result<Drive, Error> {
     let workload = lab_study::load_workload("measure.workload.yaml", &OneFile(workload));
     Ok(Drive {
+        population: String::new(),
+        first: 0,
         workload: Arc::new(workload.map_err(|error| Error::Other(error.to_string()))?),
         base: format!("http://{address}")
             .parse()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lab_conduct::{Attended, Event, Phase, RunRequest, attend, first_trial};
-use lab_driver::{Drive, Witness, rehearse};
+use lab_driver::{Mix, Witness, rehearse};
 use lab_rehearsal::text::{self, Style};
 use lab_rehearsal::{Moment, Recorder, Totals, har};
 use lab_study::Secrets;
@@ -115,10 +115,12 @@ fn visit(args: &TryArgs, request: &RunRequest, interrupt: &AtomicBool) -> Result
 /// The session, each moment printed as it happens.
 fn rehearsed(
     args: &TryArgs,
-    drive: &Drive,
+    mix: &Mix,
     secrets: &Secrets,
     interrupt: &AtomicBool,
 ) -> Result<(Done, Totals), Failure> {
+    // Whether there is such a user was asked before.
+    let (drive, user) = mix.user(args.user).unwrap_or((mix.first(), 0));
     let moments = Rc::new(RefCell::new(Vec::new()));
     let kept = Rc::clone(&moments);
     let began = now();
@@ -137,7 +139,7 @@ fn rehearsed(
     };
     let recorder = Recorder::new(&drive.workload, args.show_secrets, Box::new(listener));
     let recorder = Rc::new(recorder);
-    let given = drive.user_extra.get(args.user as usize);
+    let given = drive.user_extra.get(user as usize);
     let given = given.into_iter().flatten();
     recorder.learn(
         given
@@ -146,7 +148,7 @@ fn rehearsed(
     );
     recorder.learn(drive.workload.given.secrets());
     let witness: Rc<dyn Witness> = Rc::clone(&recorder) as Rc<dyn Witness>;
-    let whole = rehearse(drive, args.user, &witness, interrupt)
+    let whole = rehearse(drive, user, &witness, interrupt)
         .map_err(|error| Failure::new(Exit::SystemFailed, &error))?;
     let totals = match whole {
         true => recorder.finish(),

@@ -30,12 +30,18 @@ fn describe(any: &LoadedAny) -> String {
     match any {
         LoadedAny::Study(loaded) => {
             let study = &loaded.study;
+            let mut workloads = vec![study.workload.name.as_str()];
+            for of in &study.populations {
+                if !workloads.contains(&of.workload.name.as_str()) {
+                    workloads.push(&of.workload.name);
+                }
+            }
             format!(
                 "valid study “{}”: {}, {}, workload “{}”",
                 study.name,
                 plural(study.cells.len(), "cell"),
                 plural(study.trials as usize, "block"),
-                study.workload.name
+                workloads.join("”, “")
             )
         }
         LoadedAny::Workload(workload) => format!(

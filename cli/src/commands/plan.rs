@@ -30,7 +30,11 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         Some(dir) => Some(shows::earlier(dir, &plan)?),
         None => None,
     };
-    print(&rows(&loaded.study.workload, &plan))?;
+    let own = (loaded.study.populations.is_empty()).then_some(&loaded.study.workload);
+    let of_populations = loaded.study.populations.iter().map(|one| &one.workload);
+    for workload in own.into_iter().chain(of_populations) {
+        print(&rows(workload, &plan))?;
+    }
     print(&describe(&plan))?;
     let runs = history(args, &loaded, &plan)?;
     print(&shows::describe(&loaded.study, &plan, earlier.as_ref()))?;
@@ -73,6 +77,7 @@ pub(crate) fn describe(plan: &Plan) -> String {
         return text;
     }
     text.push_str(&table(plan));
+    text.push_str(&populations(plan));
     text.push_str(&stages(plan));
     let _ = writeln!(text);
     let is_sequence = |trial: &Trial| matches!(trial.load.kind, LoadKind::Sequence { .. });
@@ -169,8 +174,55 @@ fn table(plan: &Plan) -> String {
     text
 }
 
-/// Cells whose stages are shown.
+/// Cells whose stages or populations are shown.
 const MOST_STAGED: usize = 3;
+
+/// The populations of the first block's loads, and what each offers.
+fn populations(plan: &Plan) -> String {
+    let mut text = String::new();
+    let mixed = |trial: &&Trial| trial.block == 0 && !trial.control && !trial.load.mix.is_empty();
+    let mixed: Vec<&Trial> = plan.trials.iter().filter(mixed).collect();
+    for trial in mixed.iter().take(MOST_STAGED) {
+        let _ = writeln!(
+            text,
+            "\npopulations of trial {}\n{:>20}{:>20}{:>14}{:>12}{:>9}",
+            trial.id, "population", "workload", "load", "requests", "per s"
+        );
+        let predicted = trial.prediction.iter().flat_map(|plan| &plan.populations);
+        let mut predicted = predicted.map(|one| (one.transactions, one.offered_per_s));
+        for population in &trial.load.mix {
+            let (requests, rate) = predicted.next().unzip();
+            let number = |value: Option<f64>| value.map_or("-".to_owned(), |n| format!("{n:.0}"));
+            let load = match population.kind {
+                LoadKind::Arrival { rate_per_s, .. } => format!("{}/s", amount(rate_per_s)),
+                LoadKind::Users | LoadKind::Sequence { .. } => {
+                    format!("{} users", population.users)
+                }
+            };
+            let _ = writeln!(
+                text,
+                "{:>20}{:>20}{load:>14}{:>12}{:>9}",
+                population.name,
+                population.workload,
+                number(requests),
+                number(rate)
+            );
+        }
+    }
+    let more = mixed.len().saturating_sub(MOST_STAGED);
+    if more > 0 {
+        let _ = writeln!(text, "and the populations of {more} more cells");
+    }
+    text
+}
+
+/// A level without the digits that it doesn't need.
+fn amount(level: f64) -> String {
+    match level.fract() == 0.0 {
+        true => format!("{level:.0}"),
+        false => format!("{level:.2}"),
+    }
+}
 
 /// The stages of the first block's loads, and what is offered in each.
 fn stages(plan: &Plan) -> String {
@@ -217,13 +269,9 @@ fn stages(plan: &Plan) -> String {
 
 /// `100`, or `100 → 500` of a stage that ramps.
 fn level(stage: &Stage) -> String {
-    let level = |level: f64| match level.fract() == 0.0 {
-        true => format!("{level:.0}"),
-        false => format!("{level:.2}"),
-    };
     match stage.ramps() {
-        true => format!("{} → {}", level(stage.from), level(stage.to)),
-        false => level(stage.to),
+        true => format!("{} → {}", amount(stage.from), amount(stage.to)),
+        false => amount(stage.to),
     }
 }
 
@@ -302,7 +350,9 @@ fn limit(threshold: &Threshold) -> String {
     let of = |what: &str, name: &str| format!(" in {what}“{name}”");
     let step = threshold.step.as_deref().map(|step| of("", step));
     let stage = threshold.stage.as_deref().map(|stage| of("stage ", stage));
-    let step = step.or(stage).unwrap_or_default();
+    let population = threshold.population.as_deref();
+    let population = population.map(|population| of("population ", population));
+    let step = step.or(stage).or(population).unwrap_or_default();
     let implied = if threshold.implied {
         " (unless the study says otherwise)"
     } else {

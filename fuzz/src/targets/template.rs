@@ -33,6 +33,7 @@ pub(crate) fn run(data: &[u8]) {
     let user = User {
         index: 7,
         users: 10,
+        first: 0,
         seed: 1,
         block: 0,
         base_date,

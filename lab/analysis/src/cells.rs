@@ -7,8 +7,9 @@ use lab_stats::WeightedMean;
 use lab_trial::as_f64;
 
 use crate::model::{
-    Arrivals, Bound, CellSummary, Counters, Estimate, ProbeCounts, StageAnalysis, StageSummary,
-    StepAnalysis, StepSummary, Times, TimesSummary, TrialAnalysis, Verdict,
+    Arrivals, Bound, CellSummary, Counters, Estimate, PopulationAnalysis, PopulationSummary,
+    ProbeCounts, StageAnalysis, StageSummary, StepAnalysis, StepSummary, Times, TimesSummary,
+    TrialAnalysis, Verdict,
 };
 use crate::published::transfer;
 use crate::repeated;
@@ -88,6 +89,7 @@ fn cell_summary(cell: &Cell, steps: &[String], all: &[&TrialAnalysis]) -> CellSu
             .map(|(at, name)| step(name, at, &valid))
             .collect(),
         stages: stages(&valid),
+        populations: populations(&valid),
         probe_ms: (!probes.is_empty()).then(|| times(probes)),
         probe: probe(&valid),
         transfer: transfer::of_cell(&valid),
@@ -145,6 +147,24 @@ fn stages(valid: &[&TrialAnalysis]) -> Vec<StageSummary> {
         let over = |of: fn(&StageAnalysis) -> Option<f64>| Estimate::of(all.clone().map(of));
         StageSummary {
             plan: stage.plan.clone(),
+            errors: all.clone().map(|one| one.errors).sum(),
+            throughput_per_s: over(|one| one.throughput_per_s),
+            delivered_per_s: over(|one| one.delivered_per_s),
+            offered_per_s: over(|one| one.offered_per_s),
+            response_ms: times(all.clone().map(|one| one.response_ms)),
+        }
+    };
+    first.iter().enumerate().map(summary).collect()
+}
+
+/// Trials of a cell have the same populations.
+fn populations(valid: &[&TrialAnalysis]) -> Vec<PopulationSummary> {
+    let first = valid.first().map_or(&[][..], |trial| &trial.populations);
+    let summary = |(at, population): (usize, &PopulationAnalysis)| {
+        let all = valid.iter().filter_map(|trial| trial.populations.get(at));
+        let over = |of: fn(&PopulationAnalysis) -> Option<f64>| Estimate::of(all.clone().map(of));
+        PopulationSummary {
+            plan: population.plan.clone(),
             errors: all.clone().map(|one| one.errors).sum(),
             throughput_per_s: over(|one| one.throughput_per_s),
             delivered_per_s: over(|one| one.delivered_per_s),

@@ -208,6 +208,18 @@ pub struct ClientCounts {
     pub stale_retries: u64,
 }
 
+impl ClientCounts {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            connects: self.connects + other.connects,
+            http2_connects: self.http2_connects + other.http2_connects,
+            stale_retries: self.stale_retries + other.stale_retries,
+        }
+    }
+}
+
 /// Why a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorClass {

@@ -1,11 +1,10 @@
 //! The system of a trial, started and prepared as for the trial, for who wants to send a few requests
 //! and no load. Nothing is archived or measured.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lab_driver::Drive;
+use lab_driver::Mix;
 use lab_host::HostError;
 use lab_host::cores::{self, Allotment};
 use lab_host::journal::{Gone, restore};
@@ -14,7 +13,7 @@ use lab_study::plan::Trial;
 
 use crate::course::Conductor;
 use crate::event::{Event, Phase};
-use crate::run::{RunRequest, preflight, reached};
+use crate::run::{RunRequest, preflight, reached, workloads};
 use crate::scratch::Work;
 use crate::snapshot::Snapshots;
 use crate::start::Stop;
@@ -43,7 +42,7 @@ pub fn first_trial(request: &RunRequest) -> Option<&Trial> {
 }
 
 /// Starts the system of a trial, in a fresh folder below `request.out`, gives its users their accounts,
-/// fills its state, and lends it to `visit` as the drive of that trial; then ends it.
+/// fills its state, and lends it to `visit` as what that trial drives; then ends it.
 ///
 /// # Errors
 /// When this machine can't apply what the study sets, or a folder can't be made; see [`ConductError`].
@@ -52,7 +51,7 @@ pub fn attend(
     trial: &Trial,
     events: &mut dyn FnMut(Event),
     interrupt: &AtomicBool,
-    visit: &mut dyn FnMut(&Drive),
+    visit: &mut dyn FnMut(&Mix),
 ) -> Result<Attended, ConductError> {
     restore(&request.state, Gone::Keep)?;
     preflight(request)?;
@@ -70,18 +69,14 @@ pub fn attend(
     let scratch = work.trial(trial.id)?;
     let secrets = request.plan.secrets(&request.loaded.secrets);
     let mut told = |event| events(masked::event(&secrets, event));
-    let study = &request.loaded.study;
-    let workload = study.workload_with(&trial.parameters);
-    // A plan of this study has such parameters only as make sense.
-    let workload = workload.map_err(|error| ConductError::Unsupported(error.to_string()))?;
-    let workload = workload.at_speed(request.plan.speed);
+    let workloads = workloads(request, trial)?;
     let kernel = Kernel::begin(&request.state, &request.plan)?;
     let conductor = Conductor {
         program: &request.program,
         plan: &request.plan,
         trial,
         attempt_of: None,
-        workload: &Arc::new(workload),
+        workloads: &workloads,
         pinning: &pinning,
         scratch: &scratch,
         work: &work,
@@ -110,7 +105,7 @@ pub fn attend(
 
 impl Conductor<'_> {
     /// As a trial, up to its load.
-    fn attend(mut self, visit: &mut dyn FnMut(&Drive)) -> Result<(), Stop> {
+    fn attend(mut self, visit: &mut dyn FnMut(&Mix)) -> Result<(), Stop> {
         let filled = self.restore()?;
         self.tell(Event::Phase(Phase::Starting));
         let output = self.scratch.file("output");
@@ -127,7 +122,7 @@ impl Conductor<'_> {
             }
         };
         let result = users.and_then(|users| {
-            visit(&self.drive(&system, users));
+            visit(&self.mix(&system, users)?);
             system.check()
         });
         // That it did not end well is told of trials, whose next one it may spoil.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab_archive::{Agent, ArchiveError, ClockLine, TrialWriter};
 use lab_driver::remote::{Elsewhere, Seen, SeenOffset};
-use lab_driver::{Drive, Driver, DriverError, DriverEvent};
+use lab_driver::{Drive, Driver, DriverError, DriverEvent, Mix};
 use lab_workload::LoadKind;
 
 use crate::ConductError;
@@ -16,14 +16,14 @@ use crate::start::Stop;
 /// Starts a driver whose workers are elsewhere. A sequence has one user, and one generator.
 pub(crate) fn start(
     elsewhere: &dyn Elsewhere,
-    drive: &Drive,
+    mix: Mix,
     events: SyncSender<DriverEvent>,
 ) -> Result<Driver, DriverError> {
     let mut peers = elsewhere.open()?;
-    if matches!(drive.kind, LoadKind::Sequence { .. }) {
+    if matches!(mix.first().kind, LoadKind::Sequence { .. }) {
         peers.truncate(1);
     }
-    Driver::start_peers(drive, peers, events)
+    Driver::start_peers(mix, peers, events)
 }
 
 /// Refuses a system that generators on other machines can't reach.

@@ -11,14 +11,14 @@ use lab_archive::{Circumstances, ErrorExample, Pinning, QuietGate, RawBaseline};
 use lab_driver::DriverEvent;
 use lab_driver::remote::Elsewhere;
 use lab_study::Secrets;
-use lab_study::plan::{Plan, Trial};
-use lab_workload::{User, Workload};
+use lab_study::plan::{LoadSpec, Plan, Trial};
+use lab_workload::{User, Workload, seed_of};
 
 use crate::control::Control;
 use crate::event::Event;
 use crate::measuring::Measured;
 use crate::meeting::Seat;
-use crate::provision::Users;
+use crate::provision::{Group, Users};
 use crate::record;
 use crate::scratch::{Scratch, Work};
 use crate::snapshot::Snapshots;
@@ -32,8 +32,8 @@ pub(crate) struct Conductor<'a> {
     pub(crate) trial: &'a Trial,
     /// The trial of the plan that it repeats.
     pub(crate) attempt_of: Option<u32>,
-    /// At the plan's speed.
-    pub(crate) workload: &'a Arc<Workload>,
+    /// What its users do, at the plan's speed: one workload, or those of its populations.
+    pub(crate) workloads: &'a [Arc<Workload>],
     pub(crate) pinning: &'a Pinning,
     pub(crate) scratch: &'a Scratch,
     /// The folder that the trial's is in.
@@ -54,6 +54,18 @@ pub(crate) struct Conductor<'a> {
     pub(crate) control: &'a Control,
     /// Who drives the load in the place of this machine.
     pub(crate) elsewhere: Option<&'a Arc<dyn Elsewhere>>,
+}
+
+/// A population of a trial.
+pub(crate) struct Crowd<'a> {
+    /// Empty where there is but one.
+    pub(crate) name: &'a str,
+    pub(crate) workload: &'a Arc<Workload>,
+    /// Users of those before it.
+    pub(crate) first: u32,
+    /// Of all its draws.
+    pub(crate) seed: u64,
+    pub(crate) load: LoadSpec,
 }
 
 /// The other trial of a duet.
@@ -84,18 +96,49 @@ pub(crate) struct Facts {
 }
 
 impl Conductor<'_> {
+    /// The populations of the trial, each with what its users do: one where all do the same.
+    pub(crate) fn crowds(&self) -> Vec<Crowd<'_>> {
+        let load = &self.trial.load;
+        let mut first = 0;
+        let of = |(at, workload)| {
+            let population = load.mix.get(at);
+            let load = population.map_or_else(|| load.clone(), |population| load.of(population));
+            let name = population.map_or("", |population| population.name.as_str());
+            let crowd = Crowd {
+                name,
+                workload,
+                first,
+                seed: match population {
+                    Some(_) => seed_of(self.plan.seed, name),
+                    None => self.plan.seed,
+                },
+                load,
+            };
+            first += crowd.load.users;
+            crowd
+        };
+        self.workloads.iter().enumerate().map(of).collect()
+    }
+
     /// The trial's users, for a preparation.
     pub(crate) fn users(&self, filled_in: [String; 3]) -> Users<'_> {
-        let first = User {
-            index: 0,
-            users: self.trial.load.users,
-            seed: self.plan.seed,
-            block: self.trial.block,
-            base_date: self.plan.dates_from,
-        };
+        let mut groups = Vec::new();
+        for crowd in self.crowds() {
+            let first = User {
+                index: 0,
+                users: crowd.load.users,
+                first: crowd.first,
+                seed: crowd.seed,
+                block: self.trial.block,
+                base_date: self.plan.dates_from,
+            };
+            groups.push(Group {
+                workload: crowd.workload,
+                first,
+            });
+        }
         Users {
-            workload: self.workload,
-            first,
+            groups,
             constants: state::constants(self.plan, self.trial),
             filled_in,
         }

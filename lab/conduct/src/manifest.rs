@@ -5,8 +5,8 @@ use std::path::Path;
 use lab_archive::{ARCHIVE_SCHEMA, Manifest, PROBE, Pinning};
 use lab_host::clock::calendar;
 use lab_host::machine;
+use lab_study::Loaded;
 use lab_study::plan::Plan;
-use lab_study::{Loaded, Workload};
 use sha2::{Digest, Sha256};
 
 /// Of a run in the folder `out`; what was overridden is for the caller to add.
@@ -21,7 +21,7 @@ pub(crate) fn manifest(loaded: &Loaded, plan: &Plan, out: &Path, pinning: &Pinni
         overrides: Vec::new(),
         started: calendar(),
         environment: machine::environment(out, pinning.clone()),
-        steps: step_names(&loaded.study.workload),
+        steps: step_names(plan),
         files: loaded.files.iter().map(|(name, _)| name.clone()).collect(),
     }
 }
@@ -34,9 +34,8 @@ pub fn file_hash(loaded: &Loaded) -> String {
 }
 
 /// Names by the driver's numbers: the steps, then the probe.
-fn step_names(workload: &Workload) -> Vec<String> {
-    let steps = workload.session.steps.iter().map(|step| step.name.clone());
-    steps
-        .chain(workload.probe.iter().map(|_| PROBE.to_owned()))
-        .collect()
+fn step_names(plan: &Plan) -> Vec<String> {
+    let workload = &plan.question.workload;
+    let probe = workload.probe.then(|| PROBE.to_owned());
+    workload.steps.iter().cloned().chain(probe).collect()
 }

@@ -112,7 +112,7 @@ impl Conductor<'_> {
             },
             after: self.after,
         };
-        let steps = self.workload.session.steps.len();
+        let steps = self.plan.question.workload.steps.len();
         let threads = driver.worker_threads();
         let mut measuring = Measuring::new(
             self.monitor(system, threads.first().copied()),
@@ -240,7 +240,8 @@ impl Conductor<'_> {
         let LoadKind::Sequence { sessions } = self.trial.load.kind else {
             return Ok(());
         };
-        let Some(transfer) = self.workload.transfer.as_ref() else {
+        let carried = self.workloads.iter().find_map(|one| one.transfer.as_ref());
+        let Some(transfer) = carried else {
             return Ok(());
         };
         if !self.plan.raw_baseline {

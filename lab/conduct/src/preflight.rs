@@ -205,7 +205,7 @@ fn largest(plan: &Plan) -> Vec<Trial> {
         let chosen = (1..).zip(cells).map(|(id, cell)| {
             let mut trial = cell.clone();
             trial.id = id;
-            trial.load.users = find.max_users;
+            trial.load = trial.load.with_users(find.max_users);
             trial
         });
         trials.extend(chosen);
@@ -325,6 +325,7 @@ mod tests {
                     hold_ms: 1,
                     window_ms: 1,
                     kind: lab_study::plan::LoadKind::Users,
+                    mix: Vec::new(),
                     generators: 1,
                     timeout_ms: None,
                     time_limit_ms: None,

@@ -21,13 +21,20 @@ const FILLED_IN: [&str; 3] = ["port", "scratch", "secret"];
 /// The users of a trial and what requests about them may name.
 #[derive(Debug)]
 pub(crate) struct Users<'a> {
-    pub(crate) workload: &'a Workload,
-    /// The first of them.
-    pub(crate) first: User,
+    /// Those of each population, in their order.
+    pub(crate) groups: Vec<Group<'a>>,
     /// Levels, parameters, and the preparation's own values.
     pub(crate) constants: Parameters,
     /// What the trial fills in, by name: port, scratch folder, secret.
     pub(crate) filled_in: [String; 3],
+}
+
+/// Users who do the same.
+#[derive(Debug)]
+pub(crate) struct Group<'a> {
+    pub(crate) workload: &'a Workload,
+    /// The first of them.
+    pub(crate) first: User,
 }
 
 /// Sends requests and runs commands.
@@ -42,20 +49,33 @@ pub(crate) struct Preparing<'a> {
 }
 
 impl Users<'_> {
+    /// How many there are.
+    fn count(&self) -> usize {
+        self.groups
+            .iter()
+            .map(|group| group.first.users as usize)
+            .sum()
+    }
+
     /// A hash of the variables that users have before anything is sent: others begin in another
     /// state.
     pub(crate) fn hash(&self) -> Result<String, String> {
         let mut words = String::new();
-        for index in 0..self.first.users {
-            let scope = self.scope(self.workload, index, &[])?;
-            for (name, _) in &self.workload.user {
-                words.push_str(&scope.get(name).unwrap_or_default());
-                words.push(' ');
+        for group in &self.groups {
+            for index in 0..group.first.users {
+                let scope = group.scope(group.workload, index, &[])?;
+                for (name, _) in &group.workload.user {
+                    words.push_str(&scope.get(name).unwrap_or_default());
+                    words.push(' ');
+                }
             }
         }
         Ok(blake3::hash(words.as_bytes()).to_hex().to_string())
     }
+}
 
+impl Group<'_> {
+    /// One of its users, by its place in the group.
     fn scope(
         &self,
         workload: &Workload,
@@ -66,9 +86,10 @@ impl Users<'_> {
             index,
             ..self.first
         };
+        let number = self.first.first.saturating_add(index);
         UserScope::new(workload, user, extra)
             .map_err(|error| workload.given.mask(&error.to_string()))
-            .map_err(|error| format!("the variables of user {index} can't be made: {error}"))
+            .map_err(|error| format!("the variables of user {number} can't be made: {error}"))
     }
 
     /// The workload, its users with the variables that only a preparation has.
@@ -80,9 +101,9 @@ impl Users<'_> {
         workload
     }
 
-    fn extra(&self, own: &[(String, String)]) -> Vec<(String, String)> {
+    fn extra(&self, filled_in: &[String; 3], own: &[(String, String)]) -> Vec<(String, String)> {
         let names = FILLED_IN.iter().map(|name| (*name).to_owned());
-        let filled = names.zip(self.filled_in.iter().cloned());
+        let filled = names.zip(filled_in.iter().cloned());
         // A variable of the workload goes before what a trial fills in.
         let free = filled.filter(|(name, _)| !self.workload.variables.contains(name));
         own.iter().cloned().chain(free).collect()
@@ -92,7 +113,7 @@ impl Users<'_> {
 impl Preparing<'_> {
     /// Does all of it, and gives the variables that the answers add to each user's own.
     pub(crate) fn prepare(&mut self, preparation: &Preparation) -> Result<UserExtra, Stop> {
-        let mut extra = vec![Vec::new(); self.users.first.users as usize];
+        let mut extra = vec![Vec::new(); self.users.count()];
         let phases = [
             (&preparation.provision, "users were not provisioned"),
             (&preparation.fill, "the state was not filled"),
@@ -127,12 +148,28 @@ impl Preparing<'_> {
     }
 
     fn request(&mut self, spec: &ActionRequest, extra: &mut UserExtra) -> Result<(), Stop> {
-        let workload = self.users.extended();
+        let mut left = &mut extra[..];
+        for group in &self.users.groups {
+            let users;
+            (users, left) = left.split_at_mut(left.len().min(group.first.users as usize));
+            self.of_group(spec, group, users)?;
+        }
+        Ok(())
+    }
+
+    /// The requests for the users of a group: its variables are in other places than another's.
+    fn of_group(
+        &mut self,
+        spec: &ActionRequest,
+        group: &Group<'_>,
+        users: &mut [Vec<(String, String)>],
+    ) -> Result<(), Stop> {
+        let workload = group.extended();
         let compiled =
             Compiled::of(spec, &workload.variables, &self.users.constants).map_err(Stop::System)?;
-        for (number, users) in extra.chunks_mut(compiled.users_per_request).enumerate() {
+        for (number, users) in users.chunks_mut(compiled.users_per_request).enumerate() {
             let first = number * compiled.users_per_request;
-            let sent = self.batch(&compiled, &workload, first, users);
+            let sent = self.batch(&compiled, (group, &workload), first, users);
             if self.interrupt.load(Ordering::Relaxed) {
                 return Err(Stop::Interrupted);
             }
@@ -143,19 +180,19 @@ impl Preparing<'_> {
         Ok(())
     }
 
-    /// One request, for the users from `first` on.
+    /// One request, for the users of a group from `first` on.
     fn batch(
         &mut self,
         compiled: &Compiled<'_>,
-        workload: &Workload,
+        (group, workload): (&Group<'_>, &Workload),
         first: usize,
         users: &mut [Vec<(String, String)>],
     ) -> Result<(), String> {
         let mut scopes = Vec::with_capacity(users.len());
         for (at, own) in users.iter().enumerate() {
             let index = u32::try_from(first + at).unwrap_or(u32::MAX);
-            let extra = self.users.extra(own);
-            scopes.push(self.users.scope(workload, index, &extra)?);
+            let extra = group.extra(&self.users.filled_in, own);
+            scopes.push(group.scope(workload, index, &extra)?);
         }
         let (path, headers, body) = compiled.render(&mut scopes)?;
         let ask = Ask {
@@ -324,13 +361,16 @@ fn text(template: &Template, scope: &mut UserScope) -> Result<String, String> {
 /// A file with one JSON object for each user: its index and its variables.
 fn write_users(path: &Path, users: &Users<'_>, extra: &UserExtra) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
-    for (index, own) in (0..).zip(extra) {
-        let scope = users
-            .scope(users.workload, index, own)
+    let groups = users.groups.iter();
+    let each = groups.flat_map(|group| (0..group.first.users).map(move |index| (group, index)));
+    for ((group, index), own) in each.zip(extra) {
+        let workload = group.workload;
+        let scope = group
+            .scope(workload, index, own)
             .map_err(io::Error::other)?;
         let mut object = serde_json::Map::new();
-        object.insert("index".to_owned(), index.into());
-        let names = users.workload.user.iter().map(|(name, _)| name.as_str());
+        object.insert("index".to_owned(), scope.index().into());
+        let names = workload.user.iter().map(|(name, _)| name.as_str());
         let captured = own.iter().map(|(name, _)| name.as_str());
         for name in names.chain(captured) {
             let value = scope.get(name).unwrap_or_default();

@@ -112,6 +112,18 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     }
 }
 
+/// What the users of a trial do, at the plan's speed: one workload, or those of its populations.
+pub(crate) fn workloads(
+    request: &RunRequest,
+    trial: &Trial,
+) -> Result<Vec<Arc<Workload>>, ConductError> {
+    let study = &request.loaded.study;
+    let workloads = study.workloads_at(trial, request.plan.speed);
+    // A plan of this study has such parameters only as make sense.
+    let workloads = workloads.map_err(|error| ConductError::Unsupported(error.to_string()))?;
+    Ok(workloads.into_iter().map(Arc::new).collect())
+}
+
 /// Whether the servers that the plan begins with are there.
 pub(crate) fn reached(plan: &Plan) -> Result<(), ConductError> {
     let problems = attach::unreachable(plan);
@@ -450,8 +462,11 @@ impl Run<'_> {
         let Some(cell) = cells.and_then(|cells| cells.get(chosen.cell)) else {
             return Ok(false);
         };
-        let workload = self.workload(cell)?;
-        let trial = plan.search_trial(&workload, chosen.cell, chosen.users, (id, chosen.block));
+        let study = &self.request.loaded.study;
+        let workloads = study.workloads_at(cell, self.request.plan.speed);
+        // A plan of this study has such parameters only as make sense.
+        let workloads = workloads.map_err(|error| ConductError::Unsupported(error.to_string()))?;
+        let trial = plan.search_trial(&workloads, chosen.cell, chosen.users, (id, chosen.block));
         plan.trials.extend(trial);
         self.archive.replace_plan(&written(self.secrets, plan)?)?;
         Ok(true)
@@ -497,15 +512,6 @@ impl Run<'_> {
         Ok(Some(gate))
     }
 
-    /// What the users of a trial do, at the plan's speed.
-    fn workload(&self, trial: &Trial) -> Result<Workload, ConductError> {
-        let study = &self.request.loaded.study;
-        let workload = study.workload_with(&trial.parameters);
-        // A plan of this study has such parameters only as make sense.
-        let workload = workload.map_err(|error| ConductError::Unsupported(error.to_string()))?;
-        Ok(workload.at_speed(self.request.plan.speed))
-    }
-
     /// Waits while the run is paused. False when it was interrupted.
     fn may_begin(&self, events: &mut dyn FnMut(Event)) -> bool {
         let control = &self.request.control;
@@ -549,7 +555,7 @@ impl Run<'_> {
             plan,
             trial,
             attempt_of: place.attempt_of,
-            workload: &Arc::new(self.workload(trial)?),
+            workloads: &workloads(self.request, trial)?,
             pinning: &pinning,
             scratch: &scratch,
             work,

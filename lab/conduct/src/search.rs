@@ -180,7 +180,7 @@ session:
       request: GET /look
 ";
 
-    fn searched() -> (Plan, Workload) {
+    fn searched() -> (Plan, Vec<Workload>) {
         let files = Texts(BTreeMap::from([
             ("s.study.yaml", STUDY),
             ("small.workload.yaml", WORKLOAD),
@@ -191,11 +191,11 @@ session:
             seed: Some(5),
         };
         let plan = plan(&loaded.study, &options).unwrap();
-        (plan, Workload::clone(&loaded.study.workload))
+        (plan, vec![Workload::clone(&loaded.study.workload)])
     }
 
     /// Runs a search in which cell `i` carries `lines[i]` users, from the trials of `plan` on.
-    fn go_on(plan: &mut Plan, workload: &Workload, lines: [u32; 2]) -> Searching {
+    fn go_on(plan: &mut Plan, workloads: &[Workload], lines: [u32; 2]) -> Searching {
         let mut searching = Searching::of(plan).unwrap();
         let mut at = 0;
         loop {
@@ -204,7 +204,7 @@ session:
                     return searching;
                 };
                 let place = (at as u32 + 1, chosen.block);
-                let trial = plan.search_trial(workload, chosen.cell, chosen.users, place);
+                let trial = plan.search_trial(workloads, chosen.cell, chosen.users, place);
                 plan.trials.push(trial.unwrap());
             }
             let trial = plan.trials[at].clone();
@@ -222,9 +222,9 @@ session:
 
     #[test]
     fn variants_take_turns_in_random_order_until_both_are_found() {
-        let (mut plan, workload) = searched();
+        let (mut plan, workloads) = searched();
         let expected = Searching::of(&plan).unwrap().expected();
-        go_on(&mut plan, &workload, [100, 300]);
+        go_on(&mut plan, &workloads, [100, 300]);
         assert!(
             plan.trials.len().abs_diff(expected) < 12,
             "{expected} expected"
@@ -244,12 +244,12 @@ session:
 
     #[test]
     fn a_search_that_was_cut_goes_on_as_it_would_have() {
-        let (mut whole, workload) = searched();
-        go_on(&mut whole, &workload, [77, 640]);
+        let (mut whole, workloads) = searched();
+        go_on(&mut whole, &workloads, [77, 640]);
         for cut in [1, 2, 7, whole.trials.len()] {
             let mut resumed = whole.clone();
             resumed.trials.truncate(cut);
-            go_on(&mut resumed, &workload, [77, 640]);
+            go_on(&mut resumed, &workloads, [77, 640]);
             assert_eq!(resumed, whole);
         }
     }

@@ -17,9 +17,19 @@ pub(crate) fn state(plan: &Plan, trial: &Trial) -> Option<String> {
         None => serde_json::to_string(&trial.system).unwrap_or_default(),
     };
     Some(format!(
-        "{} users, {named}, {alike}, {:?}, in {:?}",
-        trial.load.users, trial.parameters, trial.host.storage,
+        "{} users, {named}, {alike}, {:?}, in {:?}{}",
+        trial.load.users,
+        trial.parameters,
+        trial.host.storage,
+        populations(trial),
     ))
+}
+
+/// How many users each population has; others have other names.
+fn populations(trial: &Trial) -> String {
+    let each = trial.load.mix.iter();
+    let each = each.map(|one| format!(", {} {} {:?}", one.users, one.name, one.parameters));
+    each.collect()
 }
 
 /// What requests of a trial may name beside the variables of users: its parameters, its levels, and

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use lab_archive::{TrialEnd, TrialWriter};
 use lab_driver::remote::Generators;
-use lab_driver::{Drive, DriveSummary, Driver, DriverError, DriverEvent, Part};
+use lab_driver::{Drive, DriveSummary, Driver, DriverError, DriverEvent, Mix, Part};
 use lab_host::clock::Stopwatch;
 use lab_host::machine;
 use lab_study::plan::LoadKind;
 
 use crate::command::Runner;
-use crate::course::{Conductor, Facts};
+use crate::course::{Conductor, Crowd, Facts};
 use crate::event::{Event, Phase};
 use crate::http::Client;
 use crate::measuring::LOOK;
@@ -151,7 +151,7 @@ impl Conductor<'_> {
             }
         };
         facts.provision += watch.elapsed();
-        if !self.workload.setup.is_empty() {
+        if self.workloads.iter().any(|one| !one.setup.is_empty()) {
             self.tell(Event::Phase(Phase::Setup));
         }
         let (sender, events) = sync_channel(QUEUE);
@@ -160,7 +160,8 @@ impl Conductor<'_> {
             Some(_) => 0,
             None => machine::own_open_files(),
         };
-        let driver = self.driver(self.drive(system, user_extra), sender)?;
+        let mix = self.mix(system, user_extra)?;
+        let driver = self.driver(mix, sender)?;
         facts.workers = match self.elsewhere {
             Some(elsewhere) => away::workers(&**elsewhere),
             None => driver.worker_threads().len(),
@@ -191,21 +192,21 @@ impl Conductor<'_> {
 
     /// Starts the driver: in this process, or as several where the load is spread over them, or as one
     /// of two in a duet. A sequence has one user, and nothing to spread.
-    fn driver(&self, drive: Drive, events: SyncSender<DriverEvent>) -> Result<Driver, Stop> {
+    fn driver(&self, mix: Mix, events: SyncSender<DriverEvent>) -> Result<Driver, Stop> {
         let load = &self.trial.load;
         let is_spread = load.generators > 1 && !matches!(load.kind, LoadKind::Sequence { .. });
         let driver = if let Some(elsewhere) = self.elsewhere {
-            away::reaches(&**elsewhere, &drive)?;
-            away::start(&**elsewhere, &drive, events)
+            away::reaches(&**elsewhere, mix.first())?;
+            away::start(&**elsewhere, mix, events)
         } else if is_spread || self.beside.is_some() {
             let generators = Generators {
                 program: self.program.to_path_buf(),
                 arguments: vec!["generate".to_owned()],
                 count: load.generators,
             };
-            Driver::start_generators(&drive, &generators, events)
+            Driver::start_generators(mix, &generators, events)
         } else {
-            Driver::start(drive, events)
+            Driver::start(mix, events)
         };
         driver.map_err(driver_stop)
     }
@@ -249,11 +250,27 @@ impl Conductor<'_> {
         prepared
     }
 
-    pub(crate) fn drive(&self, system: &System, user_extra: UserExtra) -> Drive {
-        let load = &self.trial.load;
+    /// What is driven: all populations of the trial.
+    pub(crate) fn mix(&self, system: &System, user_extra: UserExtra) -> Result<Mix, Stop> {
+        let mut left = user_extra.into_iter();
+        let crowds = self.crowds().into_iter();
+        let mut drives = crowds.map(|crowd| {
+            let own: UserExtra = left.by_ref().take(crowd.load.users as usize).collect();
+            self.drive(system, &crowd, own)
+        });
+        // A study without a workload isn't loaded.
+        let first = drives.next();
+        let first = first.ok_or(Stop::Fatal(ConductError::DriverEnded))?;
+        Ok(drives.fold(Mix::from(first), Mix::and))
+    }
+
+    fn drive(&self, system: &System, crowd: &Crowd<'_>, user_extra: UserExtra) -> Drive {
+        let load = &crowd.load;
         let cores = self.pinning.generator.iter().map(|core| *core as usize);
         Drive {
-            workload: Arc::clone(self.workload),
+            population: crowd.name.to_owned(),
+            first: crowd.first,
+            workload: Arc::clone(crowd.workload),
             base: system.base().clone(),
             tls: system.reach.options.clone(),
             resolve: system.reach.hosts.clone(),
@@ -262,7 +279,7 @@ impl Conductor<'_> {
             users: load.users,
             part: Part::whole(),
             user_extra,
-            seed: self.plan.seed,
+            seed: crowd.seed,
             block: self.trial.block,
             base_date: self.plan.dates_from,
             cores: cores.collect(),

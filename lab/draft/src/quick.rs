@@ -218,6 +218,7 @@ mod tests {
             let user = User {
                 index: 0,
                 users: 1,
+                first: 0,
                 seed: 1,
                 block: 0,
                 base_date: lab_workload::DEFAULT_DATES_FROM,

@@ -88,6 +88,8 @@ fn quantiles(histogram: &Histogram<u64>) -> String {
 fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, seconds: u64) -> Drive {
     let waits = workload.session.steps[0].wait != Wait::None;
     Drive {
+        population: String::new(),
+        first: 0,
         workload: Arc::new(workload),
         base,
         tls: TlsOptions::default(),

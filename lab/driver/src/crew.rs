@@ -12,12 +12,11 @@ use lab_workload::{LoadKind, Step, Workload};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
+use crate::crowd::{Crowd, crowds};
 use crate::drive::Drive;
 use crate::error::DriverError;
-use crate::load::SharedPool;
-use crate::part::Slice;
+use crate::mix::Mix;
 use crate::report::{Outbox, Report, WorkerWindow};
-use crate::script::Script;
 use crate::timers::Timers;
 use crate::worker::Worker;
 
@@ -44,27 +43,25 @@ pub(crate) struct Crew {
 impl Crew {
     /// Starts the workers and, at once, the first step of setup.
     pub(crate) fn start<C: Client>(
-        drive: &Arc<Drive>,
-        script: &Arc<Script>,
+        mix: &Mix,
         clock: Clock,
         control: &Control,
         queue: &SyncSender<(usize, Report)>,
         make: impl Make<C>,
     ) -> Result<Self, DriverError> {
-        let count = drive.workers();
+        let count = mix.first().workers();
         let (ready, started) = sync_channel(count);
         let mut crew = Self {
             workers: Vec::new(),
             emptied: Vec::new(),
             started,
         };
-        let pool = pool(drive);
+        let crowds = crowds(mix);
         for number in 0..count {
-            let with = (script, &pool);
-            let (worker, give_back) = hire(number, drive, with, clock, control, queue);
+            let (worker, give_back) = hire(number, &crowds, clock, control, queue);
             crew.emptied.push(give_back);
-            let (make, ready, drive) = (make.clone(), ready.clone(), Arc::clone(drive));
-            let make = move |timers: &Timers| make(&drive, number, timers);
+            let (make, ready) = (make.clone(), ready.clone());
+            let make = move |drive: &Arc<Drive>, timers: &Timers| make(drive, number, timers);
             let run = move || worker.run(make, ready);
             crew.workers.push(spawn(format!("users-{number}"), run)?);
         }
@@ -78,17 +75,10 @@ impl Crew {
     }
 }
 
-/// Where the sessions of this program's workers wait for a connection: its part of those that may.
-pub(crate) fn pool(drive: &Drive) -> SharedPool {
-    let most = drive.part.share(drive.limits.max_waiting);
-    SharedPool::new(drive.workers(), most as usize)
-}
-
 /// A worker, not yet at work, and where it gets its emptied windows back.
 pub(crate) fn hire(
     number: usize,
-    drive: &Arc<Drive>,
-    (script, pool): (&Arc<Script>, &SharedPool),
+    crowds: &[Crowd],
     clock: Clock,
     control: &Control,
     queue: &SyncSender<(usize, Report)>,
@@ -96,10 +86,7 @@ pub(crate) fn hire(
     let (give_back, emptied) = sync_channel(EMPTIED);
     let worker = Worker {
         number,
-        slice: Slice::new(&drive.part, number, drive.workers()),
-        drive: Arc::clone(drive),
-        script: Arc::clone(script),
-        pool: pool.clone(),
+        crowds: crowds.to_vec(),
         clock,
         orders: control.subscribe(),
         outbox: Outbox {
@@ -123,14 +110,15 @@ impl<C, F> Make<C> for F where
 }
 
 /// What makes a worker's HTTP client; the server's name is looked up now, once.
-pub(crate) fn http(drive: &Drive) -> Result<impl Make<HttpClient<Timers>>, DriverError> {
+pub(crate) fn http(mix: &Mix) -> Result<impl Make<HttpClient<Timers>>, DriverError> {
+    let drive = mix.first();
     let base = drive.base.clone();
     let tls = Tls::offering(drive.tls.clone(), drive.protocol.offer);
     if drive.base.secure || drive.tls != TlsOptions::default() {
         // What is wrong with its files shows before the load.
         tls.config().map_err(DriverError::Tls)?;
         tls.name_of(&base).map_err(DriverError::Tls)?;
-    } else if may_name_others(drive) {
+    } else if mix.drives().any(may_name_others) {
         // No worker reads authorities under way; who needs them not isn't held up by broken ones.
         let _kept = tls.config();
     }
@@ -184,11 +172,28 @@ pub(crate) fn spawn<T: Send + 'static>(
         .map_err(DriverError::Runtime)
 }
 
-/// Refuses a drive that contradicts itself.
-pub(crate) fn validate(drive: &Drive) -> Result<(), DriverError> {
-    if drive.users == 0 {
+/// Refuses populations that contradict themselves, or each other.
+pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
+    // One population may be so small a share of a load that it has nobody.
+    if mix.drives().all(|drive| drive.users == 0) {
         return Err(DriverError::Drive("it has no users"));
     }
+    mix.drives().try_for_each(validate_one)?;
+    let is_sequence = |drive: &Drive| matches!(drive.kind, LoadKind::Sequence { .. });
+    if mix.is_several() && mix.drives().any(is_sequence) {
+        return Err(DriverError::Drive(
+            "a sequence has no populations beside it",
+        ));
+    }
+    let probes = mix.drives().filter(|drive| drive.workload.probe.is_some());
+    if probes.count() > 1 {
+        return Err(DriverError::Drive("two of its populations send a probe"));
+    }
+    Ok(())
+}
+
+/// Refuses a drive that contradicts itself.
+pub(crate) fn validate_one(drive: &Drive) -> Result<(), DriverError> {
     if !drive.part.is_sound() {
         return Err(DriverError::Drive("its part of the users is none"));
     }

@@ -13,9 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::load::start_offset;
 use crate::part::Part;
 
-/// One trial's worth of driving.
+/// One trial's worth of driving; of a [`crate::Mix`], one of its populations.
 #[derive(Debug, Clone)]
 pub struct Drive {
+    /// Its population's name, which stands before those of its steps; empty where there is but one.
+    pub population: String,
+    /// Users of the populations before it: its own are numbered on from there.
+    pub first: u32,
     /// What the users do, already at the plan's speed.
     pub workload: Arc<Workload>,
     /// The server.

@@ -10,13 +10,13 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::crew::{self, Crew, Make, WorkerThread, spawn, validate};
-use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::{DriveSummary, DriverEvent};
 use crate::merger::Merger;
+use crate::mix::Mix;
+use crate::outline::Outline;
 use crate::remote::{Common, Generators, Links, Peer};
 use crate::report::{QUEUE, Report};
-use crate::script::Script;
 
 /// A running drive: setup at once, ramp and hold after [`Driver::begin`].
 ///
@@ -39,10 +39,14 @@ impl Driver {
     ///
     /// # Errors
     /// When the drive is unusable, or a worker can't be started.
-    pub fn start(drive: Drive, events: SyncSender<DriverEvent>) -> Result<Self, DriverError> {
-        validate(&drive)?;
-        let make = crew::http(&drive)?;
-        Self::start_with(drive, events, make)
+    pub fn start(
+        mix: impl Into<Mix>,
+        events: SyncSender<DriverEvent>,
+    ) -> Result<Self, DriverError> {
+        let mix = mix.into();
+        validate(&mix)?;
+        let make = crew::http(&mix)?;
+        Self::start_with(mix, events, make)
     }
 
     /// As [`Driver::start`], with the users spread over generators in processes of their own. The
@@ -53,15 +57,17 @@ impl Driver {
     /// # Errors
     /// As for [`Driver::start`]; or when a generator can't be started.
     pub fn start_generators(
-        drive: &Drive,
+        mix: impl Into<Mix>,
         generators: &Generators,
         events: SyncSender<DriverEvent>,
     ) -> Result<Self, DriverError> {
-        validate(drive)?;
+        let mix = mix.into();
+        validate(&mix)?;
         if generators.count == 0 {
             return Err(DriverError::Drive("it has no generators"));
         }
-        Self::start_peers(drive, generators.start(drive)?, events)
+        let peers = generators.start(mix.first())?;
+        Self::start_peers(mix, peers, events)
     }
 
     /// As [`Driver::start_generators`], with generators that wait already, wherever they are.
@@ -69,19 +75,20 @@ impl Driver {
     /// # Errors
     /// As for [`Driver::start`]; or when a generator is lost or refuses.
     pub fn start_peers(
-        drive: &Drive,
+        mix: impl Into<Mix>,
         peers: Vec<Peer>,
         events: SyncSender<DriverEvent>,
     ) -> Result<Self, DriverError> {
-        validate(drive)?;
-        let script = Arc::new(Script::new(&drive.workload));
+        let mix = mix.into();
+        validate(&mix)?;
+        let outline = Arc::new(Outline::of(&mix));
         let clock = Clock::start();
         let control = Arc::new(Control::new());
         let (queue, reports) = sync_channel(QUEUE);
         let mut driver = Self::new(clock, &control);
         let common = Common {
-            drive,
-            script: &script,
+            mix: &mix,
+            outline: &outline,
             clock,
             control: &control,
             queue: &queue,
@@ -91,30 +98,30 @@ impl Driver {
         // Windows come anew over the wire: none goes back.
         let emptied = (0..links.workers()).map(|_| sync_channel(1).0).collect();
         let links = driver.links.insert(links);
-        let merger = Merger::new(script, clock, control, events, emptied);
-        driver.merger = Some(start_merger(merger, reports, drive.own_cores)?);
+        let merger = Merger::new(outline, clock, control, events, emptied);
+        driver.merger = Some(start_merger(merger, reports, mix.first().own_cores)?);
         driver.threads = links.threads()?;
         Ok(driver)
     }
 
     /// As `start`, with another protocol.
     pub(crate) fn start_with<C: Client>(
-        drive: Drive,
+        mix: impl Into<Mix>,
         events: SyncSender<DriverEvent>,
         make: impl Make<C>,
     ) -> Result<Self, DriverError> {
-        validate(&drive)?;
-        let drive = Arc::new(drive);
-        let script = Arc::new(Script::new(&drive.workload));
+        let mix = mix.into();
+        validate(&mix)?;
+        let outline = Arc::new(Outline::of(&mix));
         let clock = Clock::start();
         let control = Arc::new(Control::new());
         let (queue, reports) = sync_channel(QUEUE);
         let mut driver = Self::new(clock, &control);
-        let mut crew = Crew::start(&drive, &script, clock, &control, &queue, make)?;
+        let mut crew = Crew::start(&mix, clock, &control, &queue, make)?;
         drop(queue);
         let emptied = std::mem::take(&mut crew.emptied);
-        let merger = Merger::new(script, clock, control, events, emptied);
-        driver.merger = Some(start_merger(merger, reports, drive.own_cores)?);
+        let merger = Merger::new(outline, clock, control, events, emptied);
+        driver.merger = Some(start_merger(merger, reports, mix.first().own_cores)?);
         let pid = std::process::id();
         let threads = crew.threads();
         driver.workers = crew.workers;

@@ -11,12 +11,15 @@ mod client;
 mod clock;
 mod control;
 mod crew;
+mod crowd;
 mod drive;
 mod driver;
 mod error;
 mod event;
 mod load;
 mod merger;
+mod mix;
+mod outline;
 mod part;
 mod recorder;
 pub mod remote;
@@ -40,5 +43,6 @@ pub use event::{
     new_histogram, new_phase_histogram,
 };
 pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, Offer, Phase, Protocol, TlsOptions};
+pub use mix::Mix;
 pub use part::{MAX_RESIDUES, Part};
 pub use worker::rehearsal::{Witness, rehearse};

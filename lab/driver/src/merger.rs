@@ -11,13 +11,13 @@ use hdrhistogram::Histogram;
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::event::{DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, Slowest, Window};
+use crate::outline::Outline;
 use crate::report::{Example, Report, SetupCounts, WorkerWindow};
-use crate::script::Script;
 use lab_client::Nanos;
 
 /// The merger's state.
 pub(crate) struct Merger {
-    pub(crate) script: Arc<Script>,
+    pub(crate) outline: Arc<Outline>,
     pub(crate) clock: Clock,
     pub(crate) control: Arc<Control>,
     pub(crate) events: SyncSender<DriverEvent>,
@@ -50,7 +50,7 @@ pub(crate) struct Pending {
 
 impl Merger {
     pub(crate) fn new(
-        script: Arc<Script>,
+        outline: Arc<Outline>,
         clock: Clock,
         control: Arc<Control>,
         events: SyncSender<DriverEvent>,
@@ -58,7 +58,7 @@ impl Merger {
     ) -> Self {
         let counts = vec![SetupCounts::default(); emptied.len()];
         Self {
-            script,
+            outline,
             clock,
             control,
             events,
@@ -90,7 +90,7 @@ impl Merger {
 
     /// Without setup there is nothing to wait for.
     pub(crate) fn begin(&mut self) {
-        if self.script.setup.is_empty() {
+        if self.outline.setup.is_empty() {
             self.setup_done();
         }
     }
@@ -133,7 +133,7 @@ impl Merger {
         let sum = self.setup.sum();
         self.tell(DriverEvent::SetupProgress {
             step: self.setup.step,
-            steps: self.script.setup.len(),
+            steps: self.outline.setup.len(),
             users_done: sum.users_done,
             transactions: sum.transactions,
             errors: sum.errors,
@@ -151,7 +151,7 @@ impl Merger {
         for counts in &mut self.setup.counts {
             counts.users_done = 0;
         }
-        if self.setup.step == self.script.setup.len() {
+        if self.setup.step == self.outline.setup.len() {
             self.setup_done();
         } else {
             self.control.setup_step(self.setup.step);
@@ -178,15 +178,15 @@ impl Merger {
         }
         self.examples += 1;
         let name = if example.setup {
-            &self.script.setup[example.step].name
+            &self.outline.setup[example.step]
         } else {
-            self.script.recorded_name(example.step)
+            self.outline.recorded_name(example.step)
         };
         self.tell(DriverEvent::ErrorExample {
             t: Duration::from_nanos(example.t),
             step: name.to_owned(),
             class: example.class,
-            detail: self.script.given.mask(&example.detail),
+            detail: self.outline.mask(&example.detail),
             trace: example.trace.map(|trace| trace.id()),
         });
     }
@@ -207,7 +207,7 @@ impl Merger {
         (end, handed_over): (Nanos, Nanos),
         mut part: Box<WorkerWindow>,
     ) {
-        let steps = self.script.recorded_steps();
+        let steps = self.outline.recorded_steps();
         let pending = self.windows.entry(index).or_insert_with(|| Pending {
             merged: Box::new(Window::empty(steps)),
             parts: 0,
@@ -251,7 +251,7 @@ impl Merger {
         sum.http2_connects += window.http2_connects;
         sum.stale_retries += window.stale_retries;
         for (index, step) in window.steps.iter().enumerate() {
-            if index < self.script.session.len() {
+            if index < self.outline.session.len() {
                 sum.transactions += step.transactions();
                 sum.errors += step.failed();
                 sum.skipped += step.skipped;
@@ -329,8 +329,6 @@ fn add(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::ScriptStep;
-    use lab_workload::{Visitor, Wait};
     use std::sync::mpsc::sync_channel;
 
     fn part(value: u64) -> Box<WorkerWindow> {
@@ -343,31 +341,15 @@ mod tests {
 
     /// The windows that come of these (worker, window) reports, as (start, end, counts).
     fn merged(order: &[(usize, u64)]) -> (Vec<(u128, u128, u64, u64)>, DriveSummary) {
-        let step = ScriptStep {
-            name: "Get".to_owned(),
-            wait: Wait::None,
-            repeat: 1,
-            chance: None,
-            once: false,
-            requests: 0..1,
-            planned_rounds: 1,
-            control: None,
-            retry: None,
-        };
-        let script = Script {
-            setup: vec![],
-            session: vec![step],
-            blocks: vec![(0..1, None)],
-            visitor: Visitor::Same,
-            pace: None,
-            probe: None,
-            given: Arc::default(),
+        let outline = Outline {
+            session: vec!["Get".to_owned()],
+            ..Outline::default()
         };
         let (queue, reports) = sync_channel(64);
         let (events, told) = sync_channel(64);
         let (emptied, returned): (Vec<_>, Vec<_>) = (0..2).map(|_| sync_channel(64)).unzip();
         let control = Arc::new(Control::new());
-        let merger = Merger::new(Arc::new(script), Clock::start(), control, events, emptied);
+        let merger = Merger::new(Arc::new(outline), Clock::start(), control, events, emptied);
         for &(worker, index) in order {
             let end = (index + 1) * 1_000_000_000;
             let value = 100 * (index + 1) + worker as u64;

@@ -58,7 +58,8 @@ pub(crate) struct Recorder {
     end: Nanos,
     index: u64,
     users: u32,
-    waiting: u64,
+    /// By population.
+    waiting: Vec<u64>,
     too_late: Unanswered,
     examples_left: usize,
     outbox: Outbox,
@@ -66,8 +67,13 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for windows of so many steps. It counts nothing before [`Recorder::begin`].
-    pub(crate) fn new(steps: usize, outbox: Outbox, emptied: Receiver<Box<WorkerWindow>>) -> Self {
+    /// A recorder for windows of so many populations and steps. It counts nothing before
+    /// [`Recorder::begin`].
+    pub(crate) fn new(
+        (populations, steps): (usize, usize),
+        outbox: Outbox,
+        emptied: Receiver<Box<WorkerWindow>>,
+    ) -> Self {
         Self {
             current: Box::new(WorkerWindow::new(steps)),
             window: Nanos::MAX,
@@ -76,7 +82,7 @@ impl Recorder {
             end: 0,
             index: 0,
             users: 0,
-            waiting: 0,
+            waiting: vec![0; populations],
             too_late: Unanswered::default(),
             examples_left: MAX_ERROR_EXAMPLES,
             outbox,
@@ -117,11 +123,11 @@ impl Recorder {
         self.users -= 1;
     }
 
-    /// A session arrived; `waiting` of them have no connection now.
-    pub(crate) fn arrived(&mut self, now: Nanos, waiting: usize) {
+    /// A session of a population arrived; so many of them have no connection now.
+    pub(crate) fn arrived(&mut self, now: Nanos, waiting: (usize, usize)) {
         if let Some(window) = self.at(now) {
             window.arrived += 1;
-            self.waiting = waiting as u64;
+            self.waiting(waiting);
         }
     }
 
@@ -133,8 +139,8 @@ impl Recorder {
     }
 
     /// A session that waited got its connection.
-    pub(crate) fn waiting(&mut self, waiting: usize) {
-        self.waiting = waiting as u64;
+    pub(crate) fn waiting(&mut self, (population, waiting): (usize, usize)) {
+        self.waiting[population] = waiting as u64;
     }
 
     /// What became readable `lag` ago was read now.
@@ -351,7 +357,7 @@ impl Recorder {
             .unwrap_or_else(|_| Box::new(WorkerWindow::new(steps)));
         let mut full = std::mem::replace(&mut self.current, next);
         full.users = self.users;
-        full.waiting = self.waiting;
+        full.waiting = self.waiting.iter().sum();
         let index = self.index;
         self.index += 1;
         self.window_end = self.window_end.saturating_add(self.window).min(self.end);
@@ -413,7 +419,7 @@ mod tests {
     fn each_request_counts_in_the_window_of_its_end() {
         let (queue, reports) = sync_channel(16);
         let (_give_back, emptied) = sync_channel(1);
-        let mut recorder = Recorder::new(1, Outbox { worker: 0, queue }, emptied);
+        let mut recorder = Recorder::new((1, 1), Outbox { worker: 0, queue }, emptied);
         recorder.request(0, sample(5 * MS), Ok(()));
         let zero = 1000 * MS;
         recorder.begin(zero, Duration::from_millis(10), Duration::from_millis(35));
@@ -435,7 +441,7 @@ mod tests {
     fn a_stop_closes_the_window_under_way() {
         let (queue, reports) = sync_channel(16);
         let (_give_back, emptied) = sync_channel(1);
-        let mut recorder = Recorder::new(1, Outbox { worker: 0, queue }, emptied);
+        let mut recorder = Recorder::new((1, 1), Outbox { worker: 0, queue }, emptied);
         recorder.begin(0, Duration::from_millis(10), Duration::from_millis(100));
         recorder.request(0, sample(12 * MS), Ok(()));
         recorder.finish(17 * MS, ClientCounts::default(), Unanswered::default());

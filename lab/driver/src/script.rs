@@ -1,10 +1,9 @@
 //! A workload as the engine sees it: waits and numbers of requests, no protocol.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Duration;
 
-use lab_workload::{Chance, Control, Given, Retry, Step, Visitor, Wait, Workload};
+use lab_workload::{Chance, Control, Retry, Step, Visitor, Wait, Workload};
 
 use lab_client::RequestId;
 
@@ -18,14 +17,11 @@ pub(crate) struct Script {
     pub(crate) visitor: Visitor,
     pub(crate) pace: Option<Duration>,
     pub(crate) probe: Option<(RequestId, Duration)>,
-    /// What is shown nowhere.
-    pub(crate) given: Arc<Given>,
 }
 
 /// One step.
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptStep {
-    pub(crate) name: String,
     pub(crate) wait: Wait,
     pub(crate) repeat: u32,
     pub(crate) chance: Option<Chance>,
@@ -60,18 +56,7 @@ impl Script {
             visitor: workload.session.visitor,
             pace: workload.session.pace,
             probe,
-            given: Arc::clone(&workload.given),
         }
-    }
-
-    /// Steps in a window: those of the session, then the probe.
-    pub(crate) fn recorded_steps(&self) -> usize {
-        self.session.len() + usize::from(self.probe.is_some())
-    }
-
-    /// Name of a step of a window.
-    pub(crate) fn recorded_name(&self, step: usize) -> &str {
-        self.session.get(step).map_or("probe", |s| &s.name)
     }
 }
 
@@ -79,7 +64,6 @@ fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
     let first = *next;
     *next += step.requests.len() as RequestId;
     ScriptStep {
-        name: step.name.clone(),
         wait: step.wait,
         repeat: step.repeat,
         chance: step.chance,

@@ -241,7 +241,8 @@ impl<C: Client> Shared<C> {
                 walk.state.well = false;
                 let detail = error.to_string().into();
                 let now = self.clock.nanos();
-                self.recorder.borrow_mut().unmade(now, index, detail);
+                let step = self.first_step + index;
+                self.recorder.borrow_mut().unmade(now, step, detail);
             })
             .ok()
     }
@@ -250,7 +251,8 @@ impl<C: Client> Shared<C> {
     fn cut_off(&self, index: usize, control: &Control) {
         if control.until.is_some() {
             let now = self.clock.nanos();
-            self.recorder.borrow_mut().cut_off(now, index);
+            let step = self.first_step + index;
+            self.recorder.borrow_mut().cut_off(now, step);
         }
     }
 }

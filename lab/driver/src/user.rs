@@ -2,6 +2,7 @@
 //! what its session does next (see [`crate::session`]), and not what makes one begin: see [`crate::load`].
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,13 +21,20 @@ use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{Exchange, RequestId};
 
-/// What all users of a worker share.
+/// What all users of a worker share that are of one population.
 pub(crate) struct Shared<C> {
     pub(crate) client: C,
     pub(crate) script: Arc<Script>,
     pub(crate) timers: Timers,
     pub(crate) clock: Clock,
-    pub(crate) recorder: RefCell<Recorder>,
+    /// Of all populations of the worker.
+    pub(crate) recorder: Rc<RefCell<Recorder>>,
+    /// Place of its first step among those of all populations.
+    pub(crate) first_step: usize,
+    /// Place of the probe, counted as its own steps are.
+    pub(crate) probe_step: usize,
+    /// Its place among the populations.
+    pub(crate) population: usize,
     pub(crate) failure_pause: Nanos,
     /// Whether a step of which a request timed out isn't repeated any further.
     pub(crate) timeout_ends_step: bool,
@@ -222,7 +230,8 @@ impl<C: Client> Shared<C> {
             let now = self.clock.nanos();
             // A pause after a failure, or a wait for a connection, is no think time.
             let lasted = now.saturating_sub(meant).saturating_add(wait);
-            self.recorder.borrow_mut().waited(now, index, lasted);
+            let step = self.first_step + index;
+            self.recorder.borrow_mut().waited(now, step, lasted);
             state.at = now;
         }
         Some(Due {
@@ -257,6 +266,7 @@ impl<C: Client> Shared<C> {
     /// Records how a request of a step (or of the probe) went.
     pub(crate) fn record(&self, exchange: Exchange, step: usize, due: Due) -> Ended {
         let mut recorder = self.recorder.borrow_mut();
+        let step = self.first_step + step;
         match exchange {
             Exchange::Done {
                 sent,

@@ -20,18 +20,19 @@ use tokio::task::{JoinError, JoinSet, LocalSet};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Order;
+use crate::crowd::Crowd;
 use crate::drive::Drive;
 use crate::error::DriverError;
-use crate::load::{Plan, SharedPool, Source, run_arrivals, run_probe, run_slot, run_user};
+use crate::event::Unanswered;
+use crate::load::{Plan, Source, run_arrivals, run_probe, run_slot, run_user};
 use crate::part::Slice;
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts, WorkerWindow};
-use crate::script::Script;
 use crate::timers::Timers;
 use crate::user::{Shared, User, unanswered};
-use lab_client::ErrorClass;
 use lab_client::Exchange;
 use lab_client::time::nanos;
+use lab_client::{ClientCounts, ErrorClass};
 
 /// How often a worker tells how far setup is.
 const SETUP_REPORT: Duration = Duration::from_millis(250);
@@ -40,12 +41,8 @@ const SETUP_REPORT: Duration = Duration::from_millis(250);
 pub(crate) struct Worker {
     /// Its number in this program.
     pub(crate) number: usize,
-    /// Which users are its own.
-    pub(crate) slice: Slice,
-    pub(crate) drive: Arc<Drive>,
-    pub(crate) script: Arc<Script>,
-    /// Of all workers in this program.
-    pub(crate) pool: SharedPool,
+    /// The populations, at least one; each has its users here.
+    pub(crate) crowds: Vec<Crowd>,
     pub(crate) clock: Clock,
     pub(crate) orders: watch::Receiver<Order>,
     pub(crate) outbox: Outbox,
@@ -69,11 +66,19 @@ const FIRST: i32 = -20;
 
 type Slots<C> = Rc<RefCell<Vec<Option<Box<User<C>>>>>>;
 
+/// A population with the users that this worker has of it.
+struct Present<C: Client> {
+    crowd: Crowd,
+    slice: Slice,
+    shared: Rc<Shared<C>>,
+    users: Slots<C>,
+}
+
 impl Worker {
     /// The thread's whole life. `ready` gets its kernel thread id, or why it could not begin.
     pub(crate) fn run<C: Client>(
         self,
-        make: impl FnOnce(&Timers) -> Result<C, DriverError>,
+        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError>,
         ready: SyncSender<Result<i32, DriverError>>,
     ) {
         let mut notice = EndNotice {
@@ -92,7 +97,9 @@ impl Worker {
     }
 
     fn runtime(&self) -> Result<tokio::runtime::Runtime, DriverError> {
-        if let Some(&core) = self.drive.cores.get(self.number) {
+        let first = self.crowds.first().map(|crowd| &crowd.drive);
+        let core = first.and_then(|drive| Some((drive, *drive.cores.get(self.number)?)));
+        if let Some((drive, core)) = core {
             let mut set = CpuSet::new();
             set.set(core)
                 .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
@@ -100,7 +107,7 @@ impl Worker {
                     core,
                     source: errno.into(),
                 })?;
-            if self.drive.own_cores {
+            if drive.own_cores {
                 // Refused to who is not root: then the others' work shows in the lateness of sends.
                 let _ = setpriority_process(None, FIRST);
             }
@@ -112,20 +119,20 @@ impl Worker {
     /// Setup, then the trial, within a [`LocalSet`]. True when it ran to its end.
     pub(crate) async fn work<C: Client>(
         mut self,
-        make: impl FnOnce(&Timers) -> Result<C, DriverError>,
+        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError>,
         ready: &SyncSender<Result<i32, DriverError>>,
     ) -> bool {
-        let (shared, users) = match self.prepare(make) {
+        let (timers, present) = match self.prepare(make) {
             Ok(prepared) => prepared,
             Err(error) => {
                 tell(ready, Err(error));
                 return false;
             }
         };
-        let timers = shared.timers.clone();
-        let service = tokio::task::spawn_local(async move { timers.serve().await });
+        let served = timers.clone();
+        let service = tokio::task::spawn_local(async move { served.serve().await });
         tell(ready, Ok(gettid().as_raw()));
-        let load = async { self.setup(&shared, &users).await && self.trial(&shared, &users).await };
+        let load = async { self.setup(&present).await && self.trial(&timers, &present).await };
         tokio::select! {
             cut = load => cut,
             // Without its timers a worker can't go on: the drive ends early and says so.
@@ -135,101 +142,153 @@ impl Worker {
 
     fn prepare<C: Client>(
         &mut self,
-        make: impl FnOnce(&Timers) -> Result<C, DriverError>,
-    ) -> Result<(Rc<Shared<C>>, Slots<C>), DriverError> {
+        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError>,
+    ) -> Result<(Timers, Vec<Present<C>>), DriverError> {
         let timers = Timers::new(self.clock).map_err(DriverError::Runtime)?;
-        let client = make(&timers)?;
         let (_, nothing_yet) = std::sync::mpsc::sync_channel(0);
         let emptied = std::mem::replace(&mut self.emptied, nothing_yet);
-        let recorder = Recorder::new(self.script.recorded_steps(), self.outbox.clone(), emptied);
-        let mine = self.slice.users(self.drive.users);
-        let open = matches!(self.drive.kind, LoadKind::Arrival { .. });
+        let sessions = self.crowds.iter().map(|crowd| crowd.script.session.len());
+        let steps: usize = sessions.sum();
+        let probes = self.crowds.iter().any(|crowd| crowd.script.probe.is_some());
+        let recorded = (self.crowds.len(), steps + usize::from(probes));
+        let recorder = Recorder::new(recorded, self.outbox.clone(), emptied);
+        let recorder = Rc::new(RefCell::new(recorder));
+        let present = self.crowds.iter().map(|crowd| {
+            let client = make(&crowd.drive, &timers)?;
+            self.present(crowd, client, (&timers, &recorder), steps)
+        });
+        let present = present.collect::<Result<_, DriverError>>()?;
+        Ok((timers, present))
+    }
+
+    /// A population's users on this worker, where all populations have so many steps.
+    fn present<C: Client>(
+        &self,
+        crowd: &Crowd,
+        client: C,
+        (timers, recorder): (&Timers, &Rc<RefCell<Recorder>>),
+        steps: usize,
+    ) -> Result<Present<C>, DriverError> {
+        let drive = &crowd.drive;
+        let slice = Slice::new(&drive.part, self.number, drive.workers());
+        let mine = slice.users(drive.users);
+        let open = matches!(drive.kind, LoadKind::Arrival { .. });
         if open {
-            self.pool.lock().add(self.number, mine.clone().count());
+            crowd.pool.lock().add(self.number, mine.clone().count());
         }
         let shared = Rc::new(Shared {
             client,
-            script: Arc::clone(&self.script),
-            timers,
+            script: Arc::clone(&crowd.script),
+            timers: timers.clone(),
             clock: self.clock,
-            recorder: RefCell::new(recorder),
-            failure_pause: nanos(self.drive.limits.failure_pause),
-            timeout_ends_step: self.drive.limits.timeout_ends_step,
+            recorder: Rc::clone(recorder),
+            first_step: crowd.first_step,
+            probe_step: steps - crowd.first_step,
+            population: crowd.place,
+            failure_pause: nanos(drive.limits.failure_pause),
+            timeout_ends_step: drive.limits.timeout_ends_step,
             under_way: mine.clone().map(|_| Cell::new(0)).collect(),
             open,
-            pool: self.pool.clone(),
+            pool: crowd.pool.clone(),
             worker: self.number,
         });
         let users: Result<Vec<_>, _> = (0..)
             .zip(mine)
-            .map(|who| user(&self.drive, &shared.client, who).map(Some))
+            .map(|who| user(drive, &shared.client, who).map(Some))
             .collect();
-        Ok((shared, Rc::new(RefCell::new(users?))))
+        Ok(Present {
+            crowd: crowd.clone(),
+            users: Rc::new(RefCell::new(users?)),
+            slice,
+            shared,
+        })
     }
 
-    /// All setup steps, each after all users of all workers are through with the one before.
-    /// False when told to stop.
-    async fn setup<C: Client>(&mut self, shared: &Rc<Shared<C>>, users: &Slots<C>) -> bool {
+    /// All setup steps, each after all users of all workers are through with the one before; those of one
+    /// population after those of another. False when told to stop.
+    async fn setup<C: Client>(&mut self, present: &[Present<C>]) -> bool {
         let counts = Rc::new(Cell::new(SetupCounts::default()));
-        for step in 0..self.script.setup.len() {
-            let may = |order: &Order| order.stop || order.setup_step >= step;
-            if !matches!(self.orders.wait_for(may).await, Ok(order) if !order.stop) {
-                return false;
+        for of in present {
+            for step in 0..of.crowd.script.setup.len() {
+                if !self.setup_step(of, step, &counts).await {
+                    return false;
+                }
             }
-            counts.set(SetupCounts {
-                users_done: 0,
-                ..counts.get()
-            });
-            let run = SetupRun {
-                shared: Rc::clone(shared),
-                users: Rc::clone(users),
-                next: Rc::default(),
-                counts: Rc::clone(&counts),
-                reported: Rc::new(Cell::new(self.clock.now())),
-                outbox: self.outbox.clone(),
-                step,
-            };
-            let share = self.drive.part.share(self.drive.limits.setup_concurrency);
-            let share = share.div_ceil(self.drive.workers() as u32).max(1);
-            let mut runners = JoinSet::new();
-            for _ in 0..share.min(users.borrow().len() as u32) {
-                runners.spawn_local(run.clone().run());
-            }
-            tokio::select! {
-                () = async { while runners.join_next().await.is_some_and(no_panic) {} } => {}
-                _ = self.orders.wait_for(|order| order.stop) => return false,
-            }
-            self.outbox.send(Report::SetupStepDone(counts.get()));
         }
         true
     }
 
+    async fn setup_step<C: Client>(
+        &mut self,
+        of: &Present<C>,
+        step: usize,
+        counts: &Rc<Cell<SetupCounts>>,
+    ) -> bool {
+        let (drive, place) = (&of.crowd.drive, of.crowd.first_setup + step);
+        let may = |order: &Order| order.stop || order.setup_step >= place;
+        if !matches!(self.orders.wait_for(may).await, Ok(order) if !order.stop) {
+            return false;
+        }
+        counts.set(SetupCounts {
+            users_done: 0,
+            ..counts.get()
+        });
+        let run = SetupRun {
+            shared: Rc::clone(&of.shared),
+            users: Rc::clone(&of.users),
+            next: Rc::default(),
+            counts: Rc::clone(counts),
+            reported: Rc::new(Cell::new(self.clock.now())),
+            outbox: self.outbox.clone(),
+            step,
+            place,
+        };
+        let share = drive.part.share(drive.limits.setup_concurrency);
+        let share = share.div_ceil(drive.workers() as u32).max(1);
+        let mut runners = JoinSet::new();
+        for _ in 0..share.min(of.users.borrow().len() as u32) {
+            runners.spawn_local(run.clone().run());
+        }
+        tokio::select! {
+            () = async { while runners.join_next().await.is_some_and(no_panic) {} } => {}
+            _ = self.orders.wait_for(|order| order.stop) => return false,
+        }
+        self.outbox.send(Report::SetupStepDone(counts.get()));
+        true
+    }
+
     /// Ramp and hold.
-    async fn trial<C: Client>(&mut self, shared: &Rc<Shared<C>>, users: &Slots<C>) -> bool {
+    async fn trial<C: Client>(&mut self, timers: &Timers, present: &[Present<C>]) -> bool {
         let may = |order: &Order| order.stop || order.zero.is_some();
         let zero = match self.orders.wait_for(may).await {
             Ok(order) if !order.stop => order.zero.unwrap_or_default(),
             _ => return false,
         };
-        let length = self.drive.ramp.saturating_add(self.drive.hold);
-        shared
-            .recorder
-            .borrow_mut()
-            .begin(zero, self.drive.window, length);
+        let Some(first) = present.first() else {
+            return false;
+        };
+        let (drive, recorder) = (&first.crowd.drive, &first.shared.recorder);
+        let length = drive.ramp.saturating_add(drive.hold);
+        recorder.borrow_mut().begin(zero, drive.window, length);
         let mut sessions = JoinSet::new();
-        self.spawn_probe(shared, users, zero, &mut sessions);
-        self.spawn_load(shared, users, zero, &mut sessions);
-        sessions.spawn_local(watch_loop(Rc::clone(shared), zero));
+        for of in present {
+            of.spawn_probe(zero, &mut sessions);
+            of.spawn_load(zero, &mut sessions);
+        }
+        sessions.spawn_local(watch_loop(Rc::clone(&first.shared), zero));
+        let counts = || {
+            let each = present.iter().map(|of| of.shared.client.take_counts());
+            each.fold(ClientCounts::default(), ClientCounts::and)
+        };
         let over = async {
             loop {
-                let end = shared.recorder.borrow().window_end();
-                shared.timers.sleep_until(end).await;
-                let now = shared.clock.nanos();
-                if shared.recorder.borrow().over(now) {
+                let end = recorder.borrow().window_end();
+                timers.sleep_until(end).await;
+                let now = self.clock.nanos();
+                if recorder.borrow().over(now) {
                     return true;
                 }
-                let counts = shared.client.take_counts();
-                shared.recorder.borrow_mut().roll(now, counts);
+                recorder.borrow_mut().roll(now, counts());
             }
         };
         let cut = tokio::select! {
@@ -238,24 +297,23 @@ impl Worker {
             // Only a sequence ends on its own.
             Some(ended) = sessions.join_next() => no_panic(ended),
         };
-        let counts = shared.client.take_counts();
-        let now = shared.clock.nanos();
-        let unanswered = shared.unanswered(shared.recorder.borrow().cut(now));
-        shared.recorder.borrow_mut().finish(now, counts, unanswered);
+        let now = self.clock.nanos();
+        let at = recorder.borrow().cut(now);
+        let mut unanswered = Unanswered::default();
+        present
+            .iter()
+            .for_each(|of| unanswered.add(of.shared.unanswered(at)));
+        recorder.borrow_mut().finish(now, counts(), unanswered);
         cut
     }
+}
 
-    fn spawn_load<C: Client>(
-        &self,
-        shared: &Rc<Shared<C>>,
-        users: &Slots<C>,
-        zero: u64,
-        tasks: &mut JoinSet<()>,
-    ) {
-        let drive = &self.drive;
+impl<C: Client> Present<C> {
+    fn spawn_load(&self, zero: u64, tasks: &mut JoinSet<()>) {
+        let drive = &self.crowd.drive;
         let source = self.source();
-        for user in users.borrow_mut().drain(..).flatten() {
-            let shared = Rc::clone(shared);
+        for user in self.users.borrow_mut().drain(..).flatten() {
+            let shared = Rc::clone(&self.shared);
             if let Some(source) = source.clone() {
                 tasks.spawn_local(run_slot(shared, user, source));
                 continue;
@@ -279,51 +337,47 @@ impl Worker {
         }
         if let Some(source) = source {
             // After the slots, so that they are free when the first session comes.
-            let slice = self.slice.clone();
-            tasks.spawn_local(run_arrivals(Rc::clone(shared), source, zero, slice));
+            let (shared, slice) = (Rc::clone(&self.shared), self.slice.clone());
+            tasks.spawn_local(run_arrivals(shared, source, zero, slice));
         }
     }
 
     /// Of sessions that arrive.
     fn source(&self) -> Option<Source> {
-        let Drive { seed, block, .. } = *self.drive;
-        match self.drive.kind {
+        let drive = &self.crowd.drive;
+        let Drive { seed, block, .. } = **drive;
+        match drive.kind {
             LoadKind::Arrival {
                 rate_per_s,
                 spacing,
             } => Some(Source {
                 seed,
                 block,
-                stream: ArrivalStream::new(seed, block, spacing, self.drive.profile(rate_per_s)),
+                stream: ArrivalStream::new(seed, block, spacing, drive.profile(rate_per_s)),
             }),
             LoadKind::Users | LoadKind::Sequence { .. } => None,
         }
     }
 
     /// The probe belongs to the worker of user 0, whose name and cookies it goes by.
-    fn spawn_probe<C: Client>(
-        &self,
-        shared: &Rc<Shared<C>>,
-        users: &Slots<C>,
-        zero: u64,
-        tasks: &mut JoinSet<()>,
-    ) {
-        let Some(probe) = self.script.probe.filter(|_| self.slice.has(0)) else {
+    fn spawn_probe(&self, zero: u64, tasks: &mut JoinSet<()>) {
+        let (drive, shared) = (&self.crowd.drive, &self.shared);
+        let Some(probe) = shared.script.probe.filter(|_| self.slice.has(0)) else {
             return;
         };
-        let users = users.borrow();
+        let users = self.users.borrow();
         let Some(Some(first)) = users.first() else {
             return;
         };
         // `prepare` made this very scope before, so it can't fail now.
-        let Ok(scope) = scope(&self.drive, 0) else {
+        let Ok(scope) = scope(drive, 0) else {
             return;
         };
         let user = Box::new(User {
             index: 0,
             place: 0,
             scope,
-            timing: TimingStream::new(self.drive.seed, self.drive.block, 0),
+            timing: TimingStream::new(drive.seed, drive.block, 0),
             session: shared.client.sibling(&first.session),
         });
         tasks.spawn_local(run_probe(Rc::clone(shared), user, probe, zero));
@@ -354,6 +408,7 @@ fn scope(drive: &Drive, index: u32) -> Result<UserScope, DriverError> {
     let identity = Identity {
         index,
         users: drive.users,
+        first: drive.first,
         seed: drive.seed,
         block: drive.block,
         base_date: drive.base_date,
@@ -411,6 +466,8 @@ struct SetupRun<C: Client> {
     reported: Rc<Cell<Duration>>,
     outbox: Outbox,
     step: usize,
+    /// The step's place among those of all populations.
+    place: usize,
 }
 
 impl<C: Client> Clone for SetupRun<C> {
@@ -423,6 +480,7 @@ impl<C: Client> Clone for SetupRun<C> {
             reported: Rc::clone(&self.reported),
             outbox: self.outbox.clone(),
             step: self.step,
+            place: self.place,
         }
     }
 }
@@ -510,7 +568,7 @@ impl<C: Client> SetupRun<C> {
             return true;
         };
         let mut recorder = self.shared.recorder.borrow_mut();
-        recorder.setup_example(self.step, failure, trace);
+        recorder.setup_example(self.place, failure, trace);
         false
     }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use common::{Make, Server, Told, ms, ok};
 use lab_driver::remote::{Generators, Piped, generate};
-use lab_driver::{Clock, Drive, Driver, DriverError, DriverEvent, WorkerThread};
-use lab_workload::{LoadKind, Spacing};
+use lab_driver::{Clock, Drive, Driver, DriverError, DriverEvent, Mix, WorkerThread};
+use lab_workload::{LoadKind, Spacing, Stage};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -27,10 +27,12 @@ fn main() {
         return;
     }
     // The usual harness would take this for the list of tests to run.
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 9] = [
         ("users are spread", users_are_spread_and_each_acts_once),
         ("setup has one barrier", setup_has_one_barrier),
         ("arrivals are shared", arrivals_are_shared),
+        ("stages are shared", stages_are_shared),
+        ("populations are shared", populations_are_shared),
         ("a killed one is told", a_killed_generator_ends_the_drive),
         ("a stop ends them", a_stop_ends_all_generators),
         ("last words", what_is_no_generator_is_told_by_its_last_words),
@@ -110,9 +112,9 @@ type Ran = (
 );
 
 /// Runs to the end; `each` sees the driver after every window.
-fn run(drive: &Drive, count: u32, each: impl Fn(&Driver)) -> Ran {
+fn run(mix: impl Into<Mix>, count: u32, each: impl Fn(&Driver)) -> Ran {
     let (sender, events) = sync_channel(16);
-    let driver = Driver::start_generators(drive, &generators(count), sender).unwrap();
+    let driver = Driver::start_generators(mix, &generators(count), sender).unwrap();
     let threads = driver.worker_threads();
     let mut told = Told::default();
     for event in events {
@@ -243,6 +245,71 @@ fn arrivals_are_shared() {
     assert_eq!(u64::from(ended.users), under_way);
     let unseen = count(&server, "/get/") - summary.transactions;
     assert!(unseen <= under_way, "{unseen}");
+}
+
+fn stages_are_shared() {
+    let server = Server::answering(|_| ok(""));
+    let mut drive = drive(&server);
+    let stage = |length_ms, level: u32| Stage {
+        name: String::new(),
+        length_ms,
+        from: f64::from(level),
+        to: f64::from(level),
+    };
+    drive.stages = vec![stage(300, 2), stage(300, 5), stage(300, 1)];
+    drive.hold = ms(900);
+    let (told, summary, _) = run(&drive, 2, |_| {});
+    let summary = summary.unwrap();
+    assert_eq!((summary.errors, summary.elapsed), (0, ms(900)));
+    check_windows(&told);
+    // Whoever is due at a window's end may have begun just behind it, and leave with an answer.
+    let most = |windows: std::ops::Range<usize>| {
+        let users = told.windows[windows].iter().map(|window| window.users);
+        users.max().unwrap()
+    };
+    assert!(most(0..2) <= 2, "{}", most(0..2));
+    let of = |user: u32| count(&server, &format!("/get/{user}"));
+    assert!(of(0) > 0, "the first user is there in every stage");
+}
+
+fn populations_are_shared() {
+    let server = Server::answering(|_| ok(""));
+    let first = Drive {
+        population: "first".to_owned(),
+        hold: Duration::from_secs(600),
+        ..drive(&server)
+    };
+    let mut second = Drive {
+        population: "second".to_owned(),
+        first: 5,
+        users: 3,
+        seed: 99,
+        ..first.clone()
+    };
+    Arc::make_mut(&mut second.workload).probe = None;
+    let users = || (0..8).all(|user| count(&server, &format!("/get/{user}")) > 3);
+    let (told, summary, _) = run(Mix::from(first).and(second), 3, |driver| {
+        if users() {
+            driver.stop();
+        }
+    });
+    let summary = summary.unwrap();
+    assert_eq!(summary.errors, 0);
+    // Each generator has the rows and the file of each population.
+    assert_eq!(told.setup, Some((16, 0, 0)));
+    let lines = server.lines();
+    for user in 0..8 {
+        let line = format!("GET /setup/{user}/{}", user * 3);
+        assert_eq!(
+            lines.iter().filter(|one| **one == line).count(),
+            1,
+            "{line}"
+        );
+    }
+    assert_eq!(told.windows.last().unwrap().steps.len(), 3);
+    let of_both = told.times(0).len() + told.times(1).len();
+    assert_eq!(of_both, summary.transactions);
+    assert_eq!(told.times(2).len(), summary.probe_transactions);
 }
 
 fn a_killed_generator_ends_the_drive() {

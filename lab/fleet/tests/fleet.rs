@@ -262,6 +262,8 @@ impl lab_study::Files for OneFile {
 fn drive(web: &Web, hold: Duration) -> Drive {
     let workload = lab_study::load_workload("workload.yaml", &OneFile).unwrap();
     Drive {
+        population: String::new(),
+        first: 0,
         workload: Arc::new(workload),
         base: format!("http://{}", web.address).parse().unwrap(),
         tls: TlsOptions::default(),

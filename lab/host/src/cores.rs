@@ -227,6 +227,7 @@ mod tests {
                 hold_ms: 1,
                 window_ms: 1,
                 kind: lab_study::plan::LoadKind::Users,
+                mix: Vec::new(),
                 generators: 1,
                 timeout_ms: None,
                 time_limit_ms: None,

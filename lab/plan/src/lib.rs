@@ -14,11 +14,12 @@ mod threshold;
 pub use decides::{Decides, UnknownMeasure};
 pub use duet::{Duet, Side};
 pub use lab_workload::{
-    Arrivals, Level, LoadKind, LoadSpec, Prediction, Range, Spacing, Span, Stage, StagePrediction,
-    StepPrediction, Transfer,
+    Arrivals, Level, LoadKind, LoadSpec, Population, PopulationPrediction, Prediction, Range,
+    Spacing, Span, Stage, StagePrediction, StepPrediction, Transfer,
 };
 pub use plan::{Plan, SCHEMA, Search, Trial};
 pub use question::{
-    Cell, Factor, Order, Published, Question, SessionOutline, StepOutline, VARIANT, WorkloadOutline,
+    Cell, Factor, Order, PopulationOutline, Published, Question, SessionOutline, StepOutline,
+    VARIANT, WorkloadOutline,
 };
 pub use threshold::{Aggregate, Comparison, Find, Metric, Threshold};

@@ -93,8 +93,23 @@ pub struct WorkloadOutline {
     pub steps: Vec<String>,
     /// Whether a request is measured beside the load.
     pub probe: bool,
+    /// What each population does, in their order; empty where all users do the same. `steps` are all of
+    /// theirs then, and there is no session that all go through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub populations: Vec<PopulationOutline>,
     /// The session, once for each set of parameters that a trial has.
     pub sessions: Vec<SessionOutline>,
+}
+
+/// What a population does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PopulationOutline {
+    /// Its name.
+    pub name: String,
+    /// Short name of its workload.
+    pub workload: String,
+    /// Names of its session's steps, as they are among those of all.
+    pub steps: Vec<String>,
 }
 
 /// A session with one set of values of the workload's parameters, at speed 1.

@@ -13,6 +13,9 @@ pub struct Threshold {
     /// The stage of the load that it is about; `None` = all of the hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
+    /// The population that it is about; `None` = all users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub population: Option<String>,
     /// Which figure of it.
     pub aggregate: Aggregate,
     /// The comparison that must hold.
@@ -52,6 +55,7 @@ impl Threshold {
             metric: Metric::ErrorRate,
             step: None,
             stage: None,
+            population: None,
             aggregate: Aggregate::Rate,
             comparison: Comparison::Less,
             limit,

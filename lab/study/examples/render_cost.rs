@@ -39,6 +39,7 @@ fn main() {
     let user = User {
         index: 7,
         users: 3000,
+        first: 0,
         seed: 1,
         block: 0,
         base_date,

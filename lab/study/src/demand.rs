@@ -6,18 +6,16 @@ use lab_language::{
     CellError, Optional, Setting, TextError,
     units::{self, Hold},
 };
-use lab_workload::{LoadKind, LoadSpec, Spacing, Stage};
+use lab_workload::{LoadKind, LoadSpec, Population, Stage};
 
-use crate::extent::{MAX_PHASE, USERS, milliseconds};
+use crate::extent::{MAX_PHASE, milliseconds};
+use crate::kinds::{Kind, KindTemplate};
+use crate::mix::MixTemplate;
 use crate::model::Cell;
-use crate::stages::{self, Level, StageTemplate};
+use crate::stages::{self, Level};
 
-/// Most sessions of a sequence.
-const SESSIONS: std::ops::RangeInclusive<u64> = 1..=10_000_000;
 /// Most processes that drive one load.
 const GENERATORS: std::ops::RangeInclusive<u64> = 1..=64;
-/// Sessions under way at once, unless a study says otherwise.
-const CONNECTIONS: u32 = 1000;
 /// The time that a sequence may take, unless a study says otherwise.
 const SEQUENCE_LIMIT: Duration = Duration::from_secs(600);
 
@@ -27,7 +25,7 @@ const LONGEST_WINDOW_MS: u64 = 1000;
 /// The load of a study, still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadTemplate {
-    pub(crate) kind: KindTemplate,
+    pub(crate) who: WhoTemplate,
     pub(crate) ramp: Option<Setting>,
     pub(crate) hold: Option<Setting>,
     pub(crate) timeout: Option<Setting>,
@@ -35,37 +33,19 @@ pub(crate) struct LoadTemplate {
     pub(crate) generators: Option<Setting>,
 }
 
-/// What makes sessions begin, still with references to factors.
+/// Who makes it, still with references to factors.
 #[derive(Debug, Clone)]
-pub(crate) enum KindTemplate {
-    Users(Setting),
-    Arrival(Box<ArrivalTemplate>),
-    Sequence(Setting),
-    /// Users or arrivals that change with time.
-    Stages {
-        of: Level,
-        stages: Vec<StageTemplate>,
-        arrival: Option<Box<ArrivalTemplate>>,
-    },
-    /// Users whose number a search chooses, with the fewest that it tries.
-    Searched(u32),
-}
-
-/// Sessions that arrive, still with references to factors.
-#[derive(Debug, Clone)]
-pub(crate) struct ArrivalTemplate {
-    /// With stages none: they say it.
-    pub(crate) rate: Option<Setting>,
-    pub(crate) spacing: Option<Setting>,
-    pub(crate) connections: Option<Setting>,
+pub(crate) enum WhoTemplate {
+    /// Users who all do the same.
+    One(KindTemplate),
+    /// Several populations at the same time.
+    Mix(MixTemplate),
 }
 
 /// The load of a trial at speed 1.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Load {
-    kind: LoadKind,
-    users: u32,
-    stages: Vec<Stage>,
+    kind: Kind,
     ramp: Duration,
     hold: Duration,
     timeout: Option<Duration>,
@@ -74,15 +54,27 @@ pub(crate) struct Load {
 }
 
 impl LoadTemplate {
+    /// Names of its populations, in their order.
+    pub(crate) fn populations(&self) -> impl Iterator<Item = &str> {
+        let populations = match &self.who {
+            WhoTemplate::One(_) => &[][..],
+            WhoTemplate::Mix(mix) => &mix.populations,
+        };
+        populations.iter().map(|one| one.name.as_str())
+    }
+
     /// The load in `cell`; `pace` is the length of a cycle.
     pub(crate) fn load(&self, cell: &Cell, pace: Option<Duration>) -> Result<Load, CellError> {
-        let (kind, users, stages) = self.kind.kind(cell)?;
+        let kind = match &self.who {
+            WhoTemplate::One(kind) => kind.kind(cell)?,
+            WhoTemplate::Mix(mix) => mix.kind(cell)?,
+        };
         let ramp = self
             .ramp
             .value(cell, |text| units::duration(text, MAX_PHASE))?;
         // Only users repeat a cycle.
-        let pace = pace.filter(|_| kind == LoadKind::Users);
-        let hold = self.hold.value(cell, |text| hold(text, kind, pace))?;
+        let pace = pace.filter(|_| kind.kind == LoadKind::Users && kind.mix.is_empty());
+        let hold = self.hold.value(cell, |text| hold(text, &kind, pace))?;
         let timeout = self.timeout.value(cell, units::timeout)?;
         let time_limit = self.time_limit.value(cell, units::timeout)?;
         let generators = self
@@ -90,8 +82,6 @@ impl LoadTemplate {
             .value(cell, |text| units::whole_number(text, GENERATORS))?;
         Ok(Load {
             kind,
-            users,
-            stages,
             ramp: ramp.unwrap_or(Duration::ZERO),
             hold: hold.unwrap_or(SEQUENCE_LIMIT),
             timeout,
@@ -101,69 +91,13 @@ impl LoadTemplate {
     }
 }
 
-impl KindTemplate {
-    fn kind(&self, cell: &Cell) -> Result<(LoadKind, u32, Vec<Stage>), CellError> {
-        let users = |text: &str| units::whole_number(text, USERS);
-        Ok(match self {
-            Self::Users(setting) => {
-                let users = setting.value(cell, users)? as u32;
-                (LoadKind::Users, users, Vec::new())
-            }
-            Self::Searched(users) => (LoadKind::Users, *users, Vec::new()),
-            Self::Stages {
-                of,
-                stages,
-                arrival,
-            } => {
-                let (stages, most) = stages::stages(*of, stages, cell)?;
-                match of {
-                    Level::Users => (LoadKind::Users, most as u32, stages),
-                    Level::Rate => {
-                        let (kind, connections) = arrivals(most, arrival.as_deref(), cell)?;
-                        (kind, connections, stages)
-                    }
-                }
-            }
-            Self::Arrival(arrival) => {
-                let rate_per_s = arrival.rate.value(cell, units::rate)?;
-                let (kind, connections) =
-                    arrivals(rate_per_s.unwrap_or_default(), Some(arrival), cell)?;
-                (kind, connections, Vec::new())
-            }
-            Self::Sequence(sessions) => {
-                let count = |text: &str| units::whole_number(text, SESSIONS);
-                let sessions = sessions.value(cell, count)? as u32;
-                (LoadKind::Sequence { sessions }, 1, Vec::new())
-            }
-        })
-    }
-}
-
-/// Sessions that arrive at this rate, and their connections.
-fn arrivals(
-    rate_per_s: f64,
-    template: Option<&ArrivalTemplate>,
-    cell: &Cell,
-) -> Result<(LoadKind, u32), CellError> {
-    let (mut spacing, mut connections) = (None, None);
-    if let Some(arrival) = template {
-        spacing = arrival.spacing.value(cell, spacing_named)?;
-        let count = |text: &str| units::whole_number(text, USERS);
-        connections = arrival.connections.value(cell, count)?;
-    }
-    let kind = LoadKind::Arrival {
-        rate_per_s,
-        spacing: spacing.unwrap_or_default(),
-    };
-    Ok((kind, connections.map_or(CONNECTIONS, |n| n as u32)))
-}
-
-fn hold(text: &str, kind: LoadKind, pace: Option<Duration>) -> Result<Duration, TextError> {
+fn hold(text: &str, kind: &Kind, pace: Option<Duration>) -> Result<Duration, TextError> {
     let hold = match (units::hold(text, MAX_PHASE)?, pace) {
         (Hold::Time(time), _) => time,
         (Hold::Cycles(cycles), Some(pace)) => pace.saturating_mul(cycles),
         (Hold::Cycles(_), None) => {
-            let message = match kind {
+            let message = match kind.kind {
+                _ if !kind.mix.is_empty() => "populations have no cycles in common to count",
                 LoadKind::Users => "the workload has no `pace`, so it has no cycles to count",
                 LoadKind::Arrival { .. } => "a session that arrives has no cycles to count",
                 LoadKind::Sequence { .. } => "a sequence has no cycles to count",
@@ -179,52 +113,60 @@ fn hold(text: &str, kind: LoadKind, pace: Option<Duration>) -> Result<Duration, 
     Ok(hold)
 }
 
-fn spacing_named(text: &str) -> Result<Spacing, TextError> {
-    const NAMES: [(&str, Spacing); 2] = [
-        ("poisson", Spacing::Poisson),
-        ("constant", Spacing::Constant),
-    ];
-    units::one_named("spacing", text, &NAMES)
-}
-
 impl Load {
     /// As a trial has it. A speed divides times and multiplies rates; what may be late at any
     /// speed, an answer or the end of a sequence, keeps its limit.
     pub(crate) fn spec(&self, speed: f64) -> LoadSpec {
-        let is_sequence = matches!(self.kind, LoadKind::Sequence { .. });
-        let level = match self.kind {
-            LoadKind::Arrival { .. } => Level::Rate,
-            LoadKind::Users | LoadKind::Sequence { .. } => Level::Users,
-        };
-        let stages = stages::at_speed(&self.stages, level, speed);
+        let is_sequence = matches!(self.kind.kind, LoadKind::Sequence { .. });
+        let stages = at_speed(self.kind.kind, &self.kind.stages, speed).1;
         let hold_ms = match (is_sequence, stages.is_empty()) {
             (true, _) => milliseconds(self.hold, 1.0),
             (false, true) => milliseconds(self.hold, speed).max(1),
             (false, false) => stages.iter().map(|stage| stage.length_ms).sum(),
         };
-        let kind = match self.kind {
-            LoadKind::Arrival {
-                rate_per_s,
-                spacing,
-            } => LoadKind::Arrival {
-                rate_per_s: rate_per_s * speed,
-                spacing,
-            },
-            other => other,
-        };
         // The hold of a sequence is far longer than the sequence itself.
         let longest_window = if is_sequence { 100 } else { LONGEST_WINDOW_MS };
         LoadSpec {
-            users: self.users,
+            users: self.kind.users,
             ramp_ms: milliseconds(self.ramp, speed),
             hold_ms,
             window_ms: window_ms(hold_ms, &stages).clamp(1, longest_window),
-            kind,
+            kind: at_speed(self.kind.kind, &[], speed).0,
             stages,
+            mix: self.populations(speed),
             generators: self.generators,
             timeout_ms: self.timeout.map(|time| milliseconds(time, 1.0)),
             time_limit_ms: self.time_limit.map(|time| milliseconds(time, 1.0)),
         }
+    }
+
+    fn populations(&self, speed: f64) -> Vec<Population> {
+        let population = |one: &Population| {
+            let (kind, stages) = at_speed(one.kind, &one.stages, speed);
+            Population {
+                kind,
+                stages,
+                ..one.clone()
+            }
+        };
+        self.kind.mix.iter().map(population).collect()
+    }
+}
+
+/// What makes sessions begin, and how that changes with time, at a speed: it multiplies rates.
+fn at_speed(kind: LoadKind, stages: &[Stage], speed: f64) -> (LoadKind, Vec<Stage>) {
+    match kind {
+        LoadKind::Arrival {
+            rate_per_s,
+            spacing,
+        } => {
+            let kind = LoadKind::Arrival {
+                rate_per_s: rate_per_s * speed,
+                spacing,
+            };
+            (kind, stages::at_speed(stages, Level::Rate, speed))
+        }
+        other => (other, stages::at_speed(stages, Level::Users, speed)),
     }
 }
 

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use lab_language::{CellError, Secrets};
 use lab_plan::{Duet, Question};
 pub use lab_workload::{
-    Arrivals, LoadKind, LoadSpec, Prediction, Range, Spacing, Span, Stage, StagePrediction,
-    StepPrediction,
+    Arrivals, LoadKind, LoadSpec, Population, PopulationPrediction, Prediction, Range, Spacing,
+    Span, Stage, StagePrediction, StepPrediction,
 };
 use serde::{Deserialize, Serialize};
 
@@ -190,7 +190,7 @@ fn in_blocks(study: &Study, plan: &Plan, cells: &[Trial]) -> Result<Vec<Trial>, 
     let count = per_block * study.trials as usize;
     let workloads = cells
         .iter()
-        .map(|trial| workload_of(study, &trial.parameters, plan.speed))
+        .map(|trial| study.workloads_at(trial, plan.speed))
         .collect::<Result<Vec<_>, _>>()?;
     let mut predictor = Predictor::new(plan.seed, count);
     let mut trials = Vec::with_capacity(count);
@@ -223,10 +223,16 @@ fn in_blocks(study: &Study, plan: &Plan, cells: &[Trial]) -> Result<Vec<Trial>, 
     Ok(trials)
 }
 
-fn workload_of(study: &Study, parameters: &Cell, speed: f64) -> Result<Workload, PlanError> {
-    let workload = study.workload_with(parameters);
-    let workload = workload.map_err(|error| PlanError::Cell(error.to_string()))?;
-    Ok(workload.at_speed(speed))
+impl Study {
+    /// The workloads of a trial at a speed: one, or those of its populations.
+    ///
+    /// # Errors
+    /// Parameters that make no sense; those of a plan's trials do.
+    pub fn workloads_at(&self, trial: &Trial, speed: f64) -> Result<Vec<Workload>, PlanError> {
+        let workloads = self.workloads_with(&trial.load, &trial.parameters);
+        let workloads = workloads.map_err(|error| PlanError::Cell(error.to_string()))?;
+        Ok(workloads.iter().map(|one| one.at_speed(speed)).collect())
+    }
 }
 
 impl Plan {
@@ -250,21 +256,18 @@ impl Plan {
     }
 
     /// A trial that the search chooses: its cell, by its place among [`Search::cells`], with so many
-    /// users. `workload` is [`Study::workload_with`] the cell's parameters, at the plan's speed. `None` where the plan has no
+    /// users. `workloads` are [`Study::workloads_at`] the plan's speed. `None` where the plan has no
     /// search or no such cell.
     #[must_use]
     pub fn search_trial(
         &self,
-        workload: &Workload,
+        workloads: &[Workload],
         cell: usize,
         users: u32,
         (id, block): (u32, u32),
     ) -> Option<Trial> {
         let template = self.search.as_ref()?.cells.get(cell)?;
-        let load = LoadSpec {
-            users,
-            ..template.load.clone()
-        };
+        let load = template.load.with_users(users);
         let mut trial = Trial {
             id,
             block,
@@ -272,7 +275,7 @@ impl Plan {
             ..template.clone()
         };
         let mut predictor = Predictor::new(self.seed, 1);
-        trial.prediction = predictor.predict(workload, &trial.parameters, block, &trial.load);
+        trial.prediction = predictor.predict(workloads, &trial.parameters, block, &trial.load);
         Some(trial)
     }
 }
@@ -281,7 +284,9 @@ impl Plan {
 fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> {
     let template = &study.cell_template;
     let parameters = template.parameters.parameters(cell)?;
-    let pace = workload_of(study, &parameters, 1.0)?.session.pace;
+    let workload = study.workload_with(&parameters);
+    let workload = workload.map_err(|error| PlanError::Cell(error.to_string()))?;
+    let pace = workload.session.pace;
     Ok(Trial {
         id: 0,
         block: 0,

@@ -142,6 +142,7 @@ fn requests_render_as_the_service_wants_them() {
     let user = User {
         index: 7,
         users: 1000,
+        first: 0,
         seed: 1,
         block: 0,
         base_date: study.dates_from,
@@ -214,6 +215,7 @@ fn a_user_stays_small() {
     let user = User {
         index: 0,
         users: 15_000,
+        first: 0,
         seed: 1,
         block: 0,
         base_date: study.dates_from,

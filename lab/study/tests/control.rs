@@ -34,6 +34,7 @@ fn scope(workload: &Workload) -> UserScope {
     let user = User {
         index: 7,
         users: 10,
+        first: 0,
         seed: 1,
         block: 0,
         base_date: jiff::civil::date(2026, 1, 5),
@@ -163,6 +164,7 @@ fn load_of(users: u32, kind: LoadKind) -> LoadSpec {
         hold_ms: 100_000,
         window_ms: 400,
         kind,
+        mix: Vec::new(),
         generators: 1,
         timeout_ms: None,
         time_limit_ms: None,

@@ -51,6 +51,7 @@ fn scope(workload: &Workload, index: u32, users: u32) -> UserScope {
     let user = User {
         index,
         users,
+        first: 0,
         seed: 1,
         block: 0,
         base_date: DEFAULT_DATES_FROM,

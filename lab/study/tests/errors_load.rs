@@ -71,6 +71,98 @@ fn faults_of_stages() {
 }
 
 #[test]
+fn faults_of_populations() {
+    let with = |mix: &str| format!("users: 10, ramp: 10s, hold: 10s, mix: [{mix}]");
+    let faults = [
+        ("no population", with("")),
+        ("no name", with("{ share: 1 }")),
+        (
+            "a name that can't be",
+            with("{ population: The others, share: 1 }"),
+        ),
+        (
+            "one name twice",
+            with("{ population: a, share: 1 }, { population: a, share: 2 }"),
+        ),
+        (
+            "no share",
+            with("{ population: a, share: 1 }, { population: b }"),
+        ),
+        ("a share of nothing", with("{ population: a, share: 0 }")),
+        (
+            "a share and users",
+            with("{ population: a, share: 1, users: 5 }"),
+        ),
+        (
+            "users beside shares",
+            with("{ population: a, share: 1 }, { population: b, users: 5 }"),
+        ),
+        (
+            "a workload that isn't there",
+            with("{ population: a, share: 1 }, { population: b, workload: pagse, share: 1 }"),
+        ),
+        (
+            "an unknown parameter",
+            with("{ population: a, share: 1, parameters: { size: 5 } }"),
+        ),
+        ("an unknown key", with("{ population: a, shrae: 1 }")),
+        (
+            "nothing to share",
+            "hold: 10s, mix: [{ population: a, share: 1 }]".to_owned(),
+        ),
+        ("no load", "hold: 10s, mix: [{ population: a }]".to_owned()),
+        (
+            "no rate",
+            "hold: 10s, mix: [{ population: a, arrival: { connections: 5 } }]".to_owned(),
+        ),
+        (
+            "cycles",
+            "hold: 4 cycles, mix: [{ population: a, users: 5 }]".to_owned(),
+        ),
+        (
+            "a sequence",
+            "sequence: { sessions: 5 }, mix: [{ population: a, users: 5 }]".to_owned(),
+        ),
+    ];
+    let faults: Vec<Fault> = faults
+        .into_iter()
+        .map(|(name, load)| (name, LOAD, &*load.leak()))
+        .collect();
+    let study = STUDY.replace("matrix:\n  users: [10, 20]\n", "");
+    insta::assert_snapshot!(snapshot(&study, &faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+}
+
+#[test]
+fn faults_of_thresholds_on_populations() {
+    let mix = "users: \"{{ users }}\", hold: 10s, mix: [{ population: readers, share: 3 }, \
+               { population: writers, share: 1 }]";
+    let faults: &[Fault] = &[
+        (
+            "an unknown population",
+            "thresholds:\n",
+            "thresholds:\n  error_rate{population:raeders}: [\"rate < 1%\"]\n",
+        ),
+        (
+            "resends of a population",
+            "thresholds:\n",
+            "thresholds:\n  resends{population:readers}: [\"rate < 1%\"]\n",
+        ),
+        (
+            "a step without its population",
+            "thresholds:\n",
+            "thresholds:\n  error_rate{step:Log in}: [\"rate < 1%\"]\n",
+        ),
+    ];
+    insta::assert_snapshot!(snapshot(&STUDY.replace(LOAD, mix), faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+}
+
+#[test]
 fn faults_of_thresholds_on_stages() {
     let with_stages = STUDY.replace(
         LOAD,

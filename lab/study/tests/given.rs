@@ -55,6 +55,7 @@ fn user() -> User {
     User {
         index: 3,
         users: 10,
+        first: 0,
         seed: 1,
         block: 0,
         base_date: DEFAULT_DATES_FROM,

@@ -80,6 +80,7 @@ fn acts(workload: &Workload, index: u32) -> String {
     let user = User {
         index,
         users: 5,
+        first: 0,
         seed: 11,
         block: 2,
         base_date: jiff::civil::date(2026, 1, 5),

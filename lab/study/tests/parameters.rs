@@ -50,6 +50,7 @@ fn rendered(workload: &Workload, step: usize) -> (String, String, String) {
     let user = User {
         index: 0,
         users: 2,
+        first: 0,
         seed: 1,
         block: 0,
         base_date: jiff::civil::date(2026, 1, 5),

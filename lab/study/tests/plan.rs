@@ -443,8 +443,8 @@ fn a_search_begins_with_a_trial_of_each_cell() {
     let find = &search.find;
     assert_eq!((find.min_users, find.max_users, find.repeats), (10, 900, 6));
     assert_eq!((find.resolution, find.subject_to.len()), (0.1, 2));
-    let workload = study.workload.at_speed(plan.speed);
-    let trial = plan.search_trial(&workload, 1, 40, (7, 3)).unwrap();
+    let workloads = [study.workload.at_speed(plan.speed)];
+    let trial = plan.search_trial(&workloads, 1, 40, (7, 3)).unwrap();
     assert_eq!((trial.id, trial.block, trial.load.users), (7, 3, 40));
     assert_eq!(trial.cell, search.cells[1].cell);
     // As a study of so many users would have planned it.
@@ -458,7 +458,68 @@ fn a_search_begins_with_a_trial_of_each_cell() {
         1,
     );
     assert_eq!(trial.prediction, given.trials[3].prediction);
-    assert_eq!(plan.search_trial(&workload, 2, 40, (7, 3)), None);
+    assert_eq!(plan.search_trial(&workloads, 2, 40, (7, 3)), None);
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+}
+
+/// The load of a study's only trial.
+fn load_of(load: &str) -> lab_study::plan::LoadSpec {
+    let plan = planned(&study("", load, SESSION), 1);
+    plan.trials.first().unwrap().load.clone()
+}
+
+#[test]
+fn populations_have_their_shares() {
+    let mix = "mix: [{ population: a, share: 3 }, { population: b, share: 1 }]";
+    let users = |load: &lab_study::plan::LoadSpec| -> Vec<u32> {
+        load.mix.iter().map(|one| one.users).collect()
+    };
+    let closed = load_of(&format!("users: 10, hold: 10s, {mix}"));
+    assert_eq!((closed.users, users(&closed)), (10, vec![8, 2]));
+    let more = closed.with_users(21);
+    assert_eq!((more.users, users(&more)), (21, vec![16, 5]));
+
+    let open = load_of(&format!(
+        "arrival: {{ rate: 100/s, connections: 9 }}, hold: 10s, {mix}"
+    ));
+    let rates = open.mix.iter().map(|one| match one.kind {
+        LoadKind::Arrival { rate_per_s, .. } => rate_per_s,
+        _ => 0.0,
+    });
+    assert_eq!(rates.collect::<Vec<_>>(), [75.0, 25.0]);
+    assert_eq!((open.users, users(&open)), (9, vec![7, 2]));
+    assert!(matches!(open.kind, LoadKind::Arrival { rate_per_s, .. } if rate_per_s == 100.0));
+
+    let stages = format!("stages: [{{ users: 8, for: 5s }}, {{ users: 2, over: 5s }}], {mix}");
+    let staged = load_of(&stages);
+    let levels = |at: usize| -> Vec<(f64, f64)> {
+        let stages = staged.mix[at].stages.iter();
+        stages.map(|stage| (stage.from, stage.to)).collect()
+    };
+    assert_eq!(levels(0), [(6.0, 6.0), (6.0, 2.0)]);
+    assert_eq!(levels(1), [(2.0, 2.0), (2.0, 0.0)]);
+
+    let own = load_of(
+        "hold: 10s, mix: [{ population: a, users: 5 }, { population: b, arrival: { rate: 2/s } }]",
+    );
+    assert_eq!(users(&own), [5, 1000]);
+    assert!(matches!(own.kind, LoadKind::Arrival { rate_per_s, .. } if rate_per_s == 2.0));
+}
+
+#[test]
+fn who_else_is_there_changes_no_prediction() {
+    let predicted = |mix: &str| {
+        let plan = planned(&study("", &format!("hold: 300s, mix: [{mix}]"), SESSION), 1);
+        plan.trials[0].prediction.clone().unwrap()
+    };
+    let alone = predicted("{ population: b, users: 7 }");
+    let both = predicted("{ population: a, users: 9 }, { population: b, users: 7 }");
+    assert_eq!(both.populations[1], alone.populations[0]);
+    assert_eq!(both.steps[2..], alone.steps[..]);
+    let names: Vec<&str> = both.steps.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(names, ["a/a", "a/b", "b/a", "b/b"]);
+    let sum: f64 = both.populations.iter().map(|one| one.transactions).sum();
+    assert!((sum - both.transactions).abs() < 1e-9);
+    assert_eq!(both.exact, alone.exact);
 }

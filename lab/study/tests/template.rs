@@ -23,6 +23,7 @@ fn scope(workload: &Workload) -> UserScope {
     let user = User {
         index: 7,
         users: 10,
+        first: 0,
         seed: 1,
         block: 0,
         base_date: jiff::civil::date(2026, 1, 5),
@@ -187,6 +188,7 @@ fn a_password_that_nobody_gave_is_no_empty_list() {
     let user = User {
         index: 0,
         users: 1,
+        first: 0,
         seed: 1,
         block: 0,
         base_date: jiff::civil::date(2026, 1, 5),

@@ -34,6 +34,7 @@ fn scope() -> UserScope {
     let user = User {
         index: 7,
         users: 10,
+        first: 0,
         seed: 1,
         block: 0,
         base_date: jiff::civil::date(2026, 1, 5),

@@ -44,6 +44,7 @@ fn sent(request: &str) -> String {
     let user = User {
         index: 3,
         users: 5,
+        first: 0,
         seed: 1,
         block: 0,
         base_date: DEFAULT_DATES_FROM,

@@ -17,6 +17,7 @@ mod judgement;
 pub mod model;
 mod notesmark;
 mod number;
+mod populations;
 mod predicted;
 mod source;
 mod stages;

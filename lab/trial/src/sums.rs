@@ -193,6 +193,19 @@ impl Counts {
         self.total(StepSum::sent)
     }
 
+    /// The same with these steps alone; what isn't counted by step is that of all.
+    fn of_steps(&self, names: &[String]) -> Self {
+        let steps = names
+            .iter()
+            .filter_map(|name| self.steps.get_key_value(name));
+        Self {
+            steps: steps
+                .map(|(name, sum)| (name.clone(), sum.clone()))
+                .collect(),
+            ..self.clone()
+        }
+    }
+
     /// `count` per second of these windows; `None` without any.
     #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
     pub(crate) fn per_s(&self, count: u64) -> Option<f64> {
@@ -235,6 +248,40 @@ pub(crate) struct Sums {
     pub(crate) groups: Groups,
     /// Times of all answers of each group of windows.
     pub(crate) group_response: BTreeMap<usize, Histogram<u64>>,
+}
+
+impl Sums {
+    /// The same with these steps alone. Times of failures, and what isn't kept by step, are those of all.
+    pub(crate) fn of_steps(&self, names: &[String]) -> Result<Self, MergeError> {
+        let of = |times: &BTreeMap<String, Histogram<u64>>| -> BTreeMap<String, Histogram<u64>> {
+            let own = names.iter().filter_map(|name| times.get_key_value(name));
+            own.map(|(name, times)| (name.clone(), times.clone()))
+                .collect()
+        };
+        let (steps, step_service) = (of(&self.steps), of(&self.step_service));
+        Ok(Self {
+            whole: self.whole.of_steps(names),
+            hold: self.hold.of_steps(names),
+            response: merge_all(steps.values())?,
+            service: match step_service.is_empty() {
+                true => None,
+                false => Some(merge_all(step_service.values())?),
+            },
+            steps,
+            step_service,
+            ..self.clone()
+        })
+    }
+}
+
+fn merge_all<'a>(
+    times: impl Iterator<Item = &'a Histogram<u64>>,
+) -> Result<Histogram<u64>, MergeError> {
+    let mut merger = Merger::default();
+    for one in times {
+        merger.add(one)?;
+    }
+    Ok(merger.into_merged())
 }
 
 /// Neighbouring windows grouped, so that a chart of an hour has as many points as one of a minute.

@@ -193,6 +193,7 @@ fn judge_one(threshold: &Threshold, measured: Result<f64, String>, sums: &Sums) 
         metric: threshold.metric,
         step: threshold.step.clone(),
         stage: threshold.stage.clone(),
+        population: threshold.population.clone(),
         value: value.filter(|_| !beyond),
         limit: threshold.limit,
         holds,

@@ -14,10 +14,11 @@ use crate::error::ReportError;
 use crate::format::{cell_label, plural_count};
 use crate::model::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Counters, ErrorExamples, Generator,
-    Lateness, Point, ProbeCounts, Series, SlowRequest, StepAnalysis, ThresholdResult, Times,
-    Transfer, TrialAnalysis, Verdict,
+    Lateness, Point, PopulationAnalysis, ProbeCounts, Series, SlowRequest, StepAnalysis,
+    ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
+use crate::populations::{OfPopulation, populations};
 use crate::predicted::{self, Predicted, mean_wait_ms};
 use crate::stages::{Stage, stages};
 use crate::sums::{self, Names, StepSum, Sums, hold, sum_over};
@@ -128,6 +129,7 @@ struct Measured<'a> {
     cut_ms: f64,
     sums: Sums,
     stages: Vec<Stage>,
+    populations: Vec<OfPopulation>,
     monitored: counters::Monitored,
     predicted: BTreeMap<String, Predicted>,
     /// By step of which a request was given up at the time limit.
@@ -182,6 +184,7 @@ pub fn figures(
             input.planned.prediction.as_ref(),
         )
         .map_err(merge(input))?,
+        populations: populations(input.study, input.planned, &sums).map_err(merge(input))?,
         sums,
     };
     Ok(TrialAnalysis {
@@ -200,19 +203,26 @@ impl Measured<'_> {
             let named = threshold.stage.as_ref();
             let at =
                 named.and_then(|name| self.stages.iter().position(|one| one.plan.name == *name));
-            match at {
-                Some(at) => self.judge_stage(threshold, at),
-                None => self.judge_over(threshold, &self.sums, (&self.bounds, true)),
+            let named = threshold.population.as_ref();
+            let of = named.and_then(|name| self.populations.iter().find(|one| one.is_named(name)));
+            match (at, of) {
+                (Some(at), _) => self.judge_stage(threshold, at),
+                // Whose requests are unanswered at the end isn't known.
+                (None, Some(of)) => self.judge_part(threshold, &of.sums, false),
+                (None, None) => self.judge_over(threshold, &self.sums, (&self.bounds, true)),
             }
         });
         each.collect()
     }
 
     fn judge_stage(&self, threshold: &Threshold, at: usize) -> ThresholdResult {
-        let sums = &self.stages[at].sums;
-        let limit_ms = self.input.planned.load.time_limit_ms.map(as_f64);
         let is_last = at + 1 == self.stages.len();
-        self.judge_over(threshold, sums, (&bounds(sums, limit_ms), is_last))
+        self.judge_part(threshold, &self.stages[at].sums, is_last)
+    }
+
+    fn judge_part(&self, threshold: &Threshold, sums: &Sums, to_the_end: bool) -> ThresholdResult {
+        let limit_ms = self.input.planned.load.time_limit_ms.map(as_f64);
+        self.judge_over(threshold, sums, (&bounds(sums, limit_ms), to_the_end))
     }
 
     /// By what these add up to, to the end of the trial or not.
@@ -290,6 +300,7 @@ impl Measured<'_> {
             service_ms: Times::of(sums.service.as_ref().unwrap_or(&sums.response)).under(over_all),
             steps: steps(input.steps, sums, &self.predicted, &self.bounds),
             stages: self.stages.iter().map(Stage::analysis).collect(),
+            populations: of_each(&self.populations),
             probe_ms: sums.probe.as_ref().map(Times::of),
             probe: probe(input, sums),
             transfer: transfer_of(input, sums),
@@ -297,10 +308,7 @@ impl Measured<'_> {
             loop_lag_ms: (!sums.loop_lag.is_empty()).then(|| Lateness::of(&sums.loop_lag)),
             system: with_demand(self.monitored.system, throughput_per_s),
             host: with_transfers(self.monitored.host, throughput_per_s),
-            generator: Generator {
-                health: record.generator.clone(),
-                counters: self.monitored.generator,
-            },
+            generator: generator(record, self.monitored.generator),
             setup_transactions: record.setup_transactions,
             setup_errors: record.setup_errors,
             error_examples: error_examples(input),
@@ -309,6 +317,17 @@ impl Measured<'_> {
             notes: record.notes.clone(),
             series: series(input, names, sums),
         }
+    }
+}
+
+fn of_each(populations: &[OfPopulation]) -> Vec<PopulationAnalysis> {
+    populations.iter().map(OfPopulation::analysis).collect()
+}
+
+fn generator(record: &TrialRecord, counters: Counters) -> Generator {
+    Generator {
+        health: record.generator.clone(),
+        counters,
     }
 }
 

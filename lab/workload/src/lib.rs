@@ -14,6 +14,7 @@ mod level;
 mod load;
 mod mask;
 mod message;
+mod mix;
 mod model;
 mod predict;
 mod render_error;
@@ -36,13 +37,17 @@ pub use data::{Bytes, Data, Each, Table, TableError};
 pub use given::{Asked, Given};
 pub use html_path::{HtmlPath, HtmlPathError};
 pub use level::{Level, Parameters};
-pub use load::{LoadKind, LoadSpec, Spacing, TIMEOUT_MS};
+pub use load::{LoadKind, LoadSpec, Population, Spacing, TIMEOUT_MS};
 pub use mask::MASK;
 pub use message::{MAX_VARIABLES, Message, MessageError, SCHEMA};
+pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
 pub use model::{
     Body, Events, Expectation, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
-pub use predict::{Arrivals, Prediction, Range, Span, StagePrediction, StepPrediction, predict};
+pub use predict::{
+    Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
+    predict, predict_mix,
+};
 pub use render_error::RenderError;
 pub use scope::{DEFAULT_DATES_FROM, PASSWORD, Slot, User, UserScope};
 pub use secret_name::looks_secret;

@@ -1,7 +1,11 @@
 //! The load of a trial: how many users, and what makes their sessions begin.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use crate::level::Level;
+use crate::mix::{deal, step_of};
 use crate::stage::Stage;
 
 /// The load of a trial, at the plan's speed.
@@ -23,6 +27,10 @@ pub struct LoadSpec {
     /// How the load changes with time; empty where it stays.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<Stage>,
+    /// Populations with workloads of their own; empty where all users do the same. The load's users are
+    /// all of theirs, and its rate is the sum of theirs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mix: Vec<Population>,
     /// Processes that the users are spread over.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub generators: u32,
@@ -34,6 +42,37 @@ pub struct LoadSpec {
     pub time_limit_ms: Option<u64>,
 }
 
+/// One population of a load, at the plan's speed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Population {
+    /// As the study names it.
+    pub name: String,
+    /// Short name of its workload.
+    pub workload: String,
+    /// The parameters of its workload.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, Level>,
+    /// Its part of the load, in relation to the others' shares; `None` where it has a load of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<u32>,
+    /// As [`LoadSpec::users`], of this population.
+    pub users: u32,
+    /// What makes its sessions begin; never a sequence.
+    #[serde(default)]
+    pub kind: LoadKind,
+    /// As [`LoadSpec::stages`], of this population.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<Stage>,
+}
+
+impl Population {
+    /// The name of one of its steps among those of all populations.
+    #[must_use]
+    pub fn step(&self, step: &str) -> String {
+        step_of(&self.name, step)
+    }
+}
+
 /// How long an answer may take where a study doesn't say it.
 pub const TIMEOUT_MS: u64 = 60_000;
 
@@ -42,6 +81,36 @@ impl LoadSpec {
     #[must_use]
     pub fn timeout_ms(&self) -> u64 {
         self.time_limit_ms.or(self.timeout_ms).unwrap_or(TIMEOUT_MS)
+    }
+}
+
+impl LoadSpec {
+    /// The load of one of its populations.
+    #[must_use]
+    pub fn of(&self, population: &Population) -> Self {
+        Self {
+            users: population.users,
+            kind: population.kind,
+            stages: population.stages.clone(),
+            mix: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// The same load with so many users; populations that have shares of it keep them.
+    #[must_use]
+    pub fn with_users(&self, users: u32) -> Self {
+        let mut load = Self {
+            users,
+            ..self.clone()
+        };
+        let shares: Option<Vec<u32>> = load.mix.iter().map(|one| one.share).collect();
+        if let Some(shares) = shares {
+            for (population, users) in load.mix.iter_mut().zip(deal(users, &shares)) {
+                population.users = users;
+            }
+        }
+        load
     }
 }
 

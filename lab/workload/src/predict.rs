@@ -2,6 +2,7 @@
 //! arrival and the waits of its session, replayed from the very streams that the driver draws from.
 
 mod case;
+mod mix;
 mod prediction;
 mod tally;
 
@@ -12,7 +13,10 @@ use crate::model::{Step, Workload};
 use crate::stage::{Visit, visits};
 use crate::timing::{ArrivalStream, Profile, TimingStream};
 use case::{Case, StepCount, cases, with_range};
-pub use prediction::{Arrivals, Prediction, Range, Span, StagePrediction, StepPrediction};
+pub use mix::predict_mix;
+pub use prediction::{
+    Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
+};
 use tally::{Tally, nanos};
 
 /// Waits that one trial may replay.
@@ -168,11 +172,11 @@ impl Replay<'_> {
     fn replay_users(&self, block: u32, load: &LoadSpec) -> Option<Replayed> {
         let per_user = self.waits_per_user(load)?;
         let users = u64::from(load.users);
-        let affordable = ((self.budget as f64 / per_user) as u64).clamp(1, users);
+        let affordable = ((self.budget as f64 / per_user) as u64).clamp(1, users.max(1));
         if per_user > TRIAL_WAITS as f64 {
             return None;
         }
-        let stride = users.div_ceil(affordable);
+        let stride = users.div_ceil(affordable).max(1);
         let mut tally = Tally::new(self.workload, load, self.case);
         let mut replayed = 0u64;
         for index in (0..load.users).step_by(stride as usize) {
@@ -182,7 +186,7 @@ impl Replay<'_> {
             }
             replayed += 1;
         }
-        Some(tally.finish(users as f64 / replayed as f64, stride == 1))
+        Some(tally.finish(users as f64 / replayed.max(1) as f64, stride == 1))
     }
 
     /// Waits of one user in a trial, roughly; `None` without any wait or pace.

@@ -28,6 +28,9 @@ pub struct User {
     pub index: u32,
     /// How many there are; at least 1.
     pub users: u32,
+    /// Users of other populations before the first of them: templates and rows count on from there, so that
+    /// no two users have the same number. What is drawn doesn't depend on it.
+    pub first: u32,
     /// The plan's seed.
     pub seed: u64,
     /// The trial's block.
@@ -51,6 +54,7 @@ pub struct UserScope {
     first_values: Option<Box<[Stored]>>,
     index: u32,
     users: u32,
+    first: u32,
     base_date: Date,
     choice: ChoiceStream,
     round: u32,
@@ -88,6 +92,7 @@ impl UserScope {
             first_values: None,
             index: user.index,
             users: user.users.max(1),
+            first: user.first,
             base_date: user.base_date,
             choice: ChoiceStream::new(user.seed, user.block, user.index),
             round: 0,
@@ -156,13 +161,20 @@ impl UserScope {
         self.write(self.slot(name)?, &mut text).then_some(text)
     }
 
-    /// This user's index, from 0.
+    /// This user's index, from 0; of several populations, on from the last one's.
     #[must_use]
     pub fn index(&self) -> u32 {
-        self.index
+        self.first.saturating_add(self.index)
     }
 
-    /// The number of users, at least 1.
+    /// The index of the user so many places on, in the ring of its population.
+    pub(crate) fn neighbour(&self, places: i64) -> i64 {
+        let ring = i64::from(self.users);
+        let place = (i64::from(self.index) + places.rem_euclid(ring)) % ring;
+        i64::from(self.first) + place
+    }
+
+    /// The number of users of its population, at least 1.
     #[must_use]
     pub fn users(&self) -> u32 {
         self.users
@@ -403,6 +415,7 @@ impl Default for UserScope {
             first_values: None,
             index: 0,
             users: 1,
+            first: 0,
             base_date: DEFAULT_DATES_FROM,
             choice: ChoiceStream::new(0, 0, 0),
             round: 0,

@@ -21,7 +21,7 @@ impl UserScope {
             (&workload.given, workload.data.as_ref()),
             user,
         );
-        scope.take_row(Each::User, u64::from(user.index));
+        scope.take_row(Each::User, u64::from(scope.index()));
         for (name, value) in extra {
             let slot = slot(&scope, name)?;
             scope.set_text(slot, value);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lab_plan::Cell;
 use lab_trial::model::Counters;
-use lab_trial::model::{Arrivals, Bound, ProbeCounts, StagePlan};
+use lab_trial::model::{Arrivals, Bound, PopulationPlan, ProbeCounts, StagePlan};
 use serde::{Deserialize, Serialize};
 
 use super::figures::Estimate;
@@ -47,6 +47,9 @@ pub struct CellSummary {
     pub arrivals: Option<Arrivals>,
     /// Steps, in session order.
     pub steps: Vec<StepSummary>,
+    /// The populations of the load, in order; empty where all users do the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub populations: Vec<PopulationSummary>,
     /// The stages of the load, in order; empty where it stays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageSummary>,
@@ -125,5 +128,23 @@ pub struct StageSummary {
     /// What the plan offers.
     pub offered_per_s: Option<Estimate>,
     /// Response times.
+    pub response_ms: TimesSummary,
+}
+
+/// One population over the valid trials of a cell. Figures are means over trials.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PopulationSummary {
+    /// What it was to be.
+    #[serde(flatten)]
+    pub plan: PopulationPlan,
+    /// Failed requests of all trials.
+    pub errors: u64,
+    /// Transactions per second.
+    pub throughput_per_s: Option<Estimate>,
+    /// Answered requests per second, failed ones included.
+    pub delivered_per_s: Option<Estimate>,
+    /// What the plan offers.
+    pub offered_per_s: Option<Estimate>,
+    /// From the planned send where there is a plan, else from the actual send.
     pub response_ms: TimesSummary,
 }

@@ -256,7 +256,12 @@ impl Made {
     fn search(&self, plan: &mut Plan, workload: &lab_study::Workload) {
         let workload = workload.at_speed(self.speed);
         for (block, (cell, users)) in (0_u32..).zip(&self.searched) {
-            let trial = plan.search_trial(&workload, *cell, *users, (block + 1, block));
+            let trial = plan.search_trial(
+                std::slice::from_ref(&workload),
+                *cell,
+                *users,
+                (block + 1, block),
+            );
             plan.trials.push(trial.unwrap());
         }
     }
@@ -288,7 +293,7 @@ impl Made {
     pub(crate) fn run(&self) -> Run {
         let folder = tempfile::tempdir().unwrap();
         let (loaded, planned) = self.load();
-        let manifest = manifest(&planned, &loaded.study.workload, &self.overrides);
+        let manifest = manifest(&planned, &self.overrides);
         let json = serde_json::to_value(&planned).unwrap();
         let dir = folder.path().join("run");
         let writer = RunWriter::create(&dir, &manifest, &json, &loaded.files).unwrap();
@@ -313,23 +318,10 @@ impl Made {
     }
 }
 
-fn manifest(
-    plan: &Plan,
-    workload: &lab_study::Workload,
-    overrides: &[(String, String)],
-) -> Manifest {
-    let mut steps: Vec<String> = workload
-        .session
-        .steps
-        .iter()
-        .map(|step| step.name.clone())
-        .collect();
-    steps.extend(
-        workload
-            .probe
-            .is_some()
-            .then(|| lab_archive::PROBE.to_owned()),
-    );
+fn manifest(plan: &Plan, overrides: &[(String, String)]) -> Manifest {
+    let workload = &plan.question.workload;
+    let mut steps = workload.steps.clone();
+    steps.extend(workload.probe.then(|| lab_archive::PROBE.to_owned()));
     Manifest {
         schema: String::new(),
         study: plan.study.clone(),

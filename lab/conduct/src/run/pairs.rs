@@ -1,10 +1,8 @@
 //! Two trials at the same time, as a duet has them.
 
-use std::sync::Arc;
-
 use lab_study::plan::Trial;
 
-use super::{Place, Run, started};
+use super::{Place, Run, started, workloads};
 use crate::ConductError;
 use crate::duet::{self, Shared, Side};
 use crate::event::Event;
@@ -48,7 +46,7 @@ impl Run<'_> {
                 run: self.shared(),
                 attempt_of: own.1.attempt_of,
                 partner: partner.0.id,
-                workload: Arc::new(self.workload(&own.0)?),
+                workloads: workloads(self.request, &own.0)?,
                 pinning: &halves[at],
                 scratch,
                 work: works[at],

@@ -48,7 +48,7 @@ pub(crate) async fn run_arrivals<C: Client>(
             (pool.arrive(arrived), shared.waiting(&pool))
         };
         let mut recorder = shared.recorder.borrow_mut();
-        recorder.arrived(at, waiting);
+        recorder.arrived(at, (shared.population, waiting));
         if fate == Fate::Dropped {
             recorder.dropped(at);
         }
@@ -70,6 +70,7 @@ pub(crate) async fn run_slot<C: Client>(
             pool.release(slot);
             shared.waiting(&pool)
         };
+        let waiting = (shared.population, waiting);
         shared.recorder.borrow_mut().waiting(waiting);
         let given = poll_fn(|cx| shared.pool.lock().poll_session(slot, cx));
         let Arrived { number, at, .. } = given.await;

@@ -18,7 +18,7 @@ pub(crate) async fn run_probe<C: Client>(
 ) {
     let clocks = Clocks::new(&shared.timers);
     let every = nanos(every).max(1_000);
-    let step = shared.script.session.len();
+    let step = shared.probe_step;
     let mut planned = zero;
     let mut free_from = zero;
     loop {

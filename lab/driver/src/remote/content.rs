@@ -9,7 +9,7 @@ use lab_workload::{Data, MAX_ATTACHED_BYTES, Workload};
 
 use super::channel::{FrameSink, FrameSource};
 use super::error::MessageError;
-use crate::drive::Drive;
+use crate::mix::Mix;
 
 /// Bytes of a frame.
 const PIECE: usize = 512 << 10;
@@ -49,12 +49,21 @@ pub(super) fn send(
     Ok(())
 }
 
-/// Takes all of it in.
+/// Takes all of it in, population after population.
 pub(super) fn receive(
-    drive: &mut Drive,
+    mix: &mut Mix,
     from: &mut (impl FrameSource + ?Sized),
 ) -> Result<(), MessageError> {
-    let workload = Arc::make_mut(&mut drive.workload);
+    mix.drives_mut().try_for_each(|drive| {
+        let workload = &mut Arc::make_mut(drive).workload;
+        receive_one(Arc::make_mut(workload), from)
+    })
+}
+
+fn receive_one(
+    workload: &mut Workload,
+    from: &mut (impl FrameSource + ?Sized),
+) -> Result<(), MessageError> {
     let mut left = MAX_ATTACHED_BYTES;
     for file in &mut workload.files {
         if file.length > left {

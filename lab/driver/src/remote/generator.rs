@@ -15,7 +15,6 @@ use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::part::Part;
 use crate::report::{QUEUE, Report, WorkerWindow};
-use crate::script::Script;
 
 /// More users than any machine has ports for.
 const MAX_USERS: u32 = 10_000_000;
@@ -76,16 +75,14 @@ fn work(
     let Some(ToGenerator::Start(start)) = hear(&mut orders)? else {
         return Err(GenerateError::NoStart);
     };
-    let mut drive = start.drive()?.into_drive()?;
-    content::receive(&mut drive, &mut orders)?;
-    validate(&drive)?;
-    let make = crew::http(&drive)?;
-    let drive = Arc::new(drive);
-    let script = Arc::new(Script::new(&drive.workload));
+    let mut mix = start.mix()?;
+    content::receive(&mut mix, &mut orders)?;
+    validate(&mix)?;
+    let make = crew::http(&mix)?;
     let clock = Clock::start();
     let control = Arc::new(Control::new());
     let (queue, told) = sync_channel(QUEUE);
-    let crew = Crew::start(&drive, &script, clock, &control, &queue, make)?;
+    let crew = Crew::start(&mix, clock, &control, &queue, make)?;
     drop(queue);
     let stop = StopAtEnd(Arc::clone(&control));
     let (obeyed, answers) = (Arc::clone(&control), reports.clone());
@@ -168,6 +165,8 @@ impl WireDrive {
         }
         let user_extra = of_own_users(&self.part, self.users, self.user_extra)?;
         Ok(Drive {
+            population: self.population,
+            first: self.first,
             workload: Arc::new(self.workload.workload()?),
             base: match self.base.parse() {
                 Ok(base) => base,

@@ -10,12 +10,12 @@ use lab_workload::LoadKind;
 
 use super::error::MessageError;
 use crate::drive::Drive;
+use crate::outline::Outline;
 use crate::report::Report;
-use crate::script::Script;
 
 /// Where the reports of one generator go.
 pub(crate) struct Inbox {
-    script: Arc<Script>,
+    outline: Arc<Outline>,
     /// Number of its first worker among all.
     first: usize,
     workers: Vec<Heard>,
@@ -38,14 +38,14 @@ impl Inbox {
     /// Of a generator with so many workers, the first of which has number `first` among all.
     pub(crate) fn new(
         drive: &Drive,
-        script: &Arc<Script>,
+        outline: &Arc<Outline>,
         (first, workers): (usize, usize),
         queue: &SyncSender<(usize, Report)>,
     ) -> Self {
         let sequence = matches!(drive.kind, LoadKind::Sequence { .. });
         let length = drive.ramp.saturating_add(drive.hold);
         Self {
-            script: Arc::clone(script),
+            outline: Arc::clone(outline),
             first,
             workers: vec![Heard::default(); workers],
             length: (!sequence).then(|| lab_client::time::nanos(length)),
@@ -69,12 +69,12 @@ impl Inbox {
         let Some(heard) = self.workers.get_mut(worker).filter(|heard| !heard.ended) else {
             return nonsense("a report of what is not there".to_owned());
         };
-        let recorded = self.script.recorded_steps();
+        let recorded = self.outline.recorded_steps();
         let sound = match &report {
             Report::Window { window, .. } => window.steps.len() == recorded,
-            Report::Example(example) if example.setup => example.step < self.script.setup.len(),
+            Report::Example(example) if example.setup => example.step < self.outline.setup.len(),
             Report::Example(example) => example.step < recorded,
-            Report::Setup(_) | Report::SetupStepDone(_) => !self.script.setup.is_empty(),
+            Report::Setup(_) | Report::SetupStepDone(_) => !self.outline.setup.is_empty(),
             Report::Ended { .. } => true,
         };
         if !sound {

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lab_workload::{LoadKind, Message, Workload};
+use lab_workload::{LoadKind, Message};
 use tokio::sync::watch;
 
 use super::channel::{FrameSink, FrameSource};
@@ -24,13 +24,18 @@ use crate::control::{Control, Order};
 use crate::crew::{WorkerThread, spawn};
 use crate::drive::Drive;
 use crate::error::DriverError;
+use crate::mix::Mix;
+use crate::outline::Outline;
 use crate::part::Part;
 use crate::report::Report;
-use crate::script::Script;
 
 /// How long a generator may take to say that its workers are there, with files to take in at a MiB/s.
-fn ready_within(workload: &Workload) -> Duration {
-    Duration::from_secs(60 + (content::bytes(workload) >> 20))
+fn ready_within(mix: &Mix) -> Duration {
+    let bytes: u64 = mix
+        .drives()
+        .map(|drive| content::bytes(&drive.workload))
+        .sum();
+    Duration::from_secs(60 + (bytes >> 20))
 }
 
 /// Running generators.
@@ -59,8 +64,8 @@ impl std::fmt::Debug for Link {
 
 /// What all generators of a drive have in common.
 pub(crate) struct Common<'a> {
-    pub(crate) drive: &'a Drive,
-    pub(crate) script: &'a Arc<Script>,
+    pub(crate) mix: &'a Mix,
+    pub(crate) outline: &'a Arc<Outline>,
     pub(crate) clock: Clock,
     pub(crate) control: &'a Control,
     pub(crate) queue: &'a SyncSender<(usize, Report)>,
@@ -72,17 +77,26 @@ impl Links {
         let weights: Vec<u32> = peers.iter().map(|peer| peer.weight).collect();
         let parts = Part::by_weights(&weights);
         let parts = parts.ok_or(DriverError::Drive("its generators have no parts"))?;
-        let workload = Message::new(&common.drive.workload).map_err(|e| unsendable(e.into()))?;
+        let messages = common
+            .mix
+            .drives()
+            .map(|drive| Message::new(&drive.workload));
+        let messages: Vec<Message> = messages
+            .collect::<Result<_, _>>()
+            .map_err(|e| unsendable(e.into()))?;
         let mut links = Self {
             links: Vec::new(),
-            ready_within: ready_within(&common.drive.workload),
+            ready_within: ready_within(common.mix),
         };
         let mut first = 0;
         for (peer, part) in peers.into_iter().zip(parts) {
-            let wire = part_of(common.drive, &workload, part, &peer);
-            let start = Start::new(&wire).map_err(unsendable)?;
-            let workers = workers(common.drive, &peer);
-            let inbox = Inbox::new(common.drive, common.script, (first, workers), common.queue);
+            let drives = common.mix.drives().zip(&messages);
+            let wire =
+                drives.map(|(drive, workload)| part_of(drive, workload, part.clone(), &peer));
+            let start = Start::new(&wire.collect::<Vec<_>>()).map_err(unsendable)?;
+            let drive = common.mix.first();
+            let workers = workers(drive, &peer);
+            let inbox = Inbox::new(drive, common.outline, (first, workers), common.queue);
             first += workers;
             links.links.push(Link::open(common, peer, start, inbox)?);
         }
@@ -178,6 +192,8 @@ fn part_of(drive: &Drive, workload: &Message, part: Part, peer: &Peer) -> WireDr
     let extra = part.users(drive.users);
     let extra = extra.filter_map(|user| drive.user_extra.get(user as usize).cloned());
     WireDrive {
+        population: drive.population.clone(),
+        first: drive.first,
         workload: workload.clone(),
         base: drive.base.to_string(),
         tls: drive.tls.clone(),
@@ -222,8 +238,7 @@ impl Link {
         let source = peer.reports;
         let reports = spawn(format!("from {name}"), move || listener.listen(source))?;
         let (of, clock, orders) = (Arc::clone(&place), common.clock, common.control.subscribe());
-        let workload = Arc::clone(&common.drive.workload);
-        let first = (start, workload);
+        let first = (start, common.mix.clone());
         let hand_on = move || hand_on(peer.orders, first, orders, (clock, &*of));
         Ok(Self {
             place,
@@ -240,7 +255,7 @@ impl Link {
 /// by whoever reads its reports.
 fn hand_on(
     mut to: Box<dyn FrameSink + Send>,
-    (start, workload): (Start, Arc<Workload>),
+    (start, mix): (Start, Mix),
     mut orders: watch::Receiver<Order>,
     (clock, place): (Clock, &dyn Place),
 ) {
@@ -248,10 +263,14 @@ fn hand_on(
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else {
         return;
     };
-    if tell(&mut to, &start).is_err() || content::send(&workload, &mut to).is_err() {
+    let mut drives = mix.drives();
+    if tell(&mut to, &start).is_err()
+        || drives.any(|drive| content::send(&drive.workload, &mut to).is_err())
+    {
         return;
     }
-    drop((start, workload));
+    drop(drives);
+    drop((start, mix));
     loop {
         let order = *orders.borrow_and_update();
         let zero = order.zero.map(|zero| clock.to_shared(zero));

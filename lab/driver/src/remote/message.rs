@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::civil::Date;
-use lab_workload::{LoadKind, Message, Stage};
+use lab_workload::{LoadKind, MAX_POPULATIONS, Message, Stage};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -14,11 +14,12 @@ use super::content;
 use super::error::MessageError;
 use super::wire::WireReport;
 use crate::drive::Limits;
+use crate::mix::Mix;
 use crate::part::Part;
 use lab_client::{Protocol, TlsOptions};
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 9;
+pub(crate) const PROTOCOL: u32 = 10;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,36 +35,47 @@ pub(crate) enum ToGenerator {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Start {
     protocol: u32,
-    /// A [`WireDrive`], read only when the version is known.
+    /// A [`WireDrive`] for each population, read only when the version is known.
     #[serde(default)]
-    drive: Option<Box<RawValue>>,
+    drives: Option<Box<RawValue>>,
 }
 
 impl Start {
-    /// What `drive` is told by.
-    pub(crate) fn new(drive: &WireDrive) -> Result<Self, MessageError> {
+    /// What these populations are told by.
+    pub(crate) fn new(drives: &[WireDrive]) -> Result<Self, MessageError> {
         Ok(Self {
             protocol: PROTOCOL,
-            drive: Some(serde_json::value::to_raw_value(drive)?),
+            drives: Some(serde_json::value::to_raw_value(drives)?),
         })
     }
 
     /// What to drive, if it is told in this version.
-    pub(crate) fn drive(&self) -> Result<WireDrive, MessageError> {
+    pub(crate) fn mix(&self) -> Result<Mix, MessageError> {
         if self.protocol != PROTOCOL {
             return Err(MessageError::Nonsense(format!(
                 "version {} of the messages, and this program knows {PROTOCOL}",
                 self.protocol
             )));
         }
-        let text = self.drive.as_ref().map_or("null", |drive| drive.get());
-        Ok(serde_json::from_str(text)?)
+        let text = self.drives.as_ref().map_or("null", |drives| drives.get());
+        let drives: Vec<WireDrive> = serde_json::from_str(text)?;
+        if drives.len() > MAX_POPULATIONS {
+            let text = format!("more than {MAX_POPULATIONS} populations");
+            return Err(MessageError::Nonsense(text));
+        }
+        let mut drives = drives.into_iter().map(WireDrive::into_drive);
+        let Some(first) = drives.next() else {
+            return Err(MessageError::Nonsense("nothing to drive".to_owned()));
+        };
+        drives.try_fold(Mix::from(first?), |mix, drive| Ok(mix.and(drive?)))
     }
 }
 
 /// A [`crate::Drive`] as it travels.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct WireDrive {
+    pub(crate) population: String,
+    pub(crate) first: u32,
     /// What the users do, at the plan's speed; it has a version of its own.
     pub(crate) workload: Message,
     pub(crate) base: String,
@@ -152,8 +164,8 @@ pub fn check_to_generator(bytes: &[u8]) -> Result<usize, MessageError> {
     let (mut from, mut count) = (Piped(bytes), 0);
     while let Some(message) = hear(&mut from)? {
         if let ToGenerator::Start(start) = message {
-            let mut drive = start.drive()?.into_drive()?;
-            content::receive(&mut drive, &mut from)?;
+            let mut mix = start.mix()?;
+            content::receive(&mut mix, &mut from)?;
         }
         count += 1;
     }

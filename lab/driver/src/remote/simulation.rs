@@ -18,8 +18,9 @@ use crate::clock::Clock;
 use crate::control::Control;
 use crate::event::{DriverEvent, Window};
 use crate::merger::Merger;
+use crate::mix::Mix;
+use crate::outline::Outline;
 use crate::report::{Report, WorkerWindow};
-use crate::script::Script;
 use crate::simulation::{drive, step};
 
 const WINDOW: u64 = 1_000_000_000;
@@ -114,14 +115,14 @@ impl Merging {
     fn new(generators: usize, windows: usize) -> Self {
         let mut drive = drive(vec![step(Wait::None, 1)]);
         drive.hold = Duration::from_nanos(WINDOW * windows as u64);
-        let script = Arc::new(Script::new(&drive.workload));
+        let outline = Arc::new(Outline::of(&Mix::from(&drive)));
         let (queue, reports) = sync_channel(256);
         let (events, told) = sync_channel(256);
-        let inbox = |first| Inbox::new(&drive, &script, (first, 1), &queue);
+        let inbox = |first| Inbox::new(&drive, &outline, (first, 1), &queue);
         let inboxes = (0..generators).map(inbox).collect();
         let emptied = (0..generators).map(|_| sync_channel(1).0).collect();
         let control = Arc::new(Control::new());
-        let merger = Merger::new(script, Clock::start(), control, events, emptied);
+        let merger = Merger::new(outline, Clock::start(), control, events, emptied);
         Self {
             merger,
             inboxes,

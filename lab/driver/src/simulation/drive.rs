@@ -76,6 +76,8 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
         trace: None,
     };
     Drive {
+        population: String::new(),
+        first: 0,
         workload: Arc::new(workload),
         base: "http://127.0.0.1:1".parse().unwrap(),
         tls: TlsOptions::default(),

@@ -9,6 +9,7 @@ mod closed;
 mod control;
 mod drive;
 mod lateness;
+mod mix;
 mod sequence;
 mod stages;
 pub(crate) mod time;
@@ -32,12 +33,13 @@ use tokio::task::LocalSet;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::crew::{hire, pool};
-use crate::drive::Drive;
+use crate::crew::hire;
+use crate::crowd::crowds;
 use crate::event::{DriveSummary, DriverEvent, StepWindow, Window, new_histogram};
 use crate::merger::Merger;
+use crate::mix::Mix;
+use crate::outline::Outline;
 use crate::report::{Outbox, Report};
-use crate::script::Script;
 use crate::timers::{Timer, Timers};
 use crate::worker::Worker;
 
@@ -74,6 +76,17 @@ struct Simulated<S> {
     server: Rc<RefCell<S>>,
     sent: Rc<RefCell<Vec<Asked>>>,
     forgotten: Rc<RefCell<Vec<RequestId>>>,
+}
+
+impl<S> Clone for Simulated<S> {
+    fn clone(&self) -> Self {
+        Self {
+            clock: self.clock,
+            server: Rc::clone(&self.server),
+            sent: Rc::clone(&self.sent),
+            forgotten: Rc::clone(&self.forgotten),
+        }
+    }
 }
 
 impl<S: FnMut(Asked) -> Answer + 'static> lab_client::Client for Simulated<S> {
@@ -231,11 +244,11 @@ struct Running {
 }
 
 impl Running {
-    fn new(worker: Worker, client: impl Client) -> Self {
+    fn new(worker: Worker, client: impl Client + Clone) -> Self {
         let outbox = worker.outbox.clone();
         let life = async move {
             let (ready, _started) = sync_channel(1);
-            let work = worker.work(|_: &Timers| Ok(client), &ready);
+            let work = worker.work(|_, _: &Timers| Ok(client.clone()), &ready);
             LocalSet::new().run_until(work).await
         };
         Self {
@@ -275,29 +288,29 @@ fn begin() -> Over {
 }
 
 /// Drives to the end of the hold.
-pub(crate) fn simulate(drive: Drive, server: impl FnMut(Asked) -> Answer + 'static) -> Told {
+pub(crate) fn simulate(mix: impl Into<Mix>, server: impl FnMut(Asked) -> Answer + 'static) -> Told {
     let _over = begin();
     let (server, sent, forgotten) = (Rc::new(RefCell::new(server)), Rc::default(), Rc::default());
     let (queue, reports) = sync_channel(QUEUE);
     let (events, told) = sync_channel(QUEUE);
-    let script = Arc::new(Script::new(&drive.workload));
-    let drive = Arc::new(drive);
+    let mix = mix.into();
+    let outline = Arc::new(Outline::of(&mix));
     let (clock, control) = (Clock::start(), Arc::new(Control::new()));
-    let pool = pool(&drive);
-    let hired = (0..drive.workers())
-        .map(|number| hire(number, &drive, (&script, &pool), clock, &control, &queue));
+    let crowds = crowds(&mix);
+    let hired =
+        (0..mix.first().workers()).map(|number| hire(number, &crowds, clock, &control, &queue));
     let (workers, emptied): (Vec<Worker>, Vec<_>) = hired.unzip();
-    let workers = workers.into_iter().map(|worker| {
-        let client = Simulated {
-            clock,
-            server: Rc::clone(&server),
-            sent: Rc::clone(&sent),
-            forgotten: Rc::clone(&forgotten),
-        };
-        Running::new(worker, client)
-    });
-    let mut workers: Vec<Running> = workers.collect();
-    let mut merger = Merger::new(script, clock, Arc::clone(&control), events, emptied);
+    let client = Simulated {
+        clock,
+        server,
+        sent: Rc::clone(&sent),
+        forgotten: Rc::clone(&forgotten),
+    };
+    let workers = workers.into_iter();
+    let mut workers: Vec<Running> = workers
+        .map(|one| Running::new(one, client.clone()))
+        .collect();
+    let mut merger = Merger::new(outline, clock, Arc::clone(&control), events, emptied);
     let mut story = Told::default();
     merger.begin();
     while !merger.all_ended() {

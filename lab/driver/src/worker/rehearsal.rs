@@ -9,7 +9,10 @@ use lab_workload::Wait;
 
 use super::*;
 use crate::crew;
+use crate::load::SharedPool;
+use crate::mix::Mix;
 use crate::report::QUEUE;
+use crate::script::Script;
 use crate::user::{Clocks, Progress};
 
 /// How often a rehearsal looks whether it is to end.
@@ -37,12 +40,12 @@ pub fn rehearse(
     witness: &Rc<dyn Witness>,
     interrupt: &AtomicBool,
 ) -> Result<bool, DriverError> {
-    crew::validate(drive)?;
+    crew::validate_one(drive)?;
     if user >= drive.users {
         return Err(DriverError::Drive("it has no such user"));
     }
     let drive = Arc::new(without_waits(drive));
-    let make = crew::http(&drive)?;
+    let make = crew::http(&Mix::from(&*drive))?;
     let builder = &mut tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_io().build().map_err(DriverError::Runtime)?;
     let local = LocalSet::new();
@@ -102,13 +105,17 @@ impl Rehearsal {
         let (queue, _) = std::sync::mpsc::sync_channel(QUEUE);
         let (_, emptied) = std::sync::mpsc::sync_channel(0);
         let outbox = Outbox { worker: 0, queue };
-        let recorder = Recorder::new(script.recorded_steps(), outbox.clone(), emptied);
+        let steps = script.session.len();
+        let recorder = Recorder::new((1, steps + 1), outbox.clone(), emptied);
         let shared = Rc::new(Shared {
             client,
             script,
             clock,
             timers,
-            recorder: RefCell::new(recorder),
+            recorder: Rc::new(RefCell::new(recorder)),
+            first_step: 0,
+            probe_step: steps,
+            population: 0,
             failure_pause: 0,
             timeout_ends_step: drive.limits.timeout_ends_step,
             under_way: (0..drive.users).map(|_| Cell::new(0)).collect(),
@@ -152,6 +159,7 @@ impl Rehearsal {
             reported: Rc::new(Cell::new(Duration::ZERO)),
             outbox: self.outbox.clone(),
             step,
+            place: step,
         }
     }
 }

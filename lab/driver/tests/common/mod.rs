@@ -328,6 +328,8 @@ impl Make {
 
     pub(crate) fn drive(self, server: &BaseUrl) -> Drive {
         Drive {
+            population: String::new(),
+            first: 0,
             workload: Arc::new(self.workload),
             base: server.clone(),
             tls: TlsOptions::default(),

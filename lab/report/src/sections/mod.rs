@@ -9,6 +9,7 @@ mod factors;
 mod figures;
 mod history;
 mod levels;
+mod populations;
 mod published;
 mod runs;
 mod stages;
@@ -87,6 +88,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
     let first = [
         unmeasured::lead(analysis),
         levels::key_figures(analysis),
+        populations::populations(analysis),
         stages::stages(analysis),
         steps::steps_first(analysis),
         curves::against_users(analysis),

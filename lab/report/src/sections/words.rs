@@ -98,10 +98,11 @@ pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
     if threshold.implied {
         words.push_str(" (unless said otherwise)");
     }
-    match (&threshold.step, &threshold.stage) {
-        (Some(step), _) => format!("{words} in “{step}”"),
-        (None, Some(stage)) => format!("{words} in stage “{stage}”"),
-        (None, None) => words,
+    match (&threshold.step, &threshold.stage, &threshold.population) {
+        (Some(step), ..) => format!("{words} in “{step}”"),
+        (None, Some(stage), _) => format!("{words} in stage “{stage}”"),
+        (None, None, Some(population)) => format!("{words} of population “{population}”"),
+        (None, None, None) => words,
     }
 }
 

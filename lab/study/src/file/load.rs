@@ -7,6 +7,9 @@ use lab_language::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::arrival::ArrivalFile;
+use super::mix::PopulationFile;
+
 /// What the system is to carry: `users` (each begins its next session when its last is over),
 /// `arrival` (sessions begin at a rate, whatever the system does), or `sequence` (sessions of one
 /// user, one after the other). With `stages`, users or the rate change with time.
@@ -30,6 +33,12 @@ pub(crate) struct LoadFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<StageFile>>")]
     pub(crate) stages: Option<At<Vec<At<StageFile>>>>,
+    /// Populations that are there at the same time, at most 20, each with a workload and a share, or with a
+    /// load of its own. Their users are numbered through: `index` of the second's first user is the number
+    /// of users of the first. A probe is that of the first whose workload has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<PopulationFile>>")]
+    pub(crate) mix: Option<At<Vec<At<PopulationFile>>>>,
     /// User i of N starts at ramp × i ÷ N; the rate of arrivals rises in a straight line. None
     /// unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,26 +64,6 @@ pub(crate) struct LoadFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) generators: Option<At<Scalar>>,
-}
-
-/// Sessions that arrive at a rate.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct ArrivalFile {
-    /// Sessions per time at full load: `1000/s`, `60/min`, `"{{ rate }}/s"`; with `stages`, they say it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Rate>")]
-    pub(crate) rate: Option<At<Scalar>>,
-    /// `poisson` (independent of each other, unless said) or `constant` (evenly apart).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub(crate) spacing: Option<At<Scalar>>,
-    /// Sessions that may be under way at once, each as a user of its own with a connection of its
-    /// own; 1000 unless said. One that finds all taken waits, and its first response time counts
-    /// from its arrival.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Count>")]
-    pub(crate) connections: Option<At<Scalar>>,
 }
 
 /// A part of a load in which the level stays (`for`), or changes in a straight line from that of the stage
@@ -114,7 +103,6 @@ pub(crate) struct SequenceFile {
 }
 
 impl Container for LoadFile {}
-impl Container for ArrivalFile {}
 impl Container for StageFile {}
 impl Container for SequenceFile {}
 
@@ -126,6 +114,7 @@ impl Decode for LoadFile {
             arrival: fields.optional("arrival", problems),
             sequence: fields.optional("sequence", problems),
             stages: fields.optional("stages", problems),
+            mix: fields.optional("mix", problems),
             ramp: fields.optional("ramp", problems),
             hold: fields.optional("hold", problems),
             timeout: fields.optional("timeout", problems),
@@ -134,6 +123,7 @@ impl Decode for LoadFile {
         };
         let named = fields.named(&["users", "arrival", "sequence"]);
         let beside_stages = fields.named(&["users", "sequence", "ramp", "hold"]);
+        let beside_mix = fields.named(&["sequence"]);
         let limits = fields.named(&["timeout", "time_limit"]);
         fields.finish(problems);
         if let [_, second, ..] = named.as_slice() {
@@ -146,26 +136,17 @@ impl Decode for LoadFile {
             let message = "the stages of a load say its users or rates, and how long they last";
             problems.push(other.problem(message, "leave this out"));
         }
+        if let [sequence] = beside_mix.as_slice()
+            && file.mix.is_some()
+        {
+            let message = "a sequence is one user, and a mix is of several populations";
+            problems.push(sequence.problem(message, "leave this out, or `mix`"));
+        }
         if let [_, second, ..] = limits.as_slice() {
             let message = "what takes too long is an error (`timeout`) or a bound (`time_limit`)";
             problems.push(second.problem(message, "the second one"));
         }
         Some(file)
-    }
-}
-
-impl Decode for ArrivalFile {
-    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
-        let mut fields = Fields::of(node, "an arrival", problems)?;
-        let rate = fields.optional("rate", problems);
-        let spacing = fields.optional("spacing", problems);
-        let connections = fields.optional("connections", problems);
-        fields.finish(problems);
-        Some(Self {
-            rate,
-            spacing,
-            connections,
-        })
     }
 }
 

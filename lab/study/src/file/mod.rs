@@ -3,24 +3,28 @@
 //! Only the shape is checked here: keys, lists, mappings. What a text means is for `load`. Types
 //! print back to YAML, and what is printed reads as the same.
 
+mod arrival;
 mod attach;
 mod checks;
 mod command;
 mod find;
 mod load;
 mod matrix;
+mod mix;
 mod preparation;
 mod reach;
 mod study;
 mod system;
 
+pub(crate) use arrival::ArrivalFile;
 pub(crate) use attach::AttachFile;
 pub(crate) use checks::{ChecksFile, LimitFile};
 pub(crate) use command::CommandFile;
 pub(crate) use find::FindFile;
 pub(crate) use lab_language::{At, Json, Scalar, Table};
-pub(crate) use load::{ArrivalFile, StageFile};
+pub(crate) use load::StageFile;
 pub(crate) use matrix::{CellFile, MatrixFile};
+pub(crate) use mix::PopulationFile;
 pub(crate) use preparation::{ActionFile, KeepFile};
 pub(crate) use reach::HttpFile;
 pub(crate) use study::StudyFile;

@@ -5,11 +5,13 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+use super::arrival::ArrivalFile;
 use super::attach::AttachFile;
 use super::checks::BothFile;
 use super::command::{CommandFile, ReadyFile, StopFile};
 use super::find::{FindFile, UsersFile};
-use super::load::{ArrivalFile, LoadFile, SequenceFile, StageFile};
+use super::load::{LoadFile, SequenceFile, StageFile};
+use super::mix::PopulationFile;
 use super::reach::{HttpFile, SpeechFile, TlsFile};
 use super::system::{GroupwareFile, MailFile, SystemFile};
 use super::*;
@@ -260,9 +262,28 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn population()(
+        (population, workload, load) in (scalar(), option::of(scalar()), scalar()),
+        kind in 0..4,
+        parameters in table(scalar()),
+    ) -> At<PopulationFile> {
+        let arrival = ArrivalFile { rate: Some(load.clone()), spacing: None, connections: None };
+        at(PopulationFile {
+            population,
+            workload,
+            share: (kind == 0).then(|| load.clone()),
+            users: (kind == 1).then_some(load),
+            arrival: (kind == 2).then(|| at(arrival)),
+            parameters,
+        })
+    }
+}
+
+prop_compose! {
     fn load()(
         kind in 0..5,
         stages in vec(stage(), 0..4),
+        mix in option::of(vec(population(), 0..3)),
         main in scalar(),
         spacing in option::of(scalar()),
         connections in option::of(scalar()),
@@ -278,6 +299,7 @@ prop_compose! {
         let is_staged = kind == 4;
         LoadFile {
             stages: is_staged.then(|| at(stages)),
+            mix: mix.filter(|_| kind != 2).map(at),
             users: (kind == 0).then(|| main.clone()),
             arrival: (kind == 1).then(|| at(arrival)),
             sequence: (kind == 2).then(|| at(SequenceFile { sessions: main })),

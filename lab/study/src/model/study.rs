@@ -9,6 +9,15 @@ use lab_plan::checks::Limits;
 use super::{Cell, Decides, Factor, Find, Order, Published, Threshold, Workload};
 use crate::cell::CellTemplate;
 
+/// A workload as a study has it.
+#[derive(Debug, Clone)]
+pub struct StudyWorkload {
+    /// At speed 1 and with its own parameters.
+    pub workload: Arc<Workload>,
+    /// As written, for compiling it with other parameters.
+    pub(crate) file: Arc<WorkloadFile>,
+}
+
 /// A whole study: one file, one question.
 #[derive(Debug, Clone)]
 pub struct Study {
@@ -21,6 +30,8 @@ pub struct Study {
     /// What the virtual users do, at speed 1 and with the workload's own parameters; that of a trial
     /// is [`Study::workload_with`] its parameters.
     pub workload: Arc<Workload>,
+    /// What the users of each population do, in their order; empty where all users do the same.
+    pub populations: Vec<StudyWorkload>,
     /// The varied factors, in file order. Never empty levels.
     pub matrix: Vec<Factor>,
     /// The cells of a block, in file order.

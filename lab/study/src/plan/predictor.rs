@@ -1,6 +1,6 @@
 //! What the trials of a plan come to: those alike in workload, block, and load share one replay.
 
-use lab_workload::{LoadSpec, Prediction, Workload};
+use lab_workload::{LoadSpec, Prediction, Workload, predict_mix};
 
 use crate::model::Cell;
 
@@ -27,11 +27,11 @@ impl Predictor {
         }
     }
 
-    /// What a trial of `block` comes to; the workload, which `parameters` make, is at the plan's
-    /// speed.
+    /// What a trial of `block` comes to; the workloads, which `parameters` and the load make, are at the
+    /// plan's speed: one, or those of its populations.
     pub(super) fn predict(
         &mut self,
-        workload: &Workload,
+        workloads: &[Workload],
         parameters: &Cell,
         block: u32,
         load: &LoadSpec,
@@ -41,7 +41,15 @@ impl Predictor {
         if let Some((_, known)) = self.known.iter().rev().find(|(known, _)| same(known)) {
             return known.clone();
         }
-        let prediction = lab_workload::predict(workload, self.seed, block, load, self.budget);
+        let prediction = match (workloads, load.mix.is_empty()) {
+            ([workload, ..], true) => {
+                lab_workload::predict(workload, self.seed, block, load, self.budget)
+            }
+            _ => {
+                let workloads: Vec<&Workload> = workloads.iter().collect();
+                predict_mix(&workloads, self.seed, block, load, self.budget)
+            }
+        };
         let key = (block, load.clone(), parameters.clone());
         self.known.push((key, prediction.clone()));
         prediction

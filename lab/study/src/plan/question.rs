@@ -1,13 +1,14 @@
 //! What a study asks, as the plan keeps it for who judges the run.
 
-use lab_plan::{Question, SessionOutline, StepOutline, WorkloadOutline};
-use lab_workload::{Step, Workload};
+use lab_plan::{PopulationOutline, Question, SessionOutline, StepOutline, WorkloadOutline};
+use lab_workload::{Step, Workload, step_of};
 
 use crate::model::{Cell, Study};
 
 /// The question of a study; or which of its settings makes no sense in a cell.
 pub(crate) fn question(study: &Study) -> Result<Question, String> {
     let workload = &study.workload;
+    let populations = populations(study);
     Ok(Question {
         about: study.about.clone(),
         matrix: study.matrix.clone(),
@@ -25,16 +26,44 @@ pub(crate) fn question(study: &Study) -> Result<Question, String> {
         workload: WorkloadOutline {
             name: workload.name.clone(),
             sha256: study.workload_sha256.clone(),
-            steps: workload
-                .session
-                .steps
-                .iter()
-                .map(|step| step.name.clone())
-                .collect(),
-            probe: workload.probe.is_some(),
-            sessions: sessions(study)?,
+            steps: match populations.is_empty() {
+                true => step_names("", workload),
+                false => populations
+                    .iter()
+                    .flat_map(|one| one.steps.clone())
+                    .collect(),
+            },
+            probe: match study.populations.is_empty() {
+                true => workload.probe.is_some(),
+                false => study
+                    .populations
+                    .iter()
+                    .any(|one| one.workload.probe.is_some()),
+            },
+            sessions: match populations.is_empty() {
+                true => sessions(study)?,
+                false => Vec::new(),
+            },
+            populations,
         },
     })
+}
+
+fn populations(study: &Study) -> Vec<PopulationOutline> {
+    let names = study.cell_template.load.populations();
+    let each = names
+        .zip(&study.populations)
+        .map(|(name, of)| PopulationOutline {
+            name: name.to_owned(),
+            workload: of.workload.name.clone(),
+            steps: step_names(name, &of.workload),
+        });
+    each.collect()
+}
+
+fn step_names(population: &str, workload: &Workload) -> Vec<String> {
+    let steps = workload.session.steps.iter();
+    steps.map(|step| step_of(population, &step.name)).collect()
 }
 
 /// One for each set of parameters that a cell has.

@@ -1,20 +1,20 @@
 //! The load of a study: its settings as templates, each with its place.
 
 use super::settings::{Settings, note};
-use super::stages;
-use crate::demand::{ArrivalTemplate, KindTemplate, LoadTemplate};
-use crate::file::{ArrivalFile, At, StudyFile};
-use crate::model::Workload;
-use crate::stages::Level;
+use super::{kinds, mix};
+use crate::demand::{LoadTemplate, WhoTemplate};
+use crate::file::StudyFile;
+use crate::model::{StudyWorkload, Workload};
 
 /// The load; `None` when a problem was noted.
 pub(super) fn template(
     file: &StudyFile,
     workload: &Workload,
+    populations: &[StudyWorkload],
     settings: &mut Settings<'_>,
 ) -> Option<LoadTemplate> {
     let load = &file.load.value;
-    let kind = kind(file, workload, settings);
+    let who = who(file, workload, populations, settings);
     let is_sequence = load.sequence.is_some();
     let has_stages = load.stages.is_some();
     let ramp = match &load.ramp {
@@ -40,7 +40,7 @@ pub(super) fn template(
     let time_limit = settings.optional("time_limit", load.time_limit.as_ref());
     let generators = settings.optional("generators", load.generators.as_ref());
     Some(LoadTemplate {
-        kind: kind?,
+        who: who?,
         ramp: ramp?,
         hold: hold?,
         timeout: timeout?,
@@ -49,83 +49,21 @@ pub(super) fn template(
     })
 }
 
-fn kind(
+fn who(
     file: &StudyFile,
     workload: &Workload,
+    populations: &[StudyWorkload],
     settings: &mut Settings<'_>,
-) -> Option<KindTemplate> {
+) -> Option<WhoTemplate> {
     let load = &file.load.value;
-    if let Some(find) = &file.find {
-        // Its own faults are noted where the search is judged.
-        let least = find.value.users.min.as_ref();
-        let least = least.and_then(|min| min.text().parse().ok());
-        return Some(KindTemplate::Searched(least.unwrap_or(1)));
-    }
-    if let Some(at) = &load.stages {
-        let found = stages::templates(at, settings);
-        let arrival = match &load.arrival {
-            Some(at) => arrival(at, settings).map(Some),
-            None => Some(None),
-        };
-        let ((of, stages), arrival) = (found?, arrival?);
-        let rate = load.arrival.as_ref().and_then(|at| at.value.rate.as_ref());
-        return match (&load.arrival, rate) {
-            (Some(at), _) if of == Level::Users => {
-                let help = "leave `arrival` out, or give the stages a `rate` each";
-                note(&at.span, "users don't arrive on their own", help, settings)
-            }
-            (_, Some(rate)) => {
-                let help = "leave `rate` out of `arrival`";
-                note(&rate.span, "the stages say the rate", help, settings)
-            }
-            _ => Some(KindTemplate::Stages {
-                of,
-                stages,
-                arrival,
-            }),
-        };
-    }
-    match (&load.users, &load.arrival, &load.sequence) {
-        (Some(users), ..) => settings.required("users", users).map(KindTemplate::Users),
-        (None, Some(arrival), _) => {
-            if arrival.value.rate.is_none() {
-                let help = "write `rate: 100/s`, or give the load `stages` with a `rate` each";
-                return note(
-                    &arrival.span,
-                    "an arrival needs the key `rate`",
-                    help,
-                    settings,
-                );
-            }
-            self::arrival(arrival, settings).map(KindTemplate::Arrival)
-        }
-        (None, None, Some(sequence)) => {
-            if workload.session.pace.is_some() {
-                let message = "the workload has a `pace`, which a sequence can't keep";
-                let help = "its sessions follow each other at once: take the pace out, or use \
-                            `users: 1`";
-                return note(&sequence.span, message, help, settings);
-            }
-            let sessions = settings.required("sessions", &sequence.value.sessions);
-            sessions.map(KindTemplate::Sequence)
-        }
-        (None, None, None) => {
-            let help = "write `users: 100`, `arrival: { rate: 100/s }`, `sequence: { sessions: 10 }`, or \
-                        `stages: [{ users: 100, for: 2m }]`";
-            let message = "a load needs `users`, `arrival`, `sequence`, or `stages`";
-            note(&file.load.span, message, help, settings)
-        }
-    }
-}
-
-fn arrival(at: &At<ArrivalFile>, settings: &mut Settings<'_>) -> Option<Box<ArrivalTemplate>> {
-    let arrival = &at.value;
-    let rate = settings.optional("rate", arrival.rate.as_ref());
-    let spacing = settings.optional("spacing", arrival.spacing.as_ref());
-    let connections = settings.optional("connections", arrival.connections.as_ref());
-    Some(Box::new(ArrivalTemplate {
-        rate: rate?,
-        spacing: spacing?,
-        connections: connections?,
-    }))
+    let Some(at) = &load.mix else {
+        return kinds::kind(file, workload, settings).map(WhoTemplate::One);
+    };
+    let says = load.users.is_some() || load.arrival.is_some() || load.stages.is_some();
+    let says = says || file.find.is_some();
+    let shared = match says {
+        true => Some(kinds::kind(file, workload, settings)?),
+        false => None,
+    };
+    mix::template(file, at, shared, populations, settings).map(WhoTemplate::Mix)
 }

@@ -2,10 +2,11 @@
 
 use lab_language::{Problem, Problems, Span, TextError, units};
 
+use super::parts::Parts;
 use super::thresholds::{thresholds, with_error_rate};
 use crate::extent::USERS;
 use crate::file::{At, FindFile, Scalar, StudyFile};
-use crate::model::{Find, Threshold, Workload};
+use crate::model::{Find, Threshold};
 
 /// How near the levels beside the line come, unless a study says otherwise.
 const RESOLUTION: f64 = 0.05;
@@ -15,7 +16,7 @@ const REPEATS: u32 = 6;
 /// The search of a study, if it has one; the outer `None` when a problem was noted.
 pub(super) fn find(
     file: &StudyFile,
-    workload: &Workload,
+    parts: &Parts,
     problems: &mut Problems,
 ) -> Option<Option<Find>> {
     let Some(find) = &file.find else {
@@ -28,7 +29,7 @@ pub(super) fn find(
         None => Some(1),
     };
     let max = number("max", &users.max, USERS, problems);
-    let subject_to = self::subject_to(&find.value, workload, problems);
+    let subject_to = self::subject_to(&find.value, parts, problems);
     let resolution = match &find.value.resolution {
         Some(at) => noted("resolution", at, problems, |text| {
             units::fraction(text, 0.005..=0.5)
@@ -89,17 +90,13 @@ fn chooses_itself(file: &StudyFile, problems: &mut Problems) -> Option<()> {
     Some(())
 }
 
-fn subject_to(
-    file: &FindFile,
-    workload: &Workload,
-    problems: &mut Problems,
-) -> Option<Vec<Threshold>> {
+fn subject_to(file: &FindFile, parts: &Parts, problems: &mut Problems) -> Option<Vec<Threshold>> {
     let table = &file.subject_to;
     if table.value.iter().all(|(_, list)| list.is_empty()) {
         let help = "write `subject_to: { response_time: [\"p(95) < 100ms\"] }`";
         return note(&table.span, "a search needs a threshold", help, problems);
     }
-    let found = thresholds(&table.value, workload, &[], problems);
+    let found = thresholds(&table.value, parts, problems);
     let written: usize = table.value.iter().map(|(_, list)| list.len()).sum();
     let whole = found.len() == written;
     whole.then(|| with_error_rate(found, Threshold::implied_error_rate_of_search()))

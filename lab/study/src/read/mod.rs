@@ -9,11 +9,14 @@ mod decides;
 mod demand;
 mod duet;
 mod find;
+mod kinds;
 mod loaded;
 mod matrix;
 mod meaning;
+mod mix;
 mod overrides;
 mod parameters;
+mod parts;
 mod preparation;
 mod published;
 mod reach;
@@ -28,9 +31,10 @@ mod unused;
 
 use std::sync::Arc;
 
-use lab_language::{Files, LoadError, read_yaml};
+use lab_language::{Files, LoadError, WorkloadFile, read_yaml};
+use lab_workload::{LoadSpec, Population};
 
-use crate::model::{Cell, Study, Workload};
+use crate::model::{Cell, Study, StudyWorkload, Workload};
 pub use loaded::Loaded;
 use unused::Age;
 
@@ -129,13 +133,49 @@ impl Study {
     /// # Errors
     /// Values that make no sense in the workload; those of a plan's trials do.
     pub fn workload_with(&self, parameters: &Cell) -> Result<Arc<Workload>, LoadError> {
-        let mut values = self.cell_template.parameters.defaults.clone();
-        let known: Vec<String> = values.keys().cloned().collect();
-        let given = parameters.iter().filter(|(name, _)| known.contains(name));
-        values.extend(given.map(|(name, value)| (name.clone(), value.clone())));
-        if values == self.cell_template.parameters.defaults {
-            return Ok(Arc::clone(&self.workload));
-        }
-        lab_language::workload_with(&self.workload_file, &values, &self.workload).map(Arc::new)
+        with(&self.workload, &self.workload_file, parameters)
     }
+
+    /// The workloads of a load at speed 1: those of its populations, in their order, or that of all users
+    /// with these parameters. The first that has a probe alone sends one.
+    ///
+    /// # Errors
+    /// As [`Study::workload_with`].
+    pub fn workloads_with(
+        &self,
+        load: &LoadSpec,
+        parameters: &Cell,
+    ) -> Result<Vec<Arc<Workload>>, LoadError> {
+        if load.mix.is_empty() {
+            return Ok(vec![self.workload_with(parameters)?]);
+        }
+        let mut has_probe = false;
+        let populations = load.mix.iter().zip(&self.populations);
+        let one = |(population, of): (&Population, &StudyWorkload)| {
+            let mut workload = with(&of.workload, &of.file, &population.parameters)?;
+            if workload.probe.is_some() && std::mem::replace(&mut has_probe, true) {
+                Arc::make_mut(&mut workload).probe = None;
+            }
+            Ok(workload)
+        };
+        populations.map(one).collect()
+    }
+}
+
+/// A workload with these of its parameters.
+fn with(
+    own: &Arc<Workload>,
+    file: &WorkloadFile,
+    parameters: &Cell,
+) -> Result<Arc<Workload>, LoadError> {
+    let defaults = file.defaults();
+    let mut values = defaults.clone();
+    let given = parameters
+        .iter()
+        .filter(|(name, _)| defaults.contains_key(*name));
+    values.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+    if values == defaults {
+        return Ok(Arc::clone(own));
+    }
+    lab_language::workload_with(file, &values, own).map(Arc::new)
 }

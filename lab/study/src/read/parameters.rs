@@ -3,48 +3,92 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use lab_language::{CellError, Problem, Problems, WorkloadFile, unknown_name, workload_with};
+use lab_language::{
+    CellError, Problem, Problems, Setting, WorkloadFile, unknown_name, workload_with,
+};
 use lab_workload::{Each, LoadSpec};
 
 use super::settings::Settings;
-use crate::cell::{CellTemplate, ParametersTemplate};
-use crate::file::{At, Scalar, StudyFile};
-use crate::model::{Cell, Workload};
+use crate::cell::CellTemplate;
+use crate::file::{At, Scalar, StudyFile, Table};
+use crate::model::{Cell, StudyWorkload, Workload};
+use crate::parameters::ParametersTemplate;
 
-/// The parameters of the study; `None` when a problem was noted.
+/// The parameters that the study gives its own workload; `None` when a problem was noted. `others` are the
+/// workloads of its populations: what one of them has is no mistake.
 pub(super) fn template(
     file: &StudyFile,
+    workload: &WorkloadFile,
+    others: &[StudyWorkload],
+    settings: &mut Settings<'_>,
+) -> Option<ParametersTemplate> {
+    let defaults = workload.defaults();
+    let mut names = defaults.clone();
+    names.extend(others.iter().flat_map(|other| other.file.defaults()));
+    let all_known = known(&file.parameters, &names, settings);
+    let set = set(&file.parameters, &defaults, settings);
+    all_known?;
+    Some(ParametersTemplate {
+        set: set?,
+        defaults,
+    })
+}
+
+/// Those of a population: the study's for its workload, but for what it says itself.
+pub(super) fn of_population(
+    file: &StudyFile,
+    own: &Table<At<Scalar>>,
     workload: &WorkloadFile,
     settings: &mut Settings<'_>,
 ) -> Option<ParametersTemplate> {
     let defaults = workload.defaults();
-    let names: Vec<&str> = defaults.keys().map(String::as_str).collect();
-    let mut set = Some(Vec::new());
-    for (name, value) in file.parameters.iter() {
-        if !names.contains(&name.value.as_str()) {
-            let (message, help) = unknown_name("parameter", &name.value, &names);
-            let help = match names.is_empty() {
-                true => "the workload has none: it lists them under `parameters`".to_owned(),
-                false => help,
-            };
-            let problem = name.span.problem(message, "here");
-            settings.problems.push(Problem {
-                help: Some(help),
-                ..problem
-            });
-            set = None;
+    let all_known = known(own, &defaults, settings);
+    let of_study = set(&file.parameters, &defaults, settings);
+    let own = set(own, &defaults, settings);
+    all_known?;
+    let mut set = of_study?;
+    set.extend(own?);
+    Some(ParametersTemplate { defaults, set })
+}
+
+/// Notes names that no workload has.
+fn known(table: &Table<At<Scalar>>, names: &Cell, settings: &mut Settings<'_>) -> Option<()> {
+    let names: Vec<&str> = names.keys().map(String::as_str).collect();
+    let mut all = Some(());
+    for (name, _) in table.iter() {
+        if names.contains(&name.value.as_str()) {
             continue;
         }
-        let setting = settings.required(&format!("parameter {}", name.value), value);
-        match (&mut set, setting) {
-            (Some(list), Some(setting)) => list.push((name.value.clone(), setting)),
-            (list, _) => *list = None,
-        }
+        let (message, help) = unknown_name("parameter", &name.value, &names);
+        let help = match names.is_empty() {
+            true => "the workload has none: it lists them under `parameters`".to_owned(),
+            false => help,
+        };
+        let problem = name.span.problem(message, "here");
+        settings.problems.push(Problem {
+            help: Some(help),
+            ..problem
+        });
+        all = None;
     }
-    Some(ParametersTemplate {
-        defaults,
-        set: set?,
-    })
+    all
+}
+
+/// The settings of a table that a workload has.
+fn set(
+    table: &Table<At<Scalar>>,
+    defaults: &Cell,
+    settings: &mut Settings<'_>,
+) -> Option<Vec<(String, Setting)>> {
+    let of = table
+        .iter()
+        .filter(|(name, _)| defaults.contains_key(&name.value));
+    let each = of.map(|(name, value)| {
+        let setting = settings.required(&format!("parameter {}", name.value), value)?;
+        Some((name.value.clone(), setting))
+    });
+    // Each is looked at, whatever is wrong with the one before.
+    each.collect::<Vec<_>>().into_iter().collect()
 }
 
 /// Works out every cell, so that a plan finds nothing new. A setting is reported once.
@@ -52,17 +96,14 @@ pub(super) fn check_cells(
     file: &StudyFile,
     cells: &[Cell],
     template: &CellTemplate,
-    own: (&Arc<Workload>, &WorkloadFile),
+    (own, written, populations): (&Arc<Workload>, &WorkloadFile, &[StudyWorkload]),
     problems: &mut Problems,
 ) {
-    let mut workloads = Workloads {
-        file: own.1,
-        own: own.0,
-        known: vec![(
-            template.parameters.defaults.clone(),
-            Some(Arc::clone(own.0)),
-        )],
-    };
+    let mut workloads = Workloads::new(own, written);
+    let of_populations = populations.iter();
+    let mut of_populations: Vec<Workloads<'_>> = of_populations
+        .map(|one| Workloads::new(&one.workload, &one.file))
+        .collect();
     let mut reported = HashSet::new();
     let mut short = false;
     for cell in cells {
@@ -72,11 +113,19 @@ pub(super) fn check_cells(
         let parameters = template.parameters.parameters(cell);
         let workload = match &parameters {
             Ok(parameters) => workloads.of(parameters, problems),
-            Err(_) => Some(Arc::clone(own.0)),
+            Err(_) => Some(Arc::clone(own)),
         };
         let load = match &workload {
             Some(workload) => template.load.load(cell, workload.session.pace).map(|load| {
-                if let Some(problem) = no_rows(file, workload, &load.spec(1.0)).filter(|_| !short) {
+                let load = load.spec(1.0);
+                let mut all = vec![Arc::clone(workload)];
+                for (population, workloads) in load.mix.iter().zip(&mut of_populations) {
+                    all.extend(workloads.of(&population.parameters, problems));
+                }
+                let found = all
+                    .iter()
+                    .find_map(|workload| no_rows(file, workload, &load));
+                if let Some(problem) = found.filter(|_| !short) {
                     problems.push(problem);
                     short = true;
                 }
@@ -118,7 +167,15 @@ struct Workloads<'f> {
     known: Vec<(Cell, Option<Arc<Workload>>)>,
 }
 
-impl Workloads<'_> {
+impl<'f> Workloads<'f> {
+    fn new(own: &'f Arc<Workload>, file: &'f WorkloadFile) -> Self {
+        Self {
+            file,
+            own,
+            known: vec![(file.defaults(), Some(Arc::clone(own)))],
+        }
+    }
+
     /// The workload, or `None` where it makes no sense: noted for the first such parameters.
     fn of(&mut self, parameters: &Cell, problems: &mut Problems) -> Option<Arc<Workload>> {
         if let Some((_, known)) = self.known.iter().find(|(known, _)| known == parameters) {

@@ -12,18 +12,19 @@ use lab_language::{
 
 use super::loaded::Loaded;
 use super::parameters::check_cells;
+use super::parts::Parts;
 use super::settings::Settings;
 use super::system;
 use super::thresholds::{thresholds, with_error_rate};
 use super::{
-    checks, decides, demand, duet, find, matrix, meaning, overrides, parameters, published,
+    checks, decides, demand, duet, find, matrix, meaning, mix, overrides, parameters, published,
     secrets, unused,
 };
 use crate::cell::CellTemplate;
 use crate::file::{At, Scalar, StudyFile, SystemFile};
 use crate::model::{
     DEFAULT_DATES_FROM, Factor, MAX_TRIALS, Order, Published, REPEATS, SMALLEST_DIFFERENCE, Study,
-    Threshold, Workload,
+    StudyWorkload, Threshold, Workload,
 };
 
 /// The seed of a study that names none.
@@ -69,15 +70,14 @@ fn judged(
     let mut archived = vec![("study.yaml".to_owned(), bytes)];
     let mut problems = Problems::default();
     secrets::check(file.secrets.as_ref(), &root, &mut problems);
-    let workload = workload(path, &file.workload, files, &mut archived, &mut problems)?;
-    let given = workload.as_ref().map(|read| &read.workload.given);
-    given
-        .into_iter()
-        .flat_map(|given| given.secrets())
-        .for_each(|value| secrets.learn(value));
+    let workloads = workloads(path, &file, files, &mut archived, &mut problems)?;
+    for read in workloads.iter().flat_map(|workloads| &workloads.each) {
+        let given = &read.workload.given;
+        given.secrets().for_each(|value| secrets.learn(value));
+    }
     let published = published::published(path, &file, files, &mut archived, &mut problems);
-    let words = workload.as_ref().map(|read| read.words.clone());
-    let study = workload.and_then(|read| validate(&file, read, published, &mut problems));
+    let words = workloads.as_ref().map(Workloads::words);
+    let study = workloads.and_then(|read| validate(&file, &read, published, &mut problems));
     // A name that is mistyped where it is used is said there alone.
     if age == unused::Age::New && problems.is_empty() {
         unused::factors(&root, &file, &mut problems);
@@ -97,6 +97,66 @@ struct WorkloadRead {
     /// Of what it says.
     sha256: String,
     words: unused::Words,
+}
+
+/// All workloads of a study.
+struct Workloads {
+    /// The study's own first, each once.
+    each: Vec<WorkloadRead>,
+    /// Which of them each population does, in their order.
+    populations: Vec<usize>,
+}
+
+impl Workloads {
+    fn words(&self) -> unused::Words {
+        let words = self.each.iter().flat_map(|read| &read.words);
+        words.cloned().collect()
+    }
+
+    /// Of what all of them say.
+    fn sha256(&self) -> String {
+        let each = self.each.iter().map(|read| read.sha256.clone());
+        let all = each.reduce(|one, other| meaning::with(&one, &other));
+        all.unwrap_or_default()
+    }
+
+    fn of_populations(&self) -> Vec<StudyWorkload> {
+        let read = self.populations.iter().filter_map(|at| self.each.get(*at));
+        let each = read.map(|read| StudyWorkload {
+            workload: Arc::clone(&read.workload),
+            file: Arc::clone(&read.written),
+        });
+        each.collect()
+    }
+}
+
+/// The study's own workload and those of its populations. `None` where a file is missing, which is a
+/// problem of the study.
+fn workloads(
+    path: &str,
+    file: &StudyFile,
+    files: &dyn Files,
+    archived: &mut Vec<(String, Vec<u8>)>,
+    problems: &mut Problems,
+) -> Result<Option<Workloads>, LoadError> {
+    let mut names: Vec<String> = Vec::new();
+    let mut read = Vec::new();
+    let mut populations = Vec::new();
+    let of_populations = mix::workloads(file).map(|name| (name, true));
+    for (name, of_population) in std::iter::once((&file.workload, false)).chain(of_populations) {
+        let text = name.text();
+        let known = names.iter().position(|known| *known == text);
+        let at = known.unwrap_or(names.len());
+        if known.is_none() {
+            read.push(workload(path, name, files, archived, problems)?);
+            names.push(text);
+        }
+        if of_population {
+            populations.push(at);
+        }
+    }
+    let each: Option<Vec<WorkloadRead>> = read.into_iter().collect();
+    Ok(each.map(|each| Workloads { each, populations }))
 }
 
 /// The workload. A missing file is a problem of the study; a wrong one has problems of its own.
@@ -129,7 +189,11 @@ fn workload(
     let rows = workload.data.iter().map(|data| &data.sha256);
     let others = rows.chain(workload.files.iter().map(|file| &file.sha256));
     let sha256 = others.fold(sha256, |one, other| meaning::with(&one, other));
-    archived.push(("workload.yaml".to_owned(), bytes));
+    let name = match archived.len() {
+        1 => "workload.yaml".to_owned(),
+        number => format!("workload-{number}.yaml"),
+    };
+    archived.push((name, bytes));
     Ok(Some(WorkloadRead {
         workload: Arc::new(workload),
         written: Arc::new(written),
@@ -140,26 +204,24 @@ fn workload(
 
 fn validate(
     file: &StudyFile,
-    read: WorkloadRead,
+    read: &Workloads,
     published: Vec<Published>,
     problems: &mut Problems,
 ) -> Option<Study> {
-    let (workload, written, sha256) = (read.workload, read.written, read.sha256);
+    let own = read.each.first()?;
+    let (workload, written) = (Arc::clone(&own.workload), Arc::clone(&own.written));
+    let populations = read.of_populations();
     check_short_name("study", &file.study, problems);
+    mix::check_names(file, problems);
     let matrix = matrix::factors(file, problems);
-    let trials = number(
-        "trials",
-        file.trials.as_ref(),
-        1..=MAX_TRIALS as u64,
-        problems,
-    );
+    let most = MAX_TRIALS as u64;
+    let trials = number("trials", file.trials.as_ref(), 1..=most, problems);
     let repeats = number("repeats", file.repeats.as_ref(), 0..=10, problems);
     let seed = number("seed", file.seed.as_ref(), 0..=u64::MAX, problems);
     let order = order(file.order.as_ref(), problems);
     let dates_from = dates_from(file.dates_from.as_ref(), problems);
-    let stages = file.load.value.stages.as_ref();
-    let stages = stages.map_or(&[][..], |stages| &stages.value);
-    let thresholds = thresholds(&file.thresholds, &workload, stages, problems);
+    let parts = Parts::of(file, &workload, &populations);
+    let thresholds = thresholds(&file.thresholds, &parts, problems);
     let checks = checks::limits(&file.checks.clone().unwrap_or_default(), problems);
     let smallest_difference = smallest_difference(file.smallest_difference.as_ref(), problems);
     let decides = decides::decides(file, &workload, problems);
@@ -169,24 +231,18 @@ fn validate(
     let trials = trials.map_or(1, |n| n as u32);
     check_count(file, &matrix, trials, control, problems)?;
     let cells = matrix::cells(file, &matrix, problems)?;
-    let find = find::find(file, &workload, problems)?;
-    let cell_template = cell_template(file, &matrix, (&workload, &written), problems)?;
-    check_cells(
-        file,
-        &cells,
-        &cell_template,
-        (&workload, &written),
-        problems,
-    );
+    let find = find::find(file, &parts, problems)?;
+    let own = (&*workload, &*written, &populations[..]);
+    let cell_template = cell_template(file, &matrix, own, problems)?;
+    let all = (&workload, &*written, &populations[..]);
+    check_cells(file, &cells, &cell_template, all, problems);
     let duet = duet::duet(file, &cells, &cell_template, problems);
     Some(Study {
         name: file.study.text(),
         title: file.title.text(),
-        about: file
-            .about
-            .as_ref()
-            .map_or_else(String::new, |a| a.text().trim().to_owned()),
+        about: about(file),
         workload,
+        populations,
         matrix,
         cells,
         trials,
@@ -204,9 +260,14 @@ fn validate(
         raw_baseline,
         find,
         cell_template,
-        workload_sha256: sha256,
+        workload_sha256: read.sha256(),
         workload_file: written,
     })
+}
+
+fn about(file: &StudyFile) -> String {
+    let about = file.about.as_ref();
+    about.map_or_else(String::new, |about| about.text().trim().to_owned())
 }
 
 /// A search goes beyond what the system carries, so it is its own limits that are judged.
@@ -343,7 +404,7 @@ fn check_count(
 fn cell_template(
     file: &StudyFile,
     matrix: &[Factor],
-    (workload, written): (&Workload, &WorkloadFile),
+    (workload, written, populations): (&Workload, &WorkloadFile, &[StudyWorkload]),
     problems: &mut Problems,
 ) -> Option<CellTemplate> {
     let factors: Vec<String> = matrix.iter().map(|f| f.name.clone()).collect();
@@ -352,8 +413,8 @@ fn cell_template(
         known: &factors,
         problems,
     };
-    let load = demand::template(file, workload, &mut settings);
-    let parameters = parameters::template(file, written, &mut settings);
+    let load = demand::template(file, workload, populations, &mut settings);
+    let parameters = parameters::template(file, written, populations, &mut settings);
     Some(CellTemplate {
         system: system?,
         load: load?,

@@ -10,6 +10,7 @@ use crate::model::{Aggregate, Comparison, Metric, Threshold};
 pub(super) struct Narrowed {
     pub(super) step: Option<String>,
     pub(super) stage: Option<String>,
+    pub(super) population: Option<String>,
 }
 
 /// One threshold of `metric`: `p(95) < 300ms`, `rate < 0.1%`.
@@ -47,6 +48,7 @@ pub(super) fn threshold(
         metric,
         step: narrowed.step,
         stage: narrowed.stage,
+        population: narrowed.population,
         aggregate,
         comparison,
         limit,

@@ -3,21 +3,20 @@
 
 use lab_language::{Problems, TextError, unknown_name};
 
-use super::stages::name_of;
+use super::parts::Parts;
 use super::threshold::{Narrowed, threshold};
-use crate::file::{At, Scalar, StageFile, Table};
-use crate::model::{Metric, Threshold, Workload};
+use crate::file::{At, Scalar, Table};
+use crate::model::{Metric, Threshold};
 
 /// The thresholds of a table; what is wrong with one is noted, and it is left out.
 pub(super) fn thresholds(
     table: &Table<Vec<At<Scalar>>>,
-    workload: &Workload,
-    stages: &[At<StageFile>],
+    parts: &Parts,
     problems: &mut Problems,
 ) -> Vec<Threshold> {
     let mut parsed = Vec::new();
     for (key, list) in table.iter() {
-        let Some((metric, narrowed)) = threshold_key(key, workload, stages, problems) else {
+        let Some((metric, narrowed)) = threshold_key(key, parts, problems) else {
             continue;
         };
         for at in list {
@@ -37,7 +36,8 @@ pub(super) fn with_error_rate(
     implied: Threshold,
 ) -> Vec<Threshold> {
     let sets = |one: &Threshold| {
-        one.metric == Metric::ErrorRate && one.step.is_none() && one.stage.is_none()
+        let narrowed = [&one.step, &one.stage, &one.population];
+        one.metric == Metric::ErrorRate && narrowed.iter().all(|name| name.is_none())
     };
     if !thresholds.iter().any(sets) {
         thresholds.push(implied);
@@ -45,11 +45,11 @@ pub(super) fn with_error_rate(
     thresholds
 }
 
-/// `response_time`, `response_time{step:Open one event}`, or `response_time{stage:spike}`.
+/// `response_time`, `response_time{step:Open one event}`, `response_time{stage:spike}`, or
+/// `response_time{population:readers}`.
 fn threshold_key(
     key: &At<String>,
-    workload: &Workload,
-    stages: &[At<StageFile>],
+    parts: &Parts,
     problems: &mut Problems,
 ) -> Option<(Metric, Narrowed)> {
     const METRICS: &[&str] = &[
@@ -80,7 +80,7 @@ fn threshold_key(
             return None;
         }
     };
-    let narrowed = narrowed(&key.value, metric, rest, (workload, stages));
+    let narrowed = narrowed(&key.value, metric, rest, parts);
     let noted = |error: TextError| {
         problems.push(key.span.text_problem("threshold", &key.value, &error));
     };
@@ -88,12 +88,12 @@ fn threshold_key(
     Some((metric, narrowed))
 }
 
-/// The step or the stage that a threshold is narrowed to by what stands behind `{`, if it is.
+/// The step, the stage, or the population that a threshold is narrowed to by what stands behind `{`, if it is.
 fn narrowed(
     key: &str,
     metric: Metric,
     rest: Option<&str>,
-    (workload, stages): (&Workload, &[At<StageFile>]),
+    parts: &Parts,
 ) -> Result<Narrowed, TextError> {
     let of_events = matches!(metric, Metric::FirstEvent | Metric::BetweenEvents);
     let wrong = |message: &str, help: &str| {
@@ -112,7 +112,7 @@ fn narrowed(
     let inside = rest.strip_suffix('}').map(str::trim);
     let stage = inside.and_then(|inside| inside.strip_prefix("stage:"));
     if let Some(name) = stage.filter(|_| !of_events) {
-        return steady_stage(key, name.trim(), stages);
+        return steady_stage(key, name.trim(), &parts.stages);
     }
     if metric == Metric::Resends {
         return wrong(
@@ -120,43 +120,64 @@ fn narrowed(
             "write `resends`",
         );
     }
+    let population = inside.and_then(|inside| inside.strip_prefix("population:"));
+    if let Some(name) = population.filter(|_| !of_events && metric != Metric::Resends) {
+        return known_population(key, name.trim(), &parts.populations);
+    }
     let Some(name) = inside.and_then(|inside| inside.strip_prefix("step:")) else {
         return wrong(
-            "only a step or a stage can narrow a threshold",
-            "write `response_time{step:Log in}` or `response_time{stage:spike}`",
+            "only a step, a stage, or a population can narrow a threshold",
+            "write `response_time{step:Log in}`, `response_time{stage:spike}`, or \
+             `response_time{population:readers}`",
         );
     };
     let name = name.trim();
     let at = key.find(name).unwrap_or(0);
     let at = at..at + name.len();
-    let steps = &workload.session.steps;
-    let Some(step) = steps.iter().find(|step| step.name == name) else {
-        let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+    let Some((_, listens)) = parts.steps.iter().find(|(step, _)| step == name) else {
+        let names: Vec<&str> = parts.steps.iter().map(|(step, _)| step.as_str()).collect();
         let (message, help) = unknown_name("step", name, &names);
         return Err(TextError::new(message, at).help(help));
     };
-    if of_events && step.requests.iter().all(|one| one.events.is_none()) {
+    if of_events && !listens {
         let error = TextError::new("this step doesn't listen for events", at);
         return Err(error.help("a request listens that says `events`"));
     }
     Ok(Narrowed {
         step: Some(name.to_owned()),
-        stage: None,
+        ..Narrowed::default()
     })
 }
 
-/// The stage of that name, which keeps its level.
-fn steady_stage(key: &str, name: &str, stages: &[At<StageFile>]) -> Result<Narrowed, TextError> {
-    let named = |(number, stage): (usize, &At<StageFile>)| {
-        (name_of(number, &stage.value), stage.value.ramps.is_some())
+fn known_population(key: &str, name: &str, known: &[String]) -> Result<Narrowed, TextError> {
+    if known.iter().any(|known| known == name) {
+        return Ok(Narrowed {
+            population: Some(name.to_owned()),
+            ..Narrowed::default()
+        });
+    }
+    let (message, help) = match known.is_empty() {
+        true => (
+            "the load has no populations".to_owned(),
+            "write `load: { users: 100, mix: [{ population: readers, share: 1 }] }`".to_owned(),
+        ),
+        false => {
+            let names: Vec<&str> = known.iter().map(String::as_str).collect();
+            unknown_name("population", name, &names)
+        }
     };
-    let named: Vec<(String, bool)> = (1..).zip(stages).map(named).collect();
+    let at = key.find(name).unwrap_or(0);
+    Err(TextError::new(message, at..at + name.len()).help(help))
+}
+
+/// The stage of that name, which keeps its level.
+fn steady_stage(key: &str, name: &str, named: &[(String, bool)]) -> Result<Narrowed, TextError> {
     let found = named.iter().find(|(other, _)| other == name);
     let (message, help) = match found {
         Some((_, false)) => {
             return Ok(Narrowed {
-                step: None,
                 stage: Some(name.to_owned()),
+                ..Narrowed::default()
             });
         }
         Some((_, true)) => (

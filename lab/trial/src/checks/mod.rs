@@ -67,8 +67,9 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
         checks.extend(waits::little(facts));
     }
     // What follows from a fixed number of users says nothing where sessions come on their own, or users
-    // come and go.
-    if kind == LoadKind::Users && facts.planned.load.stages.is_empty() {
+    // come and go; and those of several populations ask different things of the server.
+    let load = &facts.planned.load;
+    if kind == LoadKind::Users && load.stages.is_empty() && load.mix.is_empty() {
         checks.extend(waits::bound(facts));
     }
     let [lateness, rest @ ..] = health.checks;

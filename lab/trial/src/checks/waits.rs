@@ -83,6 +83,10 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
             "users come and go by stages, and the time of what they leave undone is not counted";
         return Some(not_judged(name, evidence));
     }
+    if !facts.planned.load.mix.is_empty() {
+        let evidence = "users of several populations have no cycle in common";
+        return Some(not_judged(name, evidence));
+    }
     let hold = &facts.sums.hold;
     let counted = hold.users.mean()?;
     let thinking = facts.predicted.iter().filter_map(|(step, predicted)| {

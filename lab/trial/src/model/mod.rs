@@ -10,8 +10,8 @@ pub use figures::{Counters, ErrorCounts, ErrorExamples};
 pub use transfer::Transfer;
 pub use trial::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Figure, Generator, Lateness, Point,
-    ProbeCounts, Sample, Series, SlowRequest, StageAnalysis, StagePlan, StepAnalysis,
-    ThresholdResult, Times, TrialAnalysis, Verdict,
+    PopulationAnalysis, PopulationPlan, ProbeCounts, Sample, Series, SlowRequest, StageAnalysis,
+    StagePlan, StepAnalysis, ThresholdResult, Times, TrialAnalysis, Verdict,
 };
 
 pub(crate) use trial::DELIVERED;

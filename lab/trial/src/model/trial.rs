@@ -110,6 +110,9 @@ pub struct TrialAnalysis {
     pub service_ms: Times,
     /// Steps, in session order, each name once.
     pub steps: Vec<StepAnalysis>,
+    /// The populations of the load, in order; empty where all users do the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub populations: Vec<PopulationAnalysis>,
     /// The stages of the load, in order; empty where it stays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageAnalysis>,
@@ -187,6 +190,43 @@ pub struct Arrivals {
     pub waiting_max: u64,
     /// Turned away because too many waited already; in the whole trial.
     pub dropped: u64,
+}
+
+/// What a population was to be.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PopulationPlan {
+    /// Its name.
+    pub name: String,
+    /// Short name of what its users do.
+    pub workload: String,
+    /// Its users; where its sessions arrive, their connections.
+    pub users: u32,
+    /// Where its sessions arrive: their rate at full load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals_per_s: Option<f64>,
+}
+
+/// What one population of a trial sent. Counts are of the whole trial, all else is of the hold after its
+/// warm-up.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PopulationAnalysis {
+    /// What it was to be.
+    #[serde(flatten)]
+    pub plan: PopulationPlan,
+    /// Answered requests that met their `expect`.
+    pub transactions: u64,
+    /// Failed requests.
+    pub errors: u64,
+    /// Steps skipped because a list was empty.
+    pub skipped: u64,
+    /// Transactions per second.
+    pub throughput_per_s: Option<f64>,
+    /// Answered requests per second, failed ones included.
+    pub delivered_per_s: Option<f64>,
+    /// What the plan offers; `None` where the workload neither waits nor paces, or answers decide.
+    pub offered_per_s: Option<f64>,
+    /// From the planned send where there is a plan, else from the actual send.
+    pub response_ms: Times,
 }
 
 /// What a stage was to be.
@@ -328,6 +368,9 @@ pub struct ThresholdResult {
     pub metric: Metric,
     /// `None` = all steps.
     pub step: Option<String>,
+    /// The population that it is about, if it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub population: Option<String>,
     /// The stage of the load that it is about, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,

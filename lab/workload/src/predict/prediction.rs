@@ -25,6 +25,26 @@ pub struct Prediction {
     /// In their order, where the load has stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StagePrediction>,
+    /// In their order, where the load has populations; their steps are all among `steps`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub populations: Vec<PopulationPrediction>,
+}
+
+/// The part of one population.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PopulationPrediction {
+    /// Its name.
+    pub name: String,
+    /// As of [`Prediction`].
+    pub transactions: f64,
+    /// As of [`Prediction`].
+    pub offered_per_s: f64,
+    /// As of [`Prediction`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// As of [`Prediction`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Range>,
 }
 
 /// The part of one stage.

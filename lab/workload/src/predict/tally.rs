@@ -203,6 +203,7 @@ impl<'a> Tally<'a> {
                 .map(step)
                 .collect(),
             stages: self.stages.iter().map(stage).collect(),
+            populations: Vec::new(),
         };
         (prediction, counts)
     }

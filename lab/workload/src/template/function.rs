@@ -189,10 +189,7 @@ pub(crate) fn call_numbers(
         Call::Take | Call::Pick => return Err("it takes the name of a list".into()),
         Call::Profile | Call::Env | Call::Secret => return Err("it takes a text".into()),
         Call::Neighbour => {
-            let ring = i64::from(scope.users());
-            return Ok(Outcome::Number(
-                (i64::from(scope.index()) + number(0).rem_euclid(ring)) % ring,
-            ));
+            return Ok(Outcome::Number(scope.neighbour(number(0))));
         }
         Call::IntIn => {
             return random_between(scope.choice(), number(0), number(1)).map(Outcome::Number);

@@ -1,0 +1,49 @@
+//! The populations of a mix as the workers of one program share them.
+
+use std::sync::Arc;
+
+use crate::drive::Drive;
+use crate::load::SharedPool;
+use crate::mix::Mix;
+use crate::script::Script;
+
+/// A population as each worker has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Crowd {
+    pub(crate) drive: Arc<Drive>,
+    pub(crate) script: Arc<Script>,
+    /// Of all workers in this program.
+    pub(crate) pool: SharedPool,
+    /// Its place among the populations.
+    pub(crate) place: usize,
+    /// Place of its session's first step among those of all populations, likewise of its setup's.
+    pub(crate) first_step: usize,
+    pub(crate) first_setup: usize,
+}
+
+/// The populations of a mix.
+pub(crate) fn crowds(mix: &Mix) -> Vec<Crowd> {
+    let (mut first_step, mut first_setup) = (0, 0);
+    let crowd = |(place, drive): (usize, &Arc<Drive>)| {
+        let script = Script::new(&drive.workload);
+        let steps = (script.session.len(), script.setup.len());
+        let crowd = Crowd {
+            drive: Arc::clone(drive),
+            script: Arc::new(script),
+            pool: pool(drive),
+            place,
+            first_step,
+            first_setup,
+        };
+        first_step += steps.0;
+        first_setup += steps.1;
+        crowd
+    };
+    mix.shared().enumerate().map(crowd).collect()
+}
+
+/// Where the sessions of this program's workers wait for a connection: its part of those that may.
+fn pool(drive: &Drive) -> SharedPool {
+    let most = drive.part.share(drive.limits.max_waiting);
+    SharedPool::new(drive.workers(), most as usize)
+}

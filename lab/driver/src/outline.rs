@@ -1,0 +1,53 @@
+//! The names of all steps that are driven, for who tells what became of them. It knows no requests.
+
+use std::sync::Arc;
+
+use lab_workload::{Given, Step, step_of};
+
+use crate::mix::Mix;
+
+/// The steps of all populations, as windows and barriers have them: population after population.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outline {
+    /// Names of the setups' steps.
+    pub(crate) setup: Vec<String>,
+    /// Names of the sessions' steps.
+    pub(crate) session: Vec<String>,
+    /// Whether one of them sends a probe.
+    pub(crate) probe: bool,
+    /// What is shown nowhere.
+    pub(crate) given: Vec<Arc<Given>>,
+}
+
+impl Outline {
+    pub(crate) fn of(mix: &Mix) -> Self {
+        let mut outline = Self::default();
+        for drive in mix.drives() {
+            let workload = &drive.workload;
+            let name = |step: &Step| step_of(&drive.population, &step.name);
+            outline.setup.extend(workload.setup.iter().map(name));
+            outline
+                .session
+                .extend(workload.session.steps.iter().map(name));
+            outline.probe |= workload.probe.is_some();
+            outline.given.push(Arc::clone(&workload.given));
+        }
+        outline
+    }
+
+    /// Steps in a window: those of the sessions, then the probe.
+    pub(crate) fn recorded_steps(&self) -> usize {
+        self.session.len() + usize::from(self.probe)
+    }
+
+    /// Name of a step of a window.
+    pub(crate) fn recorded_name(&self, step: usize) -> &str {
+        self.session.get(step).map_or("probe", String::as_str)
+    }
+
+    /// A text without what is secret.
+    pub(crate) fn mask(&self, text: &str) -> String {
+        let given = self.given.iter();
+        given.fold(text.to_owned(), |text, given| given.mask(&text))
+    }
+}

@@ -1,0 +1,42 @@
+//! Sessions that arrive, as written.
+
+use lab_language::{At, Container, Count, Decode, Fields, Problems, Rate, Scalar, node::Node};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Sessions that arrive at a rate.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct ArrivalFile {
+    /// Sessions per time at full load: `1000/s`, `60/min`, `"{{ rate }}/s"`; with `stages`, they say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Rate>")]
+    pub(crate) rate: Option<At<Scalar>>,
+    /// `poisson` (independent of each other, unless said) or `constant` (evenly apart).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) spacing: Option<At<Scalar>>,
+    /// Sessions that may be under way at once, each as a user of its own with a connection of its
+    /// own; 1000 unless said. One that finds all taken waits, and its first response time counts
+    /// from its arrival.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) connections: Option<At<Scalar>>,
+}
+
+impl Container for ArrivalFile {}
+
+impl Decode for ArrivalFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "an arrival", problems)?;
+        let rate = fields.optional("rate", problems);
+        let spacing = fields.optional("spacing", problems);
+        let connections = fields.optional("connections", problems);
+        fields.finish(problems);
+        Some(Self {
+            rate,
+            spacing,
+            connections,
+        })
+    }
+}

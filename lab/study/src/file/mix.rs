@@ -1,0 +1,68 @@
+//! The populations of a load as written.
+
+use lab_language::{At, Container, Count, Decode, Fields, Problems, Scalar, Table, node::Node};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::arrival::ArrivalFile;
+
+/// Users of one kind beside those of others. Its share of the load's users, rate, or stages is `share`;
+/// or it has a load of its own, `users` or `arrival`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct PopulationFile {
+    /// Its name in reports, before the names of its steps, and in thresholds such as
+    /// `response_time{population:readers}`: lower-case letters, digits, and hyphens. All that its users
+    /// draw comes from this name and the study's seed, whoever else is there.
+    #[schemars(with = "String", regex(pattern = "^[a-z0-9][a-z0-9-]*$"))]
+    pub(crate) population: At<Scalar>,
+    /// What its users do, named as the study's `workload` is; that one unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) workload: Option<At<Scalar>>,
+    /// Its part of the load in relation to the other shares, 1 to 10,000: 80 beside 20, or 4 beside 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) share: Option<At<Scalar>>,
+    /// Its virtual users, 1 to 1,000,000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) users: Option<At<Scalar>>,
+    /// Its sessions arrive at a rate of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<ArrivalFile>")]
+    pub(crate) arrival: Option<At<ArrivalFile>>,
+    /// Values for the parameters of its workload, in the place of those of the study.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default, with = "Table<Scalar>")]
+    pub(crate) parameters: Table<At<Scalar>>,
+}
+
+impl Container for PopulationFile {}
+
+impl Decode for PopulationFile {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let mut fields = Fields::of(node, "a population", problems)?;
+        let population = fields.required("population", problems);
+        let workload = fields.optional("workload", problems);
+        let share = fields.optional("share", problems);
+        let users = fields.optional("users", problems);
+        let arrival = fields.optional("arrival", problems);
+        let parameters = fields.optional("parameters", problems);
+        let loads = fields.named(&["share", "users", "arrival"]);
+        fields.finish(problems);
+        if let [_, second, ..] = loads.as_slice() {
+            let message =
+                "a population has a `share` of the load, or `users`, or an `arrival` of its own";
+            problems.push(second.problem(message, "the second one"));
+        }
+        Some(Self {
+            population: population?,
+            workload,
+            share,
+            users,
+            arrival,
+            parameters: parameters.unwrap_or_default(),
+        })
+    }
+}

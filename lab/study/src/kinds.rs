@@ -1,0 +1,120 @@
+//! What makes sessions begin as a study has it, and what that comes to in one cell.
+
+use lab_language::{CellError, Optional, Setting, TextError, units};
+use lab_workload::{LoadKind, Population, Spacing, Stage};
+
+use crate::extent::USERS;
+use crate::model::Cell;
+use crate::stages::{self, Level, StageTemplate};
+
+/// Sessions under way at once, unless a study says otherwise.
+const CONNECTIONS: u32 = 1000;
+/// Most sessions of a sequence.
+const SESSIONS: std::ops::RangeInclusive<u64> = 1..=10_000_000;
+/// What makes sessions begin, still with references to factors.
+#[derive(Debug, Clone)]
+pub(crate) enum KindTemplate {
+    Users(Setting),
+    Arrival(Box<ArrivalTemplate>),
+    Sequence(Setting),
+    /// Users or arrivals that change with time.
+    Stages {
+        of: Level,
+        stages: Vec<StageTemplate>,
+        arrival: Option<Box<ArrivalTemplate>>,
+    },
+    /// Users whose number a search chooses, with the fewest that it tries.
+    Searched(u32),
+}
+
+/// What makes sessions begin in one cell, at speed 1.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Kind {
+    pub(crate) kind: LoadKind,
+    pub(crate) users: u32,
+    pub(crate) stages: Vec<Stage>,
+    pub(crate) mix: Vec<Population>,
+}
+
+impl Kind {
+    fn of(kind: LoadKind, users: u32) -> Self {
+        Self {
+            kind,
+            users,
+            ..Self::default()
+        }
+    }
+}
+
+/// Sessions that arrive, still with references to factors.
+#[derive(Debug, Clone)]
+pub(crate) struct ArrivalTemplate {
+    /// With stages none: they say it.
+    pub(crate) rate: Option<Setting>,
+    pub(crate) spacing: Option<Setting>,
+    pub(crate) connections: Option<Setting>,
+}
+
+impl KindTemplate {
+    pub(crate) fn kind(&self, cell: &Cell) -> Result<Kind, CellError> {
+        let users = |text: &str| units::whole_number(text, USERS);
+        Ok(match self {
+            Self::Users(setting) => {
+                let users = setting.value(cell, users)? as u32;
+                Kind::of(LoadKind::Users, users)
+            }
+            Self::Searched(users) => Kind::of(LoadKind::Users, *users),
+            Self::Stages {
+                of,
+                stages,
+                arrival,
+            } => {
+                let (stages, most) = stages::stages(*of, stages, cell)?;
+                let kind = match of {
+                    Level::Users => Kind::of(LoadKind::Users, most as u32),
+                    Level::Rate => arrivals(most, arrival.as_deref(), cell)?,
+                };
+                Kind { stages, ..kind }
+            }
+            Self::Arrival(arrival) => {
+                let rate_per_s = arrival.rate.value(cell, units::rate)?;
+                arrivals(rate_per_s.unwrap_or_default(), Some(arrival), cell)?
+            }
+            Self::Sequence(sessions) => {
+                let count = |text: &str| units::whole_number(text, SESSIONS);
+                let sessions = sessions.value(cell, count)? as u32;
+                Kind::of(LoadKind::Sequence { sessions }, 1)
+            }
+        })
+    }
+}
+
+/// Sessions that arrive at this rate, and their connections.
+fn arrivals(
+    rate_per_s: f64,
+    template: Option<&ArrivalTemplate>,
+    cell: &Cell,
+) -> Result<Kind, CellError> {
+    let (mut spacing, mut connections) = (None, None);
+    if let Some(arrival) = template {
+        spacing = arrival.spacing.value(cell, spacing_named)?;
+        let count = |text: &str| units::whole_number(text, USERS);
+        connections = arrival.connections.value(cell, count)?;
+    }
+    let kind = LoadKind::Arrival {
+        rate_per_s,
+        spacing: spacing.unwrap_or_default(),
+    };
+    Ok(Kind::of(
+        kind,
+        connections.map_or(CONNECTIONS, |n| n as u32),
+    ))
+}
+
+fn spacing_named(text: &str) -> Result<Spacing, TextError> {
+    const NAMES: [(&str, Spacing); 2] = [
+        ("poisson", Spacing::Poisson),
+        ("constant", Spacing::Constant),
+    ];
+    units::one_named("spacing", text, &NAMES)
+}

@@ -1,0 +1,48 @@
+//! What a threshold may be about: steps, stages, and populations of a study, by their names.
+
+use lab_workload::{Step, step_of};
+
+use super::stages::name_of;
+use crate::file::StudyFile;
+use crate::model::{StudyWorkload, Workload};
+
+/// The names of a study's parts.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    /// Steps, with whether they listen for events; of populations, with theirs before them.
+    pub(super) steps: Vec<(String, bool)>,
+    /// Stages, with whether they change their level.
+    pub(super) stages: Vec<(String, bool)>,
+    pub(super) populations: Vec<String>,
+}
+
+impl Parts {
+    pub(super) fn of(file: &StudyFile, own: &Workload, populations: &[StudyWorkload]) -> Self {
+        let load = &file.load.value;
+        let stages = load.stages.iter().flat_map(|stages| &stages.value);
+        let stage = |(number, stage): (usize, &crate::file::At<crate::file::StageFile>)| {
+            (name_of(number, &stage.value), stage.value.ramps.is_some())
+        };
+        let mix = load.mix.iter().flat_map(|mix| &mix.value);
+        let names: Vec<String> = mix.map(|one| one.value.population.text()).collect();
+        let mut all = Vec::new();
+        for (name, of) in names.iter().zip(populations) {
+            all.extend(steps(name, &of.workload));
+        }
+        if names.is_empty() {
+            all.extend(steps("", own));
+        }
+        Self {
+            steps: all,
+            stages: (1..).zip(stages).map(stage).collect(),
+            populations: names,
+        }
+    }
+}
+
+fn steps(population: &str, workload: &Workload) -> Vec<(String, bool)> {
+    let listens = |step: &Step| step.requests.iter().any(|one| one.events.is_some());
+    let steps = workload.session.steps.iter();
+    let steps = steps.map(|step| (step_of(population, &step.name), listens(step)));
+    steps.collect()
+}

@@ -1,0 +1,95 @@
+//! What several populations come to together.
+
+use crate::load::{LoadSpec, Population};
+use crate::mix::seed_of;
+use crate::model::Workload;
+
+use super::predict;
+use super::prediction::{Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction};
+
+/// As [`predict`], of a load with populations; `workloads` are theirs, in their order. `None` where one of
+/// them neither waits nor paces.
+#[must_use]
+pub fn predict_mix(
+    workloads: &[&Workload],
+    seed: u64,
+    block: u32,
+    load: &LoadSpec,
+    budget: u64,
+) -> Option<Prediction> {
+    let each = budget / load.mix.len().max(1) as u64;
+    let parts = load
+        .mix
+        .iter()
+        .zip(workloads)
+        .map(|(population, workload)| {
+            let seed = seed_of(seed, &population.name);
+            let of = predict(workload, seed, block, &load.of(population), each)?;
+            Some((population, of))
+        });
+    let parts = parts.collect::<Option<Vec<_>>>()?;
+    parts.into_iter().map(named).reduce(together)
+}
+
+/// A population's prediction as one of several.
+fn named((population, mut of): (&Population, Prediction)) -> Prediction {
+    of.populations = vec![PopulationPrediction {
+        name: population.name.clone(),
+        transactions: of.transactions,
+        offered_per_s: of.offered_per_s,
+        arrivals: of.arrivals,
+        range: of.range,
+    }];
+    for step in &mut of.steps {
+        step.name = population.step(&step.name);
+    }
+    of
+}
+
+fn together(mut sum: Prediction, other: Prediction) -> Prediction {
+    // Where answers decide of one alone, the others' numbers are both fewest and most.
+    sum.range = match (sum.range, other.range) {
+        (None, None) => None,
+        _ => {
+            let (mut range, more) = (range(&sum), range(&other));
+            range.trial.add(more.trial);
+            range.hold.add(more.hold);
+            Some(range)
+        }
+    };
+    sum.transactions += other.transactions;
+    sum.hold_transactions += other.hold_transactions;
+    sum.offered_per_s += other.offered_per_s;
+    sum.exact &= other.exact;
+    sum.arrivals = match (sum.arrivals, other.arrivals) {
+        (Some(one), Some(other)) => Some(Arrivals {
+            trial: one.trial + other.trial,
+            hold: one.hold + other.hold,
+        }),
+        (one, other) => one.or(other),
+    };
+    sum.steps.extend(other.steps);
+    sum.populations.extend(other.populations);
+    sum.stages = sum_of_stages(&sum.stages, &other.stages);
+    sum
+}
+
+fn range(of: &Prediction) -> Range {
+    let exactly = |count| Span {
+        low: count,
+        high: count,
+    };
+    of.range.unwrap_or(Range {
+        trial: exactly(of.transactions),
+        hold: exactly(of.hold_transactions),
+    })
+}
+
+/// Of loads that all have the same stages, or none.
+fn sum_of_stages(one: &[StagePrediction], other: &[StagePrediction]) -> Vec<StagePrediction> {
+    let sum = |(one, other): (&StagePrediction, &StagePrediction)| StagePrediction {
+        transactions: one.transactions + other.transactions,
+        arrivals: one.arrivals + other.arrivals,
+    };
+    one.iter().zip(other).map(sum).collect()
+}

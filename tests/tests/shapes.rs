@@ -1,0 +1,189 @@
+//! Loads of stages and of several populations as whole runs: over generators in processes of their own,
+//! interrupted and resumed, searched.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use plimsoll_tests::{program, wait_until};
+use serde_json::Value;
+
+const DEADLINE: Duration = Duration::from_secs(240);
+
+/// Two workloads for the server that comes along, whose users are told apart by their paths.
+const READ: &str = "workload: read\nuser: { name: \"user{{ pad(index, 5) }}\" }\nsession:\n  steps:\n    \
+                    - { step: Look, wait: 20ms..60ms, request: GET /, expect: [200, 302, 401, 404] }\n";
+const WRITE: &str = "workload: write\nuser: { name: \"user{{ pad(index, 5) }}\" }\nsession:\n  steps:\n    \
+                     - { step: Knock, wait: 50ms..90ms, request: POST /, expect: [100..499] }\n";
+
+/// A folder with a study of this load.
+fn study(folder: &Path, load: &str) {
+    let study = format!(
+        "study: shapes\ntitle: Shapes\nworkload: read.workload.yaml\nsystem: {{ groupware: {{}} }}\n\
+         trials: 2\nrepeats: 0\n{load}\n"
+    );
+    let files = [
+        ("shapes.study.yaml", study.as_str()),
+        ("read.workload.yaml", READ),
+        ("write.workload.yaml", WRITE),
+    ];
+    for (name, text) in files {
+        fs::write(folder.join(name), text).expect("written");
+    }
+}
+
+fn command(folder: &Path) -> Command {
+    let mut command = Command::new(program());
+    command
+        .arg("run")
+        .arg(folder.join("shapes.study.yaml"))
+        .arg("--out")
+        .arg(folder.join("run"))
+        .env("PLIMSOLL_PATIENCE", "0")
+        .stdin(Stdio::null());
+    command
+}
+
+fn result(folder: &Path) -> Value {
+    let text = fs::read_to_string(folder.join("run/result.json")).expect("result.json");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs it, interrupts it after its first trial, and resumes it.
+fn interrupted_and_resumed(folder: &Path) -> Value {
+    let mut child = command(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program runs");
+    let first_trial = folder.join("run/trials/001/trial.json");
+    wait_until(DEADLINE, "the first trial is archived", || {
+        first_trial.exists()
+    });
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(105));
+    let written = || {
+        fs::metadata(&first_trial)
+            .and_then(|file| file.modified())
+            .expect("a time")
+    };
+    let kept = written();
+    let output = command(folder).arg("--resume").output().expect("it runs");
+    assert_eq!(kept, written(), "the finished trial was not run again");
+    let result = result(folder);
+    assert_eq!(
+        result["trials"].as_array().map(Vec::len),
+        Some(2),
+        "{}",
+        said(&output)
+    );
+    result
+}
+
+#[test]
+fn stages_over_generators_are_resumed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    study(
+        folder.path(),
+        "load: { generators: 2, stages: [{ users: 4, for: 1s }, { stage: high, users: 9, for: 1s }, \
+         { users: 0, over: 1s }] }",
+    );
+    let result = interrupted_and_resumed(folder.path());
+    for trial in result["trials"].as_array().expect("trials") {
+        let stages = trial["stages"].as_array().expect("stages");
+        let names: Vec<&str> = stages
+            .iter()
+            .filter_map(|one| one["name"].as_str())
+            .collect();
+        assert_eq!(names, ["1", "high", "3"]);
+        let users = |at: usize| stages[at]["users"].as_f64().expect("a number");
+        assert!(users(0) <= 4.0 && users(1) <= 9.0, "{trial}");
+        let of_all: u64 = stages
+            .iter()
+            .filter_map(|one| one["transactions"].as_u64())
+            .sum();
+        assert_eq!(Some(of_all), trial["transactions"].as_u64());
+        assert!(of_all > 0 && trial["errors"] == 0, "{trial}");
+    }
+}
+
+#[test]
+fn populations_over_generators_are_resumed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    study(
+        folder.path(),
+        "load: { generators: 2, users: 8, hold: 2s, mix: [{ population: readers, share: 3 }, \
+         { population: writers, workload: write.workload.yaml, share: 1 }] }\n\
+         thresholds: { throughput{population:writers}: [\"rate > 0.1/s\"] }",
+    );
+    let result = interrupted_and_resumed(folder.path());
+    for trial in result["trials"].as_array().expect("trials") {
+        let populations = trial["populations"].as_array().expect("populations");
+        let told = |at: usize| {
+            (
+                populations[at]["name"].clone(),
+                populations[at]["users"].clone(),
+            )
+        };
+        assert_eq!(told(0), ("readers".into(), 6.into()));
+        assert_eq!(told(1), ("writers".into(), 2.into()));
+        let sent: Vec<u64> = populations
+            .iter()
+            .filter_map(|one| one["transactions"].as_u64())
+            .collect();
+        assert!(sent.iter().all(|sent| *sent > 0), "{trial}");
+        assert_eq!(
+            Some(sent.iter().sum::<u64>()),
+            trial["transactions"].as_u64()
+        );
+        let steps = trial["steps"].as_array().expect("steps");
+        let names: Vec<&str> = steps
+            .iter()
+            .filter_map(|step| step["name"].as_str())
+            .collect();
+        assert_eq!(names, ["readers/Look", "writers/Knock"]);
+        let thresholds = trial["thresholds"].as_array().expect("thresholds");
+        assert!(
+            thresholds.iter().any(|one| one["population"] == "writers"),
+            "{trial}"
+        );
+    }
+}
+
+#[test]
+fn a_search_keeps_the_shares_of_populations() {
+    let folder = tempfile::tempdir().expect("a folder");
+    study(
+        folder.path(),
+        "load: { hold: 500ms, mix: [{ population: readers, share: 3 }, { population: writers, \
+         workload: write.workload.yaml, share: 1 }] }\n\
+         find: { users: { min: 4, max: 16 }, trials: 1, resolution: 50%, subject_to: { error_rate: \
+         [\"rate <= 100%\"] } }",
+    );
+    let file = folder.path().join("shapes.study.yaml");
+    let text = fs::read_to_string(&file).expect("it is there");
+    fs::write(&file, text.replace("trials: 2\n", "")).expect("written");
+    let output = command(folder.path()).output().expect("it runs");
+    let plan = fs::read_to_string(folder.path().join("run/plan.json"));
+    let plan = plan.unwrap_or_else(|_| panic!("{}", said(&output)));
+    let plan: Value = serde_json::from_str(&plan).expect("JSON");
+    let trials = plan["trials"].as_array().expect("trials");
+    assert!(!trials.is_empty(), "{}", said(&output));
+    for trial in trials {
+        let users = trial["load"]["users"].as_u64().expect("a number");
+        let of = |at: usize| {
+            trial["load"]["mix"][at]["users"]
+                .as_u64()
+                .expect("a number")
+        };
+        assert_eq!(of(0) + of(1), users);
+        assert!(of(0).abs_diff(users * 3 / 4) <= 1, "{trial}");
+    }
+}
