@@ -290,7 +290,7 @@ impl Display {
             TrialEnd::GeneratorFailed { message } => {
                 format!("{}: the load generator failed: {message}", self.trial)
             }
-            TrialEnd::AgentLost { message } => {
+            TrialEnd::AgentLost { message } | TrialEnd::Aborted { message } => {
                 format!("{}: no measurement: {message}", self.trial)
             }
         };

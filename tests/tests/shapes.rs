@@ -15,7 +15,7 @@ const DEADLINE: Duration = Duration::from_secs(240);
 
 /// Two workloads for the server that comes along, whose users are told apart by their paths.
 const READ: &str = "workload: read\nuser: { name: \"user{{ pad(index, 5) }}\" }\nsession:\n  steps:\n    \
-                    - { step: Look, wait: 20ms..60ms, request: GET /, expect: [200, 302, 401, 404] }\n";
+                    - { step: Look, wait: 20ms..60ms, request: GET /, expect: [200..499] }\n";
 const WRITE: &str = "workload: write\nuser: { name: \"user{{ pad(index, 5) }}\" }\nsession:\n  steps:\n    \
                      - { step: Knock, wait: 50ms..90ms, request: POST /, expect: [100..499] }\n";
 
@@ -104,7 +104,8 @@ fn stages_over_generators_are_resumed() {
             .collect();
         assert_eq!(names, ["1", "high", "3"]);
         let users = |at: usize| stages[at]["users"].as_f64().expect("a number");
-        assert!(users(0) <= 4.0 && users(1) <= 9.0, "{trial}");
+        // Whoever comes at the very end of a window may be counted in it.
+        assert!(users(0) < 4.5 && users(1) < 9.5, "{trial}");
         let of_all: u64 = stages
             .iter()
             .filter_map(|one| one["transactions"].as_u64())
@@ -121,7 +122,7 @@ fn populations_over_generators_are_resumed() {
         folder.path(),
         "load: { generators: 2, users: 8, hold: 2s, mix: [{ population: readers, share: 3 }, \
          { population: writers, workload: write.workload.yaml, share: 1 }] }\n\
-         thresholds: { throughput{population:writers}: [\"rate > 0.1/s\"] }",
+         thresholds:\n  throughput{population:writers}: [\"rate > 0.1/s\"]",
     );
     let result = interrupted_and_resumed(folder.path());
     for trial in result["trials"].as_array().expect("trials") {
@@ -186,4 +187,63 @@ fn a_search_keeps_the_shares_of_populations() {
         assert_eq!(of(0) + of(1), users);
         assert!(of(0).abs_diff(users * 3 / 4) <= 1, "{trial}");
     }
+}
+
+#[test]
+fn a_trial_is_ended_before_it_harms_the_system_and_is_no_measurement() {
+    let folder = tempfile::tempdir().expect("a folder");
+    study(
+        folder.path(),
+        "load: { users: 4, hold: 10m }\nabort_on: [{ when: \"error_rate > 50%\", for: 400ms }]\n\
+         thresholds: { error_rate: [\"rate <= 100%\"] }",
+    );
+    let failing = READ.replace("[200..499]", "299");
+    fs::write(folder.path().join("read.workload.yaml"), failing).expect("written");
+    let output = command(folder.path()).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(120), "{}", said(&output));
+    let result = result(folder.path());
+    let trials = result["trials"].as_array().expect("trials");
+    // Neither is repeated, and neither runs for ten minutes.
+    assert_eq!(trials.len(), 2);
+    for trial in trials {
+        assert_eq!(
+            (&trial["verdict"], &trial["aborted"]),
+            (&"invalid".into(), &true.into())
+        );
+        let check = &trial["checks"][0];
+        assert_eq!(check["name"], "abort");
+        let evidence = check["evidence"].as_str().expect("a text");
+        assert!(evidence.contains("`error_rate > 50%`"), "{evidence}");
+        assert!(trial["system_failure"].is_null(), "{trial}");
+    }
+}
+
+#[test]
+fn a_search_takes_an_aborted_trial_for_one_that_is_not_carried() {
+    let folder = tempfile::tempdir().expect("a folder");
+    study(
+        folder.path(),
+        "load: { hold: 10m }\nabort_on: [{ when: \"error_rate > 50%\", for: 200ms }]\n\
+         find: { users: { min: 1, max: 4 }, trials: 1, resolution: 50%, subject_to: { error_rate: \
+         [\"rate < 1%\"] } }",
+    );
+    let failing = READ.replace("[200..499]", "299");
+    fs::write(folder.path().join("read.workload.yaml"), failing).expect("written");
+    let file = folder.path().join("shapes.study.yaml");
+    let text = fs::read_to_string(&file).expect("it is there");
+    fs::write(&file, text.replace("trials: 2\n", "")).expect("written");
+    let output = command(folder.path()).output().expect("it runs");
+    let result = result(folder.path());
+    let line = &result["load_lines"][0];
+    assert!(
+        line["users"].is_null(),
+        "nobody is carried: {line} {}",
+        said(&output)
+    );
+    let levels = line["levels"].as_array().expect("levels");
+    assert!(levels.iter().all(|level| level["carried"] == 0), "{line}");
+    assert!(
+        levels.iter().any(|level| level["not_carried"] != 0),
+        "{line}"
+    );
 }

@@ -327,6 +327,10 @@ fn limits(plan: &Plan) -> String {
     for threshold in &plan.question.thresholds {
         let _ = writeln!(text, "must hold: {}", limit(threshold));
     }
+    for abort in &plan.question.abort_on {
+        let lasts = duration(Duration::from_millis(abort.for_ms));
+        let _ = writeln!(text, "ends a trial early: {} for {lasts}", abort.when.text);
+    }
     let of_search = plan.search.iter().flat_map(|search| &search.cells);
     let trials = plan.trials.iter().chain(of_search);
     let allowed: BTreeSet<(u64, bool)> = trials

@@ -92,6 +92,7 @@ fn told(judgement: TrialJudgement) -> Judged {
         failed: failed.collect(),
         is_outside: judgement.cause == Some(Cause::Outside),
         system_failed: judgement.system_failed,
+        aborted: judgement.aborted,
         carried: judgement.carried,
     }
 }

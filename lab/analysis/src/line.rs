@@ -14,6 +14,8 @@ use crate::model::{LineDifference, LineLevel, LoadLine, SafeLine, TrialAnalysis,
 fn judgement(trial: &TrialAnalysis) -> Judgement {
     match (&trial.system_failure, trial.verdict, trial.carried) {
         (Some(_), ..) => Judgement::SystemFailed,
+        // What must be stopped to protect the system, it doesn't carry.
+        _ if trial.aborted => Judgement::NotCarried,
         (None, Verdict::Valid, Some(true)) => Judgement::Carried,
         (None, Verdict::Valid, _) => Judgement::NotCarried,
         (None, Verdict::Invalid, _) => Judgement::Invalid {
@@ -104,9 +106,10 @@ fn safe(tried: &[Tried], wanted: f64) -> Option<SafeLine> {
 /// `response time p(95) < 100ms`, with its step.
 fn words(threshold: &lab_plan::Threshold) -> String {
     let text = lab_trial::format::threshold(threshold.metric, &threshold.text);
-    match &threshold.step {
-        None => text,
-        Some(step) => format!("{text} in “{step}”"),
+    match (&threshold.step, &threshold.population) {
+        (Some(step), _) => format!("{text} in “{step}”"),
+        (None, Some(population)) => format!("{text} of population “{population}”"),
+        (None, None) => text,
     }
 }
 

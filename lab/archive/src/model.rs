@@ -157,6 +157,11 @@ pub enum TrialEnd {
         /// Which, and what was seen of the loss.
         message: String,
     },
+    /// The study's `abort_on` ended it before its time, to protect the system.
+    Aborted {
+        /// What was passed, and when.
+        message: String,
+    },
 }
 
 /// New files written to the disk that holds the system's data, chunk by chunk, each synced before the

@@ -95,9 +95,12 @@ pub fn attend(
     kernel.put_back().and(kernel.finish())?;
     match stopped {
         Ok(()) => Ok(Attended::Through),
-        Err(Stop::System(message) | Stop::Generator(message) | Stop::Lost(message)) => {
-            Ok(Attended::SystemFailed(secrets.masked(&message)))
-        }
+        Err(
+            Stop::System(message)
+            | Stop::Generator(message)
+            | Stop::Lost(message)
+            | Stop::Aborted(message),
+        ) => Ok(Attended::SystemFailed(secrets.masked(&message))),
         Err(Stop::Interrupted) => Ok(Attended::Interrupted),
         Err(Stop::Fatal(error)) => Err(masked::error(&secrets, error)),
     }

@@ -19,6 +19,8 @@ pub struct Judged {
     pub is_outside: bool,
     /// Whether the system under test failed.
     pub system_failed: bool,
+    /// Whether the study's `abort_on` ended it.
+    pub aborted: bool,
     /// Of a search: whether a measurement holds what the search is subject to.
     pub carried: Option<bool>,
 }
@@ -62,6 +64,8 @@ impl Judged {
     pub(crate) fn judgement(&self) -> Judgement {
         match (self.system_failed, self.failed.first(), self.carried) {
             (true, ..) => Judgement::SystemFailed,
+            // What must be stopped to protect the system, it doesn't carry.
+            _ if self.aborted => Judgement::NotCarried,
             (_, Some(check), _) => Judgement::Invalid {
                 reason: format!("{}: {}", check.name, check.evidence),
                 outside: self.is_outside,
@@ -161,6 +165,12 @@ mod tests {
         };
         assert_eq!(failed.judgement(), Judgement::SystemFailed);
         assert!(!failed.may_be_repeated());
+        let aborted = Judged {
+            aborted: true,
+            ..Judged::made_up("abort", false)
+        };
+        assert_eq!(aborted.judgement(), Judgement::NotCarried);
+        assert!(!aborted.may_be_repeated() && !aborted.is_valid());
         assert!(Judged::made_up("other programs", true).may_be_repeated());
         assert!(!Judged::made_up("waits", false).may_be_repeated());
     }

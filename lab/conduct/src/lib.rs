@@ -17,6 +17,7 @@
 //!   of the cores that are alike. They are repeated together, too.
 //! - A system that fails is a fact of its trial, never an error of the run.
 
+mod abort;
 mod attach;
 mod attend;
 mod away;

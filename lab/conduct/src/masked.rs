@@ -29,7 +29,8 @@ fn end(secrets: &Secrets, end: &mut TrialEnd) {
         TrialEnd::Complete => {}
         TrialEnd::SystemFailed { message }
         | TrialEnd::GeneratorFailed { message }
-        | TrialEnd::AgentLost { message } => {
+        | TrialEnd::AgentLost { message }
+        | TrialEnd::Aborted { message } => {
             *message = secrets.masked(message);
         }
     }

@@ -14,6 +14,7 @@ use lab_host::cores;
 use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::LoadKind;
 
+use crate::abort::Watch;
 use crate::course::{Conductor, Facts, Input};
 use crate::event::{Event, Phase};
 use crate::measuring::{LOOK, Measuring, Spans};
@@ -166,11 +167,16 @@ impl Conductor<'_> {
         facts: &mut Facts,
     ) -> Result<(), Stop> {
         let latest = self.ramp() + self.hold() + DRIVER_GRACE;
+        let question = &self.plan.question;
+        let mut watch = Watch::new(&question.abort_on, question.workload.steps.len());
         loop {
             measuring.due(clock.now(), writer, self.events)?;
             match self.select(events, system, measuring.wait(clock.now()))? {
                 Input::Driver(DriverEvent::Window(window)) => {
                     measuring.window(&window, writer)?;
+                    if let Some(message) = watch.window(&window) {
+                        return Err(Stop::Aborted(message));
+                    }
                     self.expect_an_answer(measuring, system, facts)?;
                 }
                 Input::Driver(DriverEvent::Done) | Input::Ended => return system.check(),

@@ -44,6 +44,8 @@ pub(crate) enum Stop {
     Generator(String),
     /// A generator on another machine was lost.
     Lost(String),
+    /// What the study wants a trial ended by came; what, and when.
+    Aborted(String),
     /// The user wants it.
     Interrupted,
     /// The run can't go on.

@@ -48,6 +48,7 @@ impl Conductor<'_> {
             Err(Stop::System(message)) => TrialEnd::SystemFailed { message },
             Err(Stop::Generator(message)) => TrialEnd::GeneratorFailed { message },
             Err(Stop::Lost(message)) => TrialEnd::AgentLost { message },
+            Err(Stop::Aborted(message)) => TrialEnd::Aborted { message },
             Err(Stop::Interrupted) => return Ok(None),
             Err(Stop::Fatal(error)) => return Err(error),
         };

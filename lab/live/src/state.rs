@@ -264,9 +264,12 @@ impl State {
         };
         let (outcome, why) = match (end, failed.first()) {
             (TrialEnd::SystemFailed { message }, _) => (Outcome::SystemFailed, message.clone()),
-            (TrialEnd::GeneratorFailed { message } | TrialEnd::AgentLost { message }, _) => {
-                (Outcome::Invalid, message.clone())
-            }
+            (
+                TrialEnd::GeneratorFailed { message }
+                | TrialEnd::AgentLost { message }
+                | TrialEnd::Aborted { message },
+                _,
+            ) => (Outcome::Invalid, message.clone()),
             (TrialEnd::Complete, Some(first)) => (Outcome::Invalid, first.clone()),
             (TrialEnd::Complete, None) => (Outcome::Valid, String::new()),
         };

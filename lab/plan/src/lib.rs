@@ -4,6 +4,7 @@
 //! files that people write. Data only: nothing here reads, plans, or judges. The checks on a measurement
 //! are [`checks`], with their limits.
 
+mod abort;
 pub mod checks;
 mod decides;
 mod duet;
@@ -11,6 +12,7 @@ mod plan;
 mod question;
 mod threshold;
 
+pub use abort::Abort;
 pub use decides::{Decides, UnknownMeasure};
 pub use duet::{Duet, Side};
 pub use lab_workload::{

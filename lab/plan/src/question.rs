@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lab_workload::{Level, Transfer};
 use serde::{Deserialize, Serialize};
 
+use crate::abort::Abort;
 use crate::checks::Limits;
 use crate::decides::Decides;
 use crate::threshold::Threshold;
@@ -72,6 +73,9 @@ pub struct Question {
     pub decides: Option<Decides>,
     /// Judgements on the server.
     pub thresholds: Vec<Threshold>,
+    /// What ends a trial before its time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub abort_on: Vec<Abort>,
     /// Limits of checks that the study sets itself.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub checks: Limits,

@@ -20,8 +20,8 @@ fn made() -> Made {
             .replace(line.unwrap(), MIX)
             .replace(
                 "  error_rate: [\"rate < 1%\"]\n",
-                "  response_time{population:readers}: [\"p(95) < 35ms\"]\n  \
-                 response_time{population:writers}: [\"p(95) < 35ms\"]\n  \
+                "  response_time{population:readers}: [\"p(95) < 20ms\"]\n  \
+                 response_time{population:writers}: [\"p(95) < 20ms\"]\n  \
                  throughput{population:writers}: [\"rate > 10/s\"]\n  \
                  response_time{step:writers/Log in}: [\"p(50) < 1s\"]\n",
             ),
@@ -50,8 +50,8 @@ fn each_population_has_its_figures_and_its_thresholds() {
         };
         trial.thresholds.iter().find(named).unwrap().holds
     };
-    assert!(holds("p(95) < 35ms", "readers"));
-    assert!(!holds("p(95) < 35ms", "writers"));
+    assert!(holds("p(95) < 20ms", "readers"));
+    assert!(!holds("p(95) < 20ms", "writers"));
     assert!(holds("rate > 10/s", "writers"));
 }
 

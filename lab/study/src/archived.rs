@@ -49,7 +49,7 @@ pub fn present_plan(
     let (name, _) = files.first().ok_or(ArchivedError::NoStudy)?;
     let loaded = load_archived(name, &Archived(files), overrides)
         .map_err(|error| ArchivedError::Study(Box::new(error)))?;
-    let mut question = question(&loaded.study).map_err(ArchivedError::Question)?;
+    let mut question = question(&loaded.study, 1.0).map_err(ArchivedError::Question)?;
     // What is implied today wasn't when the run was made.
     question.thresholds.retain(|threshold| !threshold.implied);
     plan["question"] = serde_json::to_value(question).map_err(ArchivedError::Form)?;

@@ -159,7 +159,7 @@ pub fn plan(study: &Study, options: &PlanOptions) -> Result<Plan, PlanError> {
         .iter()
         .map(|cell| trial_of(study, cell, options.speed))
         .collect::<Result<Vec<_>, _>>()?;
-    let question = question(study).map_err(PlanError::Cell)?;
+    let question = question(study, options.speed).map_err(PlanError::Cell)?;
     let mut plan = Plan {
         schema: SCHEMA.to_owned(),
         study: study.name.clone(),

@@ -136,6 +136,33 @@ fn faults_of_populations() {
 }
 
 #[test]
+fn faults_of_aborts() {
+    let with = |limit: &str| format!("thresholds:\nabort_on: [{limit}]\n");
+    let faults = [
+        ("an unknown metric", with("\"eror_rate > 50%\"")),
+        ("no comparison", with("\"error_rate 50%\"")),
+        ("no figure of a time", with("\"response_time > 5s\"")),
+        ("no such limit", with("\"error_rate > 150%\"")),
+        ("no limit", with("{ for: 5s }")),
+        ("no time", with("{ when: \"error_rate > 50%\", for: 5 }")),
+        ("too short", with("{ when: \"error_rate > 50%\", for: 0s }")),
+        (
+            "an unknown key",
+            with("{ when: \"error_rate > 50%\", fro: 5s }"),
+        ),
+    ];
+    let faults: Vec<Fault> = faults
+        .into_iter()
+        .map(|(name, text)| (name, "thresholds:\n", &*text.leak()))
+        .collect();
+    let study = STUDY.replace("  response_time: [\"p(95) < 300ms\"]\n", "");
+    insta::assert_snapshot!(snapshot(&study, &faults, |text| load(
+        text.as_bytes(),
+        WORKLOAD.as_bytes()
+    )));
+}
+
+#[test]
 fn faults_of_thresholds_on_populations() {
     let mix = "users: \"{{ users }}\", hold: 10s, mix: [{ population: readers, share: 3 }, \
                { population: writers, share: 1 }]";

@@ -18,6 +18,8 @@ pub struct TrialJudgement {
     pub cause: Option<Cause>,
     /// Whether the system under test failed.
     pub system_failed: bool,
+    /// Whether the study's `abort_on` ended it.
+    pub aborted: bool,
     /// Of a search: whether a measurement holds what the search is subject to.
     pub carried: Option<bool>,
 }
@@ -45,6 +47,7 @@ pub fn judge_trial(run: &Run, id: u32) -> Result<TrialJudgement, ReportError> {
         failed: failed(&trial).into_iter().cloned().collect(),
         cause: trial.cause,
         system_failed: trial.system_failure.is_some(),
+        aborted: trial.aborted,
         carried: trial.carried,
     })
 }

@@ -104,7 +104,8 @@ pub fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
             TrialEnd::Complete => batches(&names, input.data, &sums),
             TrialEnd::SystemFailed { .. }
             | TrialEnd::GeneratorFailed { .. }
-            | TrialEnd::AgentLost { .. } => Vec::new(),
+            | TrialEnd::AgentLost { .. }
+            | TrialEnd::Aborted { .. } => Vec::new(),
         },
     })
 }
@@ -271,6 +272,7 @@ impl Measured<'_> {
             verdict,
             cause: checks::cause(&checks),
             system_failure: system_failure(&record.end),
+            aborted: matches!(record.end, TrialEnd::Aborted { .. }),
             thresholds: self.judge(&input.study.thresholds),
             carried: self.carried().filter(|_| verdict == Verdict::Valid),
             checks,
@@ -448,7 +450,10 @@ fn demand_s(input: &Input<'_>, monitored: &counters::Monitored, sums: &Sums) -> 
 
 fn system_failure(end: &TrialEnd) -> Option<String> {
     match end {
-        TrialEnd::Complete | TrialEnd::GeneratorFailed { .. } | TrialEnd::AgentLost { .. } => None,
+        TrialEnd::Complete
+        | TrialEnd::GeneratorFailed { .. }
+        | TrialEnd::AgentLost { .. }
+        | TrialEnd::Aborted { .. } => None,
         TrialEnd::SystemFailed { message } => Some(message.clone()),
     }
 }

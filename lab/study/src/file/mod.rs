@@ -3,6 +3,7 @@
 //! Only the shape is checked here: keys, lists, mappings. What a text means is for `load`. Types
 //! print back to YAML, and what is printed reads as the same.
 
+mod abort;
 mod arrival;
 mod attach;
 mod checks;
@@ -16,6 +17,7 @@ mod reach;
 mod study;
 mod system;
 
+pub(crate) use abort::AbortFile;
 pub(crate) use arrival::ArrivalFile;
 pub(crate) use attach::AttachFile;
 pub(crate) use checks::{ChecksFile, LimitFile};

@@ -7,6 +7,7 @@ use lab_plan::Decides;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::abort::AbortFile;
 use super::checks::ChecksFile;
 use super::find::FindFile;
 use super::load::LoadFile;
@@ -91,6 +92,12 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Vec<Limit>>")]
     pub(crate) thresholds: Table<Vec<At<Scalar>>>,
+    /// Ends a trial early, to protect the system: `["error_rate > 50%"]`, or with how long it has to be so
+    /// `[{ when: "response_time p(95) > 5s", for: 30s }]`; 10s unless said. Of all requests: `error_rate`,
+    /// `response_time`, `service_time`, `throughput`. An aborted trial is no measurement, and isn't
+    /// repeated; a search takes its load for one that is not carried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) abort_on: Option<Vec<AbortFile>>,
     /// Limits of the checks on the measurement, in place of the usual ones: `other_programs: 40%`
     /// is beyond what a trial is no measurement, `{ warn: 10%, invalid: 40% }` says both.
     /// `plimsoll schema checks` lists them.
@@ -171,6 +178,7 @@ impl Decode for StudyFile {
         let seed = fields.optional("seed", problems);
         let dates_from = fields.optional("dates_from", problems);
         let thresholds = fields.optional("thresholds", problems);
+        let abort_on = fields.optional("abort_on", problems);
         let checks = fields.optional("checks", problems);
         let smallest_difference = fields.optional("smallest_difference", problems);
         let decides = fields.optional("decides", problems);
@@ -198,6 +206,7 @@ impl Decode for StudyFile {
             seed,
             dates_from,
             thresholds: thresholds.unwrap_or_default(),
+            abort_on,
             checks,
             smallest_difference,
             decides,

@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+use super::abort::{AbortFile, AbortForFile};
 use super::arrival::ArrivalFile;
 use super::attach::AttachFile;
 use super::checks::BothFile;
@@ -279,6 +280,14 @@ prop_compose! {
     }
 }
 
+fn abort() -> impl Strategy<Value = AbortFile> {
+    let both = (scalar(), option::of(scalar()));
+    prop_oneof![
+        scalar().prop_map(AbortFile::Limit),
+        both.prop_map(|(when, lasts)| AbortFile::For(AbortForFile { when, lasts })),
+    ]
+}
+
 prop_compose! {
     fn load()(
         kind in 0..5,
@@ -343,7 +352,7 @@ prop_compose! {
             option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()), option::of(scalar()),
         ),
         thresholds in table(vec(scalar(), 0..3)),
-        published in option::of(one_or_many()),
+        (published, abort_on) in (option::of(one_or_many()), option::of(vec(abort(), 0..3))),
         checks in option::of(table(limit()).prop_map(ChecksFile)),
         secrets in option::of(one_or_many()),
         (smallest_difference, decides, control, duet, raw_baseline) in (
@@ -353,7 +362,7 @@ prop_compose! {
         StudyFile {
             study, title, about, workload, matrix, parameters, system, variants, find,
             load: at(load), trials, repeats, order, seed,
-            dates_from, thresholds, checks, smallest_difference, decides, control, duet, raw_baseline,
+            dates_from, thresholds, abort_on, checks, smallest_difference, decides, control, duet, raw_baseline,
             secrets, published,
         }
     }

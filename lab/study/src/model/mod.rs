@@ -7,7 +7,7 @@ mod study;
 
 pub use lab_plan::checks;
 pub use lab_plan::{
-    Aggregate, Cell, Comparison, Decides, Factor, Find, Metric, Order, Published, Threshold,
+    Abort, Aggregate, Cell, Comparison, Decides, Factor, Find, Metric, Order, Published, Threshold,
     VARIANT,
 };
 pub use lab_workload::{DEFAULT_DATES_FROM, Level, Step, Transfer, Workload};

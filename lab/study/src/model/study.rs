@@ -1,6 +1,7 @@
 //! The validated study.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::civil::Date;
 use lab_language::WorkloadFile;
@@ -44,6 +45,8 @@ pub struct Study {
     pub seed: u64,
     /// Judgements on the server.
     pub thresholds: Vec<Threshold>,
+    /// What ends a trial before its time, and how long it has to be so at speed 1.
+    pub abort_on: Vec<(Threshold, Duration)>,
     /// Limits of checks on the measurement that the study sets itself.
     pub checks: Limits,
     /// Published figures to set beside ours.

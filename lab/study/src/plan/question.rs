@@ -1,12 +1,15 @@
 //! What a study asks, as the plan keeps it for who judges the run.
 
-use lab_plan::{PopulationOutline, Question, SessionOutline, StepOutline, WorkloadOutline};
+use std::time::Duration;
+
+use lab_plan::{Abort, PopulationOutline, Question, SessionOutline, StepOutline, WorkloadOutline};
 use lab_workload::{Step, Workload, step_of};
 
-use crate::model::{Cell, Study};
+use crate::extent::milliseconds;
+use crate::model::{Cell, Study, Threshold};
 
-/// The question of a study; or which of its settings makes no sense in a cell.
-pub(crate) fn question(study: &Study) -> Result<Question, String> {
+/// The question of a study at a speed; or which of its settings makes no sense in a cell.
+pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
     let workload = &study.workload;
     let populations = populations(study);
     Ok(Question {
@@ -21,6 +24,7 @@ pub(crate) fn question(study: &Study) -> Result<Question, String> {
         smallest_difference: study.smallest_difference,
         decides: study.decides,
         thresholds: study.thresholds.clone(),
+        abort_on: study.abort_on.iter().map(|one| abort(one, speed)).collect(),
         checks: study.checks.clone(),
         published: study.published.clone(),
         workload: WorkloadOutline {
@@ -47,6 +51,13 @@ pub(crate) fn question(study: &Study) -> Result<Question, String> {
             populations,
         },
     })
+}
+
+fn abort((when, lasts): &(Threshold, Duration), speed: f64) -> Abort {
+    Abort {
+        when: when.clone(),
+        for_ms: milliseconds(*lasts, speed).max(1),
+    }
 }
 
 fn populations(study: &Study) -> Vec<PopulationOutline> {

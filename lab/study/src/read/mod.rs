@@ -2,6 +2,7 @@
 //!
 //! Files come through [`Files`]; nothing here opens one.
 
+mod abort;
 mod argv;
 mod checks;
 mod command;

@@ -17,8 +17,8 @@ use super::settings::Settings;
 use super::system;
 use super::thresholds::{thresholds, with_error_rate};
 use super::{
-    checks, decides, demand, duet, find, matrix, meaning, mix, overrides, parameters, published,
-    secrets, unused,
+    abort, checks, decides, demand, duet, find, matrix, meaning, mix, overrides, parameters,
+    published, secrets, unused,
 };
 use crate::cell::CellTemplate;
 use crate::file::{At, Scalar, StudyFile, SystemFile};
@@ -222,6 +222,7 @@ fn validate(
     let dates_from = dates_from(file.dates_from.as_ref(), problems);
     let parts = Parts::of(file, &workload, &populations);
     let thresholds = thresholds(&file.thresholds, &parts, problems);
+    let abort_on = abort::aborts(file.abort_on.as_ref(), problems);
     let checks = checks::limits(&file.checks.clone().unwrap_or_default(), problems);
     let smallest_difference = smallest_difference(file.smallest_difference.as_ref(), problems);
     let decides = decides::decides(file, &workload, problems);
@@ -249,6 +250,7 @@ fn validate(
         repeats: repeats.map_or(REPEATS, |n| n as u32),
         seed: seed.unwrap_or(DEFAULT_SEED),
         thresholds: implied(thresholds, find.is_some()),
+        abort_on,
         checks,
         published,
         order,

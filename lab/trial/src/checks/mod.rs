@@ -92,7 +92,7 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
     checks
 }
 
-/// The one check of a trial of whose load a part was missing.
+/// The one check of a trial of whose load a part was missing, or that was ended early.
 fn part_missing(end: &TrialEnd) -> Option<Check> {
     match end {
         TrialEnd::GeneratorFailed { message } => Some(invalid(
@@ -106,6 +106,16 @@ fn part_missing(end: &TrialEnd) -> Option<Check> {
             "A part of the load was missing: it is never moved to others. Look at that agent's machine \
              and its network, and run again.",
         )),
+        // What was passed is the system's doing, and no noise.
+        TrialEnd::Aborted { message } => Some(
+            invalid(
+                "abort",
+                first_line(message).to_owned(),
+                "A trial that was ended early is no measurement, whatever it had shown till then: offer \
+                 less load, or allow more under `abort_on`.",
+            )
+            .caused_by(Cause::System),
+        ),
         TrialEnd::Complete | TrialEnd::SystemFailed { .. } => None,
     }
 }

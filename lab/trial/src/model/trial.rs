@@ -49,6 +49,9 @@ pub struct TrialAnalysis {
     pub cause: Option<Cause>,
     /// What happened to the system under test, if it failed.
     pub system_failure: Option<String>,
+    /// Whether the study's `abort_on` ended it before its time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub aborted: bool,
     /// Judgements on the measurement.
     pub checks: Vec<Check>,
     /// Judgements on the server.

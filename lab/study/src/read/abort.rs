@@ -1,0 +1,104 @@
+//! What ends a trial before its time, judged: `error_rate > 50%`.
+
+use std::time::Duration;
+
+use lab_language::{Problems, TextError, units, unknown_name};
+
+use super::threshold::{Narrowed, threshold};
+use crate::extent::MAX_PHASE;
+use crate::file::{AbortFile, At, Scalar};
+use crate::model::{Metric, Threshold};
+
+/// How long a limit has to be passed, unless a study says otherwise.
+const USUAL: Duration = Duration::from_secs(10);
+
+/// A limit, and how long it has to be passed at speed 1.
+pub(super) fn aborts(
+    file: Option<&Vec<AbortFile>>,
+    problems: &mut Problems,
+) -> Vec<(Threshold, Duration)> {
+    let all = file.into_iter().flatten();
+    all.filter_map(|one| abort(one, problems)).collect()
+}
+
+fn abort(file: &AbortFile, problems: &mut Problems) -> Option<(Threshold, Duration)> {
+    let (when, lasts) = match file {
+        AbortFile::Limit(when) => (when, None),
+        AbortFile::For(both) => (&both.when, both.lasts.as_ref()),
+    };
+    let when = noted("abort_on", when, limit, problems);
+    let lasts = match lasts {
+        Some(at) => noted("for", at, lasting, problems),
+        None => Some(USUAL),
+    };
+    Some((when?, lasts?))
+}
+
+fn noted<T>(
+    what: &str,
+    at: &At<Scalar>,
+    read: impl FnOnce(&str) -> Result<T, TextError>,
+    problems: &mut Problems,
+) -> Option<T> {
+    let text = at.text();
+    read(&text)
+        .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
+        .ok()
+}
+
+/// The name of a metric, and what a threshold on it would say.
+fn limit(text: &str) -> Result<Threshold, TextError> {
+    const METRICS: [(&str, Metric); 4] = [
+        ("error_rate", Metric::ErrorRate),
+        ("response_time", Metric::ResponseTime),
+        ("service_time", Metric::ServiceTime),
+        ("throughput", Metric::Throughput),
+    ];
+    let trimmed = text.trim_start();
+    let in_name = |c: char| c.is_alphanumeric() || c == '_';
+    let end = trimmed.find(|c| !in_name(c)).unwrap_or(trimmed.len());
+    let (name, rest) = trimmed.split_at(end);
+    let Some((_, metric)) = METRICS.iter().find(|(known, _)| *known == name) else {
+        let names = METRICS.map(|(known, _)| known);
+        let (message, help) = unknown_name("metric", name, &names);
+        let at = text.len() - trimmed.len();
+        return Err(TextError::new(message, at..at + name.len()).help(help));
+    };
+    // Of a rate there is one figure.
+    let is_bare = rest.trim_start().starts_with(['<', '>']);
+    if is_bare && metric.is_time() {
+        let error = TextError::new(
+            "a time has several figures, and none is named",
+            0..text.len(),
+        );
+        return Err(error.help(example(*metric)));
+    }
+    let written = match is_bare {
+        true => format!("rate{rest}"),
+        false => rest.to_owned(),
+    };
+    let read = threshold(*metric, Narrowed::default(), &written);
+    let mut read = read.map_err(|error| TextError {
+        at: 0..text.len(),
+        help: Some(example(*metric).to_owned()),
+        ..error
+    })?;
+    text.trim().clone_into(&mut read.text);
+    Ok(read)
+}
+
+fn example(metric: Metric) -> &'static str {
+    match metric {
+        Metric::ErrorRate | Metric::Resends => "write `error_rate > 50%`",
+        Metric::Throughput => "write `throughput < 10/s`",
+        _ => "write `response_time p(95) > 5s`",
+    }
+}
+
+fn lasting(text: &str) -> Result<Duration, TextError> {
+    let lasts = units::duration(text, MAX_PHASE)?;
+    match lasts < Duration::from_millis(1) {
+        true => Err(TextError::new("it takes 1 ms at least", 0..text.len())),
+        false => Ok(lasts),
+    }
+}
