@@ -167,6 +167,7 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
         ramp,
         hold: time - ramp,
         stages: Vec::new(),
+        timeline: None,
         window: Duration::from_secs(1),
         limits: Limits::default(),
     };

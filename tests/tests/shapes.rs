@@ -247,3 +247,39 @@ fn a_search_takes_an_aborted_trial_for_one_that_is_not_carried() {
         "{line}"
     );
 }
+
+#[test]
+fn a_recording_over_generators_is_replayed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    study(
+        folder.path(),
+        "load: { generators: 2, timeline: { column: at, unit: ms, scale: 2, from: 100ms }, arrival: { \
+         connections: 20 } }",
+    );
+    let rows: String = (0..200)
+        .map(|row| format!("{},/page/{row}\n", 5_000 + row * 10))
+        .collect();
+    fs::write(folder.path().join("rows.csv"), format!("at,path\n{rows}")).expect("written");
+    let replaying = READ
+        .replace(
+            "workload: read\n",
+            "workload: read\ndata: { file: rows.csv, each: session }\n",
+        )
+        .replace(
+            "wait: 20ms..60ms, request: GET /,",
+            "request: \"GET {{ path }}\",",
+        );
+    fs::write(folder.path().join("read.workload.yaml"), replaying).expect("written");
+    let output = command(folder.path()).output().expect("it runs");
+    let result = result(folder.path());
+    for trial in result["trials"].as_array().expect("trials") {
+        // Ten rows lie before the part that is replayed.
+        let answered = trial["transactions"].as_u64().expect("a number");
+        assert_eq!(
+            (answered, &trial["errors"]),
+            (190, &0.into()),
+            "{}",
+            said(&output)
+        );
+    }
+}

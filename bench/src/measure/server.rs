@@ -64,6 +64,7 @@ pub(crate) fn drive(address: SocketAddr, workload: &str) -> Result<Drive, Error>
         ramp: Duration::ZERO,
         hold: ms(1000),
         stages: Vec::new(),
+        timeline: None,
         window: ms(10),
         limits: Limits::default(),
     })

@@ -77,6 +77,7 @@ pub(crate) fn describe(plan: &Plan) -> String {
         return text;
     }
     text.push_str(&table(plan));
+    text.push_str(&recording(plan));
     text.push_str(&populations(plan));
     text.push_str(&stages(plan));
     let _ = writeln!(text);
@@ -170,6 +171,31 @@ fn table(plan: &Plan) -> String {
         );
         text.push_str(line.trim_end());
         text.push('\n');
+    }
+    text
+}
+
+/// What is replayed in the first block's trials.
+fn recording(plan: &Plan) -> String {
+    let mut text = String::new();
+    let replays = plan
+        .trials
+        .iter()
+        .filter(|trial| trial.block == 0 && !trial.control);
+    for trial in replays.take(MOST_STAGED) {
+        let arrivals = trial.prediction.as_ref().and_then(|plan| plan.arrivals);
+        let (Some(timeline), Some(arrivals)) = (&trial.load.timeline, arrivals) else {
+            continue;
+        };
+        let _ = writeln!(
+            text,
+            "\ntrial {} replays {:.0} sessions, at {} times the speed they were recorded at, and at most\n\
+             {:.0} of them in a second",
+            trial.id,
+            arrivals.trial,
+            amount(timeline.scale),
+            arrivals.peak_per_s.unwrap_or_default()
+        );
     }
     text
 }

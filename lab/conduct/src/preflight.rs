@@ -325,6 +325,7 @@ mod tests {
                     hold_ms: 1,
                     window_ms: 1,
                     kind: lab_study::plan::LoadKind::Users,
+                    timeline: None,
                     mix: Vec::new(),
                     generators: 1,
                     timeout_ms: None,

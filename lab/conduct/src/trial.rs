@@ -288,6 +288,7 @@ impl Conductor<'_> {
             ramp: self.ramp(),
             hold: self.hold(),
             stages: load.stages.clone(),
+            timeline: load.timeline.clone(),
             window: Duration::from_millis(load.window_ms.max(1)),
             limits: self.limits(),
         }

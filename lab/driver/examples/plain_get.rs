@@ -111,6 +111,7 @@ fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, secon
         },
         hold: Duration::from_secs(seconds),
         stages: Vec::new(),
+        timeline: None,
         window: Duration::from_secs(1),
         limits: Limits::default(),
     }

@@ -210,6 +210,13 @@ pub(crate) fn validate_one(drive: &Drive) -> Result<(), DriverError> {
     if !drive.stages.is_empty() && !lab_workload::are_sound(&drive.stages) {
         return Err(DriverError::Drive("its stages are none"));
     }
+    if drive
+        .timeline
+        .as_ref()
+        .is_some_and(|of| !(of.scale.is_finite() && of.scale > 0.0))
+    {
+        return Err(DriverError::Drive("its timeline stands still"));
+    }
     if drive.window.is_zero() {
         return Err(DriverError::Drive("its windows have no length"));
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::civil::Date;
 use lab_client::{BaseUrl, Nanos, Protocol, TlsOptions};
 use lab_workload::timing::Profile;
-use lab_workload::{LoadKind, Stage, Visit, Workload, visits};
+use lab_workload::{LoadKind, Stage, Timeline, Visit, Workload, visits};
 use serde::{Deserialize, Serialize};
 
 use crate::load::start_offset;
@@ -59,6 +59,8 @@ pub struct Drive {
     pub hold: Duration,
     /// How the load changes with time; empty where it stays.
     pub stages: Vec<Stage>,
+    /// The recording at whose moments sessions arrive, where they do; its rows are the workload's.
+    pub timeline: Option<Timeline>,
     /// Length of a window of counts; above zero.
     pub window: Duration,
     /// Bounds.

@@ -353,7 +353,12 @@ impl<C: Client> Present<C> {
             } => Some(Source {
                 seed,
                 block,
-                stream: ArrivalStream::new(seed, block, spacing, drive.profile(rate_per_s)),
+                stream: match &drive.timeline {
+                    Some(timeline) => {
+                        ArrivalStream::recorded(timeline, drive.workload.data.as_ref())
+                    }
+                    None => ArrivalStream::new(seed, block, spacing, drive.profile(rate_per_s)),
+                },
             }),
             LoadKind::Users | LoadKind::Sequence { .. } => None,
         }

@@ -281,6 +281,7 @@ fn drive(web: &Web, hold: Duration) -> Drive {
         ramp: Duration::ZERO,
         hold,
         stages: Vec::new(),
+        timeline: None,
         window: Duration::from_millis(500),
         limits: Limits::default(),
     }

@@ -88,7 +88,7 @@ pub struct Question {
 /// What the users do, without what their requests say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadOutline {
-    /// Short name.
+    /// Short name; of several populations, the names of all of theirs.
     pub name: String,
     /// SHA-256, in hex, of what the workload's file says, whatever its comments, its prose, and its
     /// layout: of runs with the same one the users do the same.

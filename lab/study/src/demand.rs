@@ -6,7 +6,7 @@ use lab_language::{
     CellError, Optional, Setting, TextError,
     units::{self, Hold},
 };
-use lab_workload::{LoadKind, LoadSpec, Population, Stage};
+use lab_workload::{LoadKind, LoadSpec, Population, Stage, Timeline};
 
 use crate::extent::{MAX_PHASE, milliseconds};
 use crate::kinds::{Kind, KindTemplate};
@@ -19,6 +19,8 @@ const GENERATORS: std::ops::RangeInclusive<u64> = 1..=64;
 /// The time that a sequence may take, unless a study says otherwise.
 const SEQUENCE_LIMIT: Duration = Duration::from_secs(600);
 
+/// What follows the last moment of a recording, for the answers to it.
+const LAST_ANSWERS_MS: u64 = 1000;
 /// Longest window of a load whose end is known.
 const LONGEST_WINDOW_MS: u64 = 1000;
 
@@ -81,12 +83,15 @@ impl LoadTemplate {
             .generators
             .value(cell, |text| units::whole_number(text, GENERATORS))?;
         Ok(Load {
-            kind,
             ramp: ramp.unwrap_or(Duration::ZERO),
-            hold: hold.unwrap_or(SEQUENCE_LIMIT),
+            hold: match &kind.timeline {
+                Some((_, length)) => *length,
+                None => hold.unwrap_or(SEQUENCE_LIMIT),
+            },
             timeout,
             time_limit,
             generators: generators.map_or(1, |n| n as u32),
+            kind,
         })
     }
 }
@@ -121,6 +126,9 @@ impl Load {
         let stages = at_speed(self.kind.kind, &self.kind.stages, speed).1;
         let hold_ms = match (is_sequence, stages.is_empty()) {
             (true, _) => milliseconds(self.hold, 1.0),
+            (false, true) if self.kind.timeline.is_some() => {
+                milliseconds(self.hold, speed) + LAST_ANSWERS_MS
+            }
             (false, true) => milliseconds(self.hold, speed).max(1),
             (false, false) => stages.iter().map(|stage| stage.length_ms).sum(),
         };
@@ -133,6 +141,10 @@ impl Load {
             window_ms: window_ms(hold_ms, &stages).clamp(1, longest_window),
             kind: at_speed(self.kind.kind, &[], speed).0,
             stages,
+            timeline: self.kind.timeline.as_ref().map(|(timeline, _)| Timeline {
+                scale: timeline.scale * speed,
+                ..timeline.clone()
+            }),
             mix: self.populations(speed),
             generators: self.generators,
             timeout_ms: self.timeout.map(|time| milliseconds(time, 1.0)),

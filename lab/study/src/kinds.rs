@@ -1,11 +1,14 @@
 //! What makes sessions begin as a study has it, and what that comes to in one cell.
 
+use std::time::Duration;
+
 use lab_language::{CellError, Optional, Setting, TextError, units};
-use lab_workload::{LoadKind, Population, Spacing, Stage};
+use lab_workload::{LoadKind, Population, Spacing, Stage, Timeline};
 
 use crate::extent::USERS;
 use crate::model::Cell;
 use crate::stages::{self, Level, StageTemplate};
+use crate::timeline::TimelineTemplate;
 
 /// Sessions under way at once, unless a study says otherwise.
 const CONNECTIONS: u32 = 1000;
@@ -23,6 +26,8 @@ pub(crate) enum KindTemplate {
         stages: Vec<StageTemplate>,
         arrival: Option<Box<ArrivalTemplate>>,
     },
+    /// Sessions that arrive as recorded.
+    Timeline(Box<TimelineTemplate>, Option<Box<ArrivalTemplate>>),
     /// Users whose number a search chooses, with the fewest that it tries.
     Searched(u32),
 }
@@ -34,6 +39,8 @@ pub(crate) struct Kind {
     pub(crate) users: u32,
     pub(crate) stages: Vec<Stage>,
     pub(crate) mix: Vec<Population>,
+    /// A recording, and how long it lasts.
+    pub(crate) timeline: Option<(Timeline, Duration)>,
 }
 
 impl Kind {
@@ -62,6 +69,23 @@ impl KindTemplate {
             Self::Users(setting) => {
                 let users = setting.value(cell, users)? as u32;
                 Kind::of(LoadKind::Users, users)
+            }
+            Self::Timeline(template, arrival) => {
+                let (timeline, length) = template.timeline(cell)?;
+                #[expect(
+                    clippy::cast_precision_loss,
+                    reason = "a file has far less than 2^52 rows"
+                )]
+                let rate_per_s = timeline.rows as f64 / length.as_secs_f64().max(1e-3);
+                let kind = arrivals(rate_per_s, arrival.as_deref(), cell)?;
+                Kind {
+                    kind: LoadKind::Arrival {
+                        rate_per_s,
+                        spacing: Spacing::Recorded,
+                    },
+                    timeline: Some((timeline, length)),
+                    ..kind
+                }
             }
             Self::Searched(users) => Kind::of(LoadKind::Users, *users),
             Self::Stages {

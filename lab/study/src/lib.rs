@@ -21,6 +21,7 @@ mod reach;
 mod read;
 mod stages;
 mod system;
+mod timeline;
 
 pub use archived::{ArchivedError, present_plan};
 pub use attach::AttachSpec;

@@ -70,6 +70,7 @@ impl MixTemplate {
             users: u32::try_from(users).unwrap_or(u32::MAX),
             stages,
             mix: populations,
+            timeline: None,
         })
     }
 }

@@ -164,6 +164,7 @@ fn load_of(users: u32, kind: LoadKind) -> LoadSpec {
         hold_ms: 100_000,
         window_ms: 400,
         kind,
+        timeline: None,
         mix: Vec::new(),
         generators: 1,
         timeout_ms: None,

@@ -70,6 +70,60 @@ fn faults_of_stages() {
     )));
 }
 
+/// A file with rows beside the workload.
+struct WithRows(faults::Folder, &'static str);
+
+impl lab_study::Files for WithRows {
+    fn read(&self, path: &str) -> Result<Vec<u8>, std::io::Error> {
+        match path.ends_with("requests.csv") {
+            true => Ok(self.1.as_bytes().to_vec()),
+            false => self.0.read(path),
+        }
+    }
+}
+
+#[test]
+fn faults_of_a_timeline() {
+    const ROWS: &str = "at,when,later,path\n1,10:00,5,/a\n2,11:00,4,/b\n4,12:00,9,/c\n";
+    let with = |timeline: &str| format!("timeline: {{ {timeline} }}");
+    let faults = [
+        ("no column", with("unit: s")),
+        ("an unknown column", with("column: att")),
+        ("an unknown unit", with("column: at, unit: h")),
+        ("no moments", with("column: when")),
+        ("out of order", with("column: later")),
+        ("no such part", with("column: at, from: 10s")),
+        ("an empty part", with("column: at, from: 2s, to: 1s")),
+        ("too fast", with("column: at, scale: 5000")),
+        ("no scale", with("column: at, scale: fast")),
+        ("an unknown key", with("column: at, sclae: 2")),
+        ("a hold", "timeline: { column: at }, hold: 5s".to_owned()),
+        (
+            "a rate",
+            "timeline: { column: at }, arrival: { rate: 5/s }".to_owned(),
+        ),
+    ];
+    let faults: Vec<Fault> = faults
+        .into_iter()
+        .map(|(name, load)| (name, LOAD, &*load.leak()))
+        .collect();
+    let study = STUDY.replace("matrix:\n  users: [10, 20]\n", "");
+    let rows = "workload: pages\ndata: { file: requests.csv, each: session }\n";
+    let workload = WORKLOAD.replace("workload: pages\n", rows);
+    insta::assert_snapshot!(snapshot(&study, &faults, |text| {
+        let files = WithRows(faults::folder(text.as_bytes(), workload.as_bytes()), ROWS);
+        lab_study::load_any("studies/pages.study.yaml", &files)
+    }));
+    let without = [("no rows", LOAD, "timeline: { column: at }")];
+    insta::assert_snapshot!(
+        "a_timeline_without_rows",
+        snapshot(&study, &without, |text| load(
+            text.as_bytes(),
+            WORKLOAD.as_bytes()
+        ))
+    );
+}
+
 #[test]
 fn faults_of_populations() {
     let with = |mix: &str| format!("users: 10, ramp: 10s, hold: 10s, mix: [{mix}]");

@@ -52,9 +52,16 @@ impl Files for Folder {
             false => "pace: 10s, ",
         };
         let session = format!("session: {{ {pace}steps: [{{ step: s, request: GET / }}] }}");
+        if path.ends_with(".csv") {
+            return Ok(b"time,path\n1000,/a\n2500,/b\n3800,/c\n9000,/d\n".to_vec());
+        }
+        let rows = match self.0.contains("timeline:") {
+            true => "data: { file: requests.csv, each: session }\n",
+            false => "",
+        };
         Ok(match path.ends_with(".study.yaml") {
             true => self.0.clone().into_bytes(),
-            false => format!("workload: example\n{NAMED}{session}\n").into_bytes(),
+            false => format!("workload: example\n{rows}{NAMED}{session}\n").into_bytes(),
         })
     }
 }

@@ -100,7 +100,7 @@ pub fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
         checks: found,
         batches: match input.data.record.end {
             // A load that changes has no steady state to look for.
-            TrialEnd::Complete if !input.planned.load.stages.is_empty() => Vec::new(),
+            TrialEnd::Complete if input.planned.load.changes() => Vec::new(),
             TrialEnd::Complete => batches(&names, input.data, &sums),
             TrialEnd::SystemFailed { .. }
             | TrialEnd::GeneratorFailed { .. }
@@ -394,7 +394,7 @@ fn arrivals(planned: &Trial, sums: &Sums) -> Option<Arrivals> {
     let LoadKind::Arrival { rate_per_s, .. } = planned.load.kind else {
         return None;
     };
-    let staged = !planned.load.stages.is_empty();
+    let staged = planned.load.changes();
     let drawn = planned.prediction.as_ref().filter(|_| staged);
     let drawn = drawn.and_then(|plan| plan.arrivals);
     let hold_s = as_f64(planned.load.hold_ms) / 1000.0;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::level::Level;
 use crate::mix::{deal, step_of};
 use crate::stage::Stage;
+use crate::timeline::Timeline;
 
 /// The load of a trial, at the plan's speed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct LoadSpec {
     /// How the load changes with time; empty where it stays.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<Stage>,
+    /// The recording whose moments sessions arrive at, where they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
     /// Populations with workloads of their own; empty where all users do the same. The load's users are
     /// all of theirs, and its rate is the sum of theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -77,6 +81,12 @@ impl Population {
 pub const TIMEOUT_MS: u64 = 60_000;
 
 impl LoadSpec {
+    /// Whether it is another one from moment to moment, so that no steady state is to be expected.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        !self.stages.is_empty() || self.timeline.is_some()
+    }
+
     /// How long a request may take, whatever it is given up for then.
     #[must_use]
     pub fn timeout_ms(&self) -> u64 {
@@ -146,6 +156,8 @@ pub enum Spacing {
     /// Independent and exponential: a Poisson process.
     #[default]
     Poisson,
+    /// As recorded: at the moments of the load's timeline.
+    Recorded,
 }
 
 fn one() -> u32 {

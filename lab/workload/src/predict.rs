@@ -88,22 +88,37 @@ impl Replay<'_> {
             true => Profile::ramp(rate_per_s, ramp),
             false => Profile::stages(&load.stages),
         };
-        let stream = ArrivalStream::new(self.seed, block, spacing, profile.clone());
+        let stream = match &load.timeline {
+            Some(timeline) => ArrivalStream::recorded(timeline, self.workload.data.as_ref()),
+            None => ArrivalStream::new(self.seed, block, spacing, profile.clone()),
+        };
         let mut tally = Tally::new(self.workload, load, self.case);
         let mut arrivals = Arrivals {
             trial: 0.0,
             hold: 0.0,
+            peak_per_s: None,
         };
+        // The present second, and how many came in it; and the most in any.
+        let (mut present, mut peak) = ((0, 0.0), 0.0f64);
         let mut arrive = |number: u64, at: Duration| {
             arrivals.trial += 1.0;
             arrivals.hold += f64::from(u8::from(at >= ramp));
+            if present.0 != at.as_secs() {
+                present = (at.as_secs(), 0.0);
+            }
+            present.1 += 1.0;
+            peak = peak.max(present.1);
             tally.arrived(nanos(at));
             let mut waits = TimingStream::of_session(self.seed, block, number);
             tally.session(&mut waits, nanos(at));
         };
-        let expected = profile.expected(end);
+        let expected = match &load.timeline {
+            Some(timeline) => timeline.rows as f64,
+            None => profile.expected(end),
+        };
         let affordable = self.budget as f64 / self.waits_per_session().max(1.0);
-        let exact = expected <= affordable;
+        // A recording is gone through as a whole: its moments follow no law.
+        let exact = expected <= affordable || load.timeline.is_some();
         if exact {
             let in_trial = stream.take_while(|arrival| arrival.at < end);
             in_trial.for_each(|arrival| arrive(arrival.number, arrival.at));
@@ -122,6 +137,7 @@ impl Replay<'_> {
         };
         arrivals.trial *= scale;
         arrivals.hold *= scale;
+        arrivals.peak_per_s = load.timeline.as_ref().map(|_| peak);
         let (prediction, counts) = tally.finish(scale, exact);
         let prediction = Prediction {
             arrivals: Some(arrivals),

@@ -53,6 +53,8 @@ pub(crate) async fn run_arrivals<C: Client>(
             recorder.dropped(at);
         }
     }
+    // The trial goes on behind the last moment of a recording.
+    std::future::pending::<()>().await;
 }
 
 /// Carries out session after session on the user's connection, until the task is dropped.

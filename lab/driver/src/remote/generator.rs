@@ -187,6 +187,7 @@ impl WireDrive {
             ramp: self.ramp,
             hold: self.hold,
             stages: self.stages,
+            timeline: self.timeline,
             window: self.window,
             limits: self.limits,
         })

@@ -211,6 +211,7 @@ fn part_of(drive: &Drive, workload: &Message, part: Part, peer: &Peer) -> WireDr
         ramp: drive.ramp,
         hold: drive.hold,
         stages: drive.stages.clone(),
+        timeline: drive.timeline.clone(),
         window: drive.window,
         limits: drive.limits.clone(),
     }

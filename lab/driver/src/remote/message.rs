@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::civil::Date;
-use lab_workload::{LoadKind, MAX_POPULATIONS, Message, Stage};
+use lab_workload::{LoadKind, MAX_POPULATIONS, Message, Stage, Timeline};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -19,7 +19,7 @@ use crate::part::Part;
 use lab_client::{Protocol, TlsOptions};
 
 /// The version of the messages; a generator of another one refuses.
-pub(crate) const PROTOCOL: u32 = 10;
+pub(crate) const PROTOCOL: u32 = 11;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -95,6 +95,7 @@ pub(crate) struct WireDrive {
     pub(crate) ramp: Duration,
     pub(crate) hold: Duration,
     pub(crate) stages: Vec<Stage>,
+    pub(crate) timeline: Option<Timeline>,
     pub(crate) window: Duration,
     pub(crate) limits: Limits,
 }

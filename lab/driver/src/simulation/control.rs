@@ -221,6 +221,7 @@ fn what_is_sent_lies_within_what_the_plan_says() {
                 hold_ms: 2000,
                 window_ms: 10,
                 kind: LoadKind::Users,
+                timeline: None,
                 mix: Vec::new(),
                 generators: 1,
                 timeout_ms: None,

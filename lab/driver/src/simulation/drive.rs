@@ -95,6 +95,7 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
         ramp: Duration::ZERO,
         hold: ms(1000),
         stages: Vec::new(),
+        timeline: None,
         window: ms(10),
         limits: Limits::default(),
     }

@@ -190,6 +190,7 @@ proptest! {
             window_ms: 10,
             kind: LoadKind::Users,
             stages: Vec::new(),
+            timeline: None,
             mix: drives.iter().map(of).collect(),
             generators: 1,
             timeout_ms: None,

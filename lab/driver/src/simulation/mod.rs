@@ -13,6 +13,7 @@ mod mix;
 mod sequence;
 mod stages;
 pub(crate) mod time;
+mod timeline;
 
 use std::cell::RefCell;
 use std::future::Future;

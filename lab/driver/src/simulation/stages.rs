@@ -33,6 +33,7 @@ fn staged(mut drive: Drive, users: u32, stages: Vec<Stage>) -> (Drive, Predictio
         window_ms: 10,
         kind: drive.kind,
         stages,
+        timeline: None,
         mix: Vec::new(),
         generators: 1,
         timeout_ms: None,

@@ -347,6 +347,7 @@ impl Make {
             ramp: Duration::ZERO,
             hold: Duration::from_secs(600),
             stages: Vec::new(),
+            timeline: None,
             window: ms(10),
             limits: Limits::default(),
         }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::arrival::ArrivalFile;
 use super::mix::PopulationFile;
+use super::timeline::TimelineFile;
 
 /// What the system is to carry: `users` (each begins its next session when its last is over),
 /// `arrival` (sessions begin at a rate, whatever the system does), or `sequence` (sessions of one
@@ -33,6 +34,11 @@ pub(crate) struct LoadFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<StageFile>>")]
     pub(crate) stages: Option<At<Vec<At<StageFile>>>>,
+    /// A recording that is replayed: sessions arrive at its moments, in the place of `users`, `ramp`, and
+    /// `hold`. Connections are those of `arrival`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<TimelineFile>")]
+    pub(crate) timeline: Option<At<TimelineFile>>,
     /// Populations that are there at the same time, at most 20, each with a workload and a share, or with a
     /// load of its own. Their users are numbered through: `index` of the second's first user is the number
     /// of users of the first. A probe is that of the first whose workload has one.
@@ -114,6 +120,7 @@ impl Decode for LoadFile {
             arrival: fields.optional("arrival", problems),
             sequence: fields.optional("sequence", problems),
             stages: fields.optional("stages", problems),
+            timeline: fields.optional("timeline", problems),
             mix: fields.optional("mix", problems),
             ramp: fields.optional("ramp", problems),
             hold: fields.optional("hold", problems),
@@ -123,6 +130,7 @@ impl Decode for LoadFile {
         };
         let named = fields.named(&["users", "arrival", "sequence"]);
         let beside_stages = fields.named(&["users", "sequence", "ramp", "hold"]);
+        let beside_timeline = fields.named(&["users", "sequence", "stages", "ramp", "hold", "mix"]);
         let beside_mix = fields.named(&["sequence"]);
         let limits = fields.named(&["timeout", "time_limit"]);
         fields.finish(problems);
@@ -134,6 +142,12 @@ impl Decode for LoadFile {
             && file.stages.is_some()
         {
             let message = "the stages of a load say its users or rates, and how long they last";
+            problems.push(other.problem(message, "leave this out"));
+        }
+        if let [other, ..] = beside_timeline.as_slice()
+            && file.timeline.is_some()
+        {
+            let message = "a timeline says when sessions arrive, and how long that lasts";
             problems.push(other.problem(message, "leave this out"));
         }
         if let [sequence] = beside_mix.as_slice()

@@ -16,6 +16,7 @@ mod preparation;
 mod reach;
 mod study;
 mod system;
+mod timeline;
 
 pub(crate) use abort::AbortFile;
 pub(crate) use arrival::ArrivalFile;
@@ -31,6 +32,7 @@ pub(crate) use preparation::{ActionFile, KeepFile};
 pub(crate) use reach::HttpFile;
 pub(crate) use study::StudyFile;
 pub(crate) use system::{GroupwareFile, SystemFile};
+pub(crate) use timeline::TimelineFile;
 
 /// The JSON Schema of study files.
 #[must_use]

@@ -309,6 +309,7 @@ prop_compose! {
         LoadFile {
             stages: is_staged.then(|| at(stages)),
             mix: mix.filter(|_| kind != 2).map(at),
+            timeline: None,
             users: (kind == 0).then(|| main.clone()),
             arrival: (kind == 1).then(|| at(arrival)),
             sequence: (kind == 2).then(|| at(SequenceFile { sessions: main })),

@@ -28,7 +28,7 @@ pub(crate) fn question(study: &Study, speed: f64) -> Result<Question, String> {
         checks: study.checks.clone(),
         published: study.published.clone(),
         workload: WorkloadOutline {
-            name: workload.name.clone(),
+            name: names(study),
             sha256: study.workload_sha256.clone(),
             steps: match populations.is_empty() {
                 true => step_names("", workload),
@@ -58,6 +58,17 @@ fn abort((when, lasts): &(Threshold, Duration), speed: f64) -> Abort {
         when: when.clone(),
         for_ms: milliseconds(*lasts, speed).max(1),
     }
+}
+
+/// The names of all that is done, each once.
+fn names(study: &Study) -> String {
+    let mut names = vec![study.workload.name.as_str()];
+    for of in &study.populations {
+        if !names.contains(&of.workload.name.as_str()) {
+            names.push(&of.workload.name);
+        }
+    }
+    names.join(", ")
 }
 
 fn populations(study: &Study) -> Vec<PopulationOutline> {

@@ -16,7 +16,7 @@ pub(super) fn template(
     let load = &file.load.value;
     let who = who(file, workload, populations, settings);
     let is_sequence = load.sequence.is_some();
-    let has_stages = load.stages.is_some();
+    let has_length = load.stages.is_some() || load.timeline.is_some();
     let ramp = match &load.ramp {
         Some(ramp) if is_sequence => {
             let help = "leave `ramp` out: sessions follow each other from the start";
@@ -25,7 +25,7 @@ pub(super) fn template(
         ramp => settings.optional("ramp", ramp.as_ref()),
     };
     let hold = match &load.hold {
-        None if !is_sequence && !has_stages => {
+        None if !is_sequence && !has_length => {
             let help = "say how long the full load lasts, such as `hold: 10m`";
             note(
                 &file.load.span,

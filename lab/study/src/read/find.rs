@@ -69,6 +69,7 @@ fn chooses_itself(file: &StudyFile, problems: &mut Problems) -> Option<()> {
         load.arrival.as_ref().map(|at| &at.span),
         load.sequence.as_ref().map(|at| &at.span),
         load.stages.as_ref().map(|at| &at.span),
+        load.timeline.as_ref().map(|at| &at.span),
     ];
     if let Some(span) = kinds.into_iter().flatten().next() {
         let help = "take this out, or `find`";

@@ -1,8 +1,8 @@
 //! What makes sessions begin, as a study says it: settings as templates, each with its place.
 
 use super::settings::{Settings, note};
-use super::stages;
-use crate::file::{ArrivalFile, At, StudyFile};
+use super::{stages, timeline};
+use crate::file::{ArrivalFile, At, StudyFile, TimelineFile};
 use crate::kinds::{ArrivalTemplate, KindTemplate};
 use crate::model::Workload;
 use crate::stages::Level;
@@ -44,6 +44,9 @@ pub(super) fn kind(
             }),
         };
     }
+    if let Some(at) = &load.timeline {
+        return replayed(at, load.arrival.as_ref(), workload, settings);
+    }
     match (&load.users, &load.arrival, &load.sequence) {
         (Some(users), ..) => settings.required("users", users).map(KindTemplate::Users),
         (None, Some(arrival), _) => rated(arrival, settings),
@@ -64,6 +67,31 @@ pub(super) fn kind(
             note(&file.load.span, message, help, settings)
         }
     }
+}
+
+/// Sessions that arrive as recorded.
+fn replayed(
+    at: &At<TimelineFile>,
+    beside: Option<&At<ArrivalFile>>,
+    workload: &Workload,
+    settings: &mut Settings<'_>,
+) -> Option<KindTemplate> {
+    let template = timeline::template(at, workload, settings);
+    let said = beside.map(|at| (&at.value.rate, &at.value.spacing));
+    if let Some((Some(other), _) | (None, Some(other))) = said {
+        let help = "leave it out of `arrival`; `connections` may stand there";
+        return note(
+            &other.span,
+            "the timeline says when sessions arrive",
+            help,
+            settings,
+        );
+    }
+    let arrival = match beside {
+        Some(at) => Some(arrival(at, settings)?),
+        None => None,
+    };
+    Some(KindTemplate::Timeline(Box::new(template?), arrival))
 }
 
 /// Sessions that arrive at a rate that is said with them.

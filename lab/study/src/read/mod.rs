@@ -28,6 +28,7 @@ mod study;
 mod system;
 mod threshold;
 mod thresholds;
+mod timeline;
 mod unused;
 
 use std::sync::Arc;

@@ -44,7 +44,7 @@ pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
         ));
     }
     let chance = match (drawn, spacing) {
-        (Some(_), _) | (None, Spacing::Constant) => EDGE / planned,
+        (Some(_), _) | (None, Spacing::Constant | Spacing::Recorded) => EDGE / planned,
         // Four standard errors of the count.
         (None, Spacing::Poisson) => 4.0 / planned.sqrt() + EDGE / planned,
     };

@@ -22,10 +22,15 @@ pub(crate) fn steady_state(warmup: &Warmup, load: &LoadSpec, hold_ms: f64) -> Ch
     if matches!(load.kind, LoadKind::Sequence { .. }) {
         return not_judged(name, "a sequence has none");
     }
-    if !load.stages.is_empty() {
+    if load.changes() {
+        let by = if load.stages.is_empty() {
+            "its timeline"
+        } else {
+            "stages"
+        };
         return not_judged(
             name,
-            "the load changes by stages, so nothing is cut off as warm-up",
+            format!("the load changes by {by}, so nothing is cut off as warm-up"),
         );
     }
     let hold = duration(hold_ms);

@@ -78,6 +78,10 @@ fn tolerance(done: u64, planned: &Predicted, allowed: f64) -> f64 {
 /// from their first send on, so service times count for them.
 pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
     let name = "Little's law";
+    if facts.planned.load.timeline.is_some() {
+        let evidence = "sessions arrive as recorded, ever more or fewer of them at a time";
+        return Some(not_judged(name, evidence));
+    }
     if !facts.planned.load.stages.is_empty() {
         let evidence =
             "users come and go by stages, and the time of what they leave undone is not counted";

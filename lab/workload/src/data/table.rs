@@ -16,6 +16,9 @@ const MAX_ROW_BYTES: u64 = 64 * 1024;
 /// Most columns.
 const MAX_COLUMNS: usize = 200;
 
+/// What is said of a file that is not the one that was gone through.
+const CHANGED: &str = "it is not what it was when the run began";
+
 /// The bytes of a file, read from anywhere by anyone who has it.
 pub trait Bytes: Send + Sync {
     /// Reads from an offset; 0 at the end.
@@ -247,7 +250,38 @@ impl Table {
     /// # Errors
     /// In words, when the file is not what it was.
     pub fn row(&self, row: u64, columns: &[usize]) -> Result<Vec<String>, String> {
-        const CHANGED: &str = "it is not what it was when the run began";
+        let text = self.stretch(row)?;
+        let within = (row % STRIDE) as usize;
+        let values = match self.form {
+            Form::Csv => csv_row(&text, within, columns),
+            Form::JsonLines => self.json_row(&text, within, columns),
+        };
+        values.ok_or_else(|| CHANGED.to_owned())
+    }
+
+    /// The values of a column in a row, from 0, and in those behind it that are read with it: at least one,
+    /// [`STRIDE`] at most.
+    ///
+    /// # Errors
+    /// As for [`Table::row`].
+    pub(crate) fn column_from(&self, row: u64, column: usize) -> Result<Vec<String>, String> {
+        let text = self.stretch(row)?;
+        let within = (row % STRIDE) as usize;
+        let rows = (self.rows - row).min(STRIDE - row % STRIDE) as usize;
+        let values: Option<Vec<String>> = match self.form {
+            Form::Csv => {
+                csv_column(&text, column).map(|mut all| all.split_off(within.min(all.len())))
+            }
+            Form::JsonLines => (within..within + rows)
+                .map(|at| self.json_row(&text, at, &[column])?.pop())
+                .collect(),
+        };
+        let values = values.filter(|values| values.len() == rows);
+        values.ok_or_else(|| CHANGED.to_owned())
+    }
+
+    /// The text that a row is read with.
+    fn stretch(&self, row: u64) -> Result<Vec<u8>, String> {
         let stretch = (row / STRIDE) as usize;
         let (Some(&from), Some(&to)) = (self.places.get(stretch), self.places.get(stretch + 1))
         else {
@@ -256,12 +290,7 @@ impl Table {
         let mut text = vec![0; (to - from) as usize];
         self.fill(from, &mut text)
             .map_err(|error| format!("it can't be read: {error}"))?;
-        let within = (row % STRIDE) as usize;
-        let values = match self.form {
-            Form::Csv => csv_row(&text, within, columns),
-            Form::JsonLines => self.json_row(&text, within, columns),
-        };
-        values.ok_or_else(|| CHANGED.to_owned())
+        Ok(text)
     }
 
     fn json_row(&self, text: &[u8], within: usize, columns: &[usize]) -> Option<Vec<String>> {
@@ -310,6 +339,16 @@ fn csv_row(text: &[u8], within: usize, columns: &[usize]) -> Option<Vec<String>>
     columns
         .iter()
         .map(|column| record.get(*column).map(str::to_owned))
+        .collect()
+}
+
+fn csv_column(text: &[u8], column: usize) -> Option<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(text);
+    let records = reader.records();
+    records
+        .map(|record| record.ok()?.get(column).map(str::to_owned))
         .collect()
 }
 

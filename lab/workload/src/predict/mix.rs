@@ -65,6 +65,7 @@ fn together(mut sum: Prediction, other: Prediction) -> Prediction {
         (Some(one), Some(other)) => Some(Arrivals {
             trial: one.trial + other.trial,
             hold: one.hold + other.hold,
+            peak_per_s: None,
         }),
         (one, other) => one.or(other),
     };

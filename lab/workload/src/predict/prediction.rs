@@ -63,6 +63,9 @@ pub struct Arrivals {
     pub trial: f64,
     /// In the hold.
     pub hold: f64,
+    /// Of a recording: the most in any second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_per_s: Option<f64>,
 }
 
 /// The part of one step.

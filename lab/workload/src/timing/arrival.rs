@@ -6,20 +6,32 @@
 //! inverse of the cumulative rate has just that rate). So a ramp of another length moves arrivals
 //! and draws none anew.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::profile::Profile;
 use super::{Purpose, generator, unit};
+use crate::data::Data;
 use crate::load::Spacing;
+use crate::timeline::{Replay, Timeline};
 
-/// The arrivals of one trial, in order and without end.
+/// The arrivals of one trial, in order and without end, or to the end of a recording.
 ///
-/// Their rate follows a [`Profile`]. Several workers or processes share
+/// Their rate follows a [`Profile`], unless they are recorded. Several workers or processes share
 /// a stream by each walking all of it and taking every n-th arrival by its number.
 #[derive(Debug, Clone)]
-pub struct ArrivalStream {
+pub struct ArrivalStream(Source);
+
+#[derive(Debug, Clone)]
+enum Source {
+    Drawn(Drawn),
+    Recorded(Replay),
+}
+
+#[derive(Debug, Clone)]
+struct Drawn {
     random: Xoshiro256PlusPlus,
     spacing: Spacing,
     profile: Profile,
@@ -31,7 +43,8 @@ pub struct ArrivalStream {
 /// One session's beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// From 0, in the order of arrival; it names the session's own streams.
+    /// In the order of arrival, from 0, or from the first row of a recording; it names the session's own
+    /// streams.
     pub number: u64,
     /// After the start of the ramp, or of the first stage.
     pub at: Duration,
@@ -41,13 +54,19 @@ impl ArrivalStream {
     /// The arrivals of `block`.
     #[must_use]
     pub fn new(seed: u64, block: u32, spacing: Spacing, profile: Profile) -> Self {
-        Self {
+        Self(Source::Drawn(Drawn {
             random: generator(seed, block, 0, Purpose::Arrivals),
             spacing,
             profile,
             units: 0.0,
             next: 0,
-        }
+        }))
+    }
+
+    /// Those of a recording, whose rows are these.
+    #[must_use]
+    pub fn recorded(timeline: &Timeline, data: Option<&Arc<Data>>) -> Self {
+        Self(Source::Recorded(Replay::new(timeline, data)))
     }
 }
 
@@ -55,17 +74,29 @@ impl Iterator for ArrivalStream {
     type Item = Arrival;
 
     fn next(&mut self) -> Option<Arrival> {
+        match &mut self.0 {
+            Source::Drawn(drawn) => Some(drawn.draw()),
+            Source::Recorded(replay) => {
+                let (number, at) = replay.advance()?;
+                Some(Arrival { number, at })
+            }
+        }
+    }
+}
+
+impl Drawn {
+    fn draw(&mut self) -> Arrival {
         let number = self.next;
         self.next += 1;
         self.units = match self.spacing {
             #[expect(clippy::cast_precision_loss, reason = "a trial has far less than 2^52")]
-            Spacing::Constant => number as f64,
+            Spacing::Constant | Spacing::Recorded => number as f64,
             Spacing::Poisson => self.units - (1.0 - unit(&mut self.random)).ln(),
         };
-        Some(Arrival {
+        Arrival {
             number,
             at: self.profile.time_of(self.units),
-        })
+        }
     }
 }
 

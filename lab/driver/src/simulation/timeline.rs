@@ -1,0 +1,107 @@
+//! Loads that replay a recording: each row is sent at its moment, whatever the server does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lab_workload::{
+    Data, Each, LoadKind, LoadSpec, Recorded, Spacing, Table, TimeUnit, Timeline, Wait, predict,
+};
+use proptest::prelude::*;
+
+use super::drive::workload;
+use super::{Answer, drive, ms, simulate, step};
+use crate::drive::Drive;
+
+/// A drive that replays these moments, in ms, so many times faster, from this one on.
+fn replay(moments: &[u64], scale: f64, from: u64) -> Drive {
+    let rows: String = moments.iter().map(|at| format!("{at}\n")).collect();
+    let bytes = format!("at\n{rows}").into_bytes();
+    let table = Arc::new(Table::scan("t.csv", Arc::new(bytes)).unwrap());
+    let part = (ms(from), None);
+    let recorded = Recorded::scan(&table, (0, TimeUnit::Millis), part);
+    let recorded = recorded.unwrap().unwrap();
+    let mut drive = drive(vec![step(Wait::None, 1)]);
+    workload(&mut drive).data = Some(Arc::new(Data {
+        file: "t.csv".to_owned(),
+        each: Each::Session,
+        shuffled: false,
+        unique: false,
+        columns: Vec::new(),
+        rows: table.rows(),
+        length: table.length(),
+        sha256: table.sha256().to_owned(),
+        table: Some(table),
+    }));
+    drive.kind = LoadKind::Arrival {
+        rate_per_s: 1.0,
+        spacing: Spacing::Recorded,
+    };
+    drive.timeline = Some(Timeline {
+        column: 0,
+        unit: TimeUnit::Millis,
+        first: recorded.first,
+        rows: recorded.rows,
+        origin_ns: recorded.origin_ns,
+        scale,
+    });
+    drive.users = 50;
+    drive
+}
+
+#[test]
+fn each_row_is_sent_at_its_moment() {
+    let mut drive = replay(&[5_000, 5_010, 5_010, 5_300, 5_900, 9_000], 2.0, 10);
+    drive.cores = vec![0, 1];
+    let told = simulate(drive, |_| Answer::After(ms(1)));
+    let sent: Vec<Duration> = told.sent.iter().map(|asked| asked.at).collect();
+    // What lies beyond the end of the trial is not sent, and the trial goes on to its end.
+    assert_eq!(sent, [0, 0, 145, 445].map(ms));
+    assert_eq!((told.summary.arrived, told.summary.elapsed), (4, ms(1000)));
+    assert_eq!(told.lateness().max(), 1, "nothing is late");
+}
+
+#[test]
+fn a_slow_server_delays_no_row_and_answers_for_it() {
+    let mut drive = replay(&[0, 100, 200, 300], 1.0, 0);
+    drive.users = 1;
+    // One connection: later rows wait for it, and that is response time.
+    let told = simulate(drive, |_| Answer::After(ms(250)));
+    assert_eq!(told.summary.arrived, 4);
+    let times = told.times(0);
+    assert!(times.equivalent(times.max(), 550_000), "{}", times.max());
+    assert_eq!(told.lateness().max(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    #[test]
+    fn the_plan_knows_what_is_sent(
+        gaps in proptest::collection::vec(0u64..40, 1..60),
+        scale in 0.5..4.0f64,
+        workers in 1usize..3,
+    ) {
+        let moments: Vec<u64> = gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) }).collect();
+        let mut drive = replay(&moments, scale, 0);
+        drive.cores = (0..workers).collect();
+        let load = LoadSpec {
+            users: drive.users,
+            ramp_ms: 0,
+            hold_ms: 1000,
+            window_ms: 10,
+            kind: drive.kind,
+            stages: Vec::new(),
+            timeline: drive.timeline.clone(),
+            mix: Vec::new(),
+            generators: 1,
+            timeout_ms: None,
+            time_limit_ms: None,
+        };
+        let plan = predict(&drive.workload, drive.seed, drive.block, &load, 1_000_000).unwrap();
+        let told = simulate(drive, |_| Answer::After(ms(0)));
+        prop_assert_eq!(told.sent.len() as f64, plan.transactions);
+        let arrivals = plan.arrivals.unwrap();
+        prop_assert_eq!(told.summary.arrived as f64, arrivals.trial);
+        prop_assert_eq!(arrivals.peak_per_s, Some(arrivals.trial));
+    }
+}

@@ -1,0 +1,361 @@
+//! A recorded timeline: sessions that arrive at the moments that a column of the workload's rows says. The
+//! session of a row has that row. It reads rows, a stretch at a time, and knows no clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::data::{Data, Table};
+
+/// How moments are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeUnit {
+    /// Seconds from any moment on, such as `1767607200.25`.
+    #[default]
+    Seconds,
+    /// Milliseconds.
+    Millis,
+    /// Microseconds.
+    Micros,
+    /// Nanoseconds.
+    Nanos,
+    /// `2026-01-05T10:00:00.25Z`.
+    DateTime,
+}
+
+impl TimeUnit {
+    /// A moment in ns; `None` where the text is none.
+    #[must_use]
+    pub fn nanos(self, text: &str) -> Option<i64> {
+        let text = text.trim();
+        let digits = match self {
+            Self::Seconds => 9,
+            Self::Millis => 6,
+            Self::Micros => 3,
+            Self::Nanos => 0,
+            Self::DateTime => {
+                let moment: Timestamp = text.parse().ok()?;
+                return i64::try_from(moment.as_nanosecond()).ok();
+            }
+        };
+        decimal(text, digits)
+    }
+}
+
+/// A decimal number, times ten to the power of so many digits; further ones are cut off.
+fn decimal(text: &str, digits: usize) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let (sign, whole) = match whole.strip_prefix('-') {
+        Some(whole) => (-1, whole),
+        None => (1, whole),
+    };
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) {
+        return None;
+    }
+    let fraction = fraction.get(..digits.min(fraction.len()))?;
+    let scaled = format!("{whole}{fraction:0<digits$}");
+    Some(sign * scaled.parse::<i64>().ok()?)
+}
+
+/// Which rows are replayed, and how fast.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// The place of the column with the moments.
+    pub column: u32,
+    /// How they are written.
+    pub unit: TimeUnit,
+    /// The first row that is replayed.
+    pub first: u64,
+    /// How many are.
+    pub rows: u64,
+    /// The moment that is the beginning of the load, ns.
+    pub origin_ns: i64,
+    /// How many times faster than recorded.
+    pub scale: f64,
+}
+
+/// What is wrong with the moments of a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TimelineError {
+    /// A row, from 1, without a moment.
+    #[error("row {row}: `{text}` is no moment")]
+    NoMoment {
+        /// Which.
+        row: u64,
+        /// What stands there.
+        text: String,
+    },
+    /// A row, from 1, whose moment is before that of the row before.
+    #[error("row {row}: its moment is before that of the row before")]
+    Unsorted {
+        /// Which.
+        row: u64,
+    },
+    /// It can't be read.
+    #[error("{0}")]
+    Read(String),
+}
+
+/// The moments of a column, in ns, stretch by stretch.
+#[derive(Debug, Clone)]
+struct Moments {
+    table: Arc<Table>,
+    column: usize,
+    unit: TimeUnit,
+    /// The next row.
+    next: u64,
+    /// Those of the present stretch that are left, the last one first.
+    left: Vec<String>,
+}
+
+impl Moments {
+    fn new(table: &Arc<Table>, column: u32, unit: TimeUnit, first: u64) -> Self {
+        Self {
+            table: Arc::clone(table),
+            column: column as usize,
+            unit,
+            next: first,
+            left: Vec::new(),
+        }
+    }
+
+    /// The next row and its moment.
+    fn advance(&mut self) -> Option<Result<(u64, i64), TimelineError>> {
+        if self.next >= self.table.rows() {
+            return None;
+        }
+        if self.left.is_empty() {
+            match self.table.column_from(self.next, self.column) {
+                Ok(mut values) => {
+                    values.reverse();
+                    self.left = values;
+                }
+                Err(error) => return Some(Err(TimelineError::Read(error))),
+            }
+        }
+        let text = self.left.pop()?;
+        let row = self.next;
+        self.next += 1;
+        let moment = self.unit.nanos(&text);
+        let wrong = || TimelineError::NoMoment { row: row + 1, text };
+        Some(moment.ok_or_else(wrong).map(|moment| (row, moment)))
+    }
+}
+
+/// A stretch of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    /// The first row of it.
+    pub first: u64,
+    /// Number of rows.
+    pub rows: u64,
+    /// The moment that it begins with, ns.
+    pub origin_ns: i64,
+    /// Its last moment, ns.
+    pub last_ns: i64,
+}
+
+impl Recorded {
+    /// Goes through a column: what lies so far after the first moment, from there, and before that. `None`
+    /// where nothing does.
+    ///
+    /// # Errors
+    /// The first row that has no moment, or is out of order.
+    pub fn scan(
+        table: &Arc<Table>,
+        (column, unit): (u32, TimeUnit),
+        (from, to): (Duration, Option<Duration>),
+    ) -> Result<Option<Self>, TimelineError> {
+        let mut moments = Moments::new(table, column, unit, 0);
+        let mut begins: Option<i64> = None;
+        let mut before = i64::MIN;
+        let mut found: Option<Self> = None;
+        while let Some(next) = moments.advance() {
+            let (row, moment) = next?;
+            if moment < before {
+                return Err(TimelineError::Unsorted { row: row + 1 });
+            }
+            before = moment;
+            let begin = *begins.get_or_insert(moment);
+            let origin_ns = begin.saturating_add(nanos(from));
+            let end = to.map_or(i64::MAX, |to| begin.saturating_add(nanos(to)));
+            if moment < origin_ns || moment >= end {
+                continue;
+            }
+            let of = found.get_or_insert(Self {
+                first: row,
+                rows: 0,
+                origin_ns,
+                last_ns: moment,
+            });
+            of.rows += 1;
+            of.last_ns = moment;
+        }
+        Ok(found)
+    }
+}
+
+fn nanos(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// The arrivals of a timeline: when, after the beginning, and of which row.
+#[derive(Debug, Clone)]
+pub(crate) struct Replay {
+    timeline: Timeline,
+    moments: Option<Moments>,
+}
+
+impl Replay {
+    /// Nothing arrives where the rows are not here.
+    pub(crate) fn new(timeline: &Timeline, data: Option<&Arc<Data>>) -> Self {
+        let table = data.and_then(|data| data.table.as_ref());
+        let moments = |table| Moments::new(table, timeline.column, timeline.unit, timeline.first);
+        Self {
+            moments: table.map(moments),
+            timeline: timeline.clone(),
+        }
+    }
+
+    /// The next row and when it arrives; `None` behind the last, and where the file is not what it was.
+    pub(crate) fn advance(&mut self) -> Option<(u64, Duration)> {
+        let moments = self.moments.as_mut()?;
+        if moments.next >= self.timeline.first.saturating_add(self.timeline.rows) {
+            return None;
+        }
+        let (row, moment) = moments.advance()?.ok()?;
+        let since = moment.saturating_sub(self.timeline.origin_ns).max(0);
+        #[expect(clippy::cast_precision_loss, reason = "30 days are 2^52 ns")]
+        let seconds = since as f64 / 1e9 / self.timeline.scale;
+        Some((
+            row,
+            Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn table(csv: &str) -> Arc<Table> {
+        Arc::new(Table::scan("t.csv", Arc::new(csv.as_bytes().to_vec())).unwrap())
+    }
+
+    #[test]
+    fn moments_are_read_to_the_nanosecond() {
+        let check =
+            |unit: TimeUnit, text, expected| assert_eq!(unit.nanos(text), expected, "{text}");
+        check(
+            TimeUnit::Seconds,
+            "1767607200.123456789",
+            Some(1_767_607_200_123_456_789),
+        );
+        check(TimeUnit::Seconds, " 2 ", Some(2_000_000_000));
+        check(TimeUnit::Seconds, "-0.5", Some(-500_000_000));
+        check(TimeUnit::Millis, "1.5", Some(1_500_000));
+        check(TimeUnit::Micros, "7", Some(7_000));
+        check(TimeUnit::Nanos, "7.9", Some(7));
+        check(
+            TimeUnit::DateTime,
+            "1970-01-01T00:00:01.5Z",
+            Some(1_500_000_000),
+        );
+        check(TimeUnit::DateTime, "1970-01-01T01:00:00+01:00", Some(0));
+        for text in ["", "x", "1e3", "1.2.3", ".5", "+1", "99999999999999"] {
+            check(TimeUnit::Seconds, text, None);
+        }
+        check(TimeUnit::DateTime, "5", None);
+    }
+
+    #[test]
+    fn a_stretch_begins_and_ends_where_it_is_said() {
+        let rows = table("time,path\n10,/a\n11,/b\n12.5,/c\n15,/d\n");
+        let scan = |from, to: Option<u64>| {
+            let span = (Duration::from_secs(from), to.map(Duration::from_secs));
+            Recorded::scan(&rows, (0, TimeUnit::Seconds), span).unwrap()
+        };
+        let all = scan(0, None).unwrap();
+        assert_eq!((all.first, all.rows, all.origin_ns), (0, 4, 10_000_000_000));
+        let middle = scan(1, Some(5)).unwrap();
+        assert_eq!((middle.first, middle.rows), (1, 2));
+        assert_eq!(
+            (middle.origin_ns, middle.last_ns),
+            (11_000_000_000, 12_500_000_000)
+        );
+        assert_eq!(scan(6, None), None);
+    }
+
+    #[test]
+    fn what_is_no_timeline_is_told_by_its_row() {
+        let scan = |csv: &str| {
+            let unit = (0, TimeUnit::Seconds);
+            let scanned = Recorded::scan(&table(csv), unit, (Duration::ZERO, None));
+            scanned.unwrap_err().to_string()
+        };
+        assert_eq!(scan("time\n1\nsoon\n"), "row 2: `soon` is no moment");
+        assert_eq!(
+            scan("time\n5\n5\n4\n"),
+            "row 3: its moment is before that of the row before"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn rows_arrive_in_order_each_at_its_moment(
+            gaps in proptest::collection::vec(0u32..5_000, 1..300),
+            from in 0u64..200,
+            scale in 0.1..50.0f64,
+        ) {
+            let mut at = 1_000_000u64;
+            let mut csv = "number,ms\n".to_owned();
+            let mut all = Vec::new();
+            for (number, gap) in gaps.iter().enumerate() {
+                at += u64::from(*gap);
+                csv.push_str(&format!("{number},{at}\n"));
+                all.push(at);
+            }
+            let rows = table(&csv);
+            let unit = TimeUnit::Millis;
+            let span = (Duration::from_secs(from), None);
+            let Some(found) = Recorded::scan(&rows, (1, unit), span).unwrap() else {
+                prop_assert!(all.last().unwrap() - all[0] < from * 1000);
+                return Ok(());
+            };
+            let data = Data {
+                file: "t.csv".to_owned(),
+                each: crate::data::Each::Session,
+                shuffled: false,
+                unique: false,
+                columns: Vec::new(),
+                rows: rows.rows(),
+                length: rows.length(),
+                sha256: rows.sha256().to_owned(),
+                table: Some(rows),
+            };
+            let timeline = Timeline {
+                column: 1,
+                unit,
+                first: found.first,
+                rows: found.rows,
+                origin_ns: found.origin_ns,
+                scale,
+            };
+            let mut replay = Replay::new(&timeline, Some(&Arc::new(data)));
+            let expected = all.iter().enumerate().filter(|(_, at)| **at >= all[0] + from * 1000);
+            for (row, at) in expected {
+                let (number, when) = replay.advance().unwrap();
+                prop_assert_eq!(number, row as u64);
+                let due = (at - all[0] - from * 1000) as f64 / 1e3 / scale;
+                prop_assert!((when.as_secs_f64() - due).abs() < 1e-6, "{when:?} {due}");
+            }
+            prop_assert!(replay.advance().is_none());
+        }
+    }
+}
