@@ -7,44 +7,99 @@ use hdrhistogram::Histogram;
 use lab_driver::{StepWindow, Window, new_histogram};
 use lab_study::model::{Abort, Aggregate, Comparison, Metric, Threshold};
 
-/// The limits of a trial, and since when each is passed.
+/// A limit is looked at so many times while it has to be passed: single windows are short, and in a short
+/// one there may be few answers.
+const LOOKS: u32 = 10;
+
+/// The limits of a trial, each with what has come since it was looked at.
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
-    limits: Vec<(&'a Abort, Option<Duration>)>,
+    limits: Vec<Limit<'a>>,
     /// Steps of the sessions; the probe's come behind.
     steps: usize,
 }
 
+#[derive(Debug)]
+struct Limit<'a> {
+    abort: &'a Abort,
+    /// Since when it is passed.
+    since: Option<Duration>,
+    seen: Seen,
+}
+
+/// What came in some windows.
+#[derive(Debug)]
+struct Seen {
+    start: Option<Duration>,
+    length: Duration,
+    ok: Histogram<u64>,
+    service: Histogram<u64>,
+    failed: u64,
+}
+
 impl<'a> Watch<'a> {
-    pub(crate) fn new(limits: &'a [Abort], steps: usize) -> Self {
-        let limits = limits.iter().map(|limit| (limit, None));
+    pub(crate) fn new(aborts: &'a [Abort], steps: usize) -> Self {
+        let limit = |abort| Limit {
+            abort,
+            since: None,
+            seen: Seen::nothing(),
+        };
         Self {
-            limits: limits.collect(),
+            limits: aborts.iter().map(limit).collect(),
             steps,
         }
     }
 
-    /// Takes a window in. A sentence when a limit has been passed for long enough. A window in which
-    /// nothing was answered says nothing, and changes nothing.
+    /// Takes a window in. A sentence when a limit has been passed for long enough. A time in which nothing
+    /// was answered says nothing, and changes nothing.
     pub(crate) fn window(&mut self, window: &Window) -> Option<String> {
         let steps = &window.steps[..self.steps.min(window.steps.len())];
-        let mut ended = None;
-        for (limit, since) in &mut self.limits {
-            let length = window.end.saturating_sub(window.start);
-            let Some(value) = figure(&limit.when, steps, length) else {
-                continue;
-            };
-            if !is_passed(&limit.when, value) {
-                *since = None;
-                continue;
-            }
-            let began = *since.get_or_insert(window.start);
-            let lasted = window.end.saturating_sub(began);
-            if lasted >= Duration::from_millis(limit.for_ms) {
-                ended.get_or_insert_with(|| words(limit, window.end));
-            }
+        let limits = self.limits.iter_mut();
+        let ended = limits.map(|limit| limit.window(window, steps));
+        // Each limit takes the window in, whatever another one says.
+        ended.fold(None, Option::or)
+    }
+}
+
+impl Limit<'_> {
+    fn window(&mut self, window: &Window, steps: &[StepWindow]) -> Option<String> {
+        let lasts = Duration::from_millis(self.abort.for_ms);
+        self.seen.add(window, steps);
+        if self.seen.length < lasts / LOOKS {
+            return None;
         }
-        ended
+        let seen = std::mem::replace(&mut self.seen, Seen::nothing());
+        let value = figure(&self.abort.when, &seen)?;
+        if !is_passed(&self.abort.when, value) {
+            self.since = None;
+            return None;
+        }
+        let began = *self.since.get_or_insert(seen.start.unwrap_or_default());
+        let lasted = window.end.saturating_sub(began);
+        (lasted >= lasts).then(|| words(self.abort, window.end))
+    }
+}
+
+impl Seen {
+    fn nothing() -> Self {
+        Self {
+            start: None,
+            length: Duration::ZERO,
+            ok: new_histogram(),
+            service: new_histogram(),
+            failed: 0,
+        }
+    }
+
+    fn add(&mut self, window: &Window, steps: &[StepWindow]) {
+        self.start.get_or_insert(window.start);
+        self.length += window.end.saturating_sub(window.start);
+        for step in steps {
+            // Histograms of one make take each other's values.
+            let _always = self.ok.add(&step.ok);
+            let _always = self.service.add(&step.service);
+            self.failed += step.failed();
+        }
     }
 }
 
@@ -66,30 +121,19 @@ fn is_passed(limit: &Threshold, value: f64) -> bool {
     }
 }
 
-/// The figure of a window in the limit's unit; `None` where nothing was answered.
-fn figure(limit: &Threshold, steps: &[StepWindow], length: Duration) -> Option<f64> {
-    let ok: u64 = steps.iter().map(StepWindow::transactions).sum();
-    let failed: u64 = steps.iter().map(StepWindow::failed).sum();
-    let answered = ok + failed;
+/// The figure in the limit's unit; `None` where nothing was answered.
+fn figure(limit: &Threshold, seen: &Seen) -> Option<f64> {
+    let ok = seen.ok.len();
+    let answered = ok + seen.failed;
     match limit.metric {
-        Metric::Throughput => lab_stats::ratio(ok as f64, length.as_secs_f64()),
+        Metric::Throughput => lab_stats::ratio(ok as f64, seen.length.as_secs_f64()),
         _ if answered == 0 => None,
-        Metric::ErrorRate => Some(failed as f64 / answered as f64),
-        metric => {
-            let times = |step: &StepWindow| match metric {
-                Metric::ServiceTime if !step.service.is_empty() => step.service.clone(),
-                _ => step.ok.clone(),
-            };
-            let all = steps
-                .iter()
-                .map(times)
-                .fold(new_histogram(), |mut sum, one| {
-                    // Histograms of one make take each other's values.
-                    let _always = sum.add(&one);
-                    sum
-                });
-            time(limit.aggregate, &all, failed)
+        Metric::ErrorRate => Some(seen.failed as f64 / answered as f64),
+        // Only a step with a plan has service times of its own.
+        Metric::ServiceTime if !seen.service.is_empty() => {
+            time(limit.aggregate, &seen.service, seen.failed)
         }
+        _ => time(limit.aggregate, &seen.ok, seen.failed),
     }
 }
 
@@ -160,6 +204,22 @@ mod tests {
         assert_eq!(ended(&half, &[(1, 9), (0, 0), (1, 9)]), Some(3));
         assert_eq!(ended(&half, &[(0, 0), (0, 0), (0, 0)]), None);
         assert_eq!(ended(&[], &[(0, 9), (0, 9), (0, 9)]), None);
+    }
+
+    #[test]
+    fn what_came_in_short_windows_is_taken_together() {
+        let half = [abort(Metric::ErrorRate, Aggregate::Rate, 0.5)];
+        let mut watch = Watch::new(&half, 1);
+        // Windows of 20 ms, every third of them with one answer that is well, and nothing else.
+        let mut windows = (0..150_u32).map(|number| {
+            let (ok, failed) = if number % 3 == 0 { (1, 0) } else { (0, 4) };
+            let mut window = second(0, ok, failed);
+            window.start = Duration::from_millis(20) * number;
+            window.end = window.start + Duration::from_millis(20);
+            window
+        });
+        let ended = windows.position(|window| watch.window(&window).is_some());
+        assert_eq!(ended, Some(99), "after 2 s");
     }
 
     #[test]
