@@ -22,9 +22,11 @@ mod mail_html;
 mod mail_json;
 mod mail_message;
 mod proxy_header;
+mod redis_reply;
 mod rows;
 mod sign_in;
 mod smtp;
+mod smtp_reply;
 mod study_file;
 mod template;
 
@@ -68,9 +70,11 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("mail_json", mail_json::run),
     Target::new("mail_message", mail_message::run).times(128),
     Target::new("proxy_header", proxy_header::run),
+    Target::new("redis_reply", redis_reply::run),
     Target::new("rows", rows::run),
     Target::new("sign_in", sign_in::run),
     Target::new("smtp", smtp::run),
+    Target::new("smtp_reply", smtp_reply::run),
     Target::new("study_file", study_file::run)
         .base(128 << 10)
         .times(512),

@@ -133,7 +133,7 @@ fn address(text: &str) -> Result<(String, String), String> {
         true => text.to_owned(),
         false => format!("http://{text}"),
     };
-    let (base, target) = BaseUrl::split(&url).map_err(|error| error.to_string())?;
+    let (base, target) = BaseUrl::split_http(&url).map_err(|error| error.to_string())?;
     let target = target.split('#').next().unwrap_or_default();
     if target.contains(char::is_whitespace) {
         return Err("an address has no spaces".to_owned());

@@ -119,7 +119,7 @@ fn at(
 
 /// One request under load.
 pub(crate) fn bench(args: &BenchArgs, shown: &StudyArgs) -> Result<(Loaded, Plan), Failure> {
-    let (base, target) = BaseUrl::split(&args.url).map_err(|error| bad_url(&error))?;
+    let (base, target) = BaseUrl::split_http(&args.url).map_err(|error| bad_url(&error))?;
     let target = match target.starts_with('/') {
         true => target.to_owned(),
         false => format!("/{target}"),

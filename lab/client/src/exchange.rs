@@ -1,17 +1,38 @@
 //! The border between *when* and *how*: the engine calls a [`Client`], which knows its protocol
 //! and no schedule; the engine knows the schedule and no protocol.
 
+use std::cell::Cell;
 use std::future::Future;
+use std::rc::Rc;
 
-use lab_workload::{TraceContext, UserScope};
+use lab_workload::{RenderError, TraceContext, UserScope};
 use serde::{Deserialize, Serialize};
 
+use crate::tap::Tap;
 use crate::time::{Nanos, Time};
 
 /// Which request of the workload, as [`lab_workload::Workload::requests`] numbers them.
 pub type RequestId = u32;
 
-/// What a worker's users speak with. One per worker thread; never shared between threads.
+/// What a worker's users speak with: the contract between the engine, which knows when, and a protocol,
+/// which knows how. One per worker thread; never shared between threads, so that nothing in it is locked.
+///
+/// What every client holds to, and what the tests in `conformance` ask of each:
+///
+/// - **One exchange is one operation**, and one transaction: it ends when all of the answer is there, and
+///   waits for nothing but the server and the deadline that it sets itself. Nothing is sent that isn't
+///   counted: what goes out a second time is in [`ClientCounts::stale_retries`].
+/// - **Time** is read where it matters: [`Exchange::Done`]'s `sent` just before the first byte goes out,
+///   or before a connection is opened for it, and `ended` just after the last byte came in, before the
+///   answer is judged. All that needs making is made before `sent`. How long after the planned moment that
+///   is, the engine works out by itself; a client knows no plan.
+/// - **Errors** have the class that [`ErrorClass`] tells. After all of them but
+///   [`ErrorClass::Status`] and a judgement on a whole answer, the connection is given up, so that no late
+///   answer is taken for another's.
+/// - **Cancellation**: whoever drops the future drops the session, too, and with it the connection. An
+///   exchange may end at every `await`, and leaves nothing behind that runs on.
+/// - **Connections** are kept in the session and used again. How many were opened is counted.
+/// - **Bounds**: no answer takes more memory than the limits say; no exchange lasts longer.
 pub trait Client: 'static {
     /// The worker's clock and timers.
     type Time: Time;
@@ -47,6 +68,16 @@ pub trait Client: 'static {
 
     /// The step whose first request this is was left out, because a condition doesn't hold.
     fn left_out(&self, _request: RequestId) {}
+
+    /// The same, with somebody who hears all that goes over the wire. Of a client that doesn't tell,
+    /// nothing is heard.
+    #[must_use]
+    fn tapped(self, _tap: Rc<dyn Tap>) -> Self
+    where
+        Self: Sized,
+    {
+        self
+    }
 
     /// Counts since the last call.
     fn take_counts(&self) -> ClientCounts;
@@ -103,7 +134,7 @@ pub enum Phase {
     /// Asking for the addresses of a server that only the workload names; the study's own are asked
     /// for once, before the load.
     Dns,
-    /// Opening a connection.
+    /// Opening a connection, with what a protocol says on it before the first request.
     Connect,
     /// The handshake of TLS on it.
     Tls,
@@ -186,6 +217,24 @@ impl Sizes {
     }
 }
 
+/// Why a request can't be made.
+#[derive(Debug)]
+pub enum Unmade {
+    /// A list has no entry: the step is to be skipped.
+    Empty,
+    /// Anything else.
+    Failed(Box<str>),
+}
+
+impl From<RenderError> for Unmade {
+    fn from(error: RenderError) -> Self {
+        match error {
+            RenderError::EmptyList { .. } => Self::Empty,
+            other => Self::Failed(other.to_string().into()),
+        }
+    }
+}
+
 /// A failed request.
 #[derive(Debug)]
 pub struct Failure {
@@ -193,6 +242,29 @@ pub struct Failure {
     pub class: ErrorClass,
     /// Status and first bytes, or the cause; empty once the worker has examples enough.
     pub detail: Box<str>,
+}
+
+/// Describes failures, as many as anybody shows; later ones have their class alone.
+#[derive(Debug)]
+pub(crate) struct Details(Cell<usize>);
+
+impl Default for Details {
+    fn default() -> Self {
+        Self(Cell::new(40))
+    }
+}
+
+impl Details {
+    /// A failure, with its detail as long as such are wanted.
+    pub(crate) fn failure(&self, class: ErrorClass, detail: impl FnOnce() -> String) -> Failure {
+        let left = self.0.get();
+        self.0.set(left.saturating_sub(1));
+        let detail = match left {
+            0 => Box::default(),
+            _ => detail().into(),
+        };
+        Failure { class, detail }
+    }
 }
 
 /// What a client counts besides the outcome of requests.
@@ -223,15 +295,15 @@ impl ClientCounts {
 /// Why a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorClass {
-    /// An answer with a status that `expect` does not hold.
+    /// An answer with a status that `expect` does not hold, or that refuses.
     Status,
     /// No whole answer within the request timeout.
     Timeout,
-    /// No connection.
+    /// No connection, or none that the server lets the user speak on.
     Connect,
     /// The connection broke after sending began.
     Reset,
-    /// The answer came but broke HTTP, a limit, or a capture; or the request could not be made.
+    /// The answer came but broke the protocol, a limit, or a capture; or the request could not be made.
     Check,
 }
 

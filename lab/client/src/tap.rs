@@ -16,4 +16,16 @@ pub trait Tap {
 
     /// A part of its answer came in.
     fn received(&self, at: Nanos, bytes: &[u8]);
+
+    /// In a protocol other than HTTP, one side says this, as a person reads it.
+    fn spoke(&self, at: Nanos, side: Side, text: &str);
+}
+
+/// One of two that talk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The virtual user.
+    User,
+    /// The server.
+    Server,
 }

@@ -1,5 +1,7 @@
 //! Time as a client sees it: numbers to read, and timers to set. Whoever owns the schedule brings both.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -33,11 +35,32 @@ pub trait Timer {
     fn poll_fired(&self, cx: &Context<'_>) -> Poll<()>;
 }
 
+/// Ready with `None` once the deadline has fired.
+pub(crate) fn or_late<T>(
+    deadline: &impl Timer,
+    cx: &Context<'_>,
+    found: Poll<T>,
+) -> Poll<Option<T>> {
+    match found {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => deadline.poll_fired(cx).map(|()| None),
+    }
+}
+
+/// The future's output, unless the deadline fires before.
+pub(crate) async fn within<F: Future>(deadline: &impl Timer, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        let found = future.as_mut().poll(cx);
+        or_late(deadline, cx, found)
+    })
+    .await
+}
+
 /// Time as tokio has it, for tests that have no engine.
 #[cfg(test)]
 pub(crate) mod tokios {
     use std::cell::RefCell;
-    use std::future::Future;
     use std::pin::Pin;
 
     use tokio::time::{Instant, Sleep, sleep_until};

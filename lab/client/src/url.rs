@@ -3,10 +3,24 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// Schemes: whether they mean TLS, and the port where none is said.
+const SCHEMES: [(&str, bool, Option<u16>); 8] = [
+    ("http", false, Some(80)),
+    ("https", true, Some(443)),
+    ("tcp", false, None),
+    ("tls", true, None),
+    ("redis", false, Some(6379)),
+    ("rediss", true, Some(6379)),
+    ("smtp", false, Some(25)),
+    ("smtps", true, Some(465)),
+];
+
 /// Scheme, host, and port of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BaseUrl {
-    /// `https` rather than `http`.
+    /// Whether HTTP is spoken there.
+    pub http: bool,
+    /// Whether TLS is spoken from the beginning: `https` rather than `http`.
     pub secure: bool,
     /// Name or address; an IPv6 address without its brackets.
     pub host: String,
@@ -28,7 +42,7 @@ impl BaseUrl {
         } else {
             self.host.clone()
         };
-        if self.port == Self::default_port(self.secure) {
+        if self.http && self.port == Self::default_port(self.secure) {
             host
         } else {
             format!("{host}:{}", self.port)
@@ -39,19 +53,30 @@ impl BaseUrl {
         if secure { 443 } else { 80 }
     }
 
+    /// As [`BaseUrl::split`], of a server that speaks HTTP.
+    ///
+    /// # Errors
+    /// What is no URL of one.
+    pub fn split_http(url: &str) -> Result<(Self, &str), BaseUrlError> {
+        let split = Self::split(url)?;
+        match split.0.http {
+            true => Ok(split),
+            false => Err(BaseUrlError(url.to_owned())),
+        }
+    }
+
     /// Splits an absolute URL into its server and the path with query, at least `/`; a fragment
-    /// is dropped. User names in the URL are refused.
+    /// is dropped. User names in the URL are refused. Besides `http` and `https` there are `tcp` and `tls`
+    /// for whatever else is spoken, with a port, and names of protocols, which know theirs.
     ///
     /// # Errors
     /// What is no such URL.
     pub fn split(url: &str) -> Result<(Self, &str), BaseUrlError> {
         let bad = || BaseUrlError(url.to_owned());
         let (scheme, rest) = url.split_once("://").ok_or_else(bad)?;
-        let secure = match scheme.to_ascii_lowercase().as_str() {
-            "http" => false,
-            "https" => true,
-            _ => return Err(bad()),
-        };
+        let scheme = scheme.to_ascii_lowercase();
+        let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
+        let &(_, secure, default_port) = known.ok_or_else(bad)?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let (host, port) = split_authority(authority).ok_or_else(bad)?;
@@ -60,12 +85,13 @@ impl BaseUrl {
             return Err(bad());
         }
         let port = match port {
-            None => Self::default_port(secure),
+            None => default_port.ok_or_else(bad)?,
             Some(text) => text.parse().ok().filter(|p| *p != 0).ok_or_else(bad)?,
         };
         let path = path.split('#').next().unwrap_or_default();
         Ok((
             Self {
+                http: scheme.starts_with("http"),
                 secure,
                 host: host.to_ascii_lowercase(),
                 port,
@@ -104,7 +130,12 @@ impl FromStr for BaseUrl {
 
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.secure { "https" } else { "http" };
+        let scheme = match (self.http, self.secure) {
+            (true, false) => "http",
+            (true, true) => "https",
+            (false, false) => "tcp",
+            (false, true) => "tls",
+        };
         write!(f, "{scheme}://{}", self.authority())
     }
 }
@@ -120,6 +151,10 @@ mod tests {
             ("HTTPS://Example.org/", "https://example.org"),
             ("http://[::1]:81", "http://[::1]:81"),
             ("https://host:443", "https://host"),
+            ("tcp://host:80", "tcp://host:80"),
+            ("tls://[::1]:443", "tls://[::1]:443"),
+            ("redis://host", "tcp://host:6379"),
+            ("rediss://host:1", "tls://host:1"),
         ] {
             assert_eq!(text.parse::<BaseUrl>().unwrap().to_string(), printed);
         }
@@ -131,6 +166,8 @@ mod tests {
             "",
             "host:80",
             "ftp://host",
+            "tcp://host",
+            "redis://host/3",
             "http://",
             "http://host:0",
             "http://host:99999",

@@ -65,7 +65,9 @@ pub(crate) fn start(
         let what = format!("another program listens on port {port} already");
         return Err(Stop::System(what));
     }
-    let filled = filled_in(start, port).map_err(|e| start.scratch_error(e))?;
+    let users_port = spec.has_users_port().then(free_port).unwrap_or(Ok(0));
+    let filled = users_port.and_then(|users_port| filled_in(start, port, users_port));
+    let filled = filled.map_err(|e| start.scratch_error(e))?;
     let port_file = spec.writes_port().then(|| filled.port_file.clone().into());
     let spec = spec.filled(&filled);
     let scratch = PathBuf::from(&filled.scratch);
@@ -91,7 +93,7 @@ pub(crate) fn start(
 }
 
 /// The texts of a trial; the secret is on disk for its owner only.
-fn filled_in(start: &SystemStart<'_>, port: u16) -> io::Result<FilledIn> {
+fn filled_in(start: &SystemStart<'_>, port: u16, users_port: u16) -> io::Result<FilledIn> {
     let text = |path: PathBuf| {
         let path = std::path::absolute(path)?;
         path.into_os_string()
@@ -100,6 +102,7 @@ fn filled_in(start: &SystemStart<'_>, port: u16) -> io::Result<FilledIn> {
     };
     let filled = FilledIn {
         port,
+        users_port,
         scratch: text(start.scratch.data())?,
         secret: random_secret()?,
         secret_file: text(start.scratch.file("secret"))?,
@@ -215,6 +218,7 @@ impl Starter<'_> {
                 folder: self.folder.clone(),
                 scratch: self.filled.scratch.clone(),
                 secret: self.filled.secret.clone(),
+                users_port: self.filled.users_port,
             },
             secure: self.start.reach.secure,
         };

@@ -93,6 +93,8 @@ pub(crate) struct Setting {
     pub(crate) folder: PathBuf,
     pub(crate) scratch: String,
     pub(crate) secret: String,
+    /// The port that users come to; 0 where it is the system's own.
+    pub(crate) users_port: u16,
 }
 
 /// Whose process it is.
@@ -177,6 +179,7 @@ impl Starting {
 /// A server of this machine, by its address.
 pub(crate) fn local(address: SocketAddr, secure: bool) -> BaseUrl {
     BaseUrl {
+        http: true,
         secure,
         host: address.ip().to_string(),
         port: address.port(),
@@ -232,9 +235,18 @@ impl System {
         self.address
     }
 
-    /// Where its users send their requests.
+    /// Where it is prepared.
     pub(crate) fn base(&self) -> &BaseUrl {
         &self.base
+    }
+
+    /// Where its users send their requests.
+    pub(crate) fn users_base(&self) -> BaseUrl {
+        let (own, http) = (self.base.clone(), false);
+        match self.setting.users_port {
+            0 => own,
+            port => BaseUrl { http, port, ..own },
+        }
     }
 
     /// An error with its last lines, if it has ended.

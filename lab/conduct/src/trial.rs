@@ -272,7 +272,7 @@ impl Conductor<'_> {
             population: crowd.name.to_owned(),
             first: crowd.first,
             workload: Arc::clone(crowd.workload),
-            base: system.base().clone(),
+            base: system.users_base(),
             tls: system.reach.options.clone(),
             resolve: system.reach.hosts.clone(),
             protocol: system.reach.protocol,

@@ -130,6 +130,7 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         compressed: false,
         follow: 0,
         events: None,
+        said: None,
     };
     let step = Step {
         name: "Get".to_owned(),
@@ -160,6 +161,7 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
         data: None,
         files: Vec::new(),
         trace: None,
+        speech: lab_workload::Speech::Http,
     }
 }
 

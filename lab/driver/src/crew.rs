@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use lab_client::http::{HttpClient, Server};
-use lab_client::{Resolve, Tls, TlsOptions};
-use lab_workload::{LoadKind, Step, Workload};
+use lab_client::dialogue::{Dialogue, DialogueClient, Redis, Smtp};
+use lab_client::http::HttpClient;
+use lab_client::{Resolve, Server, Tls, TlsOptions};
+use lab_workload::{LoadKind, Speech, Step, Workload};
 
 use crate::client::Client;
 use crate::clock::Clock;
@@ -109,8 +110,51 @@ impl<C, F> Make<C> for F where
 {
 }
 
-/// What makes a worker's HTTP client; the server's name is looked up now, once.
-pub(crate) fn http(mix: &Mix) -> Result<impl Make<HttpClient<Timers>>, DriverError> {
+/// Who goes on with a drive once it is known which client its users speak by: code for each of them,
+/// so that no request pays for the choice.
+pub(crate) trait Speaking {
+    type Output;
+
+    fn with<C: Client>(self, make: impl Make<C>) -> Self::Output;
+}
+
+/// Goes on with the client of what the users of all populations speak.
+pub(crate) fn speaking<S: Speaking>(mix: &Mix, next: S) -> Result<S::Output, DriverError> {
+    Ok(match mix.first().workload.speech {
+        Speech::Http => next.with(http(mix)?),
+        Speech::Redis(_) => next.with(dialogue(mix, Redis::new)?),
+        Speech::Smtp { .. } => next.with(dialogue(mix, Smtp::new)?),
+    })
+}
+
+/// What makes a worker's HTTP client.
+fn http(mix: &Mix) -> Result<impl Make<HttpClient<Timers>>, DriverError> {
+    let server = server(mix)?;
+    Ok(move |drive: &Arc<Drive>, number: usize, timers: &Timers| {
+        let server = Server {
+            protocol: drive.protocol_of_worker(number),
+            ..server.clone()
+        };
+        let client = HttpClient::new(&drive.workload, server, timers.clone());
+        Ok(client.retrying(retried(&drive.workload)))
+    })
+}
+
+/// What makes a worker's client of a dialogue.
+fn dialogue<D: Dialogue>(
+    mix: &Mix,
+    new: fn(&Workload) -> D,
+) -> Result<impl Make<DialogueClient<D, Timers>>, DriverError> {
+    let server = server(mix)?;
+    Ok(move |drive: &Arc<Drive>, _: usize, timers: &Timers| {
+        let (workload, server) = (&drive.workload, server.clone());
+        let client = DialogueClient::new(workload, new(workload), server, timers.clone());
+        Ok(client)
+    })
+}
+
+/// Where the requests go; the server's name is looked up now, once.
+fn server(mix: &Mix) -> Result<Server, DriverError> {
     let drive = mix.first();
     let base = drive.base.clone();
     let tls = Tls::offering(drive.tls.clone(), drive.protocol.offer);
@@ -127,21 +171,13 @@ pub(crate) fn http(mix: &Mix) -> Result<impl Make<HttpClient<Timers>>, DriverErr
         let base = base.clone();
         DriverError::Resolve { base, source }
     })?;
-    let server = Server {
+    Ok(Server {
         base,
         addresses,
         tls,
         resolve,
         protocol: drive.protocol,
         limits: drive.limits.of_requests(),
-    };
-    Ok(move |drive: &Arc<Drive>, number: usize, timers: &Timers| {
-        let server = Server {
-            protocol: drive.protocol_of_worker(number),
-            ..server.clone()
-        };
-        let client = HttpClient::new(&drive.workload, server, timers.clone());
-        Ok(client.retrying(retried(&drive.workload)))
     })
 }
 
@@ -159,7 +195,7 @@ fn retried(workload: &Workload) -> Vec<bool> {
 /// Whether the workload may name another server, which may speak TLS.
 fn may_name_others(drive: &Drive) -> bool {
     let mut targets = drive.workload.requests().map(|request| &request.target);
-    targets.any(|target| !target.source().starts_with('/'))
+    drive.workload.speech.is_http() && targets.any(|target| !target.source().starts_with('/'))
 }
 
 pub(crate) fn spawn<T: Send + 'static>(
@@ -183,6 +219,15 @@ pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
     if mix.is_several() && mix.drives().any(is_sequence) {
         return Err(DriverError::Drive(
             "a sequence has no populations beside it",
+        ));
+    }
+    let speaks = |drive: &Drive| std::mem::discriminant(&drive.workload.speech);
+    if mix
+        .drives()
+        .any(|drive| speaks(drive) != speaks(mix.first()))
+    {
+        return Err(DriverError::Drive(
+            "two of its populations speak different protocols",
         ));
     }
     let probes = mix.drives().filter(|drive| drive.workload.probe.is_some());

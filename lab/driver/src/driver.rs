@@ -9,7 +9,7 @@ use crate::background::step_back_for_good;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::crew::{self, Crew, Make, WorkerThread, spawn, validate};
+use crate::crew::{self, Crew, Make, Speaking, WorkerThread, spawn, validate};
 use crate::error::DriverError;
 use crate::event::{DriveSummary, DriverEvent};
 use crate::merger::Merger;
@@ -45,8 +45,7 @@ impl Driver {
     ) -> Result<Self, DriverError> {
         let mix = mix.into();
         validate(&mix)?;
-        let make = crew::http(&mix)?;
-        Self::start_with(mix, events, make)
+        crew::speaking(&mix, Starting { mix: &mix, events })?
     }
 
     /// As [`Driver::start`], with the users spread over generators in processes of their own. The
@@ -197,6 +196,20 @@ impl Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         self.control.stop();
+    }
+}
+
+/// A driver about to start, whatever its users speak.
+struct Starting<'a> {
+    mix: &'a Mix,
+    events: SyncSender<DriverEvent>,
+}
+
+impl Speaking for Starting<'_> {
+    type Output = Result<Driver, DriverError>;
+
+    fn with<C: Client>(self, make: impl Make<C>) -> Self::Output {
+        Driver::start_with(self.mix, self.events, make)
     }
 }
 

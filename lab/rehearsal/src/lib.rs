@@ -14,6 +14,7 @@ mod recorder;
 pub mod text;
 
 pub use model::{
-    Captured, Ended, Exchanged, Message, Moment, NotDone, Phase, Request, Response, Timing, Totals,
+    Captured, Ended, Exchanged, Line, Message, Moment, NotDone, Phase, Request, Response, Timing,
+    Totals,
 };
 pub use recorder::Recorder;

@@ -1,6 +1,6 @@
 //! What happens in a rehearsal. Data only; secrets are masked already.
 
-use lab_client::{ErrorClass, Version};
+use lab_client::{ErrorClass, Side, Version};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,8 +51,12 @@ pub struct Exchanged {
     pub user: u32,
     /// As the workload has it, such as `GET {{ next }}`.
     pub line: String,
-    /// What went over the wire for it; empty where nothing did.
+    /// What went over the wire for it, of HTTP; empty where nothing did.
     pub messages: Vec<Message>,
+    /// What was said, of other protocols.
+    pub lines: Vec<Line>,
+    /// How long the parts of that took.
+    pub timing: Timing,
     /// How it ended.
     pub ended: Ended,
     /// From the send to the last byte, the connection's opening included.
@@ -61,6 +65,15 @@ pub struct Exchanged {
     pub expected: String,
     /// What it was to keep of the answer.
     pub captured: Vec<Captured>,
+}
+
+/// What one side said in a protocol other than HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Who said it.
+    pub side: Side,
+    /// As a person reads it; it may have several lines.
+    pub text: String,
 }
 
 /// How a request ended.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lab_client::{BaseUrl, Exchange, Nanos, RequestId, Tap, Version};
+use lab_client::{BaseUrl, Exchange, Nanos, Phases, RequestId, Side, Tap, Version};
 use lab_driver::Witness;
 use lab_workload::{
     Body, CaptureSource, Expectation, Piece, Request as Asked, Step, Template, UserScope, Workload,
@@ -12,7 +12,8 @@ use lab_workload::{
 
 use crate::mask::{MASK, Secrets, is_telling};
 use crate::message;
-use crate::model::{Captured, Ended, Exchanged, Message, Moment, NotDone, Phase, Timing, Totals};
+use crate::model::Totals;
+use crate::model::{Captured, Ended, Exchanged, Line, Message, Moment, NotDone, Phase, Timing};
 
 /// Most bytes that are kept of one message.
 const KEPT: usize = 8 << 20;
@@ -40,6 +41,7 @@ struct State {
     listener: Box<dyn FnMut(Moment)>,
     secrets: Secrets,
     wire: Vec<Wire>,
+    lines: Vec<Line>,
     connected: Option<(Nanos, Nanos)>,
     done: BTreeSet<usize>,
     /// Steps that a condition left out.
@@ -103,6 +105,7 @@ impl Recorder {
                     false => Secrets::default(),
                 },
                 wire: Vec::new(),
+                lines: Vec::new(),
                 connected: None,
                 done: BTreeSet::new(),
                 left_out: BTreeSet::new(),
@@ -179,6 +182,13 @@ impl Tap for Recorder {
         wire.first.get_or_insert(at);
         wire.last = Some(at);
     }
+
+    fn spoke(&self, _: Nanos, side: Side, text: &str) {
+        let state = &mut *self.state.borrow_mut();
+        let end = text.floor_char_boundary(KEPT);
+        let text = state.secrets.masked(&text[..end]);
+        state.lines.push(Line { side, text });
+    }
 }
 
 impl Witness for Recorder {
@@ -194,6 +204,7 @@ impl Witness for Recorder {
         };
         let state = &mut *self.state.borrow_mut();
         let wire = std::mem::take(&mut state.wire);
+        let lines = std::mem::take(&mut state.lines);
         state.connected = None;
         let messages = wire
             .into_iter()
@@ -209,11 +220,16 @@ impl Witness for Recorder {
         if known.phase == Phase::Session {
             state.done.insert(known.step);
         }
-        let took_ms = match exchange {
-            Exchange::Done { sent, ended, .. } => ms(ended.saturating_sub(*sent)),
-            _ => 0.0,
+        let (took_ms, timing) = match exchange {
+            Exchange::Done {
+                sent,
+                ended,
+                phases,
+                ..
+            } => (ms(ended.saturating_sub(*sent)), timing(phases)),
+            _ => (0.0, Timing::default()),
         };
-        let line = format!("{} {}", known.asked.method, known.asked.target.source());
+        let line = known.asked.line();
         let exchanged = Exchanged {
             phase: known.phase,
             step: known.name.clone(),
@@ -222,6 +238,8 @@ impl Witness for Recorder {
             user: scope.index(),
             line: state.secrets.masked(&line),
             messages,
+            lines,
+            timing,
             ended,
             took_ms,
             expected: expected(&known.asked),
@@ -257,6 +275,19 @@ impl Wire {
     }
 }
 
+/// Of what was said in other protocols than HTTP.
+fn timing(phases: &Phases) -> Timing {
+    use lab_client::Phase::{Connect, Receive, Tls, Wait};
+    let of = |phase: lab_client::Phase| phases.0[phase as usize];
+    let connect = of(Connect).map(|took| ms(took + of(Tls).unwrap_or_default()));
+    Timing {
+        began_ms: 0.0,
+        connect_ms: connect,
+        wait_ms: of(Wait).map(ms),
+        receive_ms: of(Receive).map(ms),
+    }
+}
+
 fn ms(nanos: Nanos) -> f64 {
     Duration::from_nanos(nanos).as_secs_f64() * 1e3
 }
@@ -285,6 +316,8 @@ fn empty(asked: &Asked, scope: &UserScope) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     let mut add = |template: &Template| texts.push(template.source().to_owned());
     add(&asked.target);
+    let said = asked.said.iter().flat_map(|said| said.templates());
+    said.for_each(&mut add);
     asked.headers.iter().for_each(|(_, value)| add(value));
     if let Some((user, password)) = &asked.basic_auth {
         add(user);
@@ -339,7 +372,10 @@ fn expected(asked: &Asked) -> String {
         (low, high) => format!("{low}..{high}"),
     };
     let statuses: Vec<String> = asked.expect.iter().map(status).collect();
-    let mut parts = vec![format!("status {}", statuses.join(", "))];
+    let mut parts = vec![match &asked.said {
+        None => format!("status {}", statuses.join(", ")),
+        Some(_) => "no refusal".to_owned(),
+    }];
     parts.extend(asked.answer.iter().map(|one| match one {
         Expectation::Json { path, value } => format!("{} = {}", path.as_str(), value.source()),
         Expectation::Contains(text) => format!("“{}” in the body", text.source()),
@@ -361,6 +397,7 @@ fn expected(asked: &Asked) -> String {
             CaptureSource::Xml(path) => path.as_str().to_owned(),
             CaptureSource::Html(path) => format!("html{}", path.as_str()),
             CaptureSource::RequestPath => "its own path".to_owned(),
+            CaptureSource::Body => "the body".to_owned(),
             CaptureSource::Status => "the status".to_owned(),
         };
         format!("{} from {place}", capture.variable)

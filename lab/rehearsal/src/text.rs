@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use lab_client::Version;
+use lab_client::{Side as Speaker, Version};
 
 use crate::model::{
-    Captured, Ended, Exchanged, Message, Moment, NotDone, Phase, Timing, Totals, coding, header,
+    Captured, Ended, Exchanged, Line, Message, Moment, NotDone, Phase, Timing, Totals, coding,
+    header,
 };
 use crate::pretty::{body, cut, one_line};
 
@@ -92,7 +93,7 @@ pub fn totals(totals: Totals, style: Style) -> String {
 
 fn exchange(exchanged: &Exchanged, style: Style) -> String {
     let mut out = title(exchanged, style);
-    if exchanged.messages.is_empty() {
+    if is_unsent(exchanged) {
         let line = cut(&one_line(&exchanged.line), style.width.saturating_sub(2));
         let _ = writeln!(out, "{}", style.paint(DIM, &format!("  {line}")));
     }
@@ -104,12 +105,42 @@ fn exchange(exchanged: &Exchanged, style: Style) -> String {
             let _ = writeln!(out, "{}", style.paint(DIM, note));
         }
     }
+    for line in &exchanged.lines {
+        said(line, style, &mut out);
+    }
+    if let Some(text) = timing(&exchanged.timing).filter(|_| !exchanged.lines.is_empty()) {
+        let _ = writeln!(out, "{}", style.paint(DIM, &format!("  {text}")));
+    }
     verdict(exchanged, style, &mut out);
     for one in &exchanged.captured {
         let _ = writeln!(out, "  {}", captured(one, style));
     }
     out.push('\n');
     out
+}
+
+fn is_unsent(exchanged: &Exchanged) -> bool {
+    exchanged.messages.is_empty() && exchanged.lines.is_empty()
+}
+
+/// What one side said, with its mark before each line.
+fn said(line: &Line, style: Style, out: &mut String) {
+    let (mark, colour) = match line.side {
+        Speaker::User => (">", CYAN),
+        Speaker::Server => ("<", GREEN),
+    };
+    let mark = style.paint(colour, mark);
+    let bytes = line.text.as_bytes();
+    let shown = body(bytes, (bytes.len() as u64, 0), None, None, style.most());
+    if shown.lines.is_empty() {
+        let _ = writeln!(out, "{mark} {}", style.paint(DIM, "(nothing)"));
+    }
+    for line in &shown.lines {
+        let _ = writeln!(out, "{mark} {line}");
+    }
+    if let Some(more) = shown.more {
+        let _ = writeln!(out, "{mark} {}", style.paint(DIM, &format!("({more})")));
+    }
 }
 
 /// `── setup · Log in ───────────── 12.3 ms`.
@@ -125,7 +156,7 @@ fn title(exchanged: &Exchanged, style: Style) -> String {
         let _ = write!(name, " · {} of {of}", n + 1);
     }
     let name = cut(&name, style.width.saturating_sub(16).max(10));
-    let time = match exchanged.messages.is_empty() {
+    let time = match is_unsent(exchanged) {
         true => String::new(),
         false => format!(" {:.1} ms", exchanged.took_ms),
     };

@@ -63,7 +63,12 @@ impl AttachTemplate {
 /// A server without a path; a slash at its end goes.
 fn server(text: &str) -> Result<String, TextError> {
     let help = "write `http://host:port` or `https://host:port`";
-    match parts(text) {
+    match parts(
+        text,
+        &[
+            "http", "https", "tcp", "tls", "redis", "rediss", "smtp", "smtps",
+        ],
+    ) {
         Some((_, "" | "/")) => Ok(text.trim().trim_end_matches('/').to_owned()),
         Some((_, path)) => {
             let message = format!("`{path}` is a path; the workload has those");
@@ -78,7 +83,7 @@ fn server(text: &str) -> Result<String, TextError> {
 
 /// The address of an exporter, with its usual path where none is written.
 fn exporter(text: &str) -> Result<String, TextError> {
-    match parts(text) {
+    match parts(text, &["http", "https"]) {
         Some((server, "" | "/")) => Ok(format!("{server}/metrics")),
         Some(_) => Ok(text.trim().to_owned()),
         None => {
@@ -88,13 +93,11 @@ fn exporter(text: &str) -> Result<String, TextError> {
     }
 }
 
-/// Scheme and server, and the path.
-fn parts(text: &str) -> Option<(&str, &str)> {
+/// Scheme, which is one of these, with the server; and the path.
+fn parts<'a>(text: &'a str, schemes: &[&str]) -> Option<(&'a str, &'a str)> {
     let text = text.trim();
-    let scheme = ["http://", "https://"]
-        .iter()
-        .find(|scheme| text.starts_with(**scheme))?;
-    let rest = &text[scheme.len()..];
+    let (scheme, rest) = text.split_once("://")?;
+    schemes.contains(&scheme).then_some(())?;
     let end = rest.find('/').unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let (host, port) = match authority.rsplit_once(':') {
@@ -106,7 +109,8 @@ fn parts(text: &str) -> Option<(&str, &str)> {
     let good_port = port.is_none_or(|p| p.parse::<u16>().is_ok_and(|p| p > 0));
     let good = !host.is_empty() && host.chars().all(plain) && good_port;
     let good_path = !path.contains(|c: char| c.is_whitespace() || c.is_control());
-    (good && good_path).then_some((&text[..scheme.len() + end], path))
+    let server = scheme.len() + "://".len() + end;
+    (good && good_path).then_some((&text[..server], path))
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ pub(crate) const SCRATCH: &str = "{{ scratch }}";
 const SECRET: &str = "{{ secret }}";
 const SECRET_FILE: &str = "{{ secret_file }}";
 const PORT_FILE: &str = "{{ port_file }}";
+/// A port that a preset has users come to, where that is another than the one that the server is prepared at.
+pub(crate) const USERS_PORT: &str = "{{ users_port }}";
 /// The program that conducts, which a preset may start.
 pub(crate) const PROGRAM: &str = "{{ program }}";
 /// Longest time for anything a command does beside the load.
@@ -78,6 +80,8 @@ pub struct PresetUse {
 pub struct FilledIn {
     /// A free port; 0 for a program that chooses one itself.
     pub port: u16,
+    /// Another one, for users.
+    pub users_port: u16,
     /// A folder that is fresh for each trial.
     pub scratch: String,
     /// A random text, new in each trial.
@@ -131,11 +135,18 @@ impl CommandSpec {
             || self.files.iter().any(|(_, text)| names(text))
     }
 
+    /// Whether users come to a port of their own.
+    #[must_use]
+    pub fn has_users_port(&self) -> bool {
+        self.start.iter().any(|text| text.contains(USERS_PORT))
+    }
+
     /// With what a trial fills in, in all texts.
     #[must_use]
     pub fn filled(&self, with: &FilledIn) -> Self {
         let text = |text: &String| {
             text.replace(PORT, &with.port.to_string())
+                .replace(USERS_PORT, &with.users_port.to_string())
                 .replace(SCRATCH, &with.scratch)
                 .replace(SECRET, &with.secret)
                 .replace(SECRET_FILE, &with.secret_file)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use lab_language::{CellError, Optional, Setting, TextError, units};
 
-use crate::command::{CommandSpec, PROGRAM, PresetUse, Ready, StopSignal};
+use crate::command::{CommandSpec, PROGRAM, PresetUse, Ready, StopSignal, USERS_PORT};
 use crate::model::Cell;
 use crate::preparation::{Action, ActionRequest, Keep, Piece, Preparation};
 
@@ -100,13 +100,20 @@ pub(crate) struct GroupwareTemplate {
     pub(crate) mail_size: Option<Setting>,
     /// Whether users have a name, and so need accounts.
     pub(crate) has_names: bool,
+    /// Whether users hand in mail over SMTP.
+    pub(crate) takes_mail: bool,
 }
 
 impl GroupwareTemplate {
     /// The command that it is in `cell`.
     pub(crate) fn spec(&self, cell: &Cell) -> Result<CommandSpec, CellError> {
         let spec = self.settings(cell)?;
-        Ok(spec.command(self.has_names))
+        let mut command = spec.command(self.has_names);
+        if self.takes_mail {
+            command.start.push("--smtp-listen".to_owned());
+            command.start.push(format!("127.0.0.1:{USERS_PORT}"));
+        }
+        Ok(command)
     }
 
     fn settings(&self, cell: &Cell) -> Result<GroupwareSpec, CellError> {

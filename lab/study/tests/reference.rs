@@ -118,10 +118,11 @@ fn right<T>(loaded: Result<T, impl miette::Diagnostic>, text: &str) {
 
 #[test]
 fn every_example_of_a_workload_is_a_right_one() {
-    let page = page("docs/workloads.md");
-    let examples = examples(&page);
-    assert!(examples.len() >= 6, "{} examples found", examples.len());
-    for (kind, text) in examples {
+    let (workloads, clients) = (page("docs/workloads.md"), page("docs/clients.md"));
+    let (workloads, clients) = (examples(&workloads), examples(&clients));
+    let counts = (workloads.len(), clients.len());
+    assert!(counts.0 >= 6 && counts.1 >= 2, "{counts:?} examples found");
+    for (kind, text) in workloads.into_iter().chain(clients) {
         let text = whole(kind, text);
         let loaded = load_workload("example.workload.yaml", &Example(text.clone()));
         right(loaded, &text);
@@ -159,7 +160,7 @@ fn the_workload_of_the_readme_is_a_right_one() {
 
 #[test]
 fn nothing_that_a_workload_can_say_is_left_out() {
-    let page = page("docs/workloads.md");
+    let page = page("docs/workloads.md") + &page("docs/clients.md");
     let mut names = BTreeSet::new();
     properties(&lab_study::schema_workload(), &mut names);
     assert!(names.contains("session") && names.len() > 20, "{names:?}");
@@ -171,7 +172,10 @@ fn nothing_that_a_workload_can_say_is_left_out() {
         .chain(filters)
         .filter(|name| !page.contains(name.as_str()))
         .collect();
-    assert!(missing.is_empty(), "docs/workloads.md lacks {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "docs/workloads.md and docs/clients.md lack {missing:?}"
+    );
 }
 
 /// The names of all keys that a schema knows.

@@ -47,6 +47,8 @@ pub enum CaptureSource<T = Template> {
     Html(Box<HtmlPath>),
     /// The rendered path of this request (`request.path`).
     RequestPath,
+    /// The body as it is.
+    Body,
     /// The status of the answer.
     Status,
 }
@@ -201,6 +203,7 @@ impl<T> CaptureSource<T> {
             Self::Xml(path) => CaptureSource::Xml(path.clone()),
             Self::Html(path) => CaptureSource::Html(path.clone()),
             Self::RequestPath => CaptureSource::RequestPath,
+            Self::Body => CaptureSource::Body,
             Self::Status => CaptureSource::Status,
         })
     }

@@ -17,6 +17,7 @@ use crate::data::Data;
 use crate::given::{Asked, Given};
 use crate::level::Parameters;
 use crate::scope::Slot;
+use crate::speech::{Said, Speech};
 use crate::template::Template;
 use crate::wait::{Chance, Wait, divide};
 
@@ -54,6 +55,14 @@ pub struct Workload<T = Template> {
     /// The part of its requests that begin a trace, 0 to 1; `None` where none says so.
     #[serde(default)]
     pub trace: Option<f64>,
+    /// What its users speak; HTTP unless it says so.
+    #[serde(default = "http")]
+    pub speech: Speech<T>,
+}
+
+/// What an older message leaves out.
+fn http<T>() -> Speech<T> {
+    Speech::Http
 }
 
 /// The repeated cycle of one user.
@@ -100,7 +109,7 @@ fn nothing<T>() -> Option<T> {
     None
 }
 
-/// One HTTP request of a step.
+/// One request of a step; of HTTP, unless it says otherwise.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request<T = Template> {
     /// A token of capital letters: `GET`, `PROPFIND`, and whatever else a server knows, but `CONNECT`.
@@ -130,6 +139,14 @@ pub struct Request<T = Template> {
     /// That its answer is a stream of events, and which of them is the last.
     #[serde(default = "no_events")]
     pub events: Option<Events<T>>,
+    /// What it says where its workload speaks another protocol than HTTP: then only `expect`, `answer`,
+    /// and `captures` count besides. The `target`, which is empty, is rendered first all the same.
+    #[serde(default = "nothing_said")]
+    pub said: Option<Box<Said<T>>>,
+}
+
+fn nothing_said<T>() -> Option<Box<Said<T>>> {
+    None
 }
 
 /// Server-sent events that a request listens for: until one of these holds, or else to the end.
@@ -339,6 +356,7 @@ impl<T> Workload<T> {
             data: self.data.clone(),
             files: self.files.clone(),
             trace: self.trace,
+            speech: self.speech.try_map(map)?,
         })
     }
 }
@@ -381,7 +399,23 @@ impl<T> Request<T> {
             compressed: self.compressed,
             follow: self.follow,
             events: events.transpose()?,
+            said: self
+                .said
+                .as_ref()
+                .map(|said| said.try_map(map).map(Box::new))
+                .transpose()?,
         })
+    }
+}
+
+impl Request {
+    /// As a person reads it, in a line: `GET {{ path }}`.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match &self.said {
+            Some(said) => said.line(),
+            None => format!("{} {}", self.method, self.target.source()),
+        }
     }
 }
 

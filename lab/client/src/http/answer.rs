@@ -6,16 +6,16 @@ use std::io;
 use std::task::{Context, Poll};
 
 use super::call::{Answer, Call, ENCODED_EXAMPLE_BYTES, broken, keeps, status_text};
-use super::capture::{Whole, read_answer};
 use super::client::HttpClient;
 use super::coding::{Coding, CodingError};
-use super::connection::Connection;
 use super::cookie::Jar;
 use super::head::Fault;
 use super::redirect::is_redirect;
 use super::request::path_of;
 use super::response::{Complete, KeptBody, ResponseReader, Terms};
+use crate::connection::Connection;
 use crate::exchange::{ErrorClass, Failure, Phase, Sizes};
+use crate::reading::{Whole, read_answer};
 use crate::time::Time;
 
 /// The largest buffer for what answers decode to that is kept for the next one.
@@ -160,7 +160,7 @@ impl<T: Time> HttpClient<T> {
             listening.has_type(value);
         }
         if prepared.reads_headers {
-            call.finds.header(prepared, name, value);
+            call.finds.header(&prepared.wanted(), name, value);
         }
         if name.len() == 10 && name.eq_ignore_ascii_case("set-cookie") {
             let Ok(value) = std::str::from_utf8(value) else {
@@ -252,7 +252,9 @@ impl<T: Time> HttpClient<T> {
             return Ok(());
         }
         let read = Whole { status, body, size };
-        read_answer(prepared, read, &call.finds, &call.message.text, call.scope).map_err(|cause| {
+        let path = path_of(&call.message.text);
+        let done = read_answer(&prepared.wanted(), read, &call.finds, path, call.scope);
+        done.map_err(|cause| {
             self.failure(ErrorClass::Check, || {
                 format!("{cause}; {}", status_text(status, body))
             })

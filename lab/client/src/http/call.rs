@@ -4,12 +4,12 @@ use std::io;
 
 use lab_workload::UserScope;
 
-use super::capture::HeaderFinds;
 use super::coding::Coding;
 use super::events::Listening;
 use super::message::Message;
 use super::request::{Prepared, path_of};
 use crate::exchange::{ErrorClass, Failure, Phases, Sizes};
+use crate::reading::HeaderFinds;
 use crate::time::Nanos;
 use crate::tls;
 

@@ -3,30 +3,29 @@
 //! Its rules are in [`crate::http`]. It knows no schedule.
 
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use lab_workload::{Tracing, UserScope, Workload};
 
 use super::POOLED_BYTES;
 use super::call::{Answer, Call, broken, timeout_text};
-use super::connection::{Connection, Route};
 use super::cookie::Jar;
 use super::events::Listening;
 use super::message::Message;
 use super::redirect::{Hop, Sent, follow};
-use super::request::{Prepared, Scratch, Unmade};
-use super::server::{Limits, Server};
+use super::request::{Prepared, Scratch};
 use super::two::{Held, Sharing, builder};
 use crate::clock;
-use crate::exchange::{Client, ClientCounts, ErrorClass, Exchange, Failure};
-use crate::exchange::{Phase, Phases, RequestId, Sizes};
+use crate::connection::{Connection, Route};
+use crate::exchange::{Client, ClientCounts, Details, ErrorClass, Exchange, Failure};
+use crate::exchange::{Phase, Phases, RequestId, Sizes, Unmade};
 use crate::resolve::Resolve;
+use crate::server::{Limits, Server};
 use crate::tap::Tap;
-use crate::time::{Nanos, Time, Timer, nanos};
+use crate::time::{Nanos, Time, Timer, nanos, or_late, within};
 use crate::tls::{self, Tls, TlsError};
 use crate::url::BaseUrl;
 use crate::version::{Offer, Protocol, Version};
@@ -38,9 +37,6 @@ const POOLED: usize = 256;
 /// A connection in use without a pause can't have gone stale unseen; one idle for longer is looked
 /// at before it is used.
 const LOOK_AFTER: Nanos = 1_000_000;
-
-/// Most failures that a client describes: more than anybody shows. Later ones have their class alone.
-const MAX_DETAILS: usize = 40;
 
 /// One worker's HTTP client.
 pub struct HttpClient<T: Time> {
@@ -62,7 +58,7 @@ pub struct HttpClient<T: Time> {
     pub(super) sharing: Option<Sharing>,
     pub(super) time: T,
     counts: Cell<ClientCounts>,
-    details_left: Cell<usize>,
+    details: Details,
     pub(super) read: RefCell<Box<[u8]>>,
     scratch: RefCell<Scratch>,
     texts: RefCell<Vec<String>>,
@@ -148,22 +144,13 @@ impl<T: Time> HttpClient<T> {
             limits,
             time,
             counts: Cell::default(),
-            details_left: Cell::new(MAX_DETAILS),
+            details: Details::default(),
             read: RefCell::new(vec![0; READ_BYTES].into()),
             scratch: RefCell::default(),
             texts: RefCell::default(),
             decoded: RefCell::default(),
             tap: None,
             tracing,
-        }
-    }
-
-    /// The same, with somebody who hears all that goes over the wire.
-    #[must_use]
-    pub fn tapped(self, tap: Rc<dyn Tap>) -> Self {
-        Self {
-            tap: Some(tap),
-            ..self
         }
     }
 
@@ -391,7 +378,7 @@ impl<T: Time> HttpClient<T> {
         }
         let sent = loop {
             let turn = poll_fn(|cx| {
-                let wrote = connection.poll_write_message(cx, call.message, &mut written);
+                let wrote = call.message.poll_write(cx, connection, &mut written);
                 if wrote.is_pending() {
                     // A server that answers while it reads may read no further until its answer
                     // is taken.
@@ -437,18 +424,7 @@ impl<T: Time> HttpClient<T> {
 
     /// A failure, with its detail as long as such are wanted.
     pub(super) fn failure(&self, class: ErrorClass, detail: impl FnOnce() -> String) -> Failure {
-        let left = self.details_left.get();
-        if left == 0 {
-            return Failure {
-                class,
-                detail: Box::default(),
-            };
-        }
-        self.details_left.set(left - 1);
-        Failure {
-            class,
-            detail: detail().into(),
-        }
+        self.details.failure(class, detail)
     }
 
     pub(super) fn count(&self, change: impl FnOnce(&mut ClientCounts)) {
@@ -565,6 +541,13 @@ impl<T: Time> Client for HttpClient<T> {
         }
     }
 
+    fn tapped(self, tap: Rc<dyn Tap>) -> Self {
+        Self {
+            tap: Some(tap),
+            ..self
+        }
+    }
+
     fn again(&self, session: &mut HttpSession, request: RequestId) {
         session.hop = session.failed.take().filter(|failed| failed.0 == request);
     }
@@ -590,26 +573,4 @@ fn listening<'a>(
         until = Some(text);
     }
     Ok(Some(Box::new(Listening::new(events, until))))
-}
-
-/// Ready with `None` once the deadline has fired.
-pub(super) fn or_late<T>(
-    deadline: &impl Timer,
-    cx: &Context<'_>,
-    found: Poll<T>,
-) -> Poll<Option<T>> {
-    match found {
-        Poll::Ready(value) => Poll::Ready(Some(value)),
-        Poll::Pending => deadline.poll_fired(cx).map(|()| None),
-    }
-}
-
-/// The future's output, unless the deadline fires before.
-pub(super) async fn within<F: Future>(deadline: &impl Timer, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|cx| {
-        let found = future.as_mut().poll(cx);
-        or_late(deadline, cx, found)
-    })
-    .await
 }

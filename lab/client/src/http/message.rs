@@ -1,11 +1,14 @@
 //! A message as it goes out: text, and the content of files in between, which all who send it share.
-//! It knows neither connections nor what the text says.
+//! It doesn't know what the text says.
 
 use std::borrow::Cow;
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use lab_workload::TraceContext;
+
+use crate::connection::{Connection, TURN_BYTES};
 
 /// Most slices that a system call is given.
 pub(super) const SLICES: usize = 16;
@@ -95,6 +98,22 @@ impl Message {
             }
         }
         used
+    }
+
+    /// Writes the next turn of it, of which so much is written, and counts `written` up.
+    #[inline]
+    pub(super) fn poll_write(
+        &self,
+        cx: &mut Context<'_>,
+        connection: &mut Connection,
+        written: &mut usize,
+    ) -> Poll<io::Result<()>> {
+        if let Some(text) = self.plain() {
+            return connection.poll_write_turn(cx, text.as_bytes(), written);
+        }
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let used = self.slices(*written, TURN_BYTES, &mut slices);
+        connection.poll_write_slices(cx, &slices[..used], written)
     }
 
     /// All of it as bytes in one.

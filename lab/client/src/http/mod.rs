@@ -29,31 +29,24 @@
 
 mod answer;
 mod call;
-mod capture;
 mod chunked;
 mod client;
 mod coding;
-mod connection;
 mod cookie;
 mod events;
 mod head;
-mod html;
 mod message;
 mod redirect;
 mod request;
 mod response;
-mod server;
 mod two;
-mod xml;
 
+pub use crate::server::{Limits, Server};
 pub use client::{HttpClient, HttpSession};
 pub use coding::{Coding, CodingError};
 pub use events::{Event, EventParser, EventTooLong};
 pub use head::{Fault, Framing, Head, parse_response_head};
-pub use html::values as html_values;
 pub use response::{Complete, KeptBody, ResponseReader, Terms};
-pub use server::{Limits, Server};
-pub use xml::values as xml_values;
 
 /// Messages up to this size are kept for reuse by the hundred, larger ones by the megabyte.
 const POOLED_BYTES: usize = 16 << 10;

@@ -9,12 +9,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use lab_workload::{Attached, Body, Capture, CaptureSource, Events, Expectation, Piece, Request};
-use lab_workload::{RenderError, Template, TraceContext, UserScope};
+use lab_workload::{Template, TraceContext, UserScope};
 
 use super::coding::ACCEPTED;
 use super::cookie::Jar;
 use super::message::Message;
 use super::redirect::is_redirect;
+use crate::exchange::Unmade;
+use crate::reading::{Wanted, looks_into};
 use crate::url::BaseUrl;
 
 /// Headers that are the client's own: it alone frames a message and keeps cookies.
@@ -120,40 +122,6 @@ impl Scratch {
     }
 }
 
-/// Why a request can't be made.
-#[derive(Debug)]
-pub(crate) enum Unmade {
-    /// A list has no entry: the step is to be skipped.
-    Empty,
-    /// Anything else.
-    Failed(Box<str>),
-}
-
-impl From<RenderError> for Unmade {
-    fn from(error: RenderError) -> Self {
-        match error {
-            RenderError::EmptyList { .. } => Self::Empty,
-            other => Self::Failed(other.to_string().into()),
-        }
-    }
-}
-
-/// Whether the capture needs the body.
-fn from_body(capture: &Capture) -> bool {
-    use CaptureSource::{Html, JsonPath, JsonPathTemplate, Regex, RegexAll, Xml};
-    matches!(
-        capture.source,
-        JsonPath(_) | JsonPathTemplate(_) | Regex(_) | RegexAll(_) | Xml(_) | Html(_)
-    )
-}
-
-/// Whether the body of an answer is looked into.
-fn reads_body(request: &Request) -> bool {
-    use Expectation::{Contains, Json};
-    let in_body = |one: &Expectation| matches!(one, Json { .. } | Contains(_));
-    request.captures.iter().any(from_body) || request.answer.iter().any(in_body)
-}
-
 /// Whether the capture needs the head.
 fn from_headers(capture: &Capture) -> bool {
     matches!(
@@ -204,7 +172,7 @@ impl Prepared {
             files: contents(&request.body, files),
             constant: None,
             expect: request.expect.clone(),
-            keeps_body: reads_body(request),
+            keeps_body: looks_into(&request.captures, &request.answer),
             reads_headers: request.captures.iter().any(from_headers)
                 || request.answer.iter().any(in_headers),
             decodes,
@@ -218,6 +186,14 @@ impl Prepared {
         prepared.reads_location = (301..=308).any(|s| is_redirect(s) && !prepared.expects(s));
         prepared.constant = prepared.constant(base);
         prepared
+    }
+
+    /// What it wants of its answer besides a status.
+    pub(crate) fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            captures: &self.captures,
+            answer: &self.answer,
+        }
     }
 
     pub(crate) fn is_head(&self) -> bool {
@@ -479,7 +455,7 @@ fn resolve<'a>(target: &'a str, base: &BaseUrl) -> Result<(Option<Box<BaseUrl>>,
     if target.starts_with('/') {
         return Ok((None, target));
     }
-    match BaseUrl::split(target) {
+    match BaseUrl::split_http(target) {
         Ok((server, path)) if server == *base => Ok((None, path)),
         Ok((server, path)) => Ok((Some(Box::new(server)), path)),
         Err(_) => {

@@ -8,11 +8,13 @@ use super::content;
 use super::error::MessageError;
 use super::message::{FromGenerator, ToGenerator, WireDrive, hear, tell};
 use super::wire::WireReport;
+use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::{Control, Order};
-use crate::crew::{self, Crew, spawn, validate};
+use crate::crew::{self, Crew, Make, Speaking, spawn, validate};
 use crate::drive::Drive;
 use crate::error::DriverError;
+use crate::mix::Mix;
 use crate::part::Part;
 use crate::report::{QUEUE, Report, WorkerWindow};
 
@@ -78,12 +80,16 @@ fn work(
     let mut mix = start.mix()?;
     content::receive(&mut mix, &mut orders)?;
     validate(&mix)?;
-    let make = crew::http(&mix)?;
     let clock = Clock::start();
     let control = Arc::new(Control::new());
     let (queue, told) = sync_channel(QUEUE);
-    let crew = Crew::start(&mix, clock, &control, &queue, make)?;
-    drop(queue);
+    let hiring = Hiring {
+        mix: &mix,
+        clock,
+        control: &control,
+        queue,
+    };
+    let crew = crew::speaking(&mix, hiring)??;
     let stop = StopAtEnd(Arc::clone(&control));
     let (obeyed, answers) = (Arc::clone(&control), reports.clone());
     spawn("orders".to_owned(), move || {
@@ -102,6 +108,28 @@ fn work(
         return Err(DriverError::Panicked.into());
     }
     Ok(())
+}
+
+/// Workers about to start, whatever their users speak.
+struct Hiring<'a> {
+    mix: &'a Mix,
+    clock: Clock,
+    control: &'a Control,
+    queue: SyncSender<(usize, Report)>,
+}
+
+impl Speaking for Hiring<'_> {
+    type Output = Result<Crew, DriverError>;
+
+    fn with<C: Client>(self, make: impl Make<C>) -> Self::Output {
+        let Self {
+            mix,
+            clock,
+            control,
+            queue,
+        } = self;
+        Crew::start(mix, clock, control, &queue, make)
+    }
 }
 
 /// Ends the workers however the work ends.

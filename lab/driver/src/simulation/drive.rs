@@ -30,6 +30,7 @@ fn request() -> Request {
         compressed: false,
         follow: 0,
         events: None,
+        said: None,
     }
 }
 
@@ -74,6 +75,7 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
         data: None,
         files: Vec::new(),
         trace: None,
+        speech: lab_workload::Speech::Http,
     };
     Drive {
         population: String::new(),

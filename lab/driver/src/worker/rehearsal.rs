@@ -3,12 +3,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lab_client::http::{HttpClient, HttpSession};
 use lab_client::{RequestId, Tap};
 use lab_workload::Wait;
 
 use super::*;
-use crate::crew;
+use crate::crew::{self, Make, Speaking};
 use crate::load::SharedPool;
 use crate::mix::Mix;
 use crate::report::QUEUE;
@@ -45,7 +44,38 @@ pub fn rehearse(
         return Err(DriverError::Drive("it has no such user"));
     }
     let drive = Arc::new(without_waits(drive));
-    let make = crew::http(&Mix::from(&*drive))?;
+    let rehearsing = Rehearsing {
+        drive: &drive,
+        user,
+        witness,
+        interrupt,
+    };
+    crew::speaking(&Mix::from(&*drive), rehearsing)?
+}
+
+/// A rehearsal about to begin, whatever its user speaks.
+struct Rehearsing<'a> {
+    drive: &'a Arc<Drive>,
+    user: u32,
+    witness: &'a Rc<dyn Witness>,
+    interrupt: &'a AtomicBool,
+}
+
+impl Speaking for Rehearsing<'_> {
+    type Output = Result<bool, DriverError>;
+
+    fn with<C: Client>(self, make: impl Make<C>) -> Self::Output {
+        run(self, make)
+    }
+}
+
+fn run<C: Client>(what: Rehearsing<'_>, make: impl Make<C>) -> Result<bool, DriverError> {
+    let Rehearsing {
+        drive,
+        user,
+        witness,
+        interrupt,
+    } = what;
     let builder = &mut tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_io().build().map_err(DriverError::Runtime)?;
     let local = LocalSet::new();
@@ -53,12 +83,12 @@ pub fn rehearse(
         let clock = Clock::start();
         let timers = Timers::new(clock).map_err(DriverError::Runtime)?;
         let client = Witnessed {
-            client: make(&drive, 0, &timers)?.tapped(Rc::clone(witness) as Rc<dyn Tap>),
+            client: make(drive, 0, &timers)?.tapped(Rc::clone(witness) as Rc<dyn Tap>),
             witness: Rc::clone(witness),
         };
         let service = timers.clone();
         let service = tokio::task::spawn_local(async move { service.serve().await });
-        let rehearsal = Rehearsal::new(&drive, client, (clock, timers.clone()));
+        let rehearsal = Rehearsal::new(drive, client, (clock, timers.clone()));
         let interrupted = async {
             let timer = timers.timer();
             while !interrupt.load(Ordering::Relaxed) {
@@ -66,7 +96,7 @@ pub fn rehearse(
             }
         };
         tokio::select! {
-            result = rehearsal.run(&drive, user) => result.map(|()| true),
+            result = rehearsal.run(drive, user) => result.map(|()| true),
             () = interrupted => Ok(false),
             _ = service => Err(DriverError::Panicked),
         }
@@ -93,13 +123,13 @@ fn without_waits(drive: &Drive) -> Drive {
 }
 
 /// A worker without a load.
-struct Rehearsal {
-    shared: Rc<Shared<Witnessed>>,
+struct Rehearsal<C: Client> {
+    shared: Rc<Shared<Witnessed<C>>>,
     outbox: Outbox,
 }
 
-impl Rehearsal {
-    fn new(drive: &Drive, client: Witnessed, (clock, timers): (Clock, Timers)) -> Self {
+impl<C: Client> Rehearsal<C> {
+    fn new(drive: &Drive, client: Witnessed<C>, (clock, timers): (Clock, Timers)) -> Self {
         let script = Arc::new(Script::new(&drive.workload));
         // Nobody hears what is recorded.
         let (queue, _) = std::sync::mpsc::sync_channel(QUEUE);
@@ -150,7 +180,7 @@ impl Rehearsal {
         Ok(())
     }
 
-    fn setup(&self, step: usize) -> SetupRun<Witnessed> {
+    fn setup(&self, step: usize) -> SetupRun<Witnessed<C>> {
         SetupRun {
             shared: Rc::clone(&self.shared),
             users: Rc::default(),
@@ -165,26 +195,26 @@ impl Rehearsal {
 }
 
 /// The client of all trials, with who sees what it does.
-struct Witnessed {
-    client: HttpClient<Timers>,
+struct Witnessed<C> {
+    client: C,
     witness: Rc<dyn Witness>,
 }
 
-impl lab_client::Client for Witnessed {
+impl<C: Client> lab_client::Client for Witnessed<C> {
     type Time = Timers;
-    type Session = HttpSession;
+    type Session = C::Session;
 
-    fn session(&self) -> HttpSession {
+    fn session(&self) -> C::Session {
         self.client.session()
     }
 
-    fn sibling(&self, session: &HttpSession) -> HttpSession {
+    fn sibling(&self, session: &C::Session) -> C::Session {
         self.client.sibling(session)
     }
 
     async fn exchange(
         &self,
-        session: &mut HttpSession,
+        session: &mut C::Session,
         request: RequestId,
         scope: &mut UserScope,
         deadline: &<Timers as lab_client::Time>::Timer,
@@ -201,7 +231,7 @@ impl lab_client::Client for Witnessed {
         self.client.forget(request, scope);
     }
 
-    fn again(&self, session: &mut HttpSession, request: RequestId) {
+    fn again(&self, session: &mut C::Session, request: RequestId) {
         self.client.again(session, request);
     }
 

@@ -247,6 +247,7 @@ impl Make {
                 data: None,
                 files: Vec::new(),
                 trace: None,
+                speech: lab_workload::Speech::Http,
             },
         }
     }
@@ -282,6 +283,7 @@ impl Make {
             compressed: false,
             follow: 0,
             events: None,
+            said: None,
         }
     }
 

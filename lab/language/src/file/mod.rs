@@ -6,12 +6,14 @@
 mod content;
 mod decode;
 mod parts;
+mod protocol;
 mod shapes;
 mod workload;
 
 pub(crate) use content::{ContentFile, FieldFile, PartFile};
 pub use decode::{Container, Decode, Fields, unexpected};
 pub use parts::{At, Json, Levels, OneOrMany, Scalar, Table};
+pub(crate) use protocol::{MailFile, ProtocolFile, SpeakingFile};
 pub use shapes::{Count, HoldTime, Limit, Rate, Size, Time, WaitTime};
 pub use workload::WorkloadFile;
 pub(crate) use workload::{

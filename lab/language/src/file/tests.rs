@@ -199,23 +199,60 @@ fn content() -> impl Strategy<Value = ContentFile> {
     parts.prop_map(|(file, r#type)| ContentFile { file, r#type })
 }
 
+fn mail() -> impl Strategy<Value = MailFile> {
+    let parts = (
+        (scalar(), one_or_many()),
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+    );
+    parts.prop_map(|((from, to), subject, text, message)| MailFile {
+        from,
+        to,
+        subject,
+        text,
+        message,
+    })
+}
+
+fn protocol() -> impl Strategy<Value = ProtocolFile> {
+    let parts = (
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+    );
+    prop_oneof![
+        scalar().prop_map(ProtocolFile::Name),
+        (scalar(), parts).prop_map(|(name, (username, password, database, starttls))| {
+            ProtocolFile::Full(Box::new(SpeakingFile {
+                name,
+                username,
+                password,
+                database,
+                starttls,
+            }))
+        }),
+    ]
+}
+
 prop_compose! {
     fn request()(
-        request in option::of(scalar()),
+        (request, mail) in (option::of(scalar()), option::of(mail().prop_map(at).boxed())),
         headers in table(scalar()),
         json in option::of(body()),
         form in option::of(table(scalar()).prop_map(at)),
         (bytes, xml, text) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
-        basic_auth in option::of(basic()),
-        expect in option::of(expect()),
+        basic_auth in option::of(basic().boxed()),
+        expect in option::of(expect().boxed()),
         capture in table(scalar()),
         (compressed, follow) in (option::of(scalar()), option::of(scalar())),
-        events in option::of(events().prop_map(at)),
+        events in option::of(events().prop_map(at).boxed()),
         multipart in option::of(table(part()).prop_map(at)),
         body in option::of(content().prop_map(at)),
     ) -> RequestFile {
         RequestFile {
-            request, headers, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
+            request, mail, headers, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
             follow, events,
         }
     }
@@ -224,7 +261,9 @@ prop_compose! {
 fn item() -> impl Strategy<Value = RequestItem> {
     prop_oneof![
         scalar().prop_map(RequestItem::Line),
-        request().prop_map(|r| RequestItem::Full(Box::new(at(r)))),
+        request()
+            .boxed()
+            .prop_map(|r| RequestItem::Full(Box::new(at(r)))),
     ]
 }
 
@@ -291,12 +330,12 @@ fn data() -> impl Strategy<Value = DataFile> {
 prop_compose! {
     fn workload()(
         workload in scalar(),
-        about in option::of(scalar()),
+        (about, protocol) in (option::of(scalar()), option::of(protocol().prop_map(at).boxed())),
         (parameters, user) in (table(scalar()), table(scalar())),
         setup in vec(step(), 0..3),
         (pace, visitor) in (option::of(scalar()), option::of(scalar())),
         steps in vec(step(), 0..4),
-        (data, probe) in (option::of(data().prop_map(at)), option::of((scalar(), request()))),
+        (data, probe) in (option::of(data().prop_map(at)), option::of((scalar(), request().boxed()))),
         transfer in option::of((scalar(), scalar(), option::of(scalar()))),
         taking in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
     ) -> WorkloadFile {
@@ -305,7 +344,7 @@ prop_compose! {
         let transfer = transfer.map(|(place, bytes, chunk)| TransferFile { place, bytes, chunk });
         let (compressed, follow, trace) = taking;
         WorkloadFile {
-            workload, about, parameters, data, user, setup, session, probe, transfer, compressed, follow,
+            workload, about, protocol, parameters, data, user, setup, session, probe, transfer, compressed, follow,
             trace,
         }
     }

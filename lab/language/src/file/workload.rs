@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::content::{ContentFile, PartFile};
 use super::decode::{Container, Decode, Fields};
 use super::parts::{At, Json, OneOrMany, Scalar, Table};
+use super::protocol::{MailFile, ProtocolFile};
 use super::shapes::{Count, Size, Time, WaitTime};
 use crate::error::Problems;
 use crate::node::{Node, Value};
@@ -25,6 +26,10 @@ pub struct WorkloadFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) about: Option<At<Scalar>>,
+    /// What its users speak with the system: `redis`, or `{ name: redis, password: "{{ password }}" }`;
+    /// `http` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) protocol: Option<At<ProtocolFile>>,
     /// Values that templates, waits, repeats, and sizes may name, and that a study may set
     /// otherwise.
     #[serde(skip_serializing_if = "Table::is_empty")]
@@ -241,10 +246,13 @@ pub(crate) enum RequestItem {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct RequestFile {
-    /// Method and target: `GET /path?query`, or an absolute URL.
+    /// Method and target: `GET /path?query`, or an absolute URL. Of Redis a command: `SET key "{{ value }}"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) request: Option<At<Scalar>>,
+    /// Of SMTP, in the place of `request`: a mail, `{ from: a@example.org, to: b@example.org, text: Hello }`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mail: Option<At<MailFile>>,
     /// Headers.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
@@ -286,7 +294,7 @@ pub(crate) struct RequestFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expect: Option<ExpectFile>,
     /// Values kept for later: a JSON path `$.…`, `header.NAME`, `cookie.NAME`, `/regex/` (its first match;
-    /// `/regex/g` keeps all), `xml(//response/href)`, or `request.path`.
+    /// `/regex/g` keeps all), `xml(//response/href)`, `body`, or `request.path`.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) capture: Table<At<Scalar>>,
@@ -393,6 +401,7 @@ impl Decode for WorkloadFile {
         let mut fields = Fields::of(node, "a workload", problems)?;
         let workload = fields.required("workload", problems);
         let about = fields.optional("about", problems);
+        let protocol = fields.optional("protocol", problems);
         let parameters = fields.optional("parameters", problems);
         let data = fields.optional("data", problems);
         let user = fields.optional("user", problems);
@@ -410,6 +419,7 @@ impl Decode for WorkloadFile {
             trace,
             workload: workload?,
             about,
+            protocol,
             parameters: parameters.unwrap_or_default(),
             data,
             user: user.unwrap_or_default(),
@@ -544,6 +554,7 @@ impl RequestFile {
     fn from_fields(fields: &mut Fields, problems: &mut Problems) -> Self {
         Self {
             request: fields.optional("request", problems),
+            mail: fields.optional("mail", problems),
             headers: fields.optional("headers", problems).unwrap_or_default(),
             json: fields.optional("json", problems),
             form: fields.optional("form", problems),

@@ -29,6 +29,7 @@ pub(super) fn source(text: &str, symbols: Symbols<'_>) -> Result<CaptureSource, 
     }
     match trimmed {
         "request.path" => return Ok(CaptureSource::RequestPath),
+        "body" => return Ok(CaptureSource::Body),
         "status" => return Ok(CaptureSource::Status),
         _ => {}
     }
@@ -41,11 +42,11 @@ pub(super) fn source(text: &str, symbols: Symbols<'_>) -> Result<CaptureSource, 
             format!("`{trimmed}` is not a place to capture from"),
             0..text.len(),
         )
-        .help(match crate::nearest(trimmed, &["request.path", "status"]) {
+        .help(match crate::nearest(trimmed, &["request.path", "status", "body"]) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "write a JSON path `$.items[*].href`, `header.Location`, `cookie.NAME`, \
                          `/regex with (a group)/` (`/…/g` for all its matches), `xml(//response/href)`, \
-                         `html(a.next)@href`,                          `status`, or `request.path`"
+                         `html(a.next)@href`,                          `body`, `status`, or `request.path`"
                 .to_owned(),
         })),
     }

@@ -13,9 +13,11 @@ mod files;
 mod method;
 mod multipart;
 mod names;
+mod protocol;
 mod request;
 mod steps;
 mod variable;
+mod words;
 mod workload;
 
 pub use files::{Environment, Files, beside, decode, first_file, read_yaml};

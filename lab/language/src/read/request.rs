@@ -1,7 +1,7 @@
 //! Requests: method and target, headers, body, what is expected of the answer, captures.
 
 use lab_workload::template::{Escape, MAX_RENDERED_BYTES, Symbols};
-use lab_workload::{Attached, Body, Capture, Expectation, Request, Slot, Template};
+use lab_workload::{Attached, Body, Capture, Expectation, Request, Slot, Speech, Template};
 
 use super::method::method_problem;
 use super::{body, capture};
@@ -41,6 +41,8 @@ pub(super) struct Compiler<'a> {
     pub(super) files: &'a [Attached],
     pub(super) problems: &'a mut Problems,
     pub(super) taking: Taking,
+    /// What requests are of.
+    pub(super) speech: &'a Speech,
 }
 
 impl Compiler<'_> {
@@ -129,8 +131,29 @@ impl Compiler<'_> {
             .ok()
     }
 
-    /// A request with all its parts; every part is judged, whatever is wrong with another.
+    /// A request of what the workload speaks.
     pub(super) fn request(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
+        match self.speech {
+            Speech::Http => {
+                self.refuse_mail(file)?;
+                self.web_request(line, file)
+            }
+            Speech::Redis(_) => self.command(line, file),
+            Speech::Smtp { .. } => self.refuse_line(line),
+        }
+    }
+
+    /// The request that a file says without a line; `None` where it says none.
+    pub(super) fn lineless(&mut self, file: &RequestFile) -> Option<Option<Request>> {
+        let mail = file.mail.as_ref()?;
+        Some(match self.speech {
+            Speech::Smtp { .. } => self.mail(&mail.value, file),
+            _ => self.refuse_mail(file).and(None),
+        })
+    }
+
+    /// A request with all its parts; every part is judged, whatever is wrong with another.
+    fn web_request(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
         let start = self.request_line(line);
         let mut headers = self.headers(&file.headers);
         let body = self.body(file);
@@ -166,6 +189,7 @@ impl Compiler<'_> {
             compressed: taking?.compressed,
             follow: taking?.follow,
             events: events?,
+            said: None,
         })
     }
 
@@ -311,7 +335,10 @@ impl Compiler<'_> {
         compiled
     }
 
-    fn statuses(&mut self, file: &RequestFile) -> Option<Vec<std::ops::RangeInclusive<u16>>> {
+    pub(super) fn statuses(
+        &mut self,
+        file: &RequestFile,
+    ) -> Option<Vec<std::ops::RangeInclusive<u16>>> {
         let expect = match &file.expect {
             Some(ExpectFile::Status(statuses)) => Some(statuses),
             Some(ExpectFile::Answer(answer)) => answer.status.as_ref(),
@@ -332,7 +359,7 @@ impl Compiler<'_> {
     }
 
     /// What is expected besides the status.
-    fn answer(&mut self, file: &RequestFile) -> Option<Vec<Expectation>> {
+    pub(super) fn answer(&mut self, file: &RequestFile) -> Option<Vec<Expectation>> {
         let Some(ExpectFile::Answer(answer)) = &file.expect else {
             return Some(Vec::new());
         };
@@ -368,7 +395,7 @@ impl Compiler<'_> {
         all.into_iter().collect()
     }
 
-    fn captures(&mut self, captures: &Table<At<Scalar>>) -> Option<Vec<Capture>> {
+    pub(super) fn captures(&mut self, captures: &Table<At<Scalar>>) -> Option<Vec<Capture>> {
         let mut compiled = Some(Vec::new());
         for (name, place) in captures.iter() {
             let text = place.text();

@@ -152,7 +152,7 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
     }
     let name = match (&file.step, requests.first()) {
         (Some(name), _) => name.text().trim().to_owned(),
-        (None, Some(first)) => format!("{} {}", first.method, first.target.source()),
+        (None, Some(first)) => first.line(),
         (None, None) => which,
     };
     Some(Step {
@@ -203,6 +203,9 @@ fn requests(
             return all.into_iter().collect();
         }
         (None, Some(line)) => return compiler.request(line, &file.only).map(|r| vec![r]),
+        (None, None) if file.only.mail.is_some() => {
+            return compiler.lineless(&file.only)?.map(|r| vec![r]);
+        }
         (None, None) => place.problem(format!("{which} has no request"), "this step"),
     };
     compiler.problems.push(problem);
@@ -214,6 +217,7 @@ fn request_item(item: &RequestItem, which: &str, compiler: &mut Compiler) -> Opt
         RequestItem::Line(line) => compiler.request(line, &RequestFile::default()),
         RequestItem::Full(file) => match &file.value.request {
             Some(line) => compiler.request(line, &file.value),
+            None if file.value.mail.is_some() => compiler.lineless(&file.value)?,
             None => {
                 let message = format!("a request of {which} needs the key `request`");
                 let problem = file.span.first_line().problem(message, "this request");

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lab_workload::template::Escape;
 use lab_workload::{
-    Attached, Data, Each, Given, MAX_VARIABLES, PASSWORD, Probe, Session, Template, Transfer,
-    Workload,
+    Attached, Data, Each, Given, MAX_VARIABLES, PASSWORD, Probe, Session, Speech, Template,
+    Transfer, Workload,
 };
 
 use super::choice;
@@ -130,7 +130,10 @@ fn validate_with(
         files,
         problems,
         taking: Taking::default(),
+        speech: &Speech::Http,
     };
+    let speech = compiler.speech(file)?;
+    compiler.speech = &speech;
     compiler.taking = compiler.taking(file.compressed.as_ref(), file.follow.as_ref())?;
     let setup = steps::setup(&file.setup, &mut compiler);
     let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
@@ -175,6 +178,7 @@ fn validate_with(
         data: data.map(Arc::clone),
         files: files.to_vec(),
         trace: transposed(trace)?.filter(|share| *share > 0.0),
+        speech: speech.clone(),
     })
 }
 
@@ -336,6 +340,7 @@ fn user(
             files: &[],
             problems,
             taking: Taking::default(),
+            speech: &Speech::Http,
         };
         let what = format!("variable `{}`", name.value);
         match (&mut compiled, compiler.template(&what, value, Escape::None)) {
@@ -349,6 +354,12 @@ fn user(
 
 fn probe(file: &ProbeFile, compiler: &mut Compiler) -> Option<Probe> {
     let every = duration("every", &file.every, compiler);
+    if let (None, Some(request)) = (&file.only.request, compiler.lineless(&file.only)) {
+        return Some(Probe {
+            request: request?,
+            every: every?,
+        });
+    }
     match &file.only.request {
         Some(line) => {
             let request = compiler.request(line, &file.only);

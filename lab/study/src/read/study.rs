@@ -410,7 +410,7 @@ fn cell_template(
     problems: &mut Problems,
 ) -> Option<CellTemplate> {
     let factors: Vec<String> = matrix.iter().map(|f| f.name.clone()).collect();
-    let system = system::templates(file, &factors, &workload.variables, problems);
+    let system = system::templates(file, &factors, workload, problems);
     let mut settings = Settings {
         known: &factors,
         problems,

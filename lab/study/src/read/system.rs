@@ -1,6 +1,7 @@
 //! The system of a study: its settings as templates, each with its place.
 
-use lab_language::{Problem, Problems};
+use lab_language::{Problem, Problems, Span};
+use lab_workload::{Speech, Workload};
 
 use super::preparation::{self, Written};
 use super::settings::Settings;
@@ -16,7 +17,7 @@ use crate::system::{self, KernelTemplate, KindTemplate, SystemTemplate, SystemsT
 pub(super) fn templates(
     file: &StudyFile,
     factors: &[String],
-    variables: &[String],
+    workload: &Workload,
     problems: &mut Problems,
 ) -> Option<SystemsTemplate> {
     let mut settings = Settings {
@@ -24,13 +25,13 @@ pub(super) fn templates(
         problems,
     };
     if let Some(system) = &file.system {
-        let made = template(file, &system.value, variables, &mut settings);
+        let made = template(file, system, workload, &mut settings);
         return made.map(|system| SystemsTemplate::One(Box::new(system)));
     }
     let variants = file.variants.as_ref()?.value.iter();
     let made: Vec<_> = variants
         .map(|(name, system)| {
-            let system = template(file, &system.value, variables, &mut settings)?;
+            let system = template(file, system, workload, &mut settings)?;
             Some((name.value.clone(), system))
         })
         .collect();
@@ -40,12 +41,16 @@ pub(super) fn templates(
 
 fn template(
     file: &StudyFile,
-    system: &SystemFile,
-    variables: &[String],
+    At {
+        value: system,
+        span,
+    }: &At<SystemFile>,
+    workload: &Workload,
     settings: &mut Settings<'_>,
 ) -> Option<SystemTemplate> {
+    let variables = &workload.variables;
     let kind = match (&system.groupware, &system.command, &system.attach) {
-        (Some(file), ..) => groupware(file, variables, settings)
+        (Some(file), ..) => groupware((file, span), workload, settings)
             .map(|template| KindTemplate::Groupware(Box::new(template))),
         (None, Some(command), _) => self::command(file, command, variables, settings),
         (None, None, Some(attach)) => self::attach(system, attach, variables, settings),
@@ -108,10 +113,21 @@ fn attach(
 }
 
 fn groupware(
-    groupware: &GroupwareFile,
-    variables: &[String],
+    (groupware, span): (&GroupwareFile, &Span),
+    workload: &Workload,
     settings: &mut Settings<'_>,
 ) -> Option<GroupwareTemplate> {
+    let takes_mail = matches!(workload.speech, Speech::Smtp { .. });
+    if !takes_mail && !workload.speech.is_http() {
+        let name = workload.speech.name();
+        let message = format!("the groupware server doesn't speak {name}, and the workload does");
+        let problem = span.first_line().problem(message, "this system");
+        settings.problems.push(Problem {
+            help: Some("start one that does as a `command`, or `attach` to it".to_owned()),
+            ..problem
+        });
+        return None;
+    }
     let http_threads = settings.optional("http_threads", groupware.http_threads.as_ref());
     let mailbox_pad = settings.optional("mailbox_pad", groupware.mailbox_pad.as_ref());
     let engine = settings.optional("engine", groupware.engine.as_ref());
@@ -126,7 +142,8 @@ fn groupware(
         lookup_layout: lookup_layout?,
         mail_messages: mail_messages?,
         mail_size: mail_size?,
-        has_names: variables.iter().any(|name| name == "name"),
+        has_names: workload.variables.iter().any(|name| name == "name"),
+        takes_mail,
     })
 }
 

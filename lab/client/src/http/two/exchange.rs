@@ -9,8 +9,7 @@ use http::{HeaderMap, StatusCode};
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
 
 use super::super::call::{Answer, Call, broken, keeps, timeout_text};
-use super::super::client::{HttpClient, HttpSession, Outcome, or_late, within};
-use super::super::connection::Connection;
+use super::super::client::{HttpClient, HttpSession, Outcome};
 use super::super::cookie::Jar;
 use super::super::head::Fault;
 use super::super::response::{Complete, KeptBody};
@@ -19,8 +18,9 @@ use super::link::{Held, Link};
 use super::message;
 use super::shared::Slot;
 use super::talk::{Came, Talk};
+use crate::connection::Connection;
 use crate::exchange::{ErrorClass, Phase};
-use crate::time::{Nanos, Time, Timer};
+use crate::time::{Nanos, Time, Timer, or_late, within};
 use crate::url::BaseUrl;
 use crate::version::{Offer, Version};
 

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
-use super::super::connection::{Connection, Stream};
-use super::super::server::Limits;
+use crate::connection::{Connection, Stream};
+use crate::server::Limits;
 use crate::time::Nanos;
 use crate::url::BaseUrl;
 

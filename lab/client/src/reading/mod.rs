@@ -1,17 +1,31 @@
 //! What is read of an answer besides its status: whether it has what the workload expects, and the
 //! values that are kept for later requests of its user.
 
+pub(crate) mod html;
+pub(crate) mod xml;
+
 use lab_workload::{Capture, CaptureSource, Expectation, Template, UserScope};
 use serde_json::Value;
-
-use super::request::{Prepared, path_of};
-use super::{html, xml};
 
 /// Most matches of a pattern that are kept.
 const MAX_VALUES: usize = 100_000;
 
 /// How much of what came instead an error shows.
 const SHOWN: usize = 80;
+
+/// Whether anything is read of an answer's body.
+pub(crate) fn looks_into(captures: &[Capture], answer: &[Expectation]) -> bool {
+    use CaptureSource::{Body, Html, JsonPath, JsonPathTemplate, Regex, RegexAll, Xml};
+    let from_body = |capture: &Capture| {
+        matches!(
+            capture.source,
+            Body | JsonPath(_) | JsonPathTemplate(_) | Regex(_) | RegexAll(_) | Xml(_) | Html(_)
+        )
+    };
+    let in_body =
+        |one: &Expectation| matches!(one, Expectation::Json { .. } | Expectation::Contains(_));
+    captures.iter().any(from_body) || answer.iter().any(in_body)
+}
 
 /// What of an answer's headers its request wants, found while the head is read: captures by their
 /// index, then expectations.
@@ -20,15 +34,13 @@ pub(crate) struct HeaderFinds(Vec<(usize, Box<str>)>);
 
 impl HeaderFinds {
     /// A header of the answer; the first of its name counts.
-    pub(crate) fn header(&mut self, request: &Prepared, name: &str, value: &[u8]) {
-        let captured = request
-            .captures
-            .iter()
-            .map(|capture| match &capture.source {
-                CaptureSource::Header(wanted) => Some(wanted),
-                _ => None,
-            });
-        let expected = request.answer.iter().map(|expectation| match expectation {
+    pub(crate) fn header(&mut self, wanted: &Wanted<'_>, name: &str, value: &[u8]) {
+        let captured = wanted.captures.iter();
+        let captured = captured.map(|capture| match &capture.source {
+            CaptureSource::Header(wanted) => Some(wanted),
+            _ => None,
+        });
+        let expected = wanted.answer.iter().map(|expectation| match expectation {
             Expectation::Header { name, .. } => Some(name),
             _ => None,
         });
@@ -62,6 +74,13 @@ impl HeaderFinds {
     }
 }
 
+/// What a request wants of its answer besides a status.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) captures: &'a [Capture],
+    pub(crate) answer: &'a [Expectation],
+}
+
 /// An answer as it is read, once it is whole.
 #[derive(Clone, Copy)]
 pub(crate) struct Whole<'a> {
@@ -73,25 +92,25 @@ pub(crate) struct Whole<'a> {
 }
 
 /// Judges the answer to a request by what is expected of it, and sets the variables that its captures
-/// name.
+/// name. `path` is where the request went.
 ///
 /// # Errors
 /// In words, when the answer lacks what is expected or what a capture needs.
 pub(crate) fn read_answer(
-    request: &Prepared,
+    wanted: &Wanted<'_>,
     answer: Whole<'_>,
     finds: &HeaderFinds,
-    message: &str,
+    path: &str,
     scope: &mut UserScope,
 ) -> Result<(), String> {
     let Whole { status, body, size } = answer;
     let mut json = None;
-    for (index, expectation) in request.answer.iter().enumerate() {
-        let found = finds.get(request.captures.len() + index);
+    for (index, expectation) in wanted.answer.iter().enumerate() {
+        let found = finds.get(wanted.captures.len() + index);
         expect(expectation, (body, size), &mut json, found, scope)?;
     }
     let read = (status, body, &mut json);
-    capture(&request.captures, read, finds, message, scope)
+    capture(wanted.captures, read, finds, path, scope)
 }
 
 /// What the answer has instead, as far as it fits.
@@ -168,14 +187,14 @@ fn capture(
     captures: &[Capture],
     (status, body, json): (u16, &[u8], &mut Option<Value>),
     finds: &HeaderFinds,
-    message: &str,
+    path: &str,
     scope: &mut UserScope,
 ) -> Result<(), String> {
     for (index, capture) in captures.iter().enumerate() {
         match &capture.source {
-            CaptureSource::JsonPath(path) => {
-                let values = present(parse(json, body)?, path);
-                match path.is_singular() {
+            CaptureSource::JsonPath(wanted) => {
+                let values = present(parse(json, body)?, wanted);
+                match wanted.is_singular() {
                     true => scope.set_found(capture.slot, &values),
                     false => scope.set_list(capture.slot, &values),
                 }
@@ -185,9 +204,9 @@ fn capture(
                 template
                     .render(scope, &mut text)
                     .map_err(|error| error.to_string())?;
-                let path = serde_json_path::JsonPath::parse(&text)
+                let wanted = serde_json_path::JsonPath::parse(&text)
                     .map_err(|error| format!("capture `{}`: {error}", capture.variable))?;
-                let values = present(parse(json, body)?, &path);
+                let values = present(parse(json, body)?, &wanted);
                 scope.set_list(capture.slot, &values);
             }
             CaptureSource::Header(name) => {
@@ -217,15 +236,16 @@ fn capture(
                 let values: Vec<String> = found.take(MAX_VALUES).collect();
                 scope.set_list(capture.slot, &values);
             }
-            CaptureSource::Xml(path) => {
-                let values = xml::values(body, path)?;
+            CaptureSource::Xml(wanted) => {
+                let values = xml::values(body, wanted)?;
                 scope.set_list(capture.slot, &values);
             }
-            CaptureSource::Html(path) => {
-                let values = html::values(body, path)?;
+            CaptureSource::Html(wanted) => {
+                let values = html::values(body, wanted)?;
                 scope.set_list(capture.slot, &values);
             }
-            CaptureSource::RequestPath => scope.set_text(capture.slot, path_of(message)),
+            CaptureSource::RequestPath => scope.set_text(capture.slot, path),
+            CaptureSource::Body => scope.set_text(capture.slot, &String::from_utf8_lossy(body)),
             CaptureSource::Status => scope.set_text(capture.slot, &status.to_string()),
         }
     }

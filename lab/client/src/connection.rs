@@ -1,4 +1,4 @@
-//! A connection to a server: opened, written, read. It knows nothing of HTTP.
+//! A connection to a server: opened, written, read. It knows no protocol.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
@@ -14,14 +14,13 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::message::{Message, SLICES};
 use crate::exchange::{Phase, Phases};
 use crate::time::{Nanos, Time, Timer};
 use crate::url::BaseUrl;
 
 /// What one user writes before the others have a turn: some 50 us of work. A server that reads as fast
 /// as it is written to would let a large message hold the worker until its end.
-const TURN_BYTES: usize = 64 * 1024;
+pub(crate) const TURN_BYTES: usize = 64 * 1024;
 
 /// An open connection, with nothing buffered of its own.
 #[derive(Debug)]
@@ -46,8 +45,11 @@ pub(crate) struct Route {
     /// All that its name stands for.
     pub(crate) addresses: Arc<[SocketAddr]>,
     /// Its name, if it speaks TLS.
-    pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    pub(crate) tls: Option<Secure>,
 }
+
+/// How TLS is spoken, and the name that the server must prove to have.
+pub(crate) type Secure = (Arc<ClientConfig>, ServerName<'static>);
 
 /// When the next address is tried while the ones before say nothing (RFC 8305, section 5).
 const NEXT_ADDRESS_AFTER: Nanos = 250_000_000;
@@ -119,20 +121,17 @@ impl Connection {
         stream.set_nodelay(true)?;
         let connected = time.now();
         phases.set(Phase::Connect, connected.saturating_sub(began));
-        let stream = match &route.tls {
-            None => Stream::Plain(stream),
-            Some((config, name)) => {
-                let connector = TlsConnector::from(Arc::clone(config));
-                let stream = connector.connect(name.clone(), stream).await?;
-                phases.set(Phase::Tls, time.now().saturating_sub(connected));
-                Stream::Tls(Box::new(stream))
-            }
-        };
-        Ok(Self {
-            stream,
+        let connection = Self {
+            stream: Stream::Plain(stream),
             other,
             idle_since: None,
-        })
+        };
+        let Some(tls) = &route.tls else {
+            return Ok(connection);
+        };
+        let connection = connection.secured(tls).await?;
+        phases.set(Phase::Tls, time.now().saturating_sub(connected));
+        Ok(connection)
     }
 
     /// Reads what is there into `space`; 0 bytes mean the end.
@@ -153,7 +152,7 @@ impl Connection {
 
     /// Writes the next turn of `message[*written..]` and counts `written` up.
     #[inline]
-    fn poll_write_turn(
+    pub(crate) fn poll_write_turn(
         &mut self,
         cx: &mut Context<'_>,
         message: &[u8],
@@ -174,28 +173,36 @@ impl Connection {
         self.poll_flush(cx)
     }
 
-    /// Writes the next turn of `message`, of which so much is written, and counts `written` up.
-    #[inline]
-    pub(super) fn poll_write_message(
+    /// Writes what the system takes of these, if there are any, and counts `written` up.
+    pub(crate) fn poll_write_slices(
         &mut self,
         cx: &mut Context<'_>,
-        message: &Message,
+        slices: &[IoSlice<'_>],
         written: &mut usize,
     ) -> Poll<io::Result<()>> {
-        if let Some(text) = message.plain() {
-            return self.poll_write_turn(cx, text.as_bytes(), written);
-        }
-        let mut slices = [IoSlice::new(&[]); SLICES];
-        let used = message.slices(*written, TURN_BYTES, &mut slices);
-        if used > 0 {
+        if !slices.is_empty() {
             let stream = Pin::new(&mut self.stream);
-            let count = ready!(stream.poll_write_vectored(cx, &slices[..used]))?;
+            let count = ready!(stream.poll_write_vectored(cx, slices))?;
             if count == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             *written += count;
         }
         self.poll_flush(cx)
+    }
+
+    /// The same connection within TLS, to a server of this name.
+    pub(crate) async fn secured(self, tls: &Secure) -> io::Result<Self> {
+        let Stream::Plain(stream) = self.stream else {
+            return Ok(self);
+        };
+        let (config, name) = tls;
+        let connector = TlsConnector::from(Arc::clone(config));
+        let stream = connector.connect(name.clone(), stream).await?;
+        Ok(Self {
+            stream: Stream::Tls(Box::new(stream)),
+            ..self
+        })
     }
 
     #[inline]

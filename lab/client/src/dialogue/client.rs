@@ -1,0 +1,598 @@
+//! The client of all dialogues: connections, time limits, judgement. It knows no protocol and no schedule.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io;
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use lab_workload::{Capture, Expectation, Request, UserScope, Workload};
+
+use super::{Dialogue, Out, Reply, Turn};
+use crate::connection::{Connection, Route};
+use crate::exchange::{
+    Client, ClientCounts, Details, ErrorClass, Exchange, Failure, Phase, Phases, RequestId, Sizes,
+    Unmade,
+};
+use crate::reading::{HeaderFinds, Wanted, Whole, read_answer};
+use crate::server::{Limits, Server};
+use crate::tap::{Side, Tap};
+use crate::time::{Nanos, Time, nanos, or_late, within};
+use crate::tls::{self, Tls, TlsError};
+use crate::url::BaseUrl;
+
+/// Size of the one buffer that all connections of a worker read into.
+const READ_BYTES: usize = 64 << 10;
+/// Most desks kept for reuse, and the largest buffer that is kept with one.
+const KEPT: usize = 256;
+const KEPT_BYTES: usize = 64 << 10;
+/// A connection idle for longer is looked at before it is used.
+const LOOK_AFTER: Nanos = 1_000_000;
+/// How much of an answer an error shows.
+const SHOWN: usize = 200;
+
+/// One worker's client of a dialogue.
+pub struct DialogueClient<D: Dialogue, T: Time> {
+    dialogue: D,
+    requests: Vec<Judged>,
+    base: BaseUrl,
+    route: Result<Route, Box<str>>,
+    tls: Tls,
+    limits: Limits,
+    time: T,
+    counts: Cell<ClientCounts>,
+    details: Details,
+    read: RefCell<Box<[u8]>>,
+    desks: RefCell<Vec<Desk<D::Talk>>>,
+    tap: Option<Rc<dyn Tap>>,
+}
+
+/// What is kept of a user between requests.
+pub struct DialogueSession<D: Dialogue> {
+    link: Option<Link<D::Line>>,
+}
+
+/// A connection that the protocol has opened.
+struct Link<L> {
+    connection: Connection,
+    line: L,
+    /// What came behind the last answer.
+    rest: Vec<u8>,
+}
+
+/// What a request is judged by.
+struct Judged {
+    expect: Vec<RangeInclusive<u16>>,
+    answer: Vec<Expectation>,
+    captures: Vec<Capture>,
+}
+
+/// What an exchange works with, used by one after the other.
+#[derive(Default)]
+struct Desk<K> {
+    talk: K,
+    opening: K,
+    out: Out,
+}
+
+/// A talk under way.
+struct Call<'a, T> {
+    deadline: &'a T,
+    /// When it began to be said, on a connection that is open.
+    began: Nanos,
+    /// When the first byte came after what was said last.
+    first: Option<Nanos>,
+    /// Bytes that came.
+    came: u64,
+}
+
+/// Why a talk ended without its answer.
+enum Stopped {
+    Late,
+    Broken(io::Error),
+    Fault(String),
+}
+
+/// How far a talk came.
+enum Ended {
+    Done(Reply),
+    Secure,
+}
+
+impl Judged {
+    fn new(request: &Request) -> Self {
+        Self {
+            expect: request.expect.clone(),
+            answer: request.answer.clone(),
+            captures: request.captures.clone(),
+        }
+    }
+
+    /// Whether the server refuses what it was not expected to.
+    fn refused<'a>(&self, reply: &'a Reply) -> Option<&'a str> {
+        let expected = |status| self.expect.iter().any(|range| range.contains(&status));
+        match reply.status {
+            Some(status) if expected(status) => None,
+            Some(_) => Some(reply.refused.as_deref().unwrap_or_default()),
+            None => reply.refused.as_deref(),
+        }
+    }
+}
+
+impl<D: Dialogue, T: Time> DialogueClient<D, T> {
+    /// A client for the workload's requests, by their place among them.
+    pub fn new(workload: &Workload, dialogue: D, server: Server, time: T) -> Self {
+        let Server {
+            base,
+            addresses,
+            tls,
+            limits,
+            ..
+        } = server;
+        let secure = || Ok((tls.config()?, tls.name_of(&base)?));
+        let route = base.secure.then(secure).transpose();
+        let route = route
+            .map(|tls| Route { addresses, tls })
+            .map_err(|error: TlsError| error.to_string().into());
+        Self {
+            dialogue,
+            requests: workload.requests().map(Judged::new).collect(),
+            base,
+            route,
+            tls,
+            limits,
+            time,
+            counts: Cell::default(),
+            details: Details::default(),
+            read: RefCell::new(vec![0; READ_BYTES].into()),
+            desks: RefCell::default(),
+            tap: None,
+        }
+    }
+
+    /// Begins the request, and what opens a connection where there is none.
+    fn begin(
+        &self,
+        session: &DialogueSession<D>,
+        request: RequestId,
+        scope: &mut UserScope,
+        desk: &mut Desk<D::Talk>,
+    ) -> Result<(), Unmade> {
+        self.dialogue.ask(request, scope, &mut desk.talk)?;
+        if session.link.is_none() {
+            self.dialogue.open(scope, &mut desk.opening)?;
+        }
+        Ok(())
+    }
+
+    /// Drops a connection that was idle for too long, or that the server has closed meanwhile.
+    async fn drop_unusable(&self, session: &mut DialogueSession<D>) {
+        let Some(link) = &mut session.link else {
+            return;
+        };
+        let since = link.connection.idle_since.unwrap_or_default();
+        let idle = self.time.now().saturating_sub(since);
+        let limit = nanos(self.limits.keep_alive_idle);
+        if idle > limit || (idle > LOOK_AFTER && link.connection.is_stale().await) {
+            session.link = None;
+        }
+    }
+
+    /// Opens a connection, and whatever the protocol says on it first, within the connect timeout.
+    async fn connect(
+        &self,
+        desk: &mut Desk<D::Talk>,
+        call: &mut Call<'_, T::Timer>,
+        phases: &mut Phases,
+    ) -> Result<Link<D::Line>, String> {
+        let route = self.route.as_ref().map_err(|text| text.to_string())?;
+        let began = self.time.now();
+        let open = Connection::open(route, None, &self.time, phases);
+        let connection = match within(call.deadline, open).await {
+            Some(Ok(connection)) => connection,
+            Some(Err(error)) => return Err(tls::in_words(&error)),
+            None => return Err("no connection within the connect timeout".to_owned()),
+        };
+        self.count_connect();
+        if let Some(tap) = &self.tap {
+            tap.connected(&self.base, began, self.time.now());
+        }
+        let mut link = Link {
+            connection,
+            line: D::Line::default(),
+            rest: Vec::new(),
+        };
+        let greeted = self.time.now();
+        let mut securing = 0;
+        loop {
+            let talk = (&mut desk.opening, &mut desk.out);
+            match self.converse(&mut link, talk, call).await {
+                Ok(Ended::Done(Reply { refused: None, .. })) => break,
+                Ok(Ended::Done(reply)) => return Err(reply.refused.unwrap_or_default().into()),
+                Ok(Ended::Secure) => {
+                    let at = self.time.now();
+                    link = self.secured(link, call).await?;
+                    securing += self.time.now().saturating_sub(at);
+                }
+                Err(stopped) => return Err(self.opening_failed(stopped)),
+            }
+        }
+        let took = self.time.now().saturating_sub(greeted);
+        phases.add(Phase::Connect, took.saturating_sub(securing));
+        if securing > 0 {
+            phases.add(Phase::Tls, securing);
+        }
+        Ok(link)
+    }
+
+    /// The same connection within TLS.
+    async fn secured(
+        &self,
+        link: Link<D::Line>,
+        call: &Call<'_, T::Timer>,
+    ) -> Result<Link<D::Line>, String> {
+        if !link.rest.is_empty() {
+            return Err("the server says more before TLS than it is asked".to_owned());
+        }
+        let words = |error: TlsError| error.to_string();
+        let tls = (
+            self.tls.config().map_err(words)?,
+            self.tls.name_of(&self.base).map_err(words)?,
+        );
+        let secured = link.connection.secured(&tls);
+        match within(call.deadline, secured).await {
+            Some(Ok(connection)) => Ok(Link { connection, ..link }),
+            Some(Err(error)) => Err(tls::in_words(&error)),
+            None => Err("no TLS within the connect timeout".to_owned()),
+        }
+    }
+
+    fn opening_failed(&self, stopped: Stopped) -> String {
+        match stopped {
+            Stopped::Late => "the server doesn't greet within the connect timeout".to_owned(),
+            Stopped::Broken(error) => {
+                format!(
+                    "the connection ended while it was opened: {}",
+                    tls::in_words(&error)
+                )
+            }
+            Stopped::Fault(what) => what,
+        }
+    }
+
+    /// A talk from where it is to its end, or until TLS is due.
+    async fn converse(
+        &self,
+        link: &mut Link<D::Line>,
+        (talk, out): (&mut D::Talk, &mut Out),
+        call: &mut Call<'_, T::Timer>,
+    ) -> Result<Ended, Stopped> {
+        let turn = self.dialogue.turn(&mut link.line, talk, &mut &[][..], out);
+        let mut turn = turn.map_err(Stopped::Fault)?;
+        loop {
+            if !out.say.is_empty() {
+                self.say(link, &out.say, call).await?;
+                out.say.clear();
+                call.first = None;
+            }
+            match turn {
+                Turn::Done(reply) => return Ok(Ended::Done(reply)),
+                Turn::Secure => return Ok(Ended::Secure),
+                Turn::Listen => {}
+            }
+            let listened = poll_fn(|cx| {
+                let heard = self.poll_turn(cx, link, (talk, out), call);
+                or_late(call.deadline, cx, heard)
+            });
+            turn = listened.await.unwrap_or(Err(Stopped::Late))?;
+        }
+    }
+
+    /// Sends all of this. What comes meanwhile is kept: a server may read no further until it is taken.
+    async fn say(
+        &self,
+        link: &mut Link<D::Line>,
+        bytes: &[u8],
+        call: &mut Call<'_, T::Timer>,
+    ) -> Result<(), Stopped> {
+        if let Some(tap) = &self.tap {
+            let text = self.dialogue.spell(Side::User, bytes);
+            tap.spoke(self.time.now(), Side::User, &text);
+        }
+        let mut written = 0;
+        while written < bytes.len() {
+            let turn = poll_fn(|cx| {
+                let wrote = link.connection.poll_write_turn(cx, bytes, &mut written);
+                if wrote.is_pending() && link.rest.len() < READ_BYTES {
+                    let space = &mut *self.read.borrow_mut();
+                    if let Poll::Ready(Ok(count @ 1..)) = link.connection.poll_read(cx, space) {
+                        link.rest.extend_from_slice(&space[..count]);
+                        call.came += count as u64;
+                        cx.waker().wake_by_ref();
+                    }
+                }
+                or_late(call.deadline, cx, wrote)
+            });
+            match turn.await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => return Err(Stopped::Broken(error)),
+                None => return Err(Stopped::Late),
+            }
+            if written < bytes.len() {
+                // Behind the other users, their timers, and their answers.
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads on until there is something to do.
+    fn poll_turn(
+        &self,
+        cx: &mut Context<'_>,
+        link: &mut Link<D::Line>,
+        (talk, out): (&mut D::Talk, &mut Out),
+        call: &mut Call<'_, T::Timer>,
+    ) -> Poll<Result<Turn, Stopped>> {
+        let space = &mut *self.read.borrow_mut();
+        loop {
+            let fresh = match link.rest.is_empty() || call.first.is_some() {
+                true => match ready!(link.connection.poll_read(cx, space)) {
+                    Ok(0) => {
+                        let end = io::ErrorKind::UnexpectedEof.into();
+                        return Poll::Ready(Err(Stopped::Broken(end)));
+                    }
+                    Ok(count) => &space[..count],
+                    Err(error) => return Poll::Ready(Err(Stopped::Broken(error))),
+                },
+                // It came while something was said, or behind the answer before.
+                false => &[][..],
+            };
+            let now = self.time.now();
+            call.first.get_or_insert(now);
+            call.came += fresh.len() as u64;
+            if call.came > self.limits.max_response_bytes {
+                let most = self.limits.max_response_bytes;
+                let what = format!("the answer has more than {most} bytes");
+                return Poll::Ready(Err(Stopped::Fault(what)));
+            }
+            match self.feed(link, (talk, out), fresh) {
+                Ok(Turn::Listen) if out.say.is_empty() => {}
+                Ok(turn) => return Poll::Ready(Ok(turn)),
+                Err(what) => return Poll::Ready(Err(Stopped::Fault(what))),
+            }
+        }
+    }
+
+    /// One turn with what came; what it doesn't take is kept.
+    fn feed(
+        &self,
+        link: &mut Link<D::Line>,
+        (talk, out): (&mut D::Talk, &mut Out),
+        fresh: &[u8],
+    ) -> Result<Turn, String> {
+        let Link { line, rest, .. } = link;
+        let is_kept = !rest.is_empty();
+        if is_kept {
+            rest.extend_from_slice(fresh);
+        }
+        let all = if is_kept { &rest[..] } else { fresh };
+        let mut heard = all;
+        let turn = self.dialogue.turn(line, talk, &mut heard, out);
+        let taken = all.len() - heard.len();
+        if let Some(tap) = self.tap.as_ref().filter(|_| taken > 0) {
+            let text = self.dialogue.spell(Side::Server, &all[..taken]);
+            tap.spoke(self.time.now(), Side::Server, &text);
+        }
+        if is_kept {
+            rest.drain(..taken);
+        } else {
+            rest.extend_from_slice(&fresh[taken..]);
+        }
+        turn
+    }
+
+    /// Judges a whole answer, after its time was taken, and keeps its captures.
+    fn judge(
+        &self,
+        request: RequestId,
+        reply: &Reply,
+        body: &[u8],
+        scope: &mut UserScope,
+    ) -> Result<(), Failure> {
+        let judged = &self.requests[request as usize];
+        if let Some(why) = judged.refused(reply) {
+            let detail = || shown(why.as_bytes());
+            return Err(self.details.failure(ErrorClass::Status, detail));
+        }
+        if judged.captures.is_empty() && judged.answer.is_empty() {
+            return Ok(());
+        }
+        let wanted = Wanted {
+            captures: &judged.captures,
+            answer: &judged.answer,
+        };
+        let whole = Whole {
+            status: reply.status.unwrap_or_default(),
+            body,
+            size: body.len() as u64,
+        };
+        let read = read_answer(&wanted, whole, &HeaderFinds::default(), "", scope);
+        read.map_err(|cause| {
+            self.details.failure(ErrorClass::Check, || {
+                format!("{cause}; the answer is {}", shown(body))
+            })
+        })
+    }
+
+    fn count_connect(&self) {
+        let mut counts = self.counts.get();
+        counts.connects += 1;
+        self.counts.set(counts);
+    }
+
+    fn give_back(&self, mut desk: Desk<D::Talk>) {
+        let mut desks = self.desks.borrow_mut();
+        if desks.len() < KEPT {
+            for buffer in [&mut desk.out.say, &mut desk.out.body] {
+                buffer.clear();
+                buffer.shrink_to(KEPT_BYTES);
+            }
+            desks.push(desk);
+        }
+    }
+}
+
+/// The beginning of an answer, in a line.
+fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let text: String = text.chars().map(plain).collect();
+    match text.trim() {
+        "" => "empty".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// The class of what stopped a talk, and what is told of it.
+fn failed(stopped: &Stopped) -> (ErrorClass, String) {
+    match stopped {
+        Stopped::Late => (ErrorClass::Timeout, "no whole answer in time".to_owned()),
+        Stopped::Broken(error) => {
+            let error = tls::in_words(error);
+            let text = format!("the connection ended before the answer was whole: {error}");
+            (ErrorClass::Reset, text)
+        }
+        Stopped::Fault(what) => (ErrorClass::Check, what.clone()),
+    }
+}
+
+impl<D: Dialogue, T: Time> DialogueClient<D, T> {
+    /// The request on the session's connection, or on a new one.
+    async fn answered(
+        &self,
+        session: &mut DialogueSession<D>,
+        desk: &mut Desk<D::Talk>,
+        (sent, phases): (Nanos, &mut Phases),
+        deadline: &T::Timer,
+    ) -> (Nanos, Sizes, Result<Reply, Failure>) {
+        use crate::time::Timer as _;
+        let mut call = Call {
+            deadline,
+            began: sent,
+            first: None,
+            came: 0,
+        };
+        let ends = sent.saturating_add(nanos(self.limits.request_timeout));
+        let fail = |class, detail: String| {
+            let failure = self.details.failure(class, || detail);
+            (self.time.now(), Sizes::default(), Err(failure))
+        };
+        let mut link = match session.link.take() {
+            Some(link) => link,
+            None => {
+                let connected = sent.saturating_add(nanos(self.limits.connect_timeout));
+                deadline.set(ends.min(connected));
+                match Box::pin(self.connect(desk, &mut call, phases)).await {
+                    Ok(link) => link,
+                    Err(detail) => return fail(ErrorClass::Connect, detail),
+                }
+            }
+        };
+        deadline.set(ends);
+        desk.out.body.clear();
+        call = Call {
+            began: self.time.now(),
+            first: None,
+            came: 0,
+            ..call
+        };
+        let talk = (&mut desk.talk, &mut desk.out);
+        let ended = match self.converse(&mut link, talk, &mut call).await {
+            Ok(Ended::Done(reply)) => Ok(reply),
+            Ok(Ended::Secure) => Err(Stopped::Fault("TLS in the middle of a request".to_owned())),
+            Err(stopped) => Err(stopped),
+        };
+        match ended {
+            Ok(reply) => {
+                let at = self.time.now();
+                let first = call.first.unwrap_or(at);
+                phases.set(Phase::Wait, first.saturating_sub(call.began));
+                phases.set(Phase::Receive, at.saturating_sub(first));
+                link.connection.idle_since = Some(at);
+                session.link = Some(link);
+                (at, Sizes::of(call.came), Ok(reply))
+            }
+            Err(stopped) => {
+                let (class, detail) = failed(&stopped);
+                fail(class, detail)
+            }
+        }
+    }
+}
+
+impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
+    type Time = T;
+    type Session = DialogueSession<D>;
+
+    fn session(&self) -> DialogueSession<D> {
+        DialogueSession { link: None }
+    }
+
+    fn sibling(&self, _: &DialogueSession<D>) -> DialogueSession<D> {
+        self.session()
+    }
+
+    async fn exchange(
+        &self,
+        session: &mut DialogueSession<D>,
+        request: RequestId,
+        scope: &mut UserScope,
+        deadline: &T::Timer,
+    ) -> Exchange {
+        self.drop_unusable(session).await;
+        let mut desk = self.desks.borrow_mut().pop().unwrap_or_default();
+        match self.begin(session, request, scope, &mut desk) {
+            Ok(()) => {}
+            Err(Unmade::Empty) => return Exchange::Skipped,
+            Err(Unmade::Failed(detail)) => return Exchange::Unmade { detail },
+        }
+        let sent = self.time.now();
+        let mut phases = Phases::default();
+        let answered = self.answered(session, &mut desk, (sent, &mut phases), deadline);
+        let (ended, sizes, reply) = answered.await;
+        let result = reply.and_then(|reply| self.judge(request, &reply, &desk.out.body, scope));
+        self.give_back(desk);
+        Exchange::Done {
+            sent,
+            ended,
+            sizes,
+            phases: match result {
+                Ok(()) => phases,
+                Err(_) => Phases::default(),
+            },
+            result,
+            events: None,
+            redirected: false,
+            trace: None,
+        }
+    }
+
+    fn forget(&self, request: RequestId, scope: &mut UserScope) {
+        for capture in &self.requests[request as usize].captures {
+            scope.clear(capture.slot);
+        }
+    }
+
+    fn tapped(self, tap: Rc<dyn Tap>) -> Self {
+        Self {
+            tap: Some(tap),
+            ..self
+        }
+    }
+
+    fn take_counts(&self) -> ClientCounts {
+        self.counts.take()
+    }
+}

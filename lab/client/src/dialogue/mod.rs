@@ -1,0 +1,108 @@
+//! Protocols in which a user has one connection and says one thing after the other on it. A
+//! [`Dialogue`] knows what is said and when all of the answer is there, and does no I/O; a
+//! [`DialogueClient`] makes a [`crate::Client`] of it: connections and TLS, time limits, what is expected
+//! and captured, counts.
+//!
+//! The rules that show in the results:
+//!
+//! - One connection per user, opened when the user has something to say and kept as long as the server
+//!   keeps it and at most [`crate::Limits::keep_alive_idle`] idle. Opening it, with all that the protocol
+//!   says before the first request (a greeting, a sign-in, TLS), is part of the request's time, as phases
+//!   of their own.
+//! - One request is one transaction, however many turns it takes: a mail is one.
+//! - Nothing is sent twice. A connection that the server closed while it was idle is found out before it
+//!   is used, as far as that can be known; one that breaks later is an error.
+//! - Classes of errors: no connection, or none that the server signs the user in on, is *connect*; no
+//!   whole answer in time is *timeout*; a connection that ends after sending began is *reset*; an answer
+//!   that breaks the protocol or a limit, or lacks what is expected or captured, is *check*; an answer
+//!   that refuses is *status*. After the first four of these the connection is given up: what is on its
+//!   way could be taken for the answer to something else.
+
+mod client;
+mod redis;
+mod smtp;
+
+use lab_workload::UserScope;
+
+pub use client::{DialogueClient, DialogueSession};
+pub use redis::{Redis, RedisTalk, ReplyReader};
+pub use smtp::{Smtp, SmtpReplies, SmtpTalk};
+
+use crate::exchange::{RequestId, Unmade};
+use crate::tap::Side;
+
+/// A protocol without I/O. One per worker; what varies is in its lines and talks.
+pub trait Dialogue: 'static {
+    /// What is kept of a connection besides its bytes, such as what was prepared on it.
+    type Line: Default + 'static;
+
+    /// An exchange under way: what is to be said, and how far it is. One is used again and again:
+    /// whatever begins a talk leaves nothing of the one before.
+    type Talk: Default + 'static;
+
+    /// Begins what is said on a new connection before the first request, by the user's variables.
+    ///
+    /// # Errors
+    /// Variables that can't be said.
+    fn open(&self, scope: &mut UserScope, talk: &mut Self::Talk) -> Result<(), Unmade>;
+
+    /// Begins a request: renders all that will be said for it, so that nothing is made while its time
+    /// runs.
+    ///
+    /// # Errors
+    /// Variables that can't be said, or a list without entries.
+    fn ask(
+        &self,
+        request: RequestId,
+        scope: &mut UserScope,
+        talk: &mut Self::Talk,
+    ) -> Result<(), Unmade>;
+
+    /// Goes on with a talk: takes from the front of `heard` what is whole (the rest comes again, with
+    /// more behind it), puts what is to be said now into `out.say` and what came of the answer into
+    /// `out.body`. It is called when a talk begins, with nothing heard, and whenever something came.
+    /// What it takes and what it costs grow with what is new in `heard`, not with what came before.
+    ///
+    /// # Errors
+    /// In words: what came is not of this protocol.
+    fn turn(
+        &self,
+        line: &mut Self::Line,
+        talk: &mut Self::Talk,
+        heard: &mut &[u8],
+        out: &mut Out,
+    ) -> Result<Turn, String>;
+
+    /// Bytes as a person reads them, without secrets; for who looks at a few requests.
+    fn spell(&self, side: Side, bytes: &[u8]) -> String;
+}
+
+/// What a turn leaves behind.
+#[derive(Debug, Default)]
+pub struct Out {
+    /// To be sent now.
+    pub say: Vec<u8>,
+    /// The answer as captures and expectations see it.
+    pub body: Vec<u8>,
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The server, after what is to be said.
+    Listen,
+    /// TLS on this connection, after what is to be said; then another turn, with nothing heard. Only
+    /// while a connection is opened.
+    Secure,
+    /// Nothing more: this is what came of it.
+    Done(Reply),
+}
+
+/// The end of a talk.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// The server's code, in a protocol that has some; `expect` judges it.
+    pub status: Option<u16>,
+    /// Why the server refuses, if it does.
+    pub refused: Option<Box<str>>,
+}

@@ -1,0 +1,72 @@
+//! Protocols other than HTTP against real servers, with every request counted on both sides. Where one of
+//! Debian's servers is missing, its tests say so and pass.
+
+mod redis;
+mod smtp;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use plimsoll_tests::program;
+use serde_json::Value;
+
+/// Whether a program is there.
+fn has(name: &str) -> bool {
+    let asked = Command::new(name).arg("--version").output().is_ok();
+    if !asked {
+        eprintln!("SKIPPED: {name} is not on this machine");
+    }
+    asked
+}
+
+/// A server that ends with its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _gone = self.0.wait();
+    }
+}
+
+fn plimsoll(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(program())
+        .args(arguments)
+        .current_dir(folder)
+        .env("PLIMSOLL_STATE", folder.join("state"))
+        .env("PLIMSOLL_PATIENCE", "0")
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .output()
+        .expect("it runs")
+}
+
+/// The only trial of a study beside its workload, `it.workload.yaml`.
+fn measured(folder: &Path, study: &str, workload: &str) -> Value {
+    fs::write(folder.join("it.study.yaml"), study).expect("written");
+    fs::write(folder.join("it.workload.yaml"), workload).expect("written");
+    let output = plimsoll(folder, &["run", "it.study.yaml", "--out", "run"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = fs::read_to_string(folder.join("run/result.json"));
+    let text = text.unwrap_or_else(|e| panic!("{e}: {said}"));
+    let mut result: Value = serde_json::from_str(&text).expect("JSON");
+    result["trials"][0].take()
+}
+
+/// What `try` shows, and its exit code.
+fn tried(folder: &Path, study: &str, workload: &str) -> (String, Option<i32>) {
+    fs::write(folder.join("try.study.yaml"), study).expect("written");
+    fs::write(folder.join("it.workload.yaml"), workload).expect("written");
+    let output = plimsoll(folder, &["try", "try.study.yaml"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    (format!("{shown}{said}"), output.status.code())
+}
+
+/// Transactions by step.
+fn by_step(trial: &Value) -> Vec<u64> {
+    let steps = trial["steps"].as_array().expect("steps");
+    let count = |step: &Value| step["transactions"].as_u64().expect("a count");
+    steps.iter().map(count).collect()
+}
