@@ -105,8 +105,8 @@ async fn health(State(watched): State<Watched>) -> Result<Json<Health>, ApiError
     }
 }
 
-/// Reads a record on a thread of its own: one that serves connections would hang with the disk. `None` where
-/// there is no thread to be had.
+/// Reads a record on a thread of its own: one that serves connections would hang with the disk. What is
+/// remembered of users must count, too, or their requests are refused. `None` where there is no thread to be had.
 async fn read_apart(watched: &Watched) -> Option<Result<(), StoreError>> {
     let turn = Arc::clone(&watched.reads).acquire_owned().await.ok()?;
     let service = watched.service.clone();
@@ -114,7 +114,8 @@ async fn read_apart(watched: &Watched) -> Option<Result<(), StoreError>> {
     let read = move || {
         let read = service
             .store()
-            .read(|snapshot| snapshot.get(HEALTH, b"").map(drop));
+            .read(|snapshot| snapshot.get(HEALTH, b"").map(drop))
+            .and_then(|()| service.knows_who_is_who());
         drop(turn);
         // Who asked may be gone.
         let _ = tell.send(read);

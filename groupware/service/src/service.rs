@@ -134,6 +134,15 @@ impl Service {
         &self.0.store
     }
 
+    /// Makes sure that it can tell who is who: that what it remembers of users and sessions, which other
+    /// servers may change, counts. May wait for the store.
+    ///
+    /// # Errors
+    /// When the store can't be read, or could not a moment ago.
+    pub fn knows_who_is_who(&self) -> Result<(), StoreError> {
+        self.0.known.ensure()
+    }
+
     /// What the service was told, when it started or since.
     pub fn settings(&self) -> Arc<Settings> {
         let settings = self.0.settings.read();

@@ -98,9 +98,11 @@ fn source_lines(path: &Path) -> usize {
 }
 
 /// Tests may be long tables.
+/// Tests in files of their own, and the time and sockets that tests simulate.
 fn is_of_tests(path: &Path) -> bool {
-    path.components().any(|part| part.as_os_str() == "tests")
-        || path.file_name().is_some_and(|name| name == "tests.rs")
+    let names = ["tests", "tests.rs", "simulation", "simulation.rs"];
+    path.components()
+        .any(|part| names.iter().any(|name| part.as_os_str() == *name))
 }
 
 fn read(path: &Path) -> String {

@@ -78,17 +78,7 @@ fn tolerance(done: u64, planned: &Predicted, allowed: f64) -> f64 {
 /// from their first send on, so service times count for them.
 pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
     let name = "Little's law";
-    if facts.planned.load.timeline.is_some() {
-        let evidence = "sessions arrive as recorded, ever more or fewer of them at a time";
-        return Some(not_judged(name, evidence));
-    }
-    if !facts.planned.load.stages.is_empty() {
-        let evidence =
-            "users come and go by stages, and the time of what they leave undone is not counted";
-        return Some(not_judged(name, evidence));
-    }
-    if !facts.planned.load.mix.is_empty() {
-        let evidence = "users of several populations have no cycle in common";
+    if let Some(evidence) = outside_the_law(facts) {
         return Some(not_judged(name, evidence));
     }
     let hold = &facts.sums.hold;
@@ -148,6 +138,20 @@ pub(super) fn little(facts: &Facts<'_>) -> Option<Check> {
         "Counted users and counted completions contradict each other: answers that never came, or \
          time that nobody accounts for. Response times and throughput can't both be right.",
     ))
+}
+
+/// Why the law says nothing of a load, if it doesn't.
+fn outside_the_law(facts: &Facts<'_>) -> Option<&'static str> {
+    let load = &facts.planned.load;
+    if load.timeline.is_some() {
+        Some("sessions arrive as recorded, ever more or fewer of them at a time")
+    } else if !load.stages.is_empty() {
+        Some("users come and go by stages, and the time of what they leave undone is not counted")
+    } else if !load.mix.is_empty() {
+        Some("users of several populations have no cycle in common")
+    } else {
+        None
+    }
 }
 
 /// Where chance alone makes this much, the law shows nothing.
