@@ -1,6 +1,7 @@
 //! The sections of a report, each written once: an analysis as a
 //! [`Document`]. They know no medium.
 
+mod by_cell;
 mod checks;
 mod comparisons;
 mod curves;

@@ -1,39 +1,19 @@
 //! The populations of a load: the figures of each, and of all together.
 
+use super::by_cell::by_cell;
 use super::figures::{mean, whole};
 use crate::Analysis;
-use crate::document::{Block, Cell, Column, Kind, Row, Section, Table};
+use crate::document::{Cell, Column, Kind, Row, Section, Table};
 use crate::format::{figure, or_none, percent};
 use crate::model::{CellSummary, Estimate, PopulationPlan, PopulationSummary, TimesSummary};
-
-/// Cells with a table; all are in `result.json`.
-const MOST_CELLS: usize = 12;
 
 /// A table for each cell; `None` where all users do the same.
 pub(super) fn populations(analysis: &Analysis) -> Option<Section> {
     let cells = analysis.cells.iter();
     let cells: Vec<&CellSummary> = cells.filter(|cell| !cell.populations.is_empty()).collect();
-    let (shown, more) = cells.split_at(cells.len().min(MOST_CELLS));
-    if shown.is_empty() {
-        return None;
-    }
     let lead = "Who was there at the same time, each with what its own users sent, in ms and per second of \
                 the hold. Of plan: the load that the server had, of what was planned.";
-    let mut blocks = vec![Block::Paragraph(lead.to_owned())];
-    for cell in shown {
-        if cells.len() > 1 {
-            blocks.push(Block::Paragraph(format!("At {}:", cell.label)));
-        }
-        blocks.push(Block::Table(table(cell)));
-    }
-    if !more.is_empty() {
-        let words = format!(
-            "The populations of {} more cells are in result.json.",
-            more.len()
-        );
-        blocks.push(Block::Paragraph(words));
-    }
-    Some(Section::new("Populations", blocks))
+    by_cell("Populations", lead, &cells, table)
 }
 
 fn table(cell: &CellSummary) -> Table {

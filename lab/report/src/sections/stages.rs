@@ -1,41 +1,21 @@
 //! The stages of a load: the figures of each.
 
+use super::by_cell::by_cell;
 use super::figures::{mean, whole};
 use super::words::millis;
 use crate::Analysis;
-use crate::document::{Block, Cell, Column, Kind, Row, Section, Table};
+use crate::document::{Cell, Column, Kind, Row, Section, Table};
 use crate::format::{duration, figure, percent};
 use crate::model::{CellSummary, StagePlan, StageSummary};
-
-/// Cells with a table; all are in `result.json`.
-const MOST_CELLS: usize = 12;
 
 /// A table for each cell; `None` where no load has stages.
 pub(super) fn stages(analysis: &Analysis) -> Option<Section> {
     let cells = analysis.cells.iter().filter(|cell| !cell.stages.is_empty());
     let cells: Vec<&CellSummary> = cells.collect();
-    let (shown, more) = cells.split_at(cells.len().min(MOST_CELLS));
-    if shown.is_empty() {
-        return None;
-    }
     let lead = "All of each stage counts, in ms and per second; nothing is cut off as warm-up. In a stage \
                 that ramps the load is never the same for long: its figures describe no level, and no \
                 threshold is about it. Of plan: the load that the server had, of what was planned.";
-    let mut blocks = vec![Block::Paragraph(lead.to_owned())];
-    for cell in shown {
-        if cells.len() > 1 {
-            blocks.push(Block::Paragraph(format!("At {}:", cell.label)));
-        }
-        blocks.push(Block::Table(table(cell)));
-    }
-    if !more.is_empty() {
-        let words = format!(
-            "The stages of {} more cells are in result.json.",
-            more.len()
-        );
-        blocks.push(Block::Paragraph(words));
-    }
-    Some(Section::new("Stages", blocks))
+    by_cell("Stages", lead, &cells, table)
 }
 
 fn table(cell: &CellSummary) -> Table {
